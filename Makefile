@@ -1,0 +1,44 @@
+# Targets print what they do in `make help`; a recipe stays short, logic lives in Python.
+.DEFAULT_GOAL := help
+.SUFFIXES:
+
+PYTHON ?= python3
+BIN := .venv/bin
+SEEDS ?= 50
+
+.PHONY: help
+help: ## This list
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: install
+install: .venv/.installed ## Make .venv with everything a developer needs
+
+.venv/.installed: pyproject.toml requirements-dev.lock
+	$(PYTHON) -c 'import sys; sys.exit("Loadmaster needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	@touch $@
+
+.PHONY: lock
+lock: install ## Write requirements-dev.lock anew from pyproject.toml
+	$(BIN)/pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	    --no-emit-index-url --no-emit-find-links --all-extras --group dev pyproject.toml -o requirements-dev.lock
+
+.PHONY: fmt
+fmt: install ## Format the code and fix what ruff can fix
+	$(BIN)/ruff check --quiet --fix-only .
+	$(BIN)/ruff format .
+
+.PHONY: check
+check: install ## Lint, format, layers, types, unit tests: under a minute, no cluster
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/pytest tests/unit
+
+.PHONY: controlplane
+controlplane: install ## Build the test control plane into the user's cache (once, about 5 minutes)
+	$(BIN)/python -m tests.controlplane build
