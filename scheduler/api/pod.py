@@ -1,0 +1,118 @@
+"""A pod: the object as decoded, and what scheduling derives from it at most once."""
+
+from typing import Any
+
+import msgspec
+
+from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus, Wire
+from scheduler.api.requests import HostPort, PodResources, host_ports_of, resources_of
+
+
+class _Derived(msgspec.Struct, gc=False):
+    resources: PodResources | None = None
+    host_ports: tuple[HostPort, ...] | None = None
+    signatures: dict[str, Any] | None = None
+
+
+class Pod(Wire, frozen=True, eq=False):
+    """A v1.Pod, reduced to what scheduling reads. Frozen; derived values are computed at the first use.
+
+    A new version of the same pod is a new object: nothing derived can go stale. Two pods are the same only if they
+    are one object; compare `uid`, `spec` or `status` for anything else.
+    """
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+    # A struct outside the garbage collector has no __dict__ for cached properties: this field is their home.
+    # Its wire name is one that no API object has.
+    derived: _Derived = msgspec.field(default_factory=_Derived, name="(derived)")
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        return self.metadata.namespace
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.metadata.labels or {}
+
+    @property
+    def priority(self) -> int:
+        """The pod's priority; 0 where admission set none."""
+        return self.spec.priority or 0
+
+    @property
+    def node_name(self) -> str:
+        """The node it is bound to, or empty."""
+        return self.spec.node_name
+
+    @property
+    def nominated_node_name(self) -> str:
+        return self.status.nominated_node_name
+
+    @property
+    def is_terminated(self) -> bool:
+        """Whether it has run to its end and holds no resources any more."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_deleting(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def resources(self) -> PodResources:
+        """What it asks for, as scheduling counts it. Raises ValueError for a quantity that cannot be read."""
+        found = self.derived.resources
+        if found is None:
+            found = self.derived.resources = resources_of(self.spec, self.status)
+        return found
+
+    @property
+    def requests(self) -> dict[str, int]:
+        """Resource name → amount: cpu in thousandths of a core, all others in units or bytes."""
+        return self.resources.requests
+
+    @property
+    def host_ports(self) -> tuple[HostPort, ...]:
+        """The host ports that its containers and sidecars take."""
+        found = self.derived.host_ports
+        if found is None:
+            found = self.derived.host_ports = host_ports_of(self.spec)
+        return found
+
+    @property
+    def signatures(self) -> dict[str, Any]:
+        """Profile name → what the framework keeps of its plugins' signatures of this pod."""
+        found = self.derived.signatures
+        if found is None:
+            found = self.derived.signatures = {}
+        return found
+
+    def bound_to(self, node: str) -> "Pod":
+        """This pod as it will be once bound to `node`."""
+        # What was derived does not depend on the node: `replace` hands it on.
+        return msgspec.structs.replace(self, spec=msgspec.structs.replace(self.spec, node_name=node))
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+def decode_pod(data: bytes) -> Pod:
+    """Read a pod from JSON. Raises msgspec.DecodeError (a ValueError) that names the offending field."""
+    return _pod_decoder.decode(data)
+
+
+def pod_from_dict(obj: Any) -> Pod:
+    """Read a pod from parsed JSON or YAML. Raises msgspec.ValidationError that names the offending field."""
+    return msgspec.convert(obj, Pod)
+
+
+_pod_decoder = msgspec.json.Decoder(Pod)

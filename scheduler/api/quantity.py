@@ -1,0 +1,59 @@
+"""Kubernetes quantities ("1500m", "1.5Gi", "1e3") as exact integers.
+
+A quantity is held as a whole number of billionths, the finest step that the API knows, so that sums are exact and
+rounding happens once, upwards, where a plain number is wanted. Rule and limits: k8s.io/apimachinery
+pkg/api/resource/quantity.go (ParseQuantity, Value, MilliValue).
+"""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+NANO: Final = 1_000_000_000
+"""Billionths in one."""
+
+INT64_MAX: Final = 2**63 - 1
+
+_FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE])([+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|))")
+_DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+
+
+@lru_cache(maxsize=65_536)
+def parse_quantity(text: str | int | float) -> int:
+    """Return `text` in billionths, rounded away from zero and capped at ±(2**63 - 1) whole units.
+
+    Raises ValueError for anything that the API would not take as a quantity.
+    """
+    match = _FORM.fullmatch(str(text))
+    if match is None or not (match[2] or match[3]):
+        raise ValueError(f"not a quantity: {text!r}")
+    sign, whole, fraction, exponent_mark, exponent, suffix = match.groups()
+    fraction = fraction or ""
+    digits = int((whole or "0") + fraction)
+    if suffix in _BINARY:
+        numerator, power = digits << _BINARY[suffix], 9 - len(fraction)
+    else:
+        power = 9 - len(fraction) + (int(exponent) if exponent_mark else _DECIMAL[suffix])
+        numerator = digits
+    if power > 60 and numerator:  # far beyond the cap: do not build the number
+        nanos = INT64_MAX * NANO
+    else:
+        nanos = numerator * 10**power if power >= 0 else -(-numerator // 10 ** min(-power, 400))
+    nanos = min(nanos, INT64_MAX * NANO)
+    return -nanos if sign == "-" else nanos
+
+
+def to_value(nanos: int) -> int:
+    """Whole units of a quantity in billionths, rounded away from zero, within int64."""
+    return _rounded(nanos, NANO)
+
+
+def to_milli(nanos: int) -> int:
+    """Thousandths of a quantity in billionths, rounded away from zero, within int64."""
+    return _rounded(nanos, 1_000_000)
+
+
+def _rounded(nanos: int, unit: int) -> int:
+    size = -(-abs(nanos) // unit)
+    return min(size, INT64_MAX) if nanos >= 0 else -min(size, INT64_MAX)

@@ -1,0 +1,246 @@
+"""What a pod asks of a node: resources, as kube-scheduler counts them, and host ports.
+
+Rules: k8s.io/component-helpers resource/helpers.go (PodRequests), pkg/scheduler/framework/types.go (Resource,
+calculateResource) and pkg/scheduler/util (GetHostPorts), all at v1.36.3 with their feature gates at the defaults.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import msgspec
+
+from scheduler.api.objects import Container, ContainerStatus, PodSpec, PodStatus, ResourceList
+from scheduler.api.quantity import NANO, parse_quantity, to_milli, to_value
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+PODS: Final = "pods"
+
+DEFAULT_MILLI_CPU: Final = 100
+"""Thousandths of a core that scoring assumes for a container without a cpu request."""
+
+DEFAULT_MEMORY: Final = 200 * 1024 * 1024
+"""Bytes that scoring assumes for a container without a memory request."""
+
+Nanos = dict[str, int]
+"""Resource name → amount in billionths."""
+
+DEFAULT_REQUESTS: Final[Mapping[str, int]] = {
+    CPU: DEFAULT_MILLI_CPU * 1_000_000,
+    MEMORY: DEFAULT_MEMORY * NANO,
+}
+"""What scoring assumes for a container that asks for no cpu or memory, in billionths."""
+
+
+class HostPort(NamedTuple):
+    """A port that a pod takes on its node. An empty `ip` means every address, as 0.0.0.0 does."""
+
+    ip: str
+    protocol: str
+    port: int
+
+
+class PodResources(msgspec.Struct, frozen=True, gc=False):
+    """Amounts of one pod: cpu in thousandths of a core, all others in units or bytes."""
+
+    requests: dict[str, int]
+    """What fitting counts. Resources that scheduling does not know are left out."""
+
+    non_zero_cpu: int
+    """cpu for scoring: containers without a request count DEFAULT_MILLI_CPU."""
+
+    non_zero_memory: int
+    """Memory for scoring: containers without a request count DEFAULT_MEMORY."""
+
+
+def resources_of(spec: PodSpec, status: PodStatus) -> PodResources:
+    """Return the amounts with which a pod counts on its node, resizes in progress included.
+
+    Raises ValueError for a quantity that cannot be read.
+    """
+    requests = pod_requests(spec, status)
+    missing = DEFAULT_REQUESTS
+    if _has_pod_level_requests(spec):
+        missing = {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in requests}
+    non_zero = pod_requests(spec, status, missing=missing) if missing else requests
+    return PodResources(to_amounts(requests), to_milli(non_zero.get(CPU, 0)), to_value(non_zero.get(MEMORY, 0)))
+
+
+def pod_requests(
+    spec: PodSpec,
+    status: PodStatus | None,
+    *,
+    missing: Mapping[str, int] | None = None,
+    pod_level: bool = True,
+) -> Nanos:
+    """Return what a pod asks for in billionths, overhead included.
+
+    With a `status`, a resize in progress counts with the largest of what is asked, allocated and actuated.
+    `missing` stands in for resources that a container does not name. `pod_level` says whether requests of the
+    pod as a whole replace the sum of its containers. Raises ValueError for a quantity that cannot be read.
+    """
+    requests = _container_requests(spec, status, missing)
+    if pod_level and spec.resources is not None and spec.resources.requests and _has_pod_level_requests(spec):
+        wanted = _parsed(spec.resources.requests)
+        effective = wanted
+        if status is not None and status.resources is not None:
+            effective = _effective(status, wanted, status.resources.requests, status.allocated_resources)
+        for name in wanted:
+            if _is_pod_level_resource(name):
+                requests[name] = effective.get(name, 0)
+    if spec.overhead:
+        _add(requests, _parsed(spec.overhead))
+    return requests
+
+
+def to_amounts(nanos: Nanos) -> dict[str, int]:
+    """Return the resources that scheduling counts, cpu in thousandths, others in units, each rounded up."""
+    return {
+        name: to_milli(amount) if name == CPU else to_value(amount)
+        for name, amount in nanos.items()
+        if name in _NATIVE or is_scalar_resource(name)
+    }
+
+
+def allocatable_of(resources: ResourceList | None) -> dict[str, int]:
+    """Return a node's allocatable amounts, `pods` included. Raises ValueError for an unreadable quantity."""
+    amounts = to_amounts(_parsed(resources))
+    if resources and PODS in resources:
+        amounts[PODS] = to_value(parse_quantity(resources[PODS]))
+    return amounts
+
+
+def host_ports_of(spec: PodSpec) -> tuple[HostPort, ...]:
+    """Return the host ports of sidecars, then of containers, in their order."""
+    if not spec.init_containers and not any(c.ports for c in spec.containers or ()):
+        return ()
+    running = [c for c in spec.init_containers or () if c.is_sidecar] + list(spec.containers or ())
+    return tuple(
+        HostPort(port.host_ip, port.protocol or "TCP", port.host_port)
+        for container in running
+        for port in container.ports or ()
+        if port.host_port > 0
+    )
+
+
+@lru_cache(maxsize=4096)
+def is_extended_resource(name: str) -> bool:
+    """Whether `name` is a resource that a device plugin or an administrator advertises."""
+    if "/" not in name or "kubernetes.io/" in name or name.startswith("requests."):
+        return False
+    domain, _, short = f"requests.{name}".partition("/")
+    return bool(_QUALIFIED_NAME.fullmatch(short)) and len(domain) <= 253 and bool(_SUBDOMAIN.fullmatch(domain))
+
+
+@lru_cache(maxsize=4096)
+def is_scalar_resource(name: str) -> bool:
+    """Whether scheduling counts `name` beside cpu, memory, ephemeral storage and the number of pods."""
+    return (
+        is_extended_resource(name) or name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name
+    )
+
+
+_NATIVE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
+_QUALIFIED_NAME = re.compile(r"(?=.{1,63}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+
+
+def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Mapping[str, int] | None) -> Nanos:
+    """Sum the containers; then raise it to what the start needs, when init containers run one after another.
+
+    An init container runs beside the sidecars that were started before it:
+    https://github.com/kubernetes/enhancements/tree/master/keps/sig-node/753-sidecar-containers
+    """
+    statuses = _statuses_by_name(status)
+    total: Nanos = {}
+    for container in spec.containers or ():
+        _add(total, _one_container(container, status, statuses, missing))
+    if not spec.init_containers:
+        return total
+    sidecars: Nanos = {}
+    peak: Nanos = {}
+    for container in spec.init_containers:
+        wanted = _one_container(container, status, statuses if container.is_sidecar else {}, missing)
+        if container.is_sidecar:
+            _add(total, wanted)
+            _add(sidecars, wanted)
+            _raise_to(peak, sidecars)
+        else:
+            at_once = dict(wanted)
+            _add(at_once, sidecars)
+            _raise_to(peak, at_once)
+    _raise_to(total, peak)
+    return total
+
+
+def _one_container(
+    container: Container,
+    status: PodStatus | None,
+    statuses: Mapping[str, ContainerStatus],
+    missing: Mapping[str, int] | None,
+) -> Nanos:
+    wanted = _parsed(container.resources.requests if container.resources is not None else None)
+    reported = statuses.get(container.name)
+    if status is not None and reported is not None and reported.resources is not None:
+        wanted = _effective(status, wanted, reported.resources.requests, reported.allocated_resources)
+    if missing:
+        wanted = {**missing, **wanted}
+    return wanted
+
+
+def _effective(
+    status: PodStatus, wanted: Nanos, actuated: ResourceList | None, allocated: ResourceList | None
+) -> Nanos:
+    """A resize that was found infeasible no longer counts with what was asked."""
+    largest = {} if _is_resize_infeasible(status) else dict(wanted)
+    _raise_to(largest, _parsed(actuated))
+    _raise_to(largest, _parsed(allocated))
+    return largest
+
+
+def _statuses_by_name(status: PodStatus | None) -> dict[str, ContainerStatus]:
+    if status is None or not (status.container_statuses or status.init_container_statuses):
+        return {}
+    every: Iterable[ContainerStatus] = (
+        *(status.container_statuses or ()),
+        *(status.init_container_statuses or ()),
+    )
+    return {reported.name: reported for reported in every}
+
+
+def _is_resize_infeasible(status: PodStatus) -> bool:
+    for condition in status.conditions or ():
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def _has_pod_level_requests(spec: PodSpec) -> bool:
+    return spec.resources is not None and any(map(_is_pod_level_resource, spec.resources.requests or ()))
+
+
+def _is_pod_level_resource(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith("hugepages-")
+
+
+def _parsed(resources: ResourceList | None) -> Nanos:
+    if not resources:
+        return {}
+    try:
+        return {name: parse_quantity(text) for name, text in resources.items()}
+    except ValueError as error:
+        raise ValueError(f"resources {resources}: {error}") from error
+
+
+def _add(total: Nanos, more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise_to(total: Nanos, other: Mapping[str, int]) -> None:
+    for name, amount in other.items():
+        if name not in total or amount > total[name]:
+            total[name] = amount

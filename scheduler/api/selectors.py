@@ -1,0 +1,238 @@
+"""Node selectors, parsed once: which nodes a pod's nodeSelector and node affinity name.
+
+Rules and messages: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go, k8s.io/apimachinery
+pkg/labels/selector.go (Requirement) and pkg/fields/selector.go at v0.36.3. A term that cannot be parsed matches no
+node; its problems tell why.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from scheduler.api.labels import label_key_problems, label_value_problems
+from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
+from scheduler.api.pod import Pod
+
+IN: Final = "In"
+NOT_IN: Final = "NotIn"
+EXISTS: Final = "Exists"
+DOES_NOT_EXIST: Final = "DoesNotExist"
+GT: Final = "Gt"
+LT: Final = "Lt"
+
+NODE_NAME_FIELD: Final = "metadata.name"
+"""The only field of a node that `matchFields` knows; all others are empty."""
+
+_CACHED_SELECTORS = 4096
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+
+
+class FieldProblem(NamedTuple):
+    """What is wrong, and where: `[0].matchExpressions[1].operator`."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+class LabelRequirement(NamedTuple):
+    """One of a term's `matchExpressions`, known to be valid."""
+
+    key: str
+    operator: str
+    values: frozenset[str] = frozenset()
+    number: int = 0
+    """What `Gt` and `Lt` compare with."""
+
+    def matches(self, value: str | None) -> bool:
+        """Whether a node may have this value of the label; None stands for a node without it."""
+        operator = self.operator
+        if operator == IN:
+            return value in self.values
+        if operator == NOT_IN:
+            return value not in self.values
+        if operator == EXISTS:
+            return value is not None
+        if operator == DOES_NOT_EXIST:
+            return value is None
+        number = None if value is None else parse_int64(value)
+        if number is None:
+            return False
+        return number > self.number if operator == GT else number < self.number
+
+
+class FieldRequirement(NamedTuple):
+    """One of a term's `matchFields`: the field equals the value, or `negated`, differs from it."""
+
+    key: str
+    value: str
+    negated: bool
+
+    def matches(self, name: str) -> bool:
+        """Whether it holds for the node of that name."""
+        return ((name if self.key == NODE_NAME_FIELD else "") == self.value) != self.negated
+
+
+class SelectorTerm(NamedTuple):
+    """Requirements that must all hold. With `problems` it matches nothing."""
+
+    expressions: tuple[LabelRequirement, ...]
+    fields: tuple[FieldRequirement, ...]
+    problems: tuple[FieldProblem, ...] = ()
+
+    def matches(self, labels: Mapping[str, str], name: str) -> bool:
+        """Whether a node with these labels and this name fulfils the term."""
+        if self.problems:
+            return False
+        return all(requirement.matches(labels.get(requirement.key)) for requirement in self.expressions) and (
+            not name or all(requirement.matches(name) for requirement in self.fields)
+        )
+
+
+class PreferredTerm(NamedTuple):
+    """A term that adds `weight` to the score of each node that it matches."""
+
+    weight: int
+    term: SelectorTerm
+
+
+@lru_cache(maxsize=_CACHED_SELECTORS)
+def required_terms(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
+    """Parse a required selector: a node must match any of the terms. Empty terms match nothing and are left out."""
+    return tuple(
+        _parse_term(term, f"nodeSelectorTerms[{i}]")
+        for i, term in enumerate(selector.node_selector_terms or ())
+        if term.match_expressions or term.match_fields
+    )
+
+
+@lru_cache(maxsize=_CACHED_SELECTORS)
+def preferred_terms(terms: tuple[PreferredSchedulingTerm, ...]) -> tuple[PreferredTerm, ...]:
+    """Parse preferred terms. Those without weight or requirements are left out."""
+    return tuple(
+        PreferredTerm(preferred.weight, _parse_term(preferred.preference, f"[{i}]"))
+        for i, preferred in enumerate(terms)
+        if preferred.weight and (preferred.preference.match_expressions or preferred.preference.match_fields)
+    )
+
+
+def matches_any(terms: Iterable[SelectorTerm], labels: Mapping[str, str], name: str) -> bool:
+    """Whether a node matches one of the terms, as a required selector asks."""
+    return any(term.matches(labels, name) for term in terms)
+
+
+def weight_of(terms: Iterable[PreferredTerm], labels: Mapping[str, str], name: str) -> int:
+    """Return the sum of the weights of the terms that a node matches."""
+    return sum(preferred.weight for preferred in terms if preferred.term.matches(labels, name))
+
+
+def pod_selector_terms(pod: Pod) -> tuple[SelectorTerm, ...] | None:
+    """Return the terms of a pod's required node affinity; None if it has none."""
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
+        return None
+    return required_terms(affinity.node_affinity.required)
+
+
+def pod_selects(pod: Pod, labels: Mapping[str, str], name: str) -> bool:
+    """Whether a node fits a pod's nodeSelector and required node affinity."""
+    if any(labels.get(key) != value for key, value in (pod.spec.node_selector or {}).items()):
+        return False
+    terms = pod_selector_terms(pod)
+    return terms is None or matches_any(terms, labels, name)
+
+
+def problems_of(terms: Iterable[SelectorTerm]) -> list[FieldProblem]:
+    """Return the problems of all terms, in their order."""
+    return [problem for term in terms for problem in term.problems]
+
+
+def as_one_message(problems: Sequence[FieldProblem]) -> str:
+    """Join problems as kube-scheduler joins errors: each once, in brackets if there are several."""
+    texts = list(dict.fromkeys(map(str, problems)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+
+
+def parse_int64(text: str) -> int | None:
+    """Read a whole number as Go's strconv.ParseInt(text, 10, 64) does; None if it is none or out of range."""
+    if not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > 19:
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+def _parse_term(term: NodeSelectorTerm, path: str) -> SelectorTerm:
+    problems: list[FieldProblem] = []
+    expressions = [
+        _parse_expression(requirement, f"{path}.matchExpressions[{i}]", problems)
+        for i, requirement in enumerate(term.match_expressions or ())
+    ]
+    fields = [
+        _parse_field(requirement, f"{path}.matchFields[{i}]", problems)
+        for i, requirement in enumerate(term.match_fields or ())
+    ]
+    return SelectorTerm(tuple(expressions), tuple(fields), tuple(problems))
+
+
+def _parse_expression(
+    requirement: NodeSelectorRequirement, path: str, problems: list[FieldProblem]
+) -> LabelRequirement:
+    key, operator, values = requirement.key, requirement.operator, requirement.values or ()
+    if operator not in (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT):
+        problems.append(_unsupported(path, operator, (IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GT, LT)))
+        return LabelRequirement(key, operator)
+    if wrong := label_key_problems(key):
+        problems.append(FieldProblem(f"{path}.key", _invalid(key, "; ".join(wrong))))
+    if wrong_count := _wrong_number_of_values(operator, values):
+        problems.append(FieldProblem(f"{path}.values", _invalid(requirement.values, wrong_count)))
+    if operator in (GT, LT):
+        problems += (
+            FieldProblem(
+                f"{path}.values[{i}]", _invalid(value, "for 'Gt', 'Lt' operators, the value must be an integer")
+            )
+            for i, value in enumerate(values)
+            if parse_int64(value) is None
+        )
+    problems += (
+        FieldProblem(f"{path}.values[{i}][{key}]", _invalid(value, "; ".join(wrong)))
+        for i, value in enumerate(values)
+        if (wrong := label_value_problems(value))
+    )
+    number = parse_int64(values[0]) if operator in (GT, LT) and values else 0
+    return LabelRequirement(key, operator, frozenset(values), number or 0)
+
+
+def _wrong_number_of_values(operator: str, values: tuple[str, ...]) -> str:
+    if operator in (IN, NOT_IN) and not values:
+        return "for 'in', 'notin' operators, values set can't be empty"
+    if operator in (EXISTS, DOES_NOT_EXIST) and values:
+        return "values set must be empty for exists and does not exist"
+    if operator in (GT, LT) and len(values) != 1:
+        return "for 'Gt', 'Lt' operators, exactly one value is required"
+    return ""
+
+
+def _parse_field(requirement: NodeSelectorRequirement, path: str, problems: list[FieldProblem]) -> FieldRequirement:
+    values = requirement.values or ()
+    if requirement.operator not in (IN, NOT_IN):
+        problems.append(_unsupported(path, requirement.operator, (IN, NOT_IN)))
+    elif len(values) != 1:
+        problems.append(FieldProblem(f"{path}.values", _invalid(requirement.values, "must have one element")))
+    return FieldRequirement(requirement.key, values[0] if values else "", requirement.operator == NOT_IN)
+
+
+def _unsupported(path: str, operator: str, supported: Iterable[str]) -> FieldProblem:
+    known = ", ".join(f'"{name}"' for name in supported)
+    return FieldProblem(f"{path}.operator", f"Unsupported value: {_quoted(operator)}: supported values: {known}")
+
+
+def _invalid(value: str | tuple[str, ...] | None, detail: str) -> str:
+    return f"Invalid value: {_quoted(value)}: {detail}"
+
+
+def _quoted(value: str | tuple[str, ...] | None) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

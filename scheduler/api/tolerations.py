@@ -1,0 +1,47 @@
+"""Which taints a pod puts up with.
+
+Rules: k8s.io/api core/v1/toleration.go (ToleratesTaint) and k8s.io/component-helpers scheduling/corev1/helpers.go at
+v0.36.3, with the feature gate TaintTolerationComparisonOperators off, as 1.36 has it by default.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from scheduler.api.objects import Taint, Toleration
+
+NO_SCHEDULE: Final = "NoSchedule"
+NO_EXECUTE: Final = "NoExecute"
+PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
+
+KEEPS_PODS_AWAY: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
+"""The effects for which a node refuses pods; the other one only makes it less liked."""
+
+
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether `toleration` covers `taint`. An empty effect covers every effect, an empty key every key.
+
+    The operator is `Exists`, or `Equal` where it is empty; any other covers nothing.
+    """
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    if toleration.operator == "Exists":
+        return True
+    return toleration.operator in ("", "Equal") and toleration.value == taint.value
+
+
+def is_tolerated(taint: Taint, tolerations: Iterable[Toleration] | None) -> bool:
+    """Whether any of a pod's tolerations covers `taint`."""
+    return any(tolerates(toleration, taint) for toleration in tolerations or ())
+
+
+def first_untolerated(
+    taints: Iterable[Taint], tolerations: Iterable[Toleration] | None, effects: Iterable[str] = KEEPS_PODS_AWAY
+) -> Taint | None:
+    """Return the first of a node's taints with one of `effects` that no toleration covers, or None."""
+    covering = tuple(tolerations or ())
+    for taint in taints:
+        if taint.effect in effects and not is_tolerated(taint, covering):
+            return taint
+    return None
