@@ -1,0 +1,385 @@
+"""All nodes as columns: a node is a row, a fact is a numpy array. Design: docs/architecture.md §3.
+
+A row is in one of three states:
+
+    free ──add_node──► in use ──remove_node, no pods──► free
+      │                  │  ▲
+      │       remove_node│  │add_node
+      │        with pods ▼  │
+      └─add_pod──►  placeholder ──last pod removed──► free
+
+A placeholder holds pods whose node has not arrived yet, or has gone before them: they are counted, never chosen.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from scheduler.api.objects import Node, Taint
+from scheduler.api.pod import Pod
+from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
+from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column
+from scheduler.state.change_log import ChangeLog
+from scheduler.state.images import ImageState, ImageTable
+from scheduler.state.labels import LabelColumns
+from scheduler.state.node_row import NodeRow
+
+ANY_ADDRESS = "0.0.0.0"
+
+_POD_ASPECTS = Aspect.REQUESTED | Aspect.PODS
+
+
+class NodeTable:
+    """Implements framework.nodes.NodeColumns. One writer, the cache; readers see every write at once."""
+
+    def __init__(self, capacity: int = 64) -> None:
+        self._capacity = capacity
+        self._size = 0
+        self._count = 0
+        self._free: list[int] = []
+        self._row_of: dict[str, int] = {}
+        self._names: list[str] = []
+        self._nodes: list[Node | None] = []
+        self._pods: list[dict[str, Pod]] = []
+        self._in_use = np.zeros(capacity, np.bool_)
+        self._unschedulable = np.zeros(capacity, np.bool_)
+        self._pod_count = np.zeros(capacity, np.int64)
+        self._allowed_pods = np.zeros(capacity, np.int64)
+        self._allocatable: dict[str, Int64Column] = {}
+        self._requested: dict[str, Int64Column] = {}
+        self._non_zero = {CPU: np.zeros(capacity, np.int64), MEMORY: np.zeros(capacity, np.int64)}
+        self._zeros = np.zeros(capacity, np.int64)
+        self._zeros.flags.writeable = False
+        self._taints: dict[Taint, BoolColumn] = {}
+        self._labels = LabelColumns(capacity)
+        self._images = ImageTable()
+        self._ports: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
+        self._logs = {aspect: ChangeLog(max(4096, capacity)) for aspect in Aspect}
+
+    # What plugins read.
+
+    @property
+    def size(self) -> int:
+        return self._size
+
+    @property
+    def count(self) -> int:
+        return self._count
+
+    @property
+    def in_use(self) -> BoolColumn:
+        return self._in_use[: self._size]
+
+    @property
+    def unschedulable(self) -> BoolColumn:
+        return self._unschedulable[: self._size]
+
+    @property
+    def pod_count(self) -> Int64Column:
+        return self._pod_count[: self._size]
+
+    @property
+    def allowed_pods(self) -> Int64Column:
+        return self._allowed_pods[: self._size]
+
+    def allocatable(self, resource: str) -> Int64Column:
+        return self._allocatable.get(resource, self._zeros)[: self._size]
+
+    def requested(self, resource: str) -> Int64Column:
+        return self._requested.get(resource, self._zeros)[: self._size]
+
+    def non_zero_requested(self, resource: str) -> Int64Column:
+        return self._non_zero[resource][: self._size]
+
+    def label_codes(self, key: str) -> Int32Column:
+        return self._labels.column(key, self._labels_by_row())[0][: self._size]
+
+    def label_values(self, key: str) -> Sequence[str]:
+        return self._labels.column(key, self._labels_by_row())[1]
+
+    @property
+    def taints(self) -> Mapping[Taint, BoolColumn]:
+        return {taint: column[: self._size] for taint, column in self._taints.items()}
+
+    @property
+    def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[int, int]]]:
+        return self._ports
+
+    @property
+    def images(self) -> Mapping[str, ImageState]:
+        return self._images.states
+
+    def row_of(self, name: str) -> int | None:
+        row = self._row_of.get(name)
+        return row if row is not None and self._nodes[row] is not None else None
+
+    def names(self) -> Sequence[str]:
+        return self._names
+
+    def info(self, row: int) -> NodeRow:
+        node = self._nodes[row]
+        if node is None:
+            raise KeyError(f"row {row} is not in use")
+        return NodeRow(row, node, self._pods[row], self._allocatable, self._requested)
+
+    # What the memo asks.
+
+    def position(self, aspect: Aspect) -> int:
+        """Return where a reader of one aspect stands who has seen everything."""
+        return self._logs[aspect].position
+
+    def changed(self, aspect: Aspect, position: int) -> Iterable[int] | None:
+        """Return the rows in which one aspect changed after `position`, with repeats; None if it could be any."""
+        return self._logs[aspect].since(position)
+
+    # What the cache writes.
+
+    def node(self, name: str) -> Node | None:
+        """The node of that name, or None if there is none or its row is a placeholder."""
+        row = self._row_of.get(name)
+        return None if row is None else self._nodes[row]
+
+    def node_names(self) -> list[str]:
+        return [name for name, node in zip(self._names, self._nodes, strict=True) if node is not None]
+
+    def pods_on(self, name: str) -> Collection[Pod]:
+        """The pods counted on a node or placeholder."""
+        row = self._row_of.get(name)
+        return self._pods[row].values() if row is not None else ()
+
+    def set_node(self, node: Node) -> int:
+        """Add a node, or replace it by its new version; return its row.
+
+        Raises ValueError, before anything is changed, if a quantity of the node cannot be read.
+        """
+        amounts = allocatable_of(node.status.allocatable)
+        row = self._row_of.get(node.name)
+        if row is None:
+            row = self._claim_row(node.name)
+        old = self._nodes[row]
+        if old is None:
+            self._count += 1
+            aspects = ~Aspect(0)
+        else:
+            aspects = self._clear_node(row, old, amounts, node)
+        self._nodes[row] = node
+        self._names[row] = node.name
+        self._in_use[row] = True
+        self._unschedulable[row] = node.spec.unschedulable
+        self._allowed_pods[row] = amounts.get(PODS, 0)
+        for resource, amount in amounts.items():
+            self._column(self._allocatable, resource)[row] = amount
+        for taint in node.taints:
+            column = self._taints.get(taint)
+            if column is None:
+                column = self._taints[taint] = np.zeros(self._capacity, np.bool_)
+            column[row] = True
+        self._labels.set_row(row, node.metadata.labels)
+        self._images.add(row, node)
+        if aspects & Aspect.IMAGES and (node.status.images or (old is not None and old.status.images)):
+            self._logs[Aspect.IMAGES].mark_all()
+        self._mark(row, aspects)
+        return row
+
+    def remove_node(self, name: str) -> None:
+        """Remove a node; its row stays as a placeholder while pods are on it. Unknown names are ignored."""
+        row = self._row_of.get(name)
+        node = None if row is None else self._nodes[row]
+        if row is None or node is None:
+            return
+        self._clear_node(row, node, {}, None)
+        self._nodes[row] = None
+        self._in_use[row] = False
+        self._unschedulable[row] = False
+        self._allowed_pods[row] = 0
+        self._names[row] = ""
+        self._labels.set_row(row, None)
+        self._count -= 1
+        if node.status.images:
+            self._logs[Aspect.IMAGES].mark_all()
+        self._mark(row, ~Aspect(0))
+        if not self._pods[row]:
+            self._release_row(name, row)
+
+    def add_pod(self, name: str, pod: Pod) -> None:
+        """Count `pod` on a node, known or not. Raises ValueError for a quantity that cannot be read."""
+        resources = pod.resources
+        row = self._row_of.get(name)
+        if row is None:
+            row = self._claim_row(name)
+        self._count_pod(row, pod, resources.requests, 1)
+        self._mark(row, _POD_ASPECTS | Aspect.PORTS if pod.host_ports else _POD_ASPECTS)
+
+    def remove_pod(self, name: str, pod: Pod) -> None:
+        """Stop counting `pod`, which must be the very version that was added."""
+        row = self._row_of[name]
+        self._count_pod(row, pod, pod.resources.requests, -1)
+        self._mark(row, _POD_ASPECTS | Aspect.PORTS if pod.host_ports else _POD_ASPECTS)
+        if not self._pods[row] and self._nodes[row] is None:
+            self._release_row(name, row)
+
+    def replace_pod(self, name: str, old: Pod, new: Pod) -> None:
+        """Exchange a pod on a node for its new version. Raises ValueError for a quantity that cannot be read."""
+        if old.resources == new.resources and old.host_ports == new.host_ports:
+            row = self._row_of[name]
+            self._pods[row][new.uid] = new
+            if old.metadata.labels != new.metadata.labels or old.is_deleting != new.is_deleting:
+                self._mark(row, Aspect.PODS)
+        else:
+            self.remove_pod(name, old)
+            self.add_pod(name, new)
+
+    @contextmanager
+    def what_if(self, row: int, add: Iterable[Pod] = (), remove: Iterable[Pod] = ()) -> Iterator[None]:
+        """Change the pods of one row for the length of a `with` block; nobody else gets to run meanwhile.
+
+        No change is logged: stored answers neither see the block nor may be stored from within.
+        """
+        done: list[tuple[Pod, int]] = []
+        try:
+            for pods, sign in ((remove, -1), (add, 1)):
+                for pod in pods:
+                    self._count_pod(row, pod, pod.resources.requests, sign)
+                    done.append((pod, sign))
+            yield
+        finally:
+            for pod, sign in reversed(done):
+                self._count_pod(row, pod, pod.resources.requests, -sign)
+
+    def check_invariants(self) -> None:
+        """Sums match the pods, rows match the names. For tests and debugging."""
+        assert self._count == int(self.in_use.sum()) == sum(node is not None for node in self._nodes)
+        assert sorted([*self._row_of.values(), *self._free]) == list(range(self._size))
+        for name, row in self._row_of.items():
+            node, pods = self._nodes[row], self._pods[row].values()
+            assert (node is not None) == bool(self._in_use[row]), name
+            assert node is not None or pods, f"empty placeholder {name}"
+            assert self._names[row] == (name if node is not None else ""), name
+            assert self._pod_count[row] == len(pods), name
+            expected: dict[str, int] = {}
+            for pod in pods:
+                for resource, amount in pod.requests.items():
+                    expected[resource] = expected.get(resource, 0) + amount
+            for resource, column in self._requested.items():
+                assert column[row] == expected.get(resource, 0), (name, resource)
+            assert self._non_zero[CPU][row] == sum(pod.resources.non_zero_cpu for pod in pods), name
+            assert self._non_zero[MEMORY][row] == sum(pod.resources.non_zero_memory for pod in pods), name
+            taints = {taint for taint, column in self._taints.items() if column[row]}
+            assert taints == (set(node.taints) if node is not None else set()), name
+        for row in self._free:
+            assert not self._pods[row], row
+            assert self._pod_count[row] == 0, row
+            assert not any(column[row] for column in (*self._requested.values(), *self._allocatable.values())), row
+
+    # How.
+
+    def _labels_by_row(self) -> Iterator[Mapping[str, str] | None]:
+        return (None if node is None else node.metadata.labels for node in self._nodes)
+
+    def _mark(self, row: int, aspects: Aspect) -> None:
+        for aspect in aspects:
+            self._logs[aspect].mark(row)
+
+    def _count_pod(self, row: int, pod: Pod, requests: Mapping[str, int], sign: int) -> None:
+        if sign > 0:
+            if pod.uid in self._pods[row]:
+                raise ValueError(f"{pod} is on row {row} already")
+            self._pods[row][pod.uid] = pod
+        else:
+            del self._pods[row][pod.uid]
+        self._pod_count[row] += sign
+        for resource, amount in requests.items():
+            _add(self._column(self._requested, resource), row, sign * amount)
+        _add(self._non_zero[CPU], row, sign * pod.resources.non_zero_cpu)
+        _add(self._non_zero[MEMORY], row, sign * pod.resources.non_zero_memory)
+        for ip, protocol, port in pod.host_ports:
+            rows = self._ports.setdefault((protocol, port), {}).setdefault(ip or ANY_ADDRESS, {})
+            rows[row] = rows.get(row, 0) + sign
+            if not rows[row]:
+                self._drop_port(row, protocol, port, ip or ANY_ADDRESS)
+
+    def _drop_port(self, row: int, protocol: str, port: int, ip: str) -> None:
+        by_ip = self._ports[protocol, port]
+        del by_ip[ip][row]
+        if not by_ip[ip]:
+            del by_ip[ip]
+        if not by_ip:
+            del self._ports[protocol, port]
+
+    def _clear_node(self, row: int, old: Node, amounts: Mapping[str, int], new: Node | None) -> Aspect:
+        """Take the old version's facts out of the columns; return the aspects in which the new one differs."""
+        aspects = Aspect.NODE
+        for resource, column in self._allocatable.items():
+            if column[row] != amounts.get(resource, 0):
+                aspects |= Aspect.ALLOCATABLE
+                column[row] = 0
+        if self._allowed_pods[row] != amounts.get(PODS, 0):
+            aspects |= Aspect.ALLOCATABLE
+        for taint in old.taints:
+            self._taints[taint][row] = False
+            if not self._taints[taint].any():
+                del self._taints[taint]
+        self._images.remove(row, old)
+        if new is not None:
+            if old.spec != new.spec:
+                aspects |= Aspect.TAINTS
+            if old.metadata.labels != new.metadata.labels:
+                aspects |= Aspect.LABELS
+            if old.status.images != new.status.images:
+                aspects |= Aspect.IMAGES
+        return aspects
+
+    def _column(self, columns: dict[str, Int64Column], resource: str) -> Int64Column:
+        column = columns.get(resource)
+        if column is None:
+            column = columns[resource] = np.zeros(self._capacity, np.int64)
+        return column
+
+    def _claim_row(self, name: str) -> int:
+        if self._free:
+            row = self._free.pop()
+        else:
+            row = self._size
+            if row == self._capacity:
+                self._grow()
+            self._size += 1
+            self._names.append("")
+            self._nodes.append(None)
+            self._pods.append({})
+        self._row_of[name] = row
+        return row
+
+    def _release_row(self, name: str, row: int) -> None:
+        del self._row_of[name]
+        self._free.append(row)
+
+    def _grow(self) -> None:
+        capacity = 2 * self._capacity
+
+        def longer(column: Int64Column) -> Int64Column:
+            return np.concatenate([column, np.zeros(capacity - len(column), column.dtype)])
+
+        self._in_use = np.concatenate([self._in_use, np.zeros(self._capacity, np.bool_)])
+        self._unschedulable = np.concatenate([self._unschedulable, np.zeros(self._capacity, np.bool_)])
+        self._pod_count = longer(self._pod_count)
+        self._allowed_pods = longer(self._allowed_pods)
+        self._zeros = longer(self._zeros)
+        self._zeros.flags.writeable = False
+        for columns in (self._allocatable, self._requested, self._non_zero):
+            for resource in columns:
+                columns[resource] = longer(columns[resource])
+        for taint, column in self._taints.items():
+            self._taints[taint] = np.concatenate([column, np.zeros(self._capacity, np.bool_)])
+        self._labels.grow(capacity)
+        for log in self._logs.values():
+            log.limit = max(log.limit, capacity)
+        self._capacity = capacity
+
+
+def _add(column: Int64Column, row: int, amount: int) -> None:
+    """Add within int64, wrapping on overflow as Go does; numpy would warn or raise."""
+    total = column.item(row) + amount
+    if not -(2**63) <= total < 2**63:
+        total = (total + 2**63) % 2**64 - 2**63
+    column[row] = total
