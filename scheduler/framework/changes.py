@@ -1,0 +1,61 @@
+"""What an update of an object means, as the events that plugins register for.
+
+Rule: pkg/scheduler/framework/events.go at v1.36.3 (PodSchedulingPropertiesChange, NodeSchedulingPropertiesChange). One
+difference: a pod's status that changes nothing about what it asks for is no event; kube-scheduler calls it an Update.
+"""
+
+from collections.abc import Iterator
+
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.framework.events import ASSIGNED_POD, NODE, UNSCHEDULABLE_POD, Action, ClusterEvent
+
+
+def node_changes(old: Node, new: Node) -> tuple[ClusterEvent, ...]:
+    """Return the events that an update of a node amounts to; none for a heartbeat."""
+    return tuple(ClusterEvent(NODE, action) for action in _node_actions(old, new))
+
+
+def pod_changes(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
+    """Return the events that an update of a pod amounts to; none if it cannot matter to scheduling."""
+    if old is new:
+        return ()
+    resource = ASSIGNED_POD if new.node_name else UNSCHEDULABLE_POD
+    actions = tuple(_pod_actions(old, new)) or ((Action.UPDATE_OTHER,) if old.spec != new.spec else ())
+    return tuple(ClusterEvent(resource, action) for action in actions)
+
+
+def _node_actions(old: Node, new: Node) -> Iterator[Action]:
+    if old.status.allocatable != new.status.allocatable:
+        yield Action.UPDATE_NODE_ALLOCATABLE
+    if old.metadata.labels != new.metadata.labels:
+        yield Action.UPDATE_NODE_LABEL
+    # A node that is made schedulable again counts as one that lost a taint.
+    if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):
+        yield Action.UPDATE_NODE_TAINT
+    if _conditions(old) != _conditions(new):
+        yield Action.UPDATE_NODE_CONDITION
+
+
+def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
+    if old.labels != new.labels:
+        yield Action.UPDATE_POD_LABEL
+    if _asks_for_less(old, new):
+        yield Action.UPDATE_POD_SCALE_DOWN
+    if old.spec.scheduling_gates and not new.spec.scheduling_gates:
+        yield Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+    # Tolerations can only be added, so their number tells.
+    if len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()):
+        yield Action.UPDATE_POD_TOLERATION
+
+
+def _asks_for_less(old: Pod, new: Pod) -> bool:
+    try:
+        before, after = old.resources.requests, new.resources.requests
+    except ValueError:
+        return False  # A quantity that cannot be read: the pod's next attempt reports it.
+    return any(name not in after or after[name] < amount for name, amount in before.items())
+
+
+def _conditions(node: Node) -> dict[str, str]:
+    return {condition.type: condition.status for condition in node.status.conditions or ()}

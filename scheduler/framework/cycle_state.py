@@ -1,0 +1,65 @@
+"""What plugins write down about one pod in one scheduling cycle."""
+
+from typing import Protocol, TypeVar, runtime_checkable
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """State that a plugin changes in AddPod or RemovePod has a copy of its own in each what-if."""
+
+    def clone(self) -> "Cloneable": ...
+
+
+class CycleState:
+    """Values by key, usually a plugin's name; lives from PreFilter to PostBind of one attempt."""
+
+    __slots__ = (
+        "_values",
+        "pods_to_activate",
+        "record_plugin_metrics",
+        "skip_filter",
+        "skip_pre_bind",
+        "skip_score",
+    )
+
+    def __init__(self) -> None:
+        self._values: dict[str, object] = {}
+        self.skip_filter: set[str] = set()
+        """Names of the plugins whose PreFilter answered Skip."""
+        self.skip_score: set[str] = set()
+        """Names of the plugins whose PreScore answered Skip."""
+        self.skip_pre_bind: set[str] = set()
+        """Names of the plugins whose PreBindPreFlight answered Skip."""
+        self.record_plugin_metrics = False
+        """Whether each plugin is timed in this cycle."""
+        self.pods_to_activate: set[str] = set()
+        """UIDs of pods that plugins want retried once this pod is placed."""
+
+    def write(self, key: str, value: object) -> None:
+        self._values[key] = value
+
+    def read(self, key: str, kind: type[T]) -> T:
+        """Return what was written under `key`. Raises KeyError if nothing was, TypeError if it is another kind."""
+        value = self._values[key]
+        if not isinstance(value, kind):
+            raise TypeError(f"{key!r} holds a {type(value).__name__}, not a {kind.__name__}")
+        return value
+
+    def get(self, key: str, kind: type[T]) -> T | None:
+        """Like `read`, but None where nothing was written."""
+        return self.read(key, kind) if key in self._values else None
+
+    def clone(self) -> "CycleState":
+        """Return a copy in which cloneable values are copied and all others shared."""
+        copy = CycleState()
+        copy._values = {
+            key: value.clone() if isinstance(value, Cloneable) else value for key, value in self._values.items()
+        }
+        copy.skip_filter = set(self.skip_filter)
+        copy.skip_score = set(self.skip_score)
+        copy.skip_pre_bind = set(self.skip_pre_bind)
+        copy.record_plugin_metrics = self.record_plugin_metrics
+        copy.pods_to_activate = self.pods_to_activate
+        return copy

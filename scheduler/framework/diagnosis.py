@@ -1,0 +1,78 @@
+"""Why a pod fits nowhere, in kube-scheduler's words.
+
+Rule: pkg/scheduler/framework/types.go at v1.36.3 (Diagnosis, FitError).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from scheduler.framework.status import Code, Status
+
+NO_NODES = "no nodes available to schedule pods"
+
+
+class NodeToStatus(Mapping[str, Status]):
+    """Node name → refusal, worked out for the nodes that somebody asks about."""
+
+    def __init__(self, names: Callable[[], Iterator[str]], status: Callable[[str], Status | None]) -> None:
+        self._names = names
+        self._status = status
+
+    def __getitem__(self, name: str) -> Status:
+        status = self._status(name)
+        if status is None:
+            raise KeyError(name)
+        return status
+
+    def __iter__(self) -> Iterator[str]:
+        return self._names()
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._names())
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """What was found out about one pod that fits nowhere."""
+
+    node_count: int
+    """How many nodes there were: the number after `0/`."""
+
+    reasons: Counter[str] = field(default_factory=Counter)
+    """Reason → how many nodes gave it."""
+
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
+    pre_filter_message: str = ""
+    post_filter_message: str = ""
+    node_to_status: Mapping[str, Status] = field(default_factory=dict)
+
+    def add(self, status: Status, nodes: int) -> None:
+        """Count one refusal of so many nodes."""
+        for reason in status.reasons:
+            self.reasons[reason] += nodes
+        self.add_plugin(status)
+
+    def add_plugin(self, status: Status) -> None:
+        """Remember who refused: events that this plugin waits for bring the pod back."""
+        if status.plugin:
+            if status.is_rejected:
+                self.unschedulable_plugins.add(status.plugin)
+            if status.code is Code.PENDING:
+                self.pending_plugins.add(status.plugin)
+
+    @property
+    def message(self) -> str:
+        """The note of the FailedScheduling event, of any length.
+
+        Reasons are sorted as strings, count first, as kube-scheduler does: "10 …" comes before "2 …".
+        """
+        text = f"0/{self.node_count} nodes are available:"
+        if self.pre_filter_message:
+            text += f" {self.pre_filter_message}."
+        elif self.reasons:
+            text += " " + ", ".join(sorted(f"{count} {reason}" for reason, count in self.reasons.items())) + "."
+        if self.post_filter_message:
+            text += f" {self.post_filter_message}"
+        return text

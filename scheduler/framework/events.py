@@ -1,0 +1,101 @@
+"""What happened in the cluster, in the words with which plugins say what could help a pod they refused."""
+
+from collections.abc import Callable
+from enum import Enum, IntFlag
+from functools import cache
+from typing import Any, Final
+
+import msgspec
+
+
+class Action(IntFlag):
+    """What happened to an object; kube-scheduler's ActionType."""
+
+    ADD = 1 << 0
+    DELETE = 1 << 1
+    UPDATE_NODE_ALLOCATABLE = 1 << 2
+    UPDATE_NODE_LABEL = 1 << 3
+    UPDATE_NODE_TAINT = 1 << 4
+    UPDATE_NODE_CONDITION = 1 << 5
+    UPDATE_NODE_ANNOTATION = 1 << 6
+    UPDATE_POD_LABEL = 1 << 7
+    UPDATE_POD_SCALE_DOWN = 1 << 8
+    UPDATE_POD_TOLERATION = 1 << 9
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 10
+    UPDATE_OTHER = 1 << 11
+    UPDATE = (
+        UPDATE_NODE_ALLOCATABLE
+        | UPDATE_NODE_LABEL
+        | UPDATE_NODE_TAINT
+        | UPDATE_NODE_CONDITION
+        | UPDATE_NODE_ANNOTATION
+        | UPDATE_POD_LABEL
+        | UPDATE_POD_SCALE_DOWN
+        | UPDATE_POD_TOLERATION
+        | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        | UPDATE_OTHER
+    )
+    ALL = ADD | DELETE | UPDATE
+
+
+POD: Final = "Pod"
+ASSIGNED_POD: Final = "AssignedPod"
+UNSCHEDULABLE_POD: Final = "UnschedulablePod"
+NODE: Final = "Node"
+ANY: Final = "*"
+
+
+class ClusterEvent(msgspec.Struct, frozen=True, gc=False):
+    """Something that happened to objects of one kind; also the pattern that such a happening may match."""
+
+    resource: str
+    action: Action
+    custom_label: str = ""
+
+    @property
+    def label(self) -> str:
+        """How metrics name it, such as `NodeAdd` or `NodeUpdateNodeTaint`."""
+        return self.custom_label or self.resource + _spelled(self.action)
+
+    def matches(self, happened: "ClusterEvent") -> bool:
+        """Whether `happened` is one of the events that this pattern names. `Pod` covers both its special cases."""
+        if self.resource not in (ANY, happened.resource) and not (
+            self.resource == POD and happened.resource in (ASSIGNED_POD, UNSCHEDULABLE_POD)
+        ):
+            return happened.resource == ANY
+        return bool(self.action & happened.action)
+
+
+@cache
+def _spelled(action: Action) -> str:
+    """UPDATE_NODE_TAINT → UpdateNodeTaint; UPDATE_OTHER is spelled as the general Update that kube-scheduler has."""
+    if action in (Action.UPDATE, Action.UPDATE_OTHER):
+        return "Update"
+    return "".join(word.capitalize() for word in (action.name or "").split("_"))
+
+
+class QueueingHint(Enum):
+    """What a hint function says: is the pod worth another attempt after this event?"""
+
+    SKIP = "QueueSkip"
+    QUEUE = "Queue"
+
+
+HintFunction = Callable[[Any, Any, Any], QueueingHint]
+"""`(pod, old object or None, new object or None) -> QueueingHint`; an error counts as Queue."""
+
+
+class ClusterEventWithHint(msgspec.Struct, frozen=True, gc=False):
+    """An event that may help pods which a plugin refused, and a closer look at it."""
+
+    event: ClusterEvent
+    hint: HintFunction | None = None
+
+
+ALL_EVENTS: Final = ClusterEvent(ANY, Action.ALL, "WildCardEvent")
+"""What a plugin registers for that does not say what could help."""
+
+ASSIGNED_POD_ADD: Final = ClusterEvent(ASSIGNED_POD, Action.ADD)
+ASSIGNED_POD_DELETE: Final = ClusterEvent(ASSIGNED_POD, Action.DELETE)
+NODE_ADD: Final = ClusterEvent(NODE, Action.ADD)
+NODE_DELETE: Final = ClusterEvent(NODE, Action.DELETE)

@@ -1,0 +1,200 @@
+"""Filter for all nodes at once, nominated pods included, and what it found.
+
+Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (RunFilterPlugins, RunFilterPluginsWithNominatedPods).
+kube-scheduler asks plugin after plugin for one node after the other; we ask node after node of one plugin after the
+other. What a node is refused for is the same: the first plugin in order that refuses it.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import Diagnosis
+from scheduler.framework.errors import PluginError
+from scheduler.framework.forms import PlainFilter
+from scheduler.framework.memo import ChangingColumns, Memo
+from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Rows
+from scheduler.framework.plugin import FilterNodesPlugin, FilterPlugin, Plugin, PreFilterExtensions, SignPlugin
+from scheduler.framework.status import Status
+
+
+class WhatIfColumns(ChangingColumns, Protocol):
+    """Nodes on which pods can be put or taken away for a moment."""
+
+    def what_if(
+        self, row: int, add: Collection[Pod] = (), remove: Collection[Pod] = ()
+    ) -> AbstractContextManager[None]: ...
+
+
+class FilterStep:
+    """One plugin at Filter, whatever its form, with what the memo needs to know."""
+
+    __slots__ = ("aspects", "call", "name", "plain", "sign")
+
+    def __init__(self, plugin: Plugin) -> None:
+        self.name = plugin.name
+        self.plain = PlainFilter(plugin) if isinstance(plugin, FilterPlugin) else None
+        self.call: PlainFilter | FilterNodesPlugin
+        if self.plain is not None:
+            self.call = self.plain
+        elif isinstance(plugin, FilterNodesPlugin):
+            self.call = plugin
+        else:
+            raise TypeError(f"{plugin.name} has no Filter")
+        self.sign = plugin.sign if isinstance(plugin, SignPlugin) else None
+        self.aspects: tuple[Aspect, ...] = tuple(plugin.aspects) if isinstance(plugin, SignPlugin) else ()
+
+
+@dataclass(slots=True)
+class FilterOutcome:
+    """What every plugin said about every node that was asked about."""
+
+    feasible: Rows
+    """Where the pod can run, in ascending order."""
+
+    asked: BoolColumn
+    """Which rows were looked at."""
+
+    codes: list[tuple[FilterStep, Int32Column]]
+    """Plugin → a reason code for each row, in the plugins' order. Columns without any refusal are left out."""
+
+    overrides: dict[int, Status] = field(default_factory=dict)
+    """Rows that are refused for the sake of pods nominated there."""
+
+    def status(self, state: CycleState, pod: Pod, row: int) -> Status | None:
+        """Return why a row was refused; None if it is feasible or was not looked at."""
+        if row in self.overrides:
+            return self.overrides[row]
+        if not self.asked[row]:
+            return None
+        for step, codes in self.codes:
+            if codes[row]:
+                return step.call.status_of(state, pod, int(codes[row])).by(step.name)
+        return None
+
+    def count_into(self, diagnosis: Diagnosis, state: CycleState, pod: Pod) -> None:
+        """Count the refusals by reason."""
+        left = self.asked.copy()
+        for row, status in self.overrides.items():
+            left[row] = False
+            diagnosis.add(status, 1)
+        for step, codes in self.codes:
+            refused = codes[left]
+            for code, nodes in zip(*np.unique(refused[refused != 0], return_counts=True), strict=True):
+                status = step.call.status_of(state, pod, int(code)).by(step.name)
+                diagnosis.add(status, int(nodes))
+            left &= codes == 0
+
+
+class Filtering:
+    """The Filter plugins of one profile."""
+
+    def __init__(
+        self,
+        plugins: Sequence[Plugin],
+        extensions: Sequence[PreFilterExtensions],
+        nodes: WhatIfColumns,
+        memo: Memo,
+        nominated: Callable[[], Iterator[tuple[str, Collection[Pod]]]],
+    ) -> None:
+        """`nominated` yields each node that is promised to pods, with these pods."""
+        self.steps = tuple(map(FilterStep, plugins))
+        self._extensions = tuple(extensions)
+        self._nodes = nodes
+        self._memo = memo
+        self._nominated = nominated
+
+    def run(self, state: CycleState, pod: Pod, asked: BoolColumn, signatures: dict[str, object]) -> FilterOutcome:
+        """Return where `pod` can run among the rows that are `asked`. Raises PluginError."""
+        passing = asked.copy()
+        found: list[tuple[FilterStep, Int32Column]] = []
+        for step in self.steps:
+            if step.name in state.skip_filter:
+                continue
+            codes = self._codes(step, state, pod, passing, signatures)
+            if codes is not None:
+                found.append((step, codes))
+                passing &= codes == 0
+        outcome = FilterOutcome(np.flatnonzero(passing), asked, found)
+        self._yield_to_nominated(outcome, passing, state, pod)
+        return outcome
+
+    def run_one(self, state: CycleState, pod: Pod, row: int) -> Status | None:
+        """Return what the first plugin that refuses one row says, from the live table. Raises PluginError."""
+        rows: Rows = np.array([row])
+        for step in self.steps:
+            if step.name in state.skip_filter:
+                continue
+            codes = _guarded(step, state, pod, self._nodes, rows)
+            if codes is not None and codes[0]:
+                return step.call.status_of(state, pod, int(codes[0])).by(step.name)
+        return None
+
+    def _codes(
+        self, step: FilterStep, state: CycleState, pod: Pod, passing: BoolColumn, signatures: dict[str, object]
+    ) -> Int32Column | None:
+        """A code for each row, or None if there is no refusal."""
+        if step.plain is not None and step.plain.is_full:
+            step.plain.clear()
+            self._memo.forget(("filter", step.name))
+        signature = signatures.get(step.name)
+        if signature is not None:
+            column = self._memo.column(
+                (("filter", step.name), signature),
+                step.aspects,
+                np.int32,
+                lambda rows: _guarded(step, state, pod, self._nodes, rows),
+            )
+            return column.values if column.may_differ else None
+        # Nothing will be stored: only the nodes that passed so far need an answer.
+        rows = np.flatnonzero(passing)
+        answers = _guarded(step, state, pod, self._nodes, rows)
+        if answers is None or not answers.any():
+            return None
+        codes = np.zeros(len(passing), np.int32)
+        codes[rows] = answers
+        return codes
+
+    def _yield_to_nominated(self, outcome: FilterOutcome, passing: BoolColumn, state: CycleState, pod: Pod) -> None:
+        """Refuse feasible nodes on which the pod would take the room of pods nominated there.
+
+        Only pods of the same or a higher priority count: room that was made for lower ones may be taken.
+        """
+        for name, nominated in self._nominated():
+            row = self._nodes.row_of(name)
+            if row is None or not passing[row]:
+                continue
+            before = [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
+            status = self._refused_beside(before, state, pod, row) if before else None
+            if status is not None:
+                outcome.overrides[row] = status
+                passing[row] = False
+        if outcome.overrides:
+            outcome.feasible = np.flatnonzero(passing)
+
+    def _refused_beside(self, others: Collection[Pod], state: CycleState, pod: Pod, row: int) -> Status | None:
+        state = state.clone()
+        with self._nodes.what_if(row, add=others):
+            node = self._nodes.info(row)
+            for other in others:
+                for plugin in self._extensions:
+                    if plugin.name in state.skip_filter:
+                        continue
+                    status = plugin.add_pod(state, pod, other, node)
+                    if status is not None:
+                        raise PluginError(plugin.name, "AddPod", status.message)
+            return self.run_one(state, pod, row)
+
+
+def _guarded(step: FilterStep, state: CycleState, pod: Pod, nodes: WhatIfColumns, rows: Rows) -> Int32Column | None:
+    try:
+        return step.call.filter_nodes(state, pod, nodes, rows)
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(step.name, "filter", f"{type(error).__name__}: {error}") from error

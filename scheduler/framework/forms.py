@@ -1,0 +1,67 @@
+"""The plain form of Filter and Score, made to answer for many nodes."""
+
+from typing import Final
+
+import numpy as np
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import PluginError
+from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
+from scheduler.framework.plugin import FilterPlugin, ScorePlugin
+from scheduler.framework.status import Status
+
+MAX_STATUSES: Final = 10_000
+"""Distinct refusals of one plugin that are kept apart. More means that its reasons name the pod or the time."""
+
+
+class PlainFilter:
+    """A FilterPlugin in the column form. Refusals are numbered as they occur."""
+
+    def __init__(self, plugin: FilterPlugin) -> None:
+        self.plugin = plugin
+        self._statuses: list[Status] = []
+        self._code_of: dict[Status, int] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `clear` is due."""
+        return len(self._statuses) >= MAX_STATUSES
+
+    def clear(self) -> None:
+        """Begin numbering anew; codes given before mean nothing any more."""
+        self._statuses.clear()
+        self._code_of.clear()
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int32Column:
+        codes = np.zeros(len(rows), np.int32)
+        in_use = nodes.in_use
+        for i, row in enumerate(rows.tolist()):
+            if in_use[row]:
+                status = self.plugin.filter(state, pod, nodes.info(row))
+                if status is not None:
+                    codes[i] = self._code(status)
+        return codes
+
+    def status_of(self, state: CycleState, pod: Pod, code: int) -> Status:
+        return self._statuses[code - 1]
+
+    def _code(self, status: Status) -> int:
+        if not status.is_rejected:
+            detail = f"answered {status.code.label}: {status.message}" if status.message else status.code.label
+            raise PluginError(self.plugin.name, "filter", detail)
+        code = self._code_of.get(status)
+        if code is None:
+            self._statuses.append(status)
+            code = self._code_of[status] = len(self._statuses)
+        return code
+
+
+def plain_scores(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int64Column:
+    """Ask a ScorePlugin for each of `rows`; rows that are not in use get 0."""
+    scores = np.zeros(len(rows), np.int64)
+    in_use = nodes.in_use
+    for i, row in enumerate(rows.tolist()):
+        if in_use[row]:
+            scores[i] = plugin.score(state, pod, nodes.info(row))
+    return scores

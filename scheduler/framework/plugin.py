@@ -1,0 +1,232 @@
+"""The extension points: what a plugin may be asked, in the order of a pod's way.
+
+    PreEnqueue → QueueSort → PreFilter → Filter → (PostFilter) → PreScore → Score → NormalizeScore
+    → Reserve → Permit → PreBind → Bind → PostBind
+
+A plugin is a class that names its extension points as bases, usually a frozen dataclass whose fields are its
+arguments in the configuration file. A field called `handle` is filled with the framework's Handle instead. Plugins
+hold no state of their own: what belongs to one cycle goes into the CycleState, the cluster is in the nodes.
+
+Everything up to Permit is synchronous and must not wait. Filter and Score come in two forms: the plain one answers
+for one node, the column one for an array of nodes at once; a plugin implements one of the two.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import total_ordering
+from typing import Any, ClassVar, Final
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
+from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.status import Status
+
+MAX_NODE_SCORE: Final = 100
+MIN_NODE_SCORE: Final = 0
+MAX_TOTAL_SCORE: Final = 2**63 - 1
+
+MAX_PERMIT_SECONDS: Final = 15 * 60.0
+"""A Permit plugin cannot hold a pod longer than this."""
+
+
+class Plugin(ABC):
+    """What every plugin has."""
+
+    name: ClassVar[str]
+    """How the configuration, metrics and messages call it."""
+
+    def events_to_register(self) -> Sequence[ClusterEventWithHint]:
+        """Return the events that may make a pod schedulable which this plugin refused.
+
+        Without an answer of its own a plugin gets all events.
+        """
+        return (ClusterEventWithHint(ALL_EVENTS),)
+
+
+class PreEnqueuePlugin(Plugin):
+    @abstractmethod
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        """Say whether `pod` may enter activeQ; a refusal gates it."""
+
+
+class QueueSortPlugin(Plugin):
+    @abstractmethod
+    def less(self, a: QueuedPod, b: QueuedPod) -> bool:
+        """Whether `a` is to be tried before `b`."""
+
+    def sort_key(self, queued: QueuedPod) -> Any:
+        """Return a value that orders like `less`; one that is cheap to compare makes a quick queue."""
+        return _ByLess(self, queued)
+
+
+@total_ordering
+class _ByLess:
+    __slots__ = ("plugin", "queued")
+
+    def __init__(self, plugin: QueueSortPlugin, queued: QueuedPod) -> None:
+        self.plugin = plugin
+        self.queued = queued
+
+    def __lt__(self, other: "_ByLess") -> bool:
+        return self.plugin.less(self.queued, other.queued)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByLess) and not self < other and not other < self
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class SignPlugin(Plugin):
+    """A plugin whose Filter and Score depend on a fragment of the pod and on known aspects of a node only.
+
+    Then answers are stored per fragment and refreshed only for nodes of which an aspect has changed.
+    """
+
+    aspects: ClassVar[Aspect]
+    """What Filter and Score read of a node, besides the pod."""
+
+    @abstractmethod
+    def sign(self, pod: Pod) -> Hashable | None:
+        """Return what the answers depend on: equal for two pods means equal answers. None: they depend on more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterResult:
+    """The only nodes worth looking at."""
+
+    node_names: frozenset[str]
+
+
+class PreFilterPlugin(Plugin):
+    @abstractmethod
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: NodeColumns) -> PreFilterResult | Status | None:
+        """Prepare for Filter: None means all nodes, a result fewer.
+
+        `SKIP` leaves this plugin's Filter out of the cycle; a refusal ends the cycle for the whole pod.
+        """
+
+
+class PreFilterExtensions(Plugin):
+    """For plugins whose Filter reads counts that PreFilter wrote: keep them right in a what-if."""
+
+    @abstractmethod
+    def add_pod(self, state: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        """Count `other` as if it ran on `node`."""
+
+    @abstractmethod
+    def remove_pod(self, state: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        """Stop counting `other` on `node`."""
+
+
+class FilterPlugin(Plugin):
+    """Filter in its plain form."""
+
+    @abstractmethod
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        """Say whether `pod` can run on `node`."""
+
+
+class FilterNodesPlugin(Plugin):
+    """Filter in its column form."""
+
+    @abstractmethod
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return a reason code for each of `rows`, 0 where the pod can run; None if it can on all of them."""
+
+    @abstractmethod
+    def status_of(self, state: CycleState, pod: Pod, code: int) -> Status:
+        """Return the refusal that a non-zero reason code stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostFilterResult:
+    """`nominated_node_name`: where the pod is expected to fit soon; empty clears an earlier nomination."""
+
+    nominated_node_name: str
+
+
+class PostFilterPlugin(Plugin):
+    @abstractmethod
+    def post_filter(
+        self, state: CycleState, pod: Pod, node_to_status: "Mapping[str, Status]"
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """Try to make room for `pod`, which fits nowhere. Success means it may fit at its next attempt."""
+
+
+class PreScorePlugin(Plugin):
+    @abstractmethod
+    def pre_score(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Status | None:
+        """Prepare for Score over the feasible `rows`; `SKIP` leaves this plugin's Score out of the cycle."""
+
+
+class ScorePlugin(Plugin):
+    """Score in its plain form."""
+
+    @abstractmethod
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        """Rate a feasible node: MIN_NODE_SCORE to MAX_NODE_SCORE, or any int64 where NormalizeScore follows."""
+
+
+class ScoreNodesPlugin(Plugin):
+    """Score in its column form."""
+
+    @abstractmethod
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+        """Return the score of each of `rows`; None if all are 0. Rows may include nodes that are not feasible."""
+
+
+class NormalizeScorePlugin(Plugin):
+    @abstractmethod
+    def normalize_score(self, state: CycleState, pod: Pod, scores: Int64Column) -> Int64Column:
+        """Bring the scores of all feasible nodes into MIN_NODE_SCORE to MAX_NODE_SCORE.
+
+        Return a new array: `scores` may be a stored answer.
+        """
+
+
+class ReservePlugin(Plugin):
+    @abstractmethod
+    def reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Set aside what the pod needs on its node, in memory."""
+
+    @abstractmethod
+    def unreserve(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Undo `reserve`. Must not fail, and may be called without it: then do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PermitWait:
+    """Hold the pod, at most `timeout` seconds (capped at MAX_PERMIT_SECONDS), until someone allows or rejects it."""
+
+    timeout: float
+
+
+class PermitPlugin(Plugin):
+    @abstractmethod
+    def permit(self, state: CycleState, pod: Pod, node_name: str) -> Status | PermitWait | None:
+        """Approve (None), deny, or hold the binding."""
+
+
+class PreBindPlugin(Plugin):
+    def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Answer `SKIP` if `pre_bind` has nothing to do for this pod. Must be quick."""
+        return None
+
+    @abstractmethod
+    async def pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Do what must be done before the pod is bound; may wait."""
+
+
+class BindPlugin(Plugin):
+    @abstractmethod
+    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Bind the pod, or answer `SKIP` to leave it to the next plugin."""
+
+
+class PostBindPlugin(Plugin):
+    @abstractmethod
+    async def post_bind(self, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Learn that the pod was bound; clean up."""

@@ -1,0 +1,37 @@
+"""A pod on its way to a node: what the queue remembers of its attempts."""
+
+from dataclasses import dataclass, field
+
+from scheduler.api.pod import Pod
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPod:
+    """kube-scheduler's QueuedPodInfo. Times are seconds of the queue's clock."""
+
+    pod: Pod
+    timestamp: float
+    """When it was last added to activeQ: the order among equals."""
+
+    attempts: int = 0
+    initial_attempt_timestamp: float | None = None
+    """When it was first popped; the start of what `pod_scheduling_sli_duration_seconds` measures."""
+
+    backoff_expiration: float = 0.0
+    unschedulable_count: int = 0
+    """Attempts in a row that ended unschedulable; the exponent of its backoff."""
+
+    consecutive_errors_count: int = 0
+    """Attempts in a row that ended in an error; the exponent of its backoff after errors."""
+
+    unschedulable_plugins: set[str] = field(default_factory=set)
+    pending_plugins: set[str] = field(default_factory=set)
+    gating_plugin: str = ""
+    """Which PreEnqueue plugin keeps it out of activeQ; empty if none."""
+
+    was_flushed: bool = False
+    """Whether it left the unschedulable pods because of their age, not because of an event."""
+
+    @property
+    def gated(self) -> bool:
+        return bool(self.gating_plugin)

@@ -1,0 +1,389 @@
+"""One profile at work: runs its plugins at each extension point, times them, and names the one that fails.
+
+Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3. What a plugin raises becomes a PluginError with its
+name; a plugin that answers what its point does not allow is treated the same.
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import ParamSpec, Protocol, TypeVar
+
+from prometheus_client import Histogram
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import Diagnosis
+from scheduler.framework.errors import PluginError
+from scheduler.framework.events import ClusterEventWithHint
+from scheduler.framework.filtering import Filtering, FilterOutcome, WhatIfColumns
+from scheduler.framework.handle import Handle
+from scheduler.framework.memo import Memo
+from scheduler.framework.metrics import Metrics
+from scheduler.framework.nodes import BoolColumn, Rows
+from scheduler.framework.plugin import (
+    MAX_PERMIT_SECONDS,
+    BindPlugin,
+    PermitPlugin,
+    PermitWait,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    SignPlugin,
+)
+from scheduler.framework.profile import ProfilePlugins
+from scheduler.framework.scoring import Scores, Scoring
+from scheduler.framework.status import Code, Status, unresolvable
+
+T = TypeVar("T")
+Q = ParamSpec("Q")
+
+
+class NominatedPods(Protocol):
+    """Yields each node that is promised to pods, with these pods."""
+
+    def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]: ...
+
+
+class Framework:
+    """kube-scheduler's framework.Framework: the plugins of one profile, ready to run."""
+
+    def __init__(
+        self,
+        plugins: ProfilePlugins,
+        handle: Handle,
+        nodes: WhatIfColumns,
+        nominated: NominatedPods,
+        metrics: Metrics,
+        percentage_of_nodes_to_score: int = 0,
+    ) -> None:
+        """`percentage_of_nodes_to_score`: 0 or 100 for all nodes."""
+        self.name = handle.profile_name
+        self.handle = handle
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self.plugins = plugins
+        self._metrics = metrics
+        self._observers: dict[tuple[str, Code], Histogram] = {}
+        memo = Memo(nodes)
+        self._nodes = nodes
+        self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
+        self._queue_sort = plugins.of("queue_sort", QueueSortPlugin)
+        self._pre_enqueue = plugins.of("pre_enqueue", PreEnqueuePlugin)
+        self._post_filter = plugins.of("post_filter", PostFilterPlugin)
+        self._pre_score = plugins.of("pre_score", PreScorePlugin)
+        self._reserve = plugins.of("reserve", ReservePlugin)
+        self._permit = plugins.of("permit", PermitPlugin)
+        self._pre_bind = plugins.of("pre_bind", PreBindPlugin)
+        self._bind = plugins.of("bind", BindPlugin)
+        self._post_bind = plugins.of("post_bind", PostBindPlugin)
+        extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
+        self.filtering = Filtering(plugins.at["filter"], extensions, nodes, memo, nominated.by_node)
+        self.scoring = Scoring(plugins.at["score"], plugins.weights, nodes, memo)
+        signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
+        self._signers = tuple(signers.values())
+
+    @property
+    def queue_sort(self) -> QueueSortPlugin:
+        return self._queue_sort[0]
+
+    @property
+    def pre_enqueue(self) -> Sequence[PreEnqueuePlugin]:
+        return self._pre_enqueue
+
+    @property
+    def has_post_filter(self) -> bool:
+        return bool(self.plugins.at["post_filter"])
+
+    def rejecter_events(self) -> dict[str, Sequence[ClusterEventWithHint]]:
+        """Plugin → the events that may help pods it refused, for all plugins that can refuse one."""
+        points = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit")
+        rejecters = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
+        return {name: plugin.events_to_register() for name, plugin in rejecters.items()}
+
+    def signatures(self, pod: Pod) -> dict[str, object]:
+        """Return plugin → signature of `pod`, worked out once a version of the pod. Raises PluginError."""
+        found: dict[str, object] | None = pod.signatures.get(self.name)
+        if found is None:
+            found = {}
+            for plugin in self._signers:
+                signature = self._call("sign", plugin, plugin.sign, pod)
+                if signature is not None:
+                    found[plugin.name] = signature
+            pod.signatures[self.name] = found
+        return found
+
+    # The scheduling cycle.
+
+    def run_pre_filter(
+        self, state: CycleState, pod: Pod, diagnosis: Diagnosis
+    ) -> tuple[frozenset[str] | None, Status | None]:
+        """Return the only nodes worth looking at (None: all) and the refusal of the whole pod, if any.
+
+        Names of plugins that cut nodes off are added to the diagnosis. Raises PluginError.
+        """
+        started = time.perf_counter()
+        names: frozenset[str] | None = None
+        refusal: Status | None = None
+        try:
+            for plugin in self._pre_filter:
+                answer = self._timed("PreFilter", state, plugin, plugin.pre_filter, state, pod, self._nodes)
+                if answer is None:
+                    continue
+                if isinstance(answer, PreFilterResult):
+                    diagnosis.unschedulable_plugins.add(plugin.name)
+                    names = answer.node_names if names is None else names & answer.node_names
+                    if not names:
+                        refusal = _none_left(diagnosis.unschedulable_plugins)
+                        return names, refusal
+                elif answer.code is Code.SKIP:
+                    state.skip_filter.add(plugin.name)
+                elif answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                    diagnosis.unschedulable_plugins.clear()
+                    refusal = answer.by(plugin.name)
+                    return None, refusal
+                elif answer.code is Code.UNSCHEDULABLE:
+                    # Preemption may help later in this cycle, and it needs what the other plugins prepare.
+                    refusal = answer.by(plugin.name)
+                else:
+                    raise PluginError(plugin.name, "PreFilter", answer.message or answer.code.label)
+            return names, refusal
+        finally:
+            self._observe("PreFilter", refusal.code if refusal is not None else Code.SUCCESS, started)
+
+    def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn) -> FilterOutcome:
+        """Return where `pod` can run among the rows `asked`. Raises PluginError."""
+        started = time.perf_counter()
+        outcome = self.filtering.run(state, pod, asked, self.signatures(pod))
+        self._observe("Filter", Code.SUCCESS, started)
+        return outcome
+
+    def run_post_filter(
+        self, state: CycleState, pod: Pod, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """Let the PostFilter plugins try to make room, until one succeeds or says that nothing can."""
+        started = time.perf_counter()
+        result: PostFilterResult | None = None
+        reasons: list[str] = []
+        rejecter = ""
+        code = Code.UNSCHEDULABLE
+        try:
+            for plugin in self._post_filter:
+                found, status = self._timed(
+                    "PostFilter",
+                    state,
+                    plugin,
+                    plugin.post_filter,
+                    state,
+                    pod,
+                    diagnosis.node_to_status,
+                )
+                code = Code.SUCCESS if status is None else status.code
+                if status is None or code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                    return found, status.by(plugin.name) if status is not None else None
+                if not status.is_rejected:
+                    raise PluginError(plugin.name, "PostFilter", status.message)
+                result = found or result
+                reasons += status.reasons
+                rejecter = rejecter or plugin.name
+            return result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejecter)
+        finally:
+            self._observe("PostFilter", code, started)
+
+    def run_score(self, state: CycleState, pod: Pod, feasible: Rows) -> Scores:
+        """Return the weighted scores of the feasible rows. Raises PluginError."""
+        started = time.perf_counter()
+        for plugin in self._pre_score:
+            status = self._timed(
+                "PreScore",
+                state,
+                plugin,
+                plugin.pre_score,
+                state,
+                pod,
+                self._nodes,
+                feasible,
+            )
+            if status is not None and status.code is Code.SKIP:
+                state.skip_score.add(plugin.name)
+            elif status is not None:
+                raise PluginError(plugin.name, "PreScore", status.message or status.code.label)
+        scored = time.perf_counter()
+        self._observe("PreScore", Code.SUCCESS, started)
+        scores = self.scoring.run(state, pod, feasible, self.signatures(pod))
+        self._observe("Score", Code.SUCCESS, scored)
+        return scores
+
+    def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Reserve in order; return the first refusal. Then, or after a PluginError, `run_unreserve` is due."""
+        started = time.perf_counter()
+        refusal: Status | None = None
+        for plugin in self._reserve:
+            refusal = self._timed("Reserve", state, plugin, plugin.reserve, state, pod, node_name)
+            if refusal is not None:
+                refusal = _rejection("Reserve", plugin, refusal)
+                break
+        self._observe("Reserve", refusal.code if refusal is not None else Code.SUCCESS, started)
+        return refusal
+
+    def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
+        """Unreserve in reverse order. A plugin that raises, though it must not, keeps no other from its turn."""
+        started = time.perf_counter()
+        errors = []
+        for plugin in reversed(self._reserve):
+            try:
+                self._timed("Unreserve", state, plugin, plugin.unreserve, state, pod, node_name)
+            except PluginError as error:
+                errors.append(error)
+        self._observe("Unreserve", Code.SUCCESS, started)
+        return errors
+
+    def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[dict[str, float], Status | None]:
+        """Return plugin → seconds for those that hold the pod, and the first refusal."""
+        started = time.perf_counter()
+        holds: dict[str, float] = {}
+        refusal: Status | None = None
+        for plugin in self._permit:
+            answer = self._timed("Permit", state, plugin, plugin.permit, state, pod, node_name)
+            if isinstance(answer, PermitWait):
+                holds[plugin.name] = min(answer.timeout, MAX_PERMIT_SECONDS)
+            elif answer is not None:
+                refusal = _rejection("Permit", plugin, answer)
+                break
+        code = refusal.code if refusal is not None else Code.WAIT if holds else Code.SUCCESS
+        self._observe("Permit", code, started)
+        return holds, refusal
+
+    # The binding cycle.
+
+    def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> bool:
+        """Say whether any PreBind plugin has work with this pod. Raises PluginError."""
+        started = time.perf_counter()
+        busy = False
+        for plugin in self._pre_bind:
+            answer = self._timed(
+                "PreBindPreFlight",
+                state,
+                plugin,
+                plugin.pre_bind_pre_flight,
+                state,
+                pod,
+                node_name,
+            )
+            if answer is None:
+                busy = True
+            elif answer.code is Code.SKIP:
+                state.skip_pre_bind.add(plugin.name)
+            else:
+                raise PluginError(plugin.name, "PreBindPreFlight", f"answered {answer.code.label}: {answer.message}")
+        self._observe("PreBindPreFlight", Code.SUCCESS if busy else Code.SKIP, started)
+        return busy
+
+    async def run_pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Run the PreBind plugins in order; return the first refusal. Raises PluginError."""
+        started = time.perf_counter()
+        refusal: Status | None = None
+        for plugin in self._pre_bind:
+            if plugin.name in state.skip_pre_bind:
+                continue
+            try:
+                refusal = await plugin.pre_bind(state, pod, node_name)
+            except Exception as error:
+                raise _as_plugin_error(plugin, "PreBind", error) from error
+            if refusal is not None:
+                refusal = _rejection("PreBind", plugin, refusal)
+                break
+        self._observe("PreBind", refusal.code if refusal is not None else Code.SUCCESS, started)
+        return refusal
+
+    async def run_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Let the first Bind plugin that does not skip bind the pod. Raises PluginError, also if all skip."""
+        started = time.perf_counter()
+        for plugin in self._bind:
+            try:
+                answer = await plugin.bind(state, pod, node_name)
+            except Exception as error:
+                self._observe("Bind", Code.ERROR, started)
+                raise _as_plugin_error(plugin, "Bind", error) from error
+            if answer is None or answer.code is not Code.SKIP:
+                self._observe("Bind", answer.code if answer is not None else Code.SUCCESS, started)
+                return None if answer is None else _rejection("Bind", plugin, answer)
+        self._observe("Bind", Code.SKIP, started)
+        raise PluginError(self.plugins.at["bind"][-1].name, "Bind", "every bind plugin skipped the pod")
+
+    async def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
+        """Tell the PostBind plugins; return what went wrong, since the pod is bound whatever they say."""
+        started = time.perf_counter()
+        errors = []
+        for plugin in self._post_bind:
+            try:
+                await plugin.post_bind(state, pod, node_name)
+            except Exception as error:  # noqa: BLE001 - the plugin boundary
+                errors.append(_as_plugin_error(plugin, "PostBind", error))
+        self._observe("PostBind", Code.SUCCESS, started)
+        return errors
+
+    # How.
+
+    def _timed(
+        self,
+        point: str,
+        state: CycleState,
+        plugin: Plugin,
+        call: Callable[Q, T],
+        *args: Q.args,
+        **kwargs: Q.kwargs,
+    ) -> T:
+        if not state.record_plugin_metrics:
+            return self._call(point, plugin, call, *args, **kwargs)
+        started = time.perf_counter()
+        answer = self._call(point, plugin, call, *args, **kwargs)
+        status = answer.code if isinstance(answer, Status) else Code.SUCCESS
+        self._metrics.plugin_execution_duration.labels(plugin.name, point, status.label).observe(
+            time.perf_counter() - started
+        )
+        return answer
+
+    def _call(self, point: str, plugin: Plugin, call: Callable[Q, T], *args: Q.args, **kwargs: Q.kwargs) -> T:
+        try:
+            return call(*args, **kwargs)
+        except Exception as error:
+            raise _as_plugin_error(plugin, point, error) from error
+
+    def _observe(self, point: str, code: Code, started: float) -> None:
+        observer = self._observers.get((point, code))
+        if observer is None:
+            observer = self._metrics.framework_extension_point_duration.labels(point, code.label, self.name)
+            self._observers[point, code] = observer
+        observer.observe(time.perf_counter() - started)
+
+
+def _as_plugin_error(plugin: Plugin, point: str, error: Exception) -> PluginError:
+    if isinstance(error, PluginError):
+        return error
+    detail = str(error) if str(error) else type(error).__name__
+    return PluginError(plugin.name, point, detail)
+
+
+def _rejection(point: str, plugin: Plugin, answer: Status) -> Status:
+    if not answer.is_rejected:
+        raise PluginError(plugin.name, point, answer.message or f"answered {answer.code.label}")
+    return answer.by(plugin.name)
+
+
+def _none_left(plugins: Collection[str]) -> Status:
+    if len(plugins) == 1:
+        return unresolvable(f"node(s) didn't satisfy plugin {next(iter(plugins))}")
+    return unresolvable(f"node(s) didn't satisfy plugin(s) {go_list(plugins)} simultaneously")
+
+
+def go_list(names: Collection[str]) -> str:
+    """Spell names as Go prints a sorted slice: `[A B]`."""
+    return f"[{' '.join(sorted(names))}]"

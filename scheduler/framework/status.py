@@ -1,0 +1,79 @@
+"""What a plugin answers. `None` is success everywhere; a refusal is a value, a fault is an exception."""
+
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+
+
+class Code(IntEnum):
+    """kube-scheduler's status codes, with its numbers and names."""
+
+    SUCCESS = 0
+    ERROR = 1
+    UNSCHEDULABLE = 2
+    UNSCHEDULABLE_AND_UNRESOLVABLE = 3
+    WAIT = 4
+    SKIP = 5
+    PENDING = 6
+
+    @property
+    def label(self) -> str:
+        """The name as metrics, messages and JSON spell it, such as `UnschedulableAndUnresolvable`."""
+        return _LABELS[self]
+
+
+_LABELS: Final = {
+    Code.SUCCESS: "Success",
+    Code.ERROR: "Error",
+    Code.UNSCHEDULABLE: "Unschedulable",
+    Code.UNSCHEDULABLE_AND_UNRESOLVABLE: "UnschedulableAndUnresolvable",
+    Code.WAIT: "Wait",
+    Code.SKIP: "Skip",
+    Code.PENDING: "Pending",
+}
+
+_REJECTIONS: Final = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
+
+
+class Status(msgspec.Struct, frozen=True, gc=False):
+    """An answer other than success."""
+
+    code: Code
+    reasons: tuple[str, ...] = ()
+    """What the pod's owner reads in the FailedScheduling event, counted over the nodes."""
+
+    plugin: str = ""
+    """Who answered; the framework fills it in."""
+
+    @property
+    def is_rejected(self) -> bool:
+        """Whether the pod (here, or as a whole) cannot be scheduled for now."""
+        return self.code in _REJECTIONS
+
+    @property
+    def message(self) -> str:
+        return ", ".join(self.reasons)
+
+    def by(self, plugin: str) -> "Status":
+        """This answer, with the name of who gave it."""
+        return self if self.plugin == plugin else msgspec.structs.replace(self, plugin=plugin)
+
+
+def unschedulable(*reasons: str) -> Status:
+    """Not here for now; taking other pods away (preemption) might help."""
+    return Status(Code.UNSCHEDULABLE, reasons)
+
+
+def unresolvable(*reasons: str) -> Status:
+    """Not here, and preemption would not help."""
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE, reasons)
+
+
+def pending(*reasons: str) -> Status:
+    """Not yet: something outside the scheduler has to finish first. The retry skips the backoff."""
+    return Status(Code.PENDING, reasons)
+
+
+SKIP: Final = Status(Code.SKIP)
+"""From PreFilter or PreScore: this plugin has nothing to say about this pod. From Bind: let the next one bind."""

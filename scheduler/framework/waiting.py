@@ -1,0 +1,85 @@
+"""Pods that Permit plugins hold between their reservation and their binding.
+
+add ──► WAITING ──allow by every plugin that holds it──► allowed
+           ├─────reject by anybody────────────────────► rejected
+           └─────a plugin's timeout runs out──────────► rejected by that plugin
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+
+from scheduler.api.pod import Pod
+from scheduler.framework.duration import Duration
+from scheduler.framework.plugin import MAX_PERMIT_SECONDS
+from scheduler.framework.status import Status, unschedulable
+
+
+class WaitingPod:
+    """One pod on hold. Its outcome is a future: None for allowed, else the refusal."""
+
+    def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
+        """`timeouts`: seconds for each plugin that holds the pod. Needs a running event loop."""
+        loop = asyncio.get_running_loop()
+        self.pod = pod
+        self._outcome: asyncio.Future[Status | None] = loop.create_future()
+        self._timers = {
+            plugin: loop.call_later(
+                min(seconds, MAX_PERMIT_SECONDS),
+                self.reject,
+                plugin,
+                f"rejected due to timeout after waiting {Duration(min(seconds, MAX_PERMIT_SECONDS))}"
+                f" at plugin {plugin}",
+            )
+            for plugin, seconds in timeouts.items()
+        }
+
+    @property
+    def pending_plugins(self) -> tuple[str, ...]:
+        """Who still holds the pod."""
+        return tuple(self._timers)
+
+    def allow(self, plugin: str) -> None:
+        """Stop holding the pod for `plugin`; the last one lets it go."""
+        timer = self._timers.pop(plugin, None)
+        if timer is not None:
+            timer.cancel()
+        if not self._timers and not self._outcome.done():
+            self._outcome.set_result(None)
+
+    def reject(self, plugin: str, message: str) -> None:
+        """Refuse the pod in the name of `plugin`."""
+        for timer in self._timers.values():
+            timer.cancel()
+        if not self._outcome.done():
+            self._outcome.set_result(unschedulable(message).by(plugin))
+
+    async def outcome(self) -> Status | None:
+        """Wait for the end: None if the pod may be bound."""
+        return await self._outcome
+
+
+class WaitingPods:
+    """All pods on hold, by UID."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, WaitingPod] = {}
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        return iter(tuple(self._pods.values()))
+
+    def add(self, pod: Pod, timeouts: Mapping[str, float]) -> WaitingPod:
+        waiting = self._pods[pod.uid] = WaitingPod(pod, timeouts)
+        return waiting
+
+    def get(self, uid: str) -> WaitingPod | None:
+        return self._pods.get(uid)
+
+    def remove(self, uid: str) -> None:
+        self._pods.pop(uid, None)
+
+    def reject(self, uid: str, message: str = "removed") -> bool:
+        """Refuse a pod if it is on hold, as when it is deleted; say whether it was."""
+        waiting = self._pods.get(uid)
+        if waiting is not None:
+            waiting.reject("", message)
+        return waiting is not None
