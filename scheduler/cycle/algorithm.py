@@ -1,0 +1,196 @@
+"""Where one pod goes: no I/O, no clock, no randomness; the same cluster and pod give the same answer.
+
+Rule: pkg/scheduler/schedule_one.go at v1.36.3 (schedulePod, findNodesThatFitPod, evaluateNominatedNode). Unlike
+kube-scheduler we look at every node, unless the configuration names a percentage: columns make that cheap.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Final
+
+import numpy as np
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus
+from scheduler.framework.filtering import FilterOutcome
+from scheduler.framework.nodes import Int64Column, Rows
+from scheduler.framework.runtime import Framework, go_list
+from scheduler.framework.status import Status, unresolvable
+from scheduler.state.node_table import NodeTable
+
+MIN_NODES_TO_FIND: Final = 100
+"""However low the percentage, this many feasible nodes are looked for."""
+
+PRE_FILTER_RESULT: Final = "PreFilterResult"
+"""Named as the plugin where a PreFilter result cut a node off."""
+
+
+@dataclass(slots=True)
+class Search:
+    """What Filter found for one pod."""
+
+    feasible: Rows
+    diagnosis: Diagnosis
+    asked: int = 0
+    """How many nodes were looked at."""
+
+    verdicts: dict[int, Status] = field(default_factory=dict)
+    """Verdicts on single rows that no column holds: a nominated node outside the PreFilter result."""
+
+    outcome: FilterOutcome | None = None
+    absent: Status | None = None
+    """What is said of the nodes that were not looked at, or of all of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The pod fits: this is its node."""
+
+    node_name: str
+    evaluated_nodes: int
+    feasible_nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """The pod fits nowhere for now."""
+
+    message: str
+    unschedulable_plugins: frozenset[str] = frozenset()
+    pending_plugins: frozenset[str] = frozenset()
+    nominated_node_name: str | None = ""
+    """What its nomination becomes: None leaves it as it is, empty clears it."""
+
+
+class Algorithm:
+    """Searches and chooses. Holds only where the next search starts, which matters when not all nodes are asked."""
+
+    def __init__(self, table: NodeTable, seed: int = 0) -> None:
+        self._table = table
+        self._seed = seed.to_bytes(8, "little", signed=True)
+        self._next_start = 0
+
+    def schedule(self, framework: Framework, state: CycleState, pod: Pod, attempt: int = 0) -> Placed | Unplaced:
+        """Choose a node for `pod`, or say why there is none. Raises PluginError."""
+        if self._table.count == 0:
+            return Unplaced(NO_NODES)
+        search = self.search(framework, state, pod)
+        if len(search.feasible) == 0:
+            return self._unplaced(framework, state, pod, search.diagnosis)
+        if len(search.feasible) == 1:
+            row = int(search.feasible[0])
+        else:
+            total = framework.run_score(state, pod, search.feasible).total
+            row = self._select(search.feasible, total, pod, attempt)
+        return Placed(self._table.names()[row], search.asked, len(search.feasible))
+
+    def search(self, framework: Framework, state: CycleState, pod: Pod) -> Search:
+        """Run PreFilter and Filter. Raises PluginError."""
+        table = self._table
+        diagnosis = Diagnosis(table.count)
+        names, refusal = framework.run_pre_filter(state, pod, diagnosis)
+        if refusal is not None:
+            diagnosis.pre_filter_message = refusal.message
+            diagnosis.add_plugin(refusal)
+            search = Search(np.arange(0), diagnosis, absent=refusal)
+            diagnosis.node_to_status = self.node_to_status(state, pod, search)
+            return search
+        search = Search(np.arange(0), diagnosis)
+        if pod.nominated_node_name and self._nominated_node_fits(framework, state, pod, search):
+            return search
+        asked = table.in_use.copy()
+        if names is not None:
+            search.absent = unresolvable(f"node(s) didn't satisfy plugin(s) {go_list(diagnosis.unschedulable_plugins)}")
+            chosen = [row for row in map(table.row_of, names) if row is not None]
+            asked[:] = False
+            asked[chosen] = True
+        search.outcome = outcome = framework.run_filter(state, pod, asked)
+        search.feasible, search.asked = self._sample(framework, outcome)
+        if len(search.feasible) == 0:
+            self._diagnose(state, pod, search)
+        return search
+
+    def node_to_status(self, state: CycleState, pod: Pod, search: Search) -> NodeToStatus:
+        """Node name → why it was refused, for all nodes that were."""
+        table = self._table
+
+        def status(name: str) -> Status | None:
+            row = table.row_of(name)
+            if row is None:
+                return None
+            if search.outcome is not None and search.outcome.asked[row]:
+                return search.outcome.status(state, pod, row)
+            return search.verdicts.get(row, search.absent)
+
+        def names() -> Iterator[str]:
+            return (name for name in table.node_names() if status(name) is not None)
+
+        return NodeToStatus(names, status)
+
+    def _nominated_node_fits(self, framework: Framework, state: CycleState, pod: Pod, search: Search) -> bool:
+        """Try the nominated node first: room was made there, and likely nowhere else."""
+        row = self._table.row_of(pod.nominated_node_name)
+        if row is None:
+            return False
+        only = np.zeros(self._table.size, np.bool_)
+        only[row] = True
+        outcome = framework.run_filter(state, pod, only)
+        status = outcome.status(state, pod, row)
+        if status is not None:
+            search.verdicts[row] = status
+            return False
+        search.outcome, search.feasible, search.asked = outcome, outcome.feasible, 1
+        return True
+
+    def _sample(self, framework: Framework, outcome: FilterOutcome) -> tuple[Rows, int]:
+        """Cut the feasible nodes to the wanted percentage, from where the last search ended."""
+        asked = np.flatnonzero(outcome.asked)
+        percentage = framework.percentage_of_nodes_to_score
+        wanted = max(MIN_NODES_TO_FIND, len(asked) * percentage // 100)
+        if percentage in (0, 100) or len(outcome.feasible) <= wanted:
+            return outcome.feasible, len(asked)
+        start = self._next_start % len(asked)
+        in_turn = np.concatenate([asked[start:], asked[:start]])
+        places = np.flatnonzero(np.isin(in_turn, outcome.feasible, assume_unique=True))[:wanted]
+        looked_at = int(places[-1]) + 1
+        self._next_start = (start + looked_at) % len(asked)
+        return np.sort(in_turn[places]), looked_at
+
+    def _diagnose(self, state: CycleState, pod: Pod, search: Search) -> None:
+        diagnosis = search.diagnosis
+        assert search.outcome is not None, "diagnosis follows a search"
+        search.outcome.count_into(diagnosis, state, pod)
+        explicit = search.asked
+        for row, status in search.verdicts.items():
+            if not search.outcome.asked[row]:
+                diagnosis.add(status, 1)
+                explicit += 1
+        if search.absent is not None and explicit < diagnosis.node_count:
+            diagnosis.add(search.absent, diagnosis.node_count - explicit)
+        diagnosis.node_to_status = self.node_to_status(state, pod, search)
+
+    def _unplaced(self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> Unplaced:
+        nominated: str | None = ""
+        if framework.has_post_filter:
+            result, status = framework.run_post_filter(state, pod, diagnosis)
+            diagnosis.post_filter_message = status.message if status is not None else ""
+            nominated = result.nominated_node_name if result is not None else None
+        return Unplaced(
+            diagnosis.message,
+            frozenset(diagnosis.unschedulable_plugins),
+            frozenset(diagnosis.pending_plugins),
+            nominated,
+        )
+
+    def _select(self, feasible: Rows, total: Int64Column, pod: Pod, attempt: int) -> int:
+        """Take one of the best nodes: spread evenly by a hash of the pod, and the same each time it is replayed.
+
+        The attempt is part of the hash, or a node that refuses the binding would be chosen again for ever.
+        """
+        best = np.flatnonzero(total == total.max())
+        if len(best) == 1:
+            return int(feasible[best[0]])
+        digest = blake2b(f"{pod.uid}/{attempt}".encode(), key=self._seed, digest_size=8).digest()
+        return int(feasible[best[int.from_bytes(digest, "little") % len(best)]])

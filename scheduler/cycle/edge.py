@@ -1,0 +1,29 @@
+"""What the cycle needs from the world. Implemented in scheduler.kube, faked in simulations and tests."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from scheduler.api.pod import Pod
+from scheduler.framework.handle import Binder, EventRecorder
+
+
+class StatusWriter(Protocol):
+    """Writes what the scheduler found into a pod's status. Never waits, never raises."""
+
+    def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
+        """Set the condition PodScheduled to False; None leaves the nomination as it is, empty clears it."""
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        """Tell other components where the pod is about to be bound."""
+
+    def forget(self, uid: str) -> None:
+        """Drop what is not sent yet: the pod is bound or gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The writers, together."""
+
+    binder: Binder
+    events: EventRecorder
+    status: StatusWriter

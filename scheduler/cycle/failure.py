@@ -1,0 +1,78 @@
+"""What happens to a pod whose attempt failed: back to the queue, an Event, a condition, a count.
+
+Rule: pkg/scheduler/schedule_one.go at v1.36.3 (handleSchedulingFailure).
+"""
+
+import logging
+import time
+from collections.abc import Mapping
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.edge import Edge
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.metrics import Metrics
+from scheduler.framework.queued import QueuedPod
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state.nominator import Nominator
+
+UNSCHEDULABLE = "Unschedulable"
+SCHEDULER_ERROR = "SchedulerError"
+
+_logger = logging.getLogger(__name__)
+
+
+class FailureHandler:
+    """Sends failed pods back."""
+
+    def __init__(
+        self,
+        queue: SchedulingQueue,
+        nominator: Nominator,
+        pods: Mapping[str, Pod],
+        edge: Edge,
+        metrics: Metrics,
+    ) -> None:
+        """`pods`: UID → newest version of every pod that the watch has shown."""
+        self._queue = queue
+        self._nominator = nominator
+        self._pods = pods
+        self._edge = edge
+        self._metrics = metrics
+
+    def handle(self, profile: str, queued: QueuedPod, cause: Unplaced | SchedulerError, started: float) -> None:
+        """Requeue `queued`, unless it is bound or gone by now, and tell its owner why it failed.
+
+        `started`: when the attempt began, in seconds of time.perf_counter.
+        """
+        if isinstance(cause, Unplaced):
+            reason, result, message, nominated = (
+                UNSCHEDULABLE,
+                "unschedulable",
+                cause.message,
+                cause.nominated_node_name,
+            )
+            queued.unschedulable_plugins = set(cause.unschedulable_plugins)
+            queued.pending_plugins = set(cause.pending_plugins)
+            _logger.info("Unable to schedule pod; no fit; waiting", extra={"pod": str(queued.pod), "err": message})
+        else:
+            reason, result, message, nominated = SCHEDULER_ERROR, "error", str(cause), ""
+            queued.unschedulable_plugins = set()
+            queued.pending_plugins = set()
+            _logger.error("Error scheduling pod; retrying", extra={"pod": str(queued.pod), "err": message})
+        self._metrics.schedule_attempts.labels(result, profile).inc()
+        self._metrics.scheduling_attempt_duration.labels(result, profile).observe(time.perf_counter() - started)
+        newest = self._pods.get(queued.pod.uid)
+        if newest is None or newest.node_name:
+            _logger.info(
+                "Pod is bound or gone; not queued again",
+                extra={"pod": str(queued.pod), "node": newest.node_name if newest is not None else ""},
+            )
+            self._queue.done(queued.pod.uid)
+            return
+        queued.pod = newest
+        self._queue.add_unschedulable_if_not_present(queued)
+        if nominated is not None:
+            self._nominator.add(newest, nominated)
+        self._edge.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
+        self._edge.status.unschedulable(newest, reason, message, nominated)

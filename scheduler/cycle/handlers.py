@@ -1,0 +1,137 @@
+"""What the watch tells us, turned into calls of the cache and the queue.
+
+    pod without a node, ours ──► queue        pod with a node, anybody's ──► cache      node ──► cache
+                                              └── events that may help waiting pods ──► queue.move_all ◄──┘
+
+Rule: pkg/scheduler/eventhandlers.go at v1.36.3. Order holds for one object, not between objects: a pod may come
+before its node. Everything here is synchronous and may be told the same thing twice.
+"""
+
+import logging
+from collections.abc import Callable, Container, Mapping
+
+from scheduler.api.objects import Node, ObjectMeta
+from scheduler.api.pod import Pod
+from scheduler.cycle.edge import Edge
+from scheduler.framework.changes import node_changes, pod_changes
+from scheduler.framework.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
+from scheduler.framework.metrics import Metrics
+from scheduler.framework.waiting import WaitingPods
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state.cache import Cache
+from scheduler.state.nominator import Nominator
+
+_logger = logging.getLogger(__name__)
+
+
+class ClusterEventHandlers:
+    """Implements scheduler.kube.watch.ClusterHandlers."""
+
+    def __init__(
+        self,
+        pods: dict[str, Pod],
+        cache: Cache,
+        queue: SchedulingQueue,
+        nominator: Nominator,
+        waiting: Mapping[str, WaitingPods],
+        edge: Edge,
+        metrics: Metrics,
+        is_binding: Callable[[str], bool],
+    ) -> None:
+        """`pods`: UID → newest version seen, written here. `waiting`: profile → its pods on hold."""
+        self._pods = pods
+        self._cache = cache
+        self._queue = queue
+        self._nominator = nominator
+        self._waiting = waiting
+        self._profiles: Container[str] = waiting.keys()
+        self._edge = edge
+        self._metrics = metrics
+        self._is_binding = is_binding
+
+    # Pods.
+
+    def pod_changed(self, pod: Pod) -> None:
+        """A pod was added, or has a new version."""
+        if pod.is_terminated:
+            self.pod_deleted(pod)
+            return
+        old = self._pods.get(pod.uid)
+        self._pods[pod.uid] = pod
+        if pod.node_name:
+            self._assigned(old, pod)
+        elif pod.spec.scheduler_name in self._profiles and not self._cache.is_assumed(pod.uid):
+            if old is None:
+                self._queue.add(pod)
+            else:
+                self._queue.update(old, pod)
+
+    def pod_deleted(self, pod: Pod) -> None:
+        """A pod is gone, or has run to its end."""
+        seen = self._pods.pop(pod.uid, None)
+        self._queue.delete(pod.uid)
+        self._nominator.delete(pod.uid)
+        self._edge.status.forget(pod.uid)
+        on_hold = any(waiting.reject(pod.uid) for waiting in self._waiting.values())
+        if self._cache.is_assumed(pod.uid) and (on_hold or self._is_binding(pod.uid)):
+            # The binding under way will be refused, and takes back what it assumed and reserved.
+            return
+        counted = self._cache.remove(pod.uid)
+        if counted is not None:
+            self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)
+        elif seen is not None and seen.nominated_node_name:
+            # Others yielded to it on its nominated node.
+            self._queue.move_all(ASSIGNED_POD_DELETE, seen, None)
+
+    def pod_unreadable(self, name: str, namespace: str, uid: str, problem: str) -> None:
+        """A pod came that cannot be decoded: its owner is told, nobody else is concerned."""
+        pod = self._pods.get(uid) or Pod(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
+        note = f"the pod cannot be read: {problem}"
+        self._edge.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+
+    def _assigned(self, old: Pod | None, pod: Pod) -> None:
+        """A pod runs, or will run, on a node. A binding of our own comes back here as the watch's confirmation."""
+        counted = self._cache.confirm(pod)
+        if old is None or not old.node_name:
+            self._queue.delete(pod.uid)
+            self._nominator.delete(pod.uid)
+            self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+        if counted is not None and counted.node_name != pod.node_name:
+            # We had counted it elsewhere: there is room again.
+            self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)
+        elif old is not None and old.node_name:
+            for event in pod_changes(old, pod):
+                self._queue.move_all(event, old, pod)
+
+    # Nodes.
+
+    def node_changed(self, node: Node) -> None:
+        """A node was added, or has a new version. One that cannot be read keeps its last readable version."""
+        try:
+            old = self._cache.set_node(node)
+        except ValueError as error:
+            self._metrics.watch_errors.labels("nodes", "quantity").inc()
+            _logger.error("Node cannot be read; ignored", extra={"node": node.name, "err": str(error)})
+            return
+        if old is None:
+            self._queue.move_all(NODE_ADD, None, node)
+            return
+        for event in node_changes(old, node):
+            self._queue.move_all(event, old, node)
+
+    def node_deleted(self, name: str) -> None:
+        """A node is gone. Pods on it stay counted until they are deleted themselves."""
+        old = self._cache.remove_node(name)
+        if old is not None:
+            self._queue.move_all(NODE_DELETE, old, None)
+
+    # What a resync compares.
+
+    def known_pods(self) -> Mapping[str, Pod]:
+        """UID → newest version seen of every pod that has not ended."""
+        return self._pods
+
+    def known_nodes(self) -> Mapping[str, Node]:
+        """Name → newest version seen."""
+        table = self._cache.table
+        return {name: node for name in table.node_names() if (node := table.node(name)) is not None}

@@ -1,0 +1,292 @@
+"""One pod after the other: pop, decide, assume, and hand over to a task that binds.
+
+    queue.pop ─► schedule ─► assume ─► reserve ─► permit ─► task: [wait on permit] ─► pre-bind ─► bind ─► post-bind
+                    │           │         │          │                   │               │         │
+                    ▼           └─────────┴──────────┴───────────────────┴───────────────┴─────────┘
+                 failure ◄───────────────────────── unreserve, forget ◄── any refusal or error
+
+Rule: pkg/scheduler/schedule_one.go at v1.36.3. A decision is synchronous: it reads the live tables, with no lock and
+no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
+from scheduler.cycle.edge import Edge
+from scheduler.cycle.failure import FailureHandler
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import Diagnosis
+from scheduler.framework.errors import PluginError, SchedulerError
+from scheduler.framework.events import ASSIGNED_POD_DELETE
+from scheduler.framework.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.runtime import Framework
+from scheduler.framework.status import Status
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state.cache import Cache
+from scheduler.state.nominator import Nominator
+
+MAX_SECONDS_AT_A_STRETCH: Final = 0.003
+"""How long pods are scheduled before other tasks (the watch, bindings) get their turn."""
+
+MAX_BINDINGS: Final = 1_000
+"""Pods on their way to the API server at once. Beyond it the loop waits: deciding further would only grow memory."""
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What the binding task takes over from the scheduling cycle."""
+
+    framework: Framework
+    state: CycleState
+    queued: QueuedPod
+    pod: Pod
+    """The assumed pod: the queued one with its node."""
+    placed: Placed
+    started: float
+    on_hold: bool
+
+
+class SchedulingLoop:
+    """kube-scheduler's ScheduleOne, for ever."""
+
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        queue: SchedulingQueue,
+        cache: Cache,
+        nominator: Nominator,
+        algorithm: Algorithm,
+        failure: FailureHandler,
+        edge: Edge,
+        metrics: Metrics,
+        now: Callable[[], float],
+    ) -> None:
+        """`now` is the queue's clock."""
+        self._now = now
+        self._frameworks = frameworks
+        self._queue = queue
+        self._cache = cache
+        self._nominator = nominator
+        self._algorithm = algorithm
+        self._failure = failure
+        self._edge = edge
+        self._metrics = metrics
+        self._bindings: dict[str, asyncio.Task[None]] = {}
+        self._binding_ended = asyncio.Event()
+        self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
+
+    def is_binding(self, uid: str) -> bool:
+        """Whether a task of ours is on its way to bind this pod."""
+        return uid in self._bindings
+
+    @property
+    def bindings(self) -> int:
+        """How many binding tasks run."""
+        return len(self._bindings)
+
+    async def run(self) -> None:
+        """Schedule pods until the queue is closed."""
+        stretch_began = time.perf_counter()
+        while True:
+            queued = self._queue.pop_nowait()
+            if queued is None:
+                queued = await self._queue.pop()
+                if queued is None:
+                    return
+                stretch_began = time.perf_counter()
+            self.schedule_one(queued)
+            while len(self._bindings) >= MAX_BINDINGS:
+                self._binding_ended.clear()
+                await self._binding_ended.wait()
+            if time.perf_counter() - stretch_began > MAX_SECONDS_AT_A_STRETCH:
+                await asyncio.sleep(0)
+                stretch_began = time.perf_counter()
+
+    async def finish(self, seconds: float) -> int:
+        """Wait up to `seconds` for the bindings under way, then cancel the rest; return how many those were.
+
+        A cancelled binding may or may not have reached the API server; the next start learns that from its list.
+        """
+        tasks = list(self._bindings.values())
+        if not tasks:
+            return 0
+        _, late = await asyncio.wait(tasks, timeout=seconds)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        return len(late)
+
+    def schedule_one(self, queued: QueuedPod) -> None:
+        """Try to place one pod. Raises nothing: whatever goes wrong concerns this pod only."""
+        started = time.perf_counter()
+        pod = queued.pod
+        framework = self._frameworks.get(pod.spec.scheduler_name)
+        if framework is None or self._should_skip(pod):
+            self._queue.done(pod.uid)
+            return
+        state = CycleState()
+        state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
+        try:
+            decision = self._algorithm.schedule(framework, state, pod, queued.attempts)
+        except PluginError as error:
+            self._failure.handle(framework.name, queued, error, started)
+            return
+        finally:
+            self._metrics.scheduling_algorithm_duration.observe(time.perf_counter() - started)
+        if isinstance(decision, Unplaced):
+            self._failure.handle(framework.name, queued, decision, started)
+            return
+        self._place(framework, state, queued, decision, started)
+
+    def _should_skip(self, pod: Pod) -> bool:
+        if pod.is_deleting:
+            note = f"skip schedule deleting pod: {pod}"
+            self._edge.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+            return True
+        return self._cache.is_assumed(pod.uid)
+
+    def _place(
+        self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float
+    ) -> None:
+        pod = queued.pod.bound_to(placed.node_name)
+        try:
+            self._cache.assume(pod)
+        except ValueError as error:
+            self._failure.handle(framework.name, queued, SchedulerError(str(error)), started)
+            return
+        self._nominator.delete(pod.uid)
+        attempt = _Attempt(framework, state, queued, pod, placed, started, on_hold=False)
+        try:
+            refusal = framework.run_reserve(state, pod, placed.node_name)
+            holds: dict[str, float] = {}
+            if refusal is None:
+                holds, refusal = framework.run_permit(state, pod, placed.node_name)
+        except PluginError as error:
+            self._undo(attempt)
+            self._failure.handle(framework.name, queued, error, started)
+            return
+        if refusal is not None:
+            self._undo(attempt)
+            self._failure.handle(framework.name, queued, _unplaced_by(refusal), started)
+            return
+        if holds:
+            framework.handle.waiting_pods.add(pod, holds)
+            attempt = _Attempt(framework, state, queued, pod, placed, started, on_hold=True)
+        if state.pods_to_activate:
+            self._queue.activate(tuple(state.pods_to_activate))
+            state.pods_to_activate.clear()
+        task = asyncio.create_task(self._binding_cycle(attempt), name=f"bind {pod}")
+        self._bindings[pod.uid] = task
+        task.add_done_callback(lambda _: self._forget_task(pod.uid))
+
+    def _forget_task(self, uid: str) -> None:
+        self._bindings.pop(uid, None)
+        self._binding_ended.set()
+
+    async def _binding_cycle(self, attempt: _Attempt) -> None:
+        framework, pod = attempt.framework, attempt.pod
+        try:
+            refusal = await self._bind(attempt)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
+            cause = error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")
+            self._undo(attempt)
+            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+            self._failure.handle(framework.name, attempt.queued, cause, attempt.started)
+            return
+        if refusal is not None:
+            self._undo(attempt)
+            self._failure.handle(framework.name, attempt.queued, _unplaced_by(refusal), attempt.started)
+            # After the pod itself has been queued: its own room is nothing new to it.
+            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
+            return
+        self._count_bound(attempt)
+        for problem in await framework.run_post_bind(attempt.state, pod, attempt.placed.node_name):
+            _logger.error("PostBind failed; the pod is bound", extra={"pod": str(pod), "err": str(problem)})
+        if attempt.state.pods_to_activate:
+            self._queue.activate(tuple(attempt.state.pods_to_activate))
+
+    async def _bind(self, attempt: _Attempt) -> Status | None:
+        """Run the binding cycle to the point where the API server has agreed; return a refusal, if any."""
+        framework, state, pod, node = attempt.framework, attempt.state, attempt.pod, attempt.placed.node_name
+        busy = framework.run_pre_bind_pre_flight(state, pod, node)
+        if busy or attempt.on_hold:
+            self._edge.status.nominate(pod, node)
+        if attempt.on_hold:
+            refusal = await self._wait_on_permit(framework, pod)
+            if refusal is not None:
+                return refusal
+        # From here on the pod can fail, but no event in the cluster decides where it goes then.
+        self._queue.done(pod.uid)
+        if busy:
+            refusal = await framework.run_pre_bind(state, pod, node)
+            if refusal is not None:
+                return refusal
+        refusal = await framework.run_bind(state, pod, node)
+        if refusal is None:
+            self._cache.finish_binding(pod)
+            self._edge.status.forget(pod.uid)
+            note = f"Successfully assigned {pod} to {node}"
+            self._edge.events.event(pod, "Normal", "Scheduled", "Binding", note)
+        return refusal
+
+    async def _wait_on_permit(self, framework: Framework, pod: Pod) -> Status | None:
+        waiting = framework.handle.waiting_pods.get(pod.uid)
+        if waiting is None:
+            return None
+        began = time.perf_counter()
+        try:
+            refusal = await waiting.outcome()
+        finally:
+            framework.handle.waiting_pods.remove(pod.uid)
+        result = "Success" if refusal is None else refusal.code.label
+        self._metrics.permit_wait_duration.labels(result).observe(time.perf_counter() - began)
+        return refusal
+
+    def _undo(self, attempt: _Attempt) -> None:
+        """Unreserve and forget."""
+        pod = attempt.pod
+        for problem in attempt.framework.run_unreserve(attempt.state, pod, attempt.placed.node_name):
+            _logger.error("Unreserve failed", extra={"pod": str(pod), "err": str(problem)})
+        self._cache.forget(pod)
+
+    def _count_bound(self, attempt: _Attempt) -> None:
+        queued, placed = attempt.queued, attempt.placed
+        now = time.perf_counter()
+        _logger.info(
+            "Successfully bound pod to node",
+            extra={
+                "pod": str(attempt.pod),
+                "node": placed.node_name,
+                "evaluatedNodes": placed.evaluated_nodes,
+                "feasibleNodes": placed.feasible_nodes,
+            },
+        )
+        metrics, profile = self._metrics, attempt.framework.name
+        metrics.schedule_attempts.labels("scheduled", profile).inc()
+        metrics.scheduling_attempt_duration.labels("scheduled", profile).observe(now - attempt.started)
+        metrics.pod_scheduling_attempts.observe(queued.attempts)
+        if queued.initial_attempt_timestamp is not None:
+            attempts = "15+" if queued.attempts >= 15 else str(queued.attempts)
+            waited = self._now() - queued.initial_attempt_timestamp
+            metrics.pod_scheduling_sli_duration.labels(attempts).observe(waited)
+        if queued.was_flushed:
+            metrics.pod_scheduled_after_flush.inc()
+
+
+def _unplaced_by(refusal: Status) -> Unplaced:
+    """A refusal of the one node that was chosen, told as kube-scheduler tells it."""
+    diagnosis = Diagnosis(node_count=1)
+    diagnosis.add(refusal, 1)
+    return Unplaced(diagnosis.message, frozenset(diagnosis.unschedulable_plugins), frozenset(diagnosis.pending_plugins))

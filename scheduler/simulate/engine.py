@@ -1,0 +1,141 @@
+"""The scheduler run over a cluster that is given as data: same tables, plugins, queue and loop, no API server.
+
+A binding takes effect at once, and the watch is us: what is bound comes back as if the API server had told it.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.config.types import Config
+from scheduler.cycle.algorithm import Placed
+from scheduler.cycle.edge import Edge
+from scheduler.cycle.engine import Engine, build_engine
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import PluginError
+from scheduler.framework.metrics import Metrics
+from scheduler.framework.registry import Registry
+from scheduler.simulate.explain import explain_nodes
+
+Result = dict[str, Any]
+"""One pod of the JSON document: see `simulate`."""
+
+
+def simulate(
+    nodes: Iterable[Node],
+    pods: Sequence[Pod],
+    config: Config,
+    registry: Registry,
+    *,
+    each_alone: bool = False,
+    explain: bool = False,
+) -> dict[str, list[Result]]:
+    """Schedule the pods that have no node, in queue order, each seeing the earlier ones placed.
+
+    With `each_alone` every pod is judged on the cluster as given, in the given order. Returns {"pods": [{"namespace",
+    "name", "node", "nominatedNode", "victims", "message", "nodes"?}]}; `nodes`, with `explain`, has the verdict on
+    every node. Raises ConfigError if a profile cannot be built.
+    """
+    world = _World()
+    engine = build_engine(config, registry, Edge(world, world, world), Metrics(), lambda: 0.0)
+    world.bound = engine.handlers.pod_changed
+    for node in nodes:
+        engine.handlers.node_changed(node)
+    for pod in pods:
+        engine.handlers.pod_changed(pod)
+    pending = [pod for pod in pods if not pod.node_name and pod.uid in engine.pods]
+    for pod in pending:
+        world.results[pod.uid] = _empty(pod)
+    if each_alone:
+        for pod in pending:
+            _judge(engine, pod, world.results[pod.uid], explain=explain)
+    else:
+        asyncio.run(_schedule_all(engine, world, explain=explain))
+    return {"pods": list(world.results.values())}
+
+
+def _empty(pod: Pod) -> Result:
+    return {
+        "namespace": pod.namespace,
+        "name": pod.name,
+        "node": None,
+        "nominatedNode": None,
+        "victims": [],
+        "message": "",
+    }
+
+
+def _judge(engine: Engine, pod: Pod, result: Result, *, explain: bool) -> None:
+    """Say where one pod would go, and change nothing."""
+    framework = engine.frameworks.get(pod.spec.scheduler_name)
+    if framework is None or pod.is_deleting or _is_gated(engine, pod):
+        return
+    try:
+        if explain:
+            result["nodes"] = explain_nodes(framework, engine.algorithm, engine.cache.table, pod)
+        decision = engine.algorithm.schedule(framework, CycleState(), pod)
+    except PluginError as error:
+        result["message"] = str(error)
+        return
+    if isinstance(decision, Placed):
+        result["node"] = decision.node_name
+    else:
+        result["message"] = decision.message
+        result["nominatedNode"] = decision.nominated_node_name or None
+
+
+def _is_gated(engine: Engine, pod: Pod) -> bool:
+    return any(queued.pod.uid == pod.uid for queued in engine.queue.pending_pods()["gated"])
+
+
+async def _schedule_all(engine: Engine, world: "_World", *, explain: bool) -> None:
+    """Pop every pod before the first is tried: each has one attempt, whatever the others' placements may wake."""
+    popped = []
+    while (queued := engine.queue.pop_nowait()) is not None:
+        popped.append(queued)
+    for queued in popped:
+        pod = queued.pod
+        framework = engine.frameworks[pod.spec.scheduler_name]
+        if explain and not pod.is_deleting:
+            try:
+                nodes = explain_nodes(framework, engine.algorithm, engine.cache.table, pod)
+            except PluginError as error:
+                world.results[pod.uid]["message"] = str(error)
+            else:
+                world.results[pod.uid]["nodes"] = nodes
+        engine.loop.schedule_one(queued)
+        await engine.loop.finish(seconds=PERMIT_SECONDS)
+
+
+PERMIT_SECONDS = 1.0
+"""How long a Permit plugin may hold a pod in a simulation before it counts as waiting."""
+
+
+class _World:
+    """The edge of a simulation: does at once what is asked, and writes down what became of each pod."""
+
+    bound: Callable[[Pod], None]
+
+    def __init__(self) -> None:
+        self.results: dict[str, Result] = {}
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        self.results[pod.uid]["node"] = node_name
+        self.results[pod.uid]["message"] = ""
+        self.bound(pod)
+
+    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        if reason == "FailedScheduling" and pod.uid in self.results:
+            self.results[pod.uid]["message"] = note
+
+    def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
+        self.results[pod.uid]["message"] = message
+        self.results[pod.uid]["nominatedNode"] = nominated_node_name or None
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        self.results[pod.uid]["nominatedNode"] = node_name
+
+    def forget(self, uid: str) -> None:
+        """Nothing is waiting to be sent."""
