@@ -1,0 +1,75 @@
+"""Fixtures of the cluster tests. Which cluster: see `LOADMASTER_CLUSTER` in tests/controlplane/foreign.py."""
+
+import os
+import secrets
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.controlplane import BuildError, Client, Cluster, ControlPlane, ProcessError, a_node
+from tests.controlplane.client import Object
+from tests.controlplane.foreign import ClusterError, choose
+from tests.controlplane.kubeconfig import KubeconfigError
+
+MakeNodes = Callable[..., list[str]]
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """The cluster of the whole run, with controllers and kwok."""
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    try:
+        with capture.global_and_fixture_disabled():  # a first build takes minutes and shows how far it is
+            chosen = choose(os.environ).__enter__()
+    except (BuildError, ClusterError, KubeconfigError, ProcessError) as error:
+        pytest.exit(str(error), returncode=2)  # once, not for every test
+    try:
+        yield chosen
+    finally:
+        chosen.close()
+
+
+@pytest.fixture
+def controlplane(cluster: Cluster) -> Iterator[ControlPlane]:
+    """The cluster as one whose components can be stopped; all of them run again afterwards."""
+    if not isinstance(cluster, ControlPlane):
+        pytest.skip(f"stops components of the control plane, which {type(cluster).__name__} does not allow")
+    yield cluster
+    cluster.restore()
+
+
+@pytest.fixture(scope="session")
+def api(cluster: Cluster) -> Iterator[Client]:
+    """An administrator's client."""
+    with cluster.client() as client:
+        yield client
+
+
+@pytest.fixture
+def namespace(cluster: Cluster, api: Client) -> Iterator[str]:
+    """A namespace of the test's own; it and what is in it are deleted afterwards."""
+    name = f"test-{secrets.token_hex(4)}"
+    cluster.create_namespace(name)
+    yield name
+    api.delete("Namespace", name)
+    api.delete_all("Pod", name)  # at once: the next test counts on empty nodes
+
+
+@pytest.fixture
+def make_nodes(api: Client) -> Iterator[MakeNodes]:
+    """Create nodes, `make_nodes(3, zone="a", cpu="4")`, and return their names; they are deleted afterwards.
+
+    Names are new in each test, so that nothing is left of another one's.
+    """
+    made: list[str] = []
+
+    def make(count: int = 1, **wishes: object) -> list[str]:
+        prefix = f"node-{secrets.token_hex(3)}"
+        nodes: list[Object] = [a_node(f"{prefix}-{i}", **wishes) for i in range(count)]  # type: ignore[arg-type]
+        names: list[str] = [node["metadata"]["name"] for node in nodes]
+        made.extend(names)
+        api.create_many(nodes)
+        return names
+
+    yield make
+    api.delete_many("Node", made)
