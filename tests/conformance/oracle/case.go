@@ -1,0 +1,69 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+)
+
+// testCase is one line of the input.
+type testCase struct {
+	Name    string            `json:"name"`
+	Config  json.RawMessage   `json:"config"`
+	Objects []json.RawMessage `json:"objects"`
+}
+
+// result is one line of the output. Error is set when the case itself is unusable, and nothing else then.
+type result struct {
+	Name  string    `json:"name,omitempty"`
+	Error string    `json:"error,omitempty"`
+	Pods  []verdict `json:"pods"`
+}
+
+// verdict is what kube-scheduler says of one pending pod.
+type verdict struct {
+	Namespace     string                 `json:"namespace"`
+	Name          string                 `json:"name"`
+	Gated         string                 `json:"gated,omitempty"`
+	Node          *string                `json:"node"`
+	NominatedNode *string                `json:"nominatedNode"`
+	Victims       []string               `json:"victims"`
+	Message       string                 `json:"message"`
+	Best          []string               `json:"best"`
+	Nodes         map[string]nodeVerdict `json:"nodes"`
+}
+
+// nodeVerdict has scores where the node is feasible, a plugin and reasons where it is not.
+type nodeVerdict struct {
+	Code    string           `json:"code"`
+	Plugin  string           `json:"plugin,omitempty"`
+	Reasons []string         `json:"reasons,omitempty"`
+	Scores  map[string]int64 `json:"scores,omitzero"`
+	Total   *int64           `json:"total,omitempty"`
+}
+
+// decodeObjects reads the objects strictly, so that a misspelt field of a hand-written case is an error.
+func decodeObjects(raw []json.RawMessage) ([]runtime.Object, error) {
+	decoder := strictDecoder(clientscheme.Scheme)
+	objects := make([]runtime.Object, 0, len(raw))
+	for i, data := range raw {
+		object, _, err := decoder.Decode(data, nil, nil)
+		if err != nil {
+			return nil, fmt.Errorf("objects[%d]: %w", i, err)
+		}
+		if pod, ok := object.(*v1.Pod); ok {
+			if pod.UID == "" {
+				return nil, fmt.Errorf("objects[%d]: pod %s/%s has no uid", i, pod.Namespace, pod.Name)
+			}
+			// The scheduler's informer asks the API server to leave out finished pods; the fake one cannot.
+			if pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed {
+				continue
+			}
+		}
+		objects = append(objects, object)
+	}
+	return objects, nil
+}

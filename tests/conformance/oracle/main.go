@@ -1,0 +1,68 @@
+// The oracle reads cluster cases, one JSON document a line, and prints kube-scheduler's verdict on each, one a line and in
+// the same order: for every pending pod and node what PreFilter, Filter, PreScore, Score and PostFilter say.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/klog/v2"
+)
+
+func main() {
+	verbose := flag.Bool("verbose", false, "let kube-scheduler log to stderr")
+	validate := flag.Bool("validate", false, "say instead what the API server would hold against the objects")
+	// Most of a case is waiting for informers to notice that they are in sync.
+	workers := flag.Int("workers", 32, "cases judged at a time")
+	flag.Parse()
+	if !*verbose {
+		klog.SetLogger(klog.Logger{})
+	}
+	answer := judge
+	if *validate {
+		answer = objections
+	}
+	if err := run(os.Stdin, os.Stdout, answer, *workers); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run answers cases concurrently and prints the answers in order.
+func run(in io.Reader, out io.Writer, answer func(context.Context, testCase) result, workers int) error {
+	// Preemption would evict in the background, after the answer.
+	if err := utilfeature.DefaultMutableFeatureGate.Set("SchedulerAsyncPreemption=false"); err != nil {
+		return err
+	}
+	pending := make(chan chan result, workers)
+	failed := make(chan error, 1)
+	go func() {
+		defer close(pending)
+		decoder := json.NewDecoder(bufio.NewReader(in))
+		for decoder.More() {
+			var c testCase
+			if err := decoder.Decode(&c); err != nil {
+				failed <- err
+				return
+			}
+			reply := make(chan result, 1)
+			pending <- reply
+			go func() { reply <- answer(context.Background(), c) }()
+		}
+		failed <- nil
+	}()
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	for reply := range pending {
+		if err := encoder.Encode(<-reply); err != nil {
+			return err
+		}
+	}
+	return <-failed
+}

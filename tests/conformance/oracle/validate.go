@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+)
+
+// objections says whether an API server could have stored the objects of a case: whether it would have accepted them,
+// and whether its defaults would have changed what a scheduler reads.
+func objections(_ context.Context, c testCase) result {
+	found := []string{}
+	if _, err := loadConfig(c.Config); err != nil {
+		found = append(found, err.Error())
+	}
+	objects, err := decodeObjects(c.Objects)
+	if err != nil {
+		found = append(found, err.Error())
+	}
+	for _, object := range objects {
+		found = append(found, objectTo(object)...)
+	}
+	return result{Name: c.Name, Error: strings.Join(found, "\n"), Pods: []verdict{}}
+}
+
+func objectTo(object runtime.Object) []string {
+	switch object := object.(type) {
+	case *v1.Pod:
+		return objectToPod(object)
+	case *v1.Node:
+		internal := &core.Node{}
+		if err := corev1.Convert_v1_Node_To_core_Node(object.DeepCopy(), internal, nil); err != nil {
+			return []string{err.Error()}
+		}
+		return texts(object.Name, validation.ValidateNode(internal))
+	}
+	return nil
+}
+
+func objectToPod(pod *v1.Pod) []string {
+	defaulted := pod.DeepCopy()
+	corev1.SetObjectDefaults_Pod(defaulted)
+	objections := []string{}
+	if !apiequality.Semantic.DeepEqual(schedulingFields(pod), schedulingFields(defaulted)) {
+		objections = append(objections, pod.Name+": defaulting changes what the scheduler reads")
+	}
+	internal := &core.Pod{}
+	if err := corev1.Convert_v1_Pod_To_core_Pod(defaulted, internal, nil); err != nil {
+		return append(objections, err.Error())
+	}
+	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
+	options.ResourceIsPod = true
+	return append(objections, texts(pod.Name, validation.ValidatePodCreate(internal, options))...)
+}
+
+// schedulingFields are the defaulted fields that scheduling depends on.
+func schedulingFields(pod *v1.Pod) []any {
+	fields := []any{pod.Spec.Resources, pod.Spec.SchedulerName, pod.Spec.Tolerations, pod.Spec.Priority}
+	for _, container := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
+		fields = append(fields, container.Resources.Requests, container.Ports)
+	}
+	return fields
+}
+
+func texts(name string, errors field.ErrorList) []string {
+	found := []string{}
+	for _, err := range errors {
+		found = append(found, name+": "+err.Error())
+	}
+	return found
+}
