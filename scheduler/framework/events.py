@@ -99,3 +99,7 @@ ASSIGNED_POD_ADD: Final = ClusterEvent(ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE: Final = ClusterEvent(ASSIGNED_POD, Action.DELETE)
 NODE_ADD: Final = ClusterEvent(NODE, Action.ADD)
 NODE_DELETE: Final = ClusterEvent(NODE, Action.DELETE)
+
+UNSCHEDULABLE_POD_ADD: Final = ClusterEvent(UNSCHEDULABLE_POD, Action.ADD)
+UNSCHEDULABLE_POD_UPDATE: Final = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_OTHER)
+"""An update that is none of the known kinds: for plugins that registered for all updates."""

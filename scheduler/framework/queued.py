@@ -11,11 +11,11 @@ class QueuedPod:
 
     pod: Pod
     timestamp: float
-    """When it was last added to activeQ: the order among equals."""
+    """When it came, or came back from its last failed attempt: the order among equals."""
 
     attempts: int = 0
     initial_attempt_timestamp: float | None = None
-    """When it was first popped; the start of what `pod_scheduling_sli_duration_seconds` measures."""
+    """When it first entered activeQ; the start of what `pod_scheduling_sli_duration_seconds` measures."""
 
     backoff_expiration: float = 0.0
     unschedulable_count: int = 0

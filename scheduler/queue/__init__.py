@@ -1,0 +1,1 @@
+"""Which pod is tried next, and when a pod that was refused is worth another attempt."""

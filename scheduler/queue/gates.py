@@ -1,0 +1,93 @@
+"""PreEnqueue plugins: whether a pod may enter activeQ at all.
+
+Rule: runPreEnqueuePlugins in pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3. A plugin that fails does
+not gate the pod: then nothing but an event of that very plugin could bring it back. It counts as having refused it.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from prometheus_client import Histogram
+
+from scheduler.framework.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.framework.plugin import PreEnqueuePlugin
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.status import Code, Status
+
+_log = logging.getLogger(__name__)
+
+PRE_ENQUEUE: Final = "PreEnqueue"
+SAMPLE_EVERY: Final = 100 // PLUGIN_METRICS_SAMPLE_PERCENT
+
+
+class Refusal(NamedTuple):
+    """A plugin keeps a pod out: on purpose (`gates`) or because it failed."""
+
+    plugin: str
+    gates: bool
+
+
+class Gates:
+    """The PreEnqueue plugins of every profile."""
+
+    def __init__(
+        self, plugins: Mapping[str, Sequence[PreEnqueuePlugin]], metrics: Metrics, now: Callable[[], float]
+    ) -> None:
+        """`plugins`: profile → its PreEnqueue plugins in their order."""
+        self._plugins = plugins
+        self._metrics = metrics
+        self._now = now
+        self._runs = 0
+        self._observers: dict[tuple[str, Code], Histogram] = {}
+
+    def refusal(self, queued: QueuedPod) -> Refusal | None:
+        """Ask the plugins, first the one that gates the pod so far; None if all let it in."""
+        profile = queued.pod.spec.scheduler_name
+        plugins = self._plugins.get(profile)
+        if not plugins:
+            return None
+        if queued.gated:
+            plugins = sorted(plugins, key=lambda plugin: plugin.name != queued.gating_plugin)
+        self._runs += 1
+        started = self._now()
+        refusal, code = None, Code.SUCCESS
+        for plugin in plugins:
+            code = self._ask(plugin, queued)
+            if code is not Code.SUCCESS:
+                refusal = Refusal(plugin.name, gates=code is not Code.ERROR)
+                break
+        self._observe(profile, code, self._now() - started)
+        return refusal
+
+    def _ask(self, plugin: PreEnqueuePlugin, queued: QueuedPod) -> Code:
+        started = self._now()
+        code = _call(plugin, queued)
+        if self._runs % SAMPLE_EVERY == 0:
+            self._metrics.plugin_execution_duration.labels(plugin.name, PRE_ENQUEUE, code.label).observe(
+                self._now() - started
+            )
+        return code
+
+    def _observe(self, profile: str, code: Code, seconds: float) -> None:
+        observer = self._observers.get((profile, code))
+        if observer is None:
+            observer = self._metrics.framework_extension_point_duration.labels(PRE_ENQUEUE, code.label, profile)
+            self._observers[profile, code] = observer
+        observer.observe(seconds)
+
+
+def _call(plugin: PreEnqueuePlugin, queued: QueuedPod) -> Code:
+    try:
+        status: Status | None = plugin.pre_enqueue(queued.pod)
+    except Exception:  # noqa: BLE001 - the plugin boundary
+        _log.exception("PreEnqueue plugin failed", extra={"pod": str(queued.pod), "plugin": plugin.name})
+        return Code.ERROR
+    if status is None:
+        return Code.SUCCESS
+    if status.code is Code.ERROR:
+        _log.error(
+            "PreEnqueue plugin failed",
+            extra={"pod": str(queued.pod), "plugin": plugin.name, "reason": status.message},
+        )
+    return status.code

@@ -1,0 +1,103 @@
+"""Pods that were popped, and what has happened since: their attempt may have missed it.
+
+Rule: pkg/scheduler/backend/queue/active_queue.go at v1.36.3 (inFlightPods, inFlightEvents). What happens in the
+cluster is written once, for all pods in flight; a pod remembers how far the log had come when it was popped.
+"""
+
+import itertools
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from scheduler.api.pod import Pod
+from scheduler.framework.events import ClusterEvent
+from scheduler.framework.queued import QueuedPod
+
+
+class Happening(NamedTuple):
+    """An event, with what it happened to."""
+
+    event: ClusterEvent
+    old: object | None
+    new: object | None
+
+
+@dataclass(slots=True, eq=False)
+class Flight:
+    """One pod between pop and done."""
+
+    queued: QueuedPod
+    start: int
+    """Number of the first event after it was popped."""
+
+    newest: Pod
+    """The version with which it comes back; `queued` keeps the one that is being tried."""
+
+    deleted: bool = False
+    own_events: list[Happening] = field(default_factory=list)
+    """What happened to this pod alone."""
+
+
+class InFlightPods:
+    """Pods by UID, in the order in which they were popped."""
+
+    __slots__ = ("_events", "_flights", "_start")
+
+    def __init__(self) -> None:
+        # Pods leave at the front mostly. A plain dict would walk over all that have left to find its first.
+        self._flights: OrderedDict[str, Flight] = OrderedDict()
+        self._events: deque[Happening] = deque()
+        self._start = 0
+        """Number of the first event that is kept."""
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._flights
+
+    def __iter__(self) -> Iterator[Flight]:
+        return iter(self._flights.values())
+
+    def get(self, uid: str) -> Flight | None:
+        return self._flights.get(uid)
+
+    def start(self, queued: QueuedPod) -> None:
+        """Remember a popped pod, which must not be in flight yet."""
+        self._flights[queued.pod.uid] = Flight(queued, self._start + len(self._events), queued.pod)
+
+    def record(self, happening: Happening) -> None:
+        """Keep an event for every pod in flight."""
+        if self._flights:
+            self._events.append(happening)
+
+    def since(self, flight: Flight) -> list[Happening]:
+        """Return what happened since a pod was popped, the latest first."""
+        count = self._start + len(self._events) - flight.start
+        return [*reversed(flight.own_events), *itertools.islice(reversed(self._events), count)]
+
+    def finish(self, uid: str) -> Flight | None:
+        """Forget a pod, and the events that no other pod in flight needs."""
+        flight = self._flights.pop(uid, None)
+        if flight is not None:
+            self._prune()
+        return flight
+
+    def clear(self) -> None:
+        self._flights.clear()
+        self._prune()
+
+    def _prune(self) -> None:
+        oldest = next(iter(self._flights.values()), None)
+        needed_from = self._start + len(self._events) if oldest is None else oldest.start
+        while self._start < needed_from:
+            self._events.popleft()
+            self._start += 1
+
+    def check_invariants(self) -> None:
+        """Starts are in order, and the log begins where the oldest pod needs it."""
+        starts = [flight.start for flight in self]
+        assert starts == sorted(starts)
+        assert starts[0] == self._start if starts else not self._events
+        assert all(flight.queued.pod.uid == flight.newest.uid == uid for uid, flight in self._flights.items())

@@ -1,0 +1,95 @@
+"""Pods in the order of a key, any of which can be taken out or moved."""
+
+import heapq
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+from scheduler.framework.queued import QueuedPod
+
+Entry: TypeAlias = tuple[Any, int, QueuedPod]
+"""(key, number, pod). The number makes equals first in, first out, and keeps pods from being compared."""
+
+
+class PodHeap:
+    """A heap of queued pods by UID.
+
+    A removed or moved pod leaves its old entry in the heap, where it is skipped once it comes to the top. Entries
+    are swept when most of them are such leftovers.
+    """
+
+    __slots__ = ("_entries", "_heap", "_key", "_numbers")
+
+    def __init__(self, key: Callable[[QueuedPod], Any]) -> None:
+        """`key` is called when a pod comes in and on `rekey`: never while the heap is being sorted."""
+        self._key = key
+        self._entries: dict[str, Entry] = {}
+        self._heap: list[Entry] = []
+        self._numbers = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._entries
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        """Yield the pods in no particular order."""
+        return (queued for _, _, queued in self._entries.values())
+
+    def get(self, uid: str) -> QueuedPod | None:
+        entry = self._entries.get(uid)
+        return None if entry is None else entry[2]
+
+    def add(self, queued: QueuedPod) -> None:
+        """Put a pod in its place. It must not be here yet."""
+        entry = (self._key(queued), next(self._numbers), queued)
+        self._entries[queued.pod.uid] = entry
+        heapq.heappush(self._heap, entry)
+
+    def rekey(self, uid: str) -> None:
+        """Move a pod that has changed to where it belongs now; one whose key is the same keeps its place."""
+        key, _, queued = self._entries[uid]
+        if self._key(queued) != key:
+            self.remove(uid)
+            self.add(queued)
+
+    def remove(self, uid: str) -> QueuedPod | None:
+        """Take a pod out, wherever it is."""
+        entry = self._entries.pop(uid, None)
+        if entry is None:
+            return None
+        if len(self._heap) > 2 * len(self._entries) + 64:
+            self._heap = list(self._entries.values())
+            heapq.heapify(self._heap)
+        return entry[2]
+
+    def peek(self) -> QueuedPod | None:
+        """Return the first pod without taking it out."""
+        heap, entries = self._heap, self._entries
+        while heap:
+            entry = heap[0]
+            if entries.get(entry[2].pod.uid) is entry:
+                return entry[2]
+            heapq.heappop(heap)
+        return None
+
+    def pop(self) -> QueuedPod | None:
+        """Take the first pod out."""
+        heap, entries = self._heap, self._entries
+        while heap:
+            entry = heapq.heappop(heap)
+            queued = entry[2]
+            if entries.get(queued.pod.uid) is entry:
+                del entries[queued.pod.uid]
+                return queued
+        return None
+
+    def check_invariants(self) -> None:
+        """Every pod is in the heap once, under its UID and its present key."""
+        for uid, entry in self._entries.items():
+            assert entry[2].pod.uid == uid
+            assert self._key(entry[2]) == entry[0], uid
+        present = [entry for entry in self._heap if self._entries.get(entry[2].pod.uid) is entry]
+        assert len(present) == len(self._entries)
+        assert all(not self._heap[child] < self._heap[(child - 1) // 2] for child in range(1, len(self._heap)))

@@ -1,0 +1,391 @@
+"""The scheduling queue: where a pod waits between its attempts.
+
+    new pod ──────────► PreEnqueue ─┬─ lets it in ─────────────► ACTIVE
+                                    └─ refuses ────────────────► UNSCHEDULABLE (gated)
+    UNSCHEDULABLE ─┬─ event ──────────► PreEnqueue ────────────► ACTIVE, or BACKOFF if it has not waited enough
+                   └─ 5 min, activate ► PreEnqueue ────────────► ACTIVE
+    BACKOFF ───────┬─ waited enough, activate ─────────────────► ACTIVE
+                   └─ pop, while activeQ is empty ─────────────► IN FLIGHT
+    ACTIVE ────────── pop ─────────────────────────────────────► IN FLIGHT
+    IN FLIGHT ─────┬─ refused ─────────────────────────────────► UNSCHEDULABLE
+                   ├─ refused, but an event came ► PreEnqueue ─► BACKOFF, or ACTIVE if it need not wait
+                   ├─ error ─────────────────────► PreEnqueue ─► BACKOFF
+                   └─ done, or deleted meanwhile ──────────────► gone
+    anywhere ──────── delete ──────────────────────────────────► gone
+
+A pod is in one place at a time. Whoever pops it must hand it back (`add_unschedulable_if_not_present`) or call `done`.
+
+Rule: pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3 with its feature gates at the defaults.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Final, Protocol
+
+from prometheus_client import Counter
+
+from scheduler.api.pod import Pod
+from scheduler.framework.changes import pod_changes
+from scheduler.framework.events import (
+    ANY,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_UPDATE,
+    Action,
+    ClusterEvent,
+    ClusterEventWithHint,
+)
+from scheduler.framework.metrics import Metrics
+from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
+from scheduler.framework.queued import QueuedPod
+from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
+from scheduler.queue.gates import Gates
+from scheduler.queue.in_flight import Happening, InFlightPods
+from scheduler.queue.pod_heap import PodHeap
+from scheduler.queue.rejecters import RejecterCounts
+from scheduler.queue.requeueing import Requeue, RequeueRules
+from scheduler.queue.unschedulable_pods import UnschedulablePods
+
+_log = logging.getLogger(__name__)
+
+MAX_IN_UNSCHEDULABLE_PODS: Final = 5 * 60.0
+"""Seconds after which a refused pod is tried again although nothing happened: an event may have been missed."""
+
+LEFTOVER_INTERVAL: Final = 30.0
+"""Seconds between two looks for such pods."""
+
+UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(ANY, Action.ALL, "UnschedulableTimeout")
+FORCE_ACTIVATE: Final = ClusterEvent(ANY, Action.ALL, "ForceActivate")
+SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
+BACKOFF_COMPLETE: Final = "BackoffComplete"
+POP_FROM_BACKOFF_Q: Final = "PopFromBackoffQ"
+
+
+class Nominations(Protocol):
+    """Remembers which node a pod was promised. Implemented in scheduler.state.nominator."""
+
+    def add(self, pod: Pod) -> None:
+        """Promise the pod the node that its status names, if any."""
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """Take note of a new version of a pod."""
+
+    def delete(self, uid: str) -> None:
+        """Forget what a pod was promised, if anything."""
+
+
+class SchedulingQueue:
+    """kube-scheduler's PriorityQueue. The caller keeps pods away that are bound, assumed or not ours."""
+
+    def __init__(
+        self,
+        sort: QueueSortPlugin,
+        pre_enqueue: Mapping[str, Sequence[PreEnqueuePlugin]],
+        rejecter_events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]],
+        backoff: Backoff,
+        metrics: Metrics,
+        nominations: Nominations,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`pre_enqueue`: profile → plugins. `rejecter_events`: profile → plugin → what helps pods it refused."""
+        self._now = now
+        self._nominations = nominations
+        self._active = PodHeap(sort.sort_key)
+        self._backoff = BackoffQueue(backoff, sort.sort_key, now)
+        self._unschedulable = UnschedulablePods()
+        self._in_flight = InFlightPods()
+        self._gates = Gates(pre_enqueue, metrics, now)
+        self._rules = RequeueRules(rejecter_events)
+        self._rejecters = RejecterCounts()
+        self._incoming = metrics.queue_incoming_pods
+        self._incoming_by_label: dict[tuple[str, str], Counter] = {}
+        self._arrived = asyncio.Event()
+        self._closed = False
+
+    def __contains__(self, uid: str) -> bool:
+        """Whether a pod waits here or is in flight, and was not deleted."""
+        flight = self._in_flight.get(uid)
+        return self._waits(uid) if flight is None else not flight.deleted
+
+    # What the watch tells.
+
+    def add(self, pod: Pod) -> None:
+        """Take a pod in. One that is known already is updated."""
+        if not self._refresh(None, pod):
+            self._take_in(pod, UNSCHEDULABLE_POD_ADD)
+
+    def update(self, old: Pod | None, new: Pod) -> None:
+        """Take note of a new version; a refused pod moves if a plugin that refused it wants to know of the change.
+
+        Without `old` the change is measured from the version that the queue has. An unknown pod is taken in.
+        """
+        if not self._refresh(old, new):
+            self._take_in(new, UNSCHEDULABLE_POD_UPDATE)
+
+    def delete(self, pod: Pod | str) -> None:
+        """Forget a pod, given itself or its UID. One in flight will not come back."""
+        uid = pod if isinstance(pod, str) else pod.uid
+        self._nominations.delete(uid)
+        flight = self._in_flight.get(uid)
+        if flight is not None:
+            flight.deleted = True
+            return
+        queued = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
+        if queued is not None:
+            self._rejecters.remove(queued)
+
+    def move_all(
+        self,
+        event: ClusterEvent,
+        old: object | None,
+        new: object | None,
+        pre_check: Callable[[Pod], bool] | None = None,
+    ) -> None:
+        """Move the refused pods that an event may help, and keep it for those in flight.
+
+        `pre_check` leaves out refused pods that are known not to profit.
+        """
+        if not self._rules.is_of_interest(event):
+            return
+        happening = Happening(event, old, new)
+        for queued in tuple(self._unschedulable):
+            if pre_check is None or pre_check(queued.pod):
+                self._requeue(queued, self._rules.decide(queued, happening), event.label)
+        self._in_flight.record(happening)
+
+    # What the scheduling loop does.
+
+    async def pop(self) -> QueuedPod | None:
+        """Take the next pod to try, waiting for one if need be; None once the queue is closed.
+
+        Does not give the event loop back while there are pods.
+        """
+        while not self._closed:
+            queued = self.pop_nowait()
+            if queued is not None:
+                return queued
+            self._arrived.clear()
+            await self._arrived.wait()
+        return None
+
+    def pop_nowait(self) -> QueuedPod | None:
+        """Take the next pod to try; None if there is none. When activeQ is empty, a refused pod need not wait."""
+        if self._closed:
+            return None
+        queued = self._active.pop()
+        if queued is None:
+            queued = self._backoff.pop_early()
+            if queued is None:
+                return None
+            self._count_incoming("active", POP_FROM_BACKOFF_Q)
+        queued.attempts += 1
+        self._rejecters.remove(queued)
+        self._in_flight.start(queued)
+        return queued
+
+    def add_unschedulable_if_not_present(self, queued: QueuedPod) -> None:
+        """Take a popped pod back, in its newest version. The caller has written down which plugins refused it, if any.
+
+        If none did, the attempt ended in an error. A pod that was deleted meanwhile is dropped: `uid in queue` tells.
+        """
+        uid = queued.pod.uid
+        flight = self._in_flight.get(uid)
+        if self._waits(uid) or (flight is not None and flight.queued is not queued):
+            _log.warning("Pod came back although it is in the queue already", extra={"pod": str(queued.pod)})
+            return
+        decision = Requeue.AFTER_BACKOFF
+        if flight is not None:
+            happenings = self._in_flight.since(flight)
+            self.done(uid)
+            if flight.deleted:
+                return
+            queued.pod = flight.newest
+            decision = self._rules.decide_all(queued, happenings)
+        self._count_failure(queued)
+        if decision is Requeue.SKIP:
+            self._park(queued, SCHEDULE_ATTEMPT_FAILURE)
+        else:
+            self._requeue(queued, decision, SCHEDULE_ATTEMPT_FAILURE)
+
+    def done(self, uid: str) -> None:
+        """Forget a popped pod that will not come back: it is bound, or not to be scheduled. Repeating it is harmless.
+
+        A failed binding brings the pod back too. Until its outcome is known, the pod is best left in flight: here its
+        updates and its deletion are remembered.
+        """
+        flight = self._in_flight.finish(uid)
+        if flight is not None and flight.deleted:
+            # It may have been nominated after it was deleted.
+            self._nominations.delete(uid)
+
+    def activate(self, uids: Iterable[str]) -> None:
+        """Bring pods to activeQ without regard to their backoff; for one in flight it counts as an event."""
+        for uid in uids:
+            if (refused := self._unschedulable.get(uid)) is not None:
+                self._requeue(refused, Requeue.IMMEDIATELY, FORCE_ACTIVATE.label)
+            elif (waiting := self._backoff.remove(uid)) is not None:
+                self._activate(waiting, FORCE_ACTIVATE.label)
+            elif (flight := self._in_flight.get(uid)) is not None:
+                flight.own_events.append(Happening(FORCE_ACTIVATE, None, None))
+
+    # What time brings.
+
+    async def run_flushers(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        """Flush at the start of every ordering window, and look for leftovers, until the queue is closed."""
+        leftovers_due = self._now() + LEFTOVER_INTERVAL
+        while not self._closed:
+            await sleep(seconds_to_next_window(self._now()))
+            self.flush_backoff_completed()
+            if self._now() >= leftovers_due:
+                self.flush_unschedulable_leftover()
+                leftovers_due = self._now() + LEFTOVER_INTERVAL
+
+    def flush_backoff_completed(self) -> None:
+        """Move the pods to activeQ that have waited long enough."""
+        for queued in self._backoff.pop_completed():
+            self._activate(queued, BACKOFF_COMPLETE)
+
+    def flush_unschedulable_leftover(self) -> None:
+        """Try pods again that have been refused for too long; gates stay closed."""
+        happening = Happening(UNSCHEDULABLE_TIMEOUT, None, None)
+        refused_before = self._now() - MAX_IN_UNSCHEDULABLE_PODS
+        for queued in tuple(self._unschedulable):
+            if queued.timestamp < refused_before and not queued.gated:
+                queued.was_flushed = True
+                self._requeue(queued, self._rules.decide(queued, happening), UNSCHEDULABLE_TIMEOUT.label)
+
+    def close(self) -> None:
+        """End all waiting; nothing is popped any more."""
+        self._closed = True
+        self._in_flight.clear()
+        self._arrived.set()
+
+    # What others may look at.
+
+    def pending_counts(self) -> Mapping[str, int]:
+        """Return the number of pods by queue, as the gauge `pending_pods` shows them."""
+        return {
+            "active": len(self._active),
+            "backoff": len(self._backoff),
+            "unschedulable": len(self._unschedulable) - self._unschedulable.gated_count,
+            "gated": self._unschedulable.gated_count,
+        }
+
+    def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
+        """Return (plugin, profile) → number of waiting pods that the plugin refused."""
+        return self._rejecters.as_mapping()
+
+    def pending_pods(self) -> Mapping[str, Sequence[QueuedPod]]:
+        """Return the waiting pods by queue, in no particular order; for debugging."""
+        return {
+            "active": tuple(self._active),
+            "backoff": tuple(self._backoff),
+            "unschedulable": tuple(queued for queued in self._unschedulable if not queued.gated),
+            "gated": self._unschedulable.gated,
+        }
+
+    def in_flight_pods(self) -> Sequence[QueuedPod]:
+        """Return the pods that were popped and are not done, the first popped first; for debugging."""
+        return tuple(flight.queued for flight in self._in_flight)
+
+    def check_invariants(self) -> None:
+        """Every pod is in one place; orders, gates and counts are right. For tests and `--paranoid`."""
+        waiting = [queued for pods in self.pending_pods().values() for queued in pods]
+        uids = [queued.pod.uid for queued in (*waiting, *self.in_flight_pods())]
+        assert len(uids) == len(set(uids)), "a pod is in two places"
+        assert not any(queued.gated for queued in (*self._active, *self._backoff))
+        for part in (self._active, self._backoff, self._unschedulable, self._in_flight):
+            part.check_invariants()
+        self._rejecters.check_invariants(waiting)
+
+    # How.
+
+    def _waits(self, uid: str) -> bool:
+        return uid in self._active or uid in self._backoff or uid in self._unschedulable
+
+    def _take_in(self, pod: Pod, event: ClusterEvent) -> None:
+        queued = QueuedPod(pod, self._now())
+        self._requeue(queued, Requeue.IMMEDIATELY, event.label)
+        if pod.uid in self._active:
+            self._nominations.add(pod)
+
+    def _refresh(self, old: Pod | None, new: Pod) -> bool:
+        """Give a known pod its new version, and move it if that may help; False if it is unknown."""
+        uid = new.uid
+        flight = self._in_flight.get(uid)
+        if flight is not None:
+            happenings = (Happening(event, old, new) for event in pod_changes(old or flight.newest, new))
+            flight.own_events.extend(happenings)
+            flight.newest, flight.deleted = new, False
+            return True
+        for heap in (self._active, self._backoff):
+            queued = heap.get(uid)
+            if queued is not None:
+                self._replace(queued, new)
+                heap.rekey(uid)
+                return True
+        queued = self._unschedulable.get(uid)
+        if queued is None:
+            return False
+        old = old or queued.pod
+        self._replace(queued, new)
+        for event in pod_changes(old, new):
+            decision = self._rules.decide(queued, Happening(event, old, new))
+            if decision is not Requeue.SKIP:
+                self._requeue(queued, decision, event.label)
+                break
+        return True
+
+    def _replace(self, queued: QueuedPod, new: Pod) -> None:
+        self._nominations.update(queued.pod, new)
+        self._rejecters.remove(queued)
+        queued.pod = new
+        self._rejecters.add(queued)
+
+    def _count_failure(self, queued: QueuedPod) -> None:
+        if queued.unschedulable_plugins or queued.pending_plugins:
+            queued.unschedulable_count += 1
+            queued.consecutive_errors_count = 0
+        else:
+            queued.consecutive_errors_count += 1
+        queued.timestamp = self._now()
+        queued.backoff_expiration = 0.0
+        queued.was_flushed = False
+        self._rejecters.add(queued)
+
+    def _requeue(self, queued: QueuedPod, decision: Requeue, label: str) -> None:
+        """Bring a pod in from outside or from the refused ones, if the PreEnqueue plugins let it."""
+        if decision is Requeue.SKIP:
+            return
+        refusal = self._gates.refusal(queued)
+        queued.gating_plugin = refusal.plugin if refusal is not None and refusal.gates else ""
+        if refusal is not None:
+            self._rejecters.blame(queued, refusal.plugin)
+            self._park(queued, label)
+            return
+        self._unschedulable.remove(queued.pod.uid)
+        if decision is Requeue.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
+            self._backoff.add(queued)
+            self._count_incoming("backoff", label)
+            self._arrived.set()
+        else:
+            self._activate(queued, label)
+
+    def _activate(self, queued: QueuedPod, label: str) -> None:
+        if queued.initial_attempt_timestamp is None:
+            queued.initial_attempt_timestamp = self._now()
+        self._active.add(queued)
+        self._count_incoming("active", label)
+        self._arrived.set()
+
+    def _park(self, queued: QueuedPod, label: str) -> None:
+        if queued.pod.uid not in self._unschedulable:
+            self._count_incoming("unschedulable", label)
+        self._unschedulable.add(queued)
+
+    def _count_incoming(self, queue: str, label: str) -> None:
+        counter = self._incoming_by_label.get((queue, label))
+        if counter is None:
+            counter = self._incoming_by_label[queue, label] = self._incoming.labels(queue, label)
+        counter.inc()

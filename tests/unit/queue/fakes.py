@@ -1,0 +1,178 @@
+"""A clock, plugins and pods for tests of the queue."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+
+from scheduler.api.objects import (
+    Container,
+    ObjectMeta,
+    PodSchedulingGate,
+    PodSpec,
+    PodStatus,
+    ResourceRequirements,
+    Toleration,
+)
+from scheduler.api.pod import Pod
+from scheduler.framework.events import NODE, POD, Action, ClusterEvent, ClusterEventWithHint
+from scheduler.framework.metrics import Metrics
+from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.status import Status, unresolvable
+from scheduler.queue.backoff_queue import Backoff
+from scheduler.queue.scheduling_queue import SchedulingQueue
+
+PROFILE = "loadmaster"
+FIT, VOLUMES, GATE = "Fit", "Volumes", "Gate"
+
+NODE_ADD = ClusterEvent(NODE, Action.ADD, "NodeAdd")
+NODE_LABEL = ClusterEvent(NODE, Action.UPDATE_NODE_LABEL, "NodeUpdateNodeLabel")
+VOLUME_ADD = ClusterEvent("PersistentVolume", Action.ADD, "PersistentVolumeAdd")
+CLAIM_ADD = ClusterEvent("PersistentVolumeClaim", Action.ADD, "PersistentVolumeClaimAdd")
+
+REJECTER_EVENTS: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = {
+    PROFILE: {
+        FIT: [
+            ClusterEventWithHint(ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)),
+            ClusterEventWithHint(ClusterEvent(POD, Action.UPDATE_POD_SCALE_DOWN)),
+        ],
+        VOLUMES: [ClusterEventWithHint(ClusterEvent("PersistentVolume", Action.ADD))],
+        GATE: [ClusterEventWithHint(ClusterEvent(POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED))],
+    }
+}
+
+
+class FakeClock:
+    def __init__(self, time: float = 1000.25) -> None:
+        self.time = time
+
+    def __call__(self) -> float:
+        return self.time
+
+    def advance(self, seconds: float) -> None:
+        self.time += seconds
+
+
+class PrioritySort(QueueSortPlugin):
+    name = "PrioritySort"
+
+    def less(self, a: QueuedPod, b: QueuedPod) -> bool:
+        return self.sort_key(a) < self.sort_key(b)
+
+    def sort_key(self, queued: QueuedPod) -> tuple[int, float]:
+        return (-queued.pod.priority, queued.timestamp)
+
+
+class Gate(PreEnqueuePlugin):
+    """Refuses pods with scheduling gates, and fails for pods labelled `broken`."""
+
+    name = GATE
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        self.asked.append(pod.uid)
+        if "broken" in pod.labels:
+            raise RuntimeError("no answer")
+        return unresolvable("gated") if pod.spec.scheduling_gates else None
+
+
+class FakeNominations:
+    """Writes down what the queue tells."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+
+    def add(self, pod: Pod) -> None:
+        self.told.append(("add", pod.uid))
+
+    def update(self, old: Pod, new: Pod) -> None:
+        self.told.append(("update", new.uid))
+
+    def delete(self, uid: str) -> None:
+        self.told.append(("delete", uid))
+
+
+def a_pod(
+    uid: str = "a",
+    *,
+    priority: int | None = None,
+    labels: Mapping[str, str] | None = None,
+    gates: Sequence[str] = (),
+    cpu: str = "",
+    tolerations: Sequence[str] = (),
+    nominated: str = "",
+    phase: str = "Pending",
+    version: int = 1,
+    profile: str = PROFILE,
+) -> Pod:
+    requests = ResourceRequirements(requests={"cpu": cpu}) if cpu else None
+    return Pod(
+        metadata=ObjectMeta(
+            name=f"pod-{uid}",
+            namespace="default",
+            uid=uid,
+            labels=dict(labels) if labels else None,
+            resource_version=str(version),
+        ),
+        spec=PodSpec(
+            scheduler_name=profile,
+            priority=priority,
+            containers=(Container(name="main", resources=requests),),
+            scheduling_gates=tuple(PodSchedulingGate(name=name) for name in gates) or None,
+            tolerations=tuple(Toleration(key=key) for key in tolerations) or None,
+        ),
+        status=PodStatus(phase=phase, nominated_node_name=nominated),
+    )
+
+
+class QueueUnderTest(SchedulingQueue):
+    """A queue with all that it needs, within reach of the test."""
+
+    def __init__(
+        self,
+        *plugins: PreEnqueuePlugin,
+        events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = REJECTER_EVENTS,
+    ) -> None:
+        self.clock = FakeClock()
+        self.nominations = FakeNominations()
+        self.metrics = Metrics()
+        super().__init__(
+            PrioritySort(), {PROFILE: plugins}, events, Backoff(), self.metrics, self.nominations, now=self.clock
+        )
+
+    def pop_one(self) -> QueuedPod:
+        queued = self.pop_nowait()
+        assert queued is not None, "nothing to pop"
+        return queued
+
+    def fail(self, queued: QueuedPod, *plugins: str, pending: Sequence[str] = ()) -> None:
+        """Hand a pod back as the scheduling cycle does."""
+        queued.unschedulable_plugins = set(plugins)
+        queued.pending_plugins = set(pending)
+        self.add_unschedulable_if_not_present(queued)
+
+    def refused(self, pod: Pod, *plugins: str, pending: Sequence[str] = ()) -> QueuedPod:
+        """Add a pod, pop it and hand it back."""
+        self.add(pod)
+        queued = self.pop_one()
+        assert queued.pod is pod
+        self.fail(queued, *plugins, pending=pending)
+        return queued
+
+    def where(self, uid: str) -> str:
+        """Say in which place a pod is; empty if it is unknown."""
+        for name, pods in self.pending_pods().items():
+            if any(queued.pod.uid == uid for queued in pods):
+                return name
+        return "in flight" if any(queued.pod.uid == uid for queued in self.in_flight_pods()) else ""
+
+    def incoming(self, queue: str, event: str) -> float:
+        labels = {"queue": queue, "event": event}
+        return self.metrics.registry.get_sample_value("scheduler_queue_incoming_pods_total", labels) or 0.0
+
+
+def sample(registry: CollectorRegistry, name: str, **labels: Any) -> float:
+    return registry.get_sample_value(name, labels) or 0.0

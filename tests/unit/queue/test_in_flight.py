@@ -1,0 +1,88 @@
+from scheduler.framework.queued import QueuedPod
+from scheduler.queue.in_flight import Flight, Happening, InFlightPods
+from tests.unit.queue.fakes import NODE_ADD, NODE_LABEL, VOLUME_ADD, a_pod
+
+ADD, LABEL, VOLUME = (Happening(event, None, None) for event in (NODE_ADD, NODE_LABEL, VOLUME_ADD))
+
+
+def start(pods: InFlightPods, uid: str) -> Flight:
+    pods.start(QueuedPod(a_pod(uid), 0.0))
+    flight = pods.get(uid)
+    assert flight is not None
+    return flight
+
+
+def test_a_pod_sees_what_happened_since_it_was_popped() -> None:
+    pods = InFlightPods()
+    first = start(pods, "a")
+    pods.record(ADD)
+    second = start(pods, "b")
+    pods.record(LABEL)
+
+    assert pods.since(first) == [LABEL, ADD]
+    assert pods.since(second) == [LABEL]
+
+
+def test_what_happened_to_one_pod_is_not_seen_by_others() -> None:
+    pods = InFlightPods()
+    first, second = start(pods, "a"), start(pods, "b")
+
+    first.own_events.append(VOLUME)
+
+    assert pods.since(first) == [VOLUME]
+    assert pods.since(second) == []
+
+
+def test_events_are_kept_as_long_as_a_pod_may_need_them() -> None:
+    pods = InFlightPods()
+    start(pods, "a")
+    pods.record(ADD)
+    second = start(pods, "b")
+    pods.record(LABEL)
+
+    pods.finish("a")
+
+    pods.check_invariants()
+    assert pods.since(second) == [LABEL]
+    assert list(pods._events) == [LABEL]
+
+    pods.finish("b")
+
+    pods.check_invariants()
+    assert list(pods._events) == []
+
+
+def test_a_pod_in_the_middle_leaves_the_log_alone() -> None:
+    pods = InFlightPods()
+    first = start(pods, "a")
+    start(pods, "b")
+    pods.record(ADD)
+
+    pods.finish("b")
+
+    pods.check_invariants()
+    assert pods.since(first) == [ADD]
+
+
+def test_without_pods_in_flight_nothing_is_recorded() -> None:
+    pods = InFlightPods()
+
+    pods.record(ADD)
+
+    assert pods.since(start(pods, "a")) == []
+    pods.check_invariants()
+
+
+def test_finishing_an_unknown_pod_does_nothing() -> None:
+    assert InFlightPods().finish("a") is None
+
+
+def test_clear_forgets_pods_and_events() -> None:
+    pods = InFlightPods()
+    start(pods, "a")
+    pods.record(ADD)
+
+    pods.clear()
+
+    pods.check_invariants()
+    assert (len(pods), list(pods._events)) == (0, [])

@@ -1,0 +1,190 @@
+"""Random life: whatever the watch, the scheduling loop and time do, and in whatever order, no pod is lost or doubled.
+
+Not covered: what the caller must keep away from the queue, that is pods that are bound or assumed.
+"""
+
+import logging
+from typing import Any
+
+import hypothesis.strategies as st
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from scheduler.api.pod import Pod
+from scheduler.framework.events import ClusterEvent
+from scheduler.framework.queued import QueuedPod
+from scheduler.state.nominator import Nominator
+from tests.unit.queue.fakes import (
+    CLAIM_ADD,
+    FIT,
+    NODE_ADD,
+    NODE_LABEL,
+    VOLUME_ADD,
+    VOLUMES,
+    Gate,
+    QueueUnderTest,
+    a_pod,
+)
+
+uids = st.sampled_from(["a", "b", "c", "d", "e"])
+shapes = st.fixed_dictionaries(
+    {
+        "priority": st.sampled_from([None, 0, 1, 5]),
+        "gates": st.sampled_from([(), (), (), ("x",), ("x", "y")]),
+        "labels": st.sampled_from([{}, {}, {}, {"app": "web"}, {"broken": ""}]),
+        "cpu": st.sampled_from(["1", "2", "nonsense"]),
+        "nominated": st.sampled_from(["", "", "n1"]),
+    }
+)
+plugins = st.sets(st.sampled_from([FIT, VOLUMES, "Unheard"]), max_size=2)
+events = st.sampled_from([NODE_ADD, NODE_LABEL, VOLUME_ADD, CLAIM_ADD])
+
+logging.getLogger("scheduler.queue").addHandler(logging.NullHandler())
+
+
+class QueueLife(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = QueueUnderTest(Gate())
+        self.nominator = Nominator()
+        self.queue._nominations = self.nominator
+        self.newest: dict[str, Pod] = {}
+        """What is left of the pods that were added: not those that were deleted or are done."""
+        self.popped: list[QueuedPod] = []
+        """What the scheduling loop holds, handed back or not: it may be confused."""
+        self.versions = 0
+
+    def a_version(self, uid: str, shape: dict[str, Any]) -> Pod:
+        self.versions += 1
+        return a_pod(uid, version=self.versions, **shape)
+
+    def held(self, data: st.DataObject) -> QueuedPod | None:
+        return data.draw(st.sampled_from(self.popped)) if self.popped else None
+
+    # The watch, reliable or not.
+
+    @rule(uid=uids, shape=shapes)
+    def add(self, uid: str, shape: dict[str, Any]) -> None:
+        self.newest[uid] = pod = self.a_version(uid, shape)
+        self.queue.add(pod)
+
+    @rule(uid=uids, shape=shapes, knows_old=st.booleans())
+    def update(self, uid: str, shape: dict[str, Any], knows_old: bool) -> None:
+        old = self.newest.get(uid) if knows_old else None
+        self.newest[uid] = pod = self.a_version(uid, shape)
+        self.queue.update(old, pod)
+
+    @rule(uid=uids)
+    def repeat(self, uid: str) -> None:
+        pod = self.newest.get(uid)
+        if pod is not None:
+            self.queue.update(pod, pod)
+
+    @rule(uid=uids)
+    def delete(self, uid: str) -> None:
+        self.queue.delete(uid)
+        self.newest.pop(uid, None)
+
+    @rule(event=events, uid=uids, checks=st.booleans())
+    def move(self, event: ClusterEvent, uid: str, checks: bool) -> None:
+        self.queue.move_all(event, None, object(), (lambda pod: pod.uid == uid) if checks else None)
+
+    # The scheduling loop, careful or not.
+
+    @rule()
+    def pop(self) -> None:
+        queued = self.queue.pop_nowait()
+        if queued is None:
+            assert not self.queue.pending_counts()["active"]
+        else:
+            assert queued.pod is self.newest[queued.pod.uid]
+            self.popped.append(queued)
+
+    @rule(data=st.data(), refused_by=plugins, pending=plugins)
+    def fail(self, data: st.DataObject, refused_by: set[str], pending: set[str]) -> None:
+        queued = self.held(data)
+        if queued is None:
+            return
+        self.popped.remove(queued)
+        if not self.queue.where(queued.pod.uid):
+            # It was done already, and then its binding failed.
+            self.newest[queued.pod.uid] = queued.pod
+        self.queue.fail(queued, *refused_by, pending=tuple(pending))
+
+    @rule(data=st.data())
+    def hand_back_twice(self, data: st.DataObject) -> None:
+        queued = self.held(data)
+        # Once it is dropped, as deleted, a pod that comes back is believed to be alive.
+        if queued is not None and queued in self.queue.in_flight_pods() and queued.pod.uid in self.queue:
+            self.queue.fail(queued, FIT)
+            self.queue.add_unschedulable_if_not_present(queued)
+            self.popped.remove(queued)
+
+    @rule(data=st.data(), node_name=st.sampled_from(["", "n1", "n2"]))
+    def nominate(self, data: st.DataObject, node_name: str) -> None:
+        queued = self.held(data)
+        if queued is not None and (queued.pod.uid in self.queue or queued in self.queue.in_flight_pods()):
+            self.nominator.add(queued.pod, node_name)
+
+    @rule(uid=uids)
+    def done(self, uid: str) -> None:
+        if self.queue.where(uid) == "in flight":
+            self.newest.pop(uid, None)
+            self.nominator.delete(uid)
+        self.queue.done(uid)
+
+    @rule(chosen=st.sets(uids, max_size=3))
+    def activate(self, chosen: set[str]) -> None:
+        self.queue.activate(chosen)
+
+    # Time.
+
+    @rule(seconds=st.sampled_from([0.1, 1.0, 2.5, 11.0, 301.0]))
+    def wait(self, seconds: float) -> None:
+        self.queue.clock.advance(seconds)
+
+    @rule()
+    def flush(self) -> None:
+        self.queue.flush_backoff_completed()
+        self.queue.flush_unschedulable_leftover()
+
+    # What always holds.
+
+    @invariant()
+    def is_consistent(self) -> None:
+        self.queue.check_invariants()
+        self.nominator.check_invariants()
+
+    @invariant()
+    def no_pod_is_lost_and_none_comes_back_from_the_dead(self) -> None:
+        assert {uid for uid in "abcde" if uid in self.queue} == set(self.newest)
+
+    @invariant()
+    def every_waiting_pod_has_its_newest_version(self) -> None:
+        for pods in self.queue.pending_pods().values():
+            for queued in pods:
+                assert queued.pod is self.newest[queued.pod.uid]
+
+    def teardown(self) -> None:
+        """When the trouble is over, every pod gets its turn, and nothing is left behind."""
+        queue = self.queue
+        for queued in queue.in_flight_pods():
+            queue.fail(queued, "Unheard")
+        for uid in self.newest:
+            queue.update(None, self.a_version(uid, {}))
+        served: set[str] = set()
+        for _ in range(400):
+            queue.clock.advance(1)
+            queue.flush_backoff_completed()
+            queue.flush_unschedulable_leftover()
+            while (popped := queue.pop_nowait()) is not None:
+                served.add(popped.pod.uid)
+                queue.done(popped.pod.uid)
+        assert served == set(self.newest)
+        assert sum(queue.pending_counts().values()) == 0
+        assert not queue.unschedulable_counts()
+        queue.check_invariants()
+
+
+TestQueueLife = QueueLife.TestCase
+TestQueueLife.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)

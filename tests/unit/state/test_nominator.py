@@ -1,0 +1,106 @@
+import pytest
+
+from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus
+from scheduler.api.pod import Pod
+from scheduler.state.nominator import Nominator
+
+
+def a_pod(uid: str = "a", nominated: str = "", node: str = "") -> Pod:
+    return Pod(
+        metadata=ObjectMeta(name=uid, uid=uid),
+        spec=PodSpec(node_name=node),
+        status=PodStatus(nominated_node_name=nominated),
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "override", "node_name"),
+    [
+        pytest.param(a_pod(), None, "", id="nobody names a node"),
+        pytest.param(a_pod(nominated="n1"), None, "n1", id="the status names one"),
+        pytest.param(a_pod(nominated="n1"), "n2", "n2", id="the caller knows better"),
+        pytest.param(a_pod(nominated="n1"), "", "", id="the caller takes it back"),
+        pytest.param(a_pod(nominated="n1", node="n1"), None, "", id="bound already"),
+    ],
+)
+def test_a_pod_is_nominated_by_its_status_or_the_caller(pod: Pod, override: str | None, node_name: str) -> None:
+    nominator = Nominator()
+
+    nominator.add(pod, override)
+
+    nominator.check_invariants()
+    assert nominator.node_name_of("a") == node_name
+    assert list(nominator.nominated_pods(node_name)) == ([pod] if node_name else [])
+
+
+def test_a_new_nomination_ends_the_earlier_one() -> None:
+    nominator = Nominator()
+    nominator.add(a_pod(), "n1")
+
+    nominator.add(a_pod(), "n2")
+
+    nominator.check_invariants()
+    assert [node_name for node_name, _ in nominator.by_node()] == ["n2"]
+
+
+def test_a_nomination_that_ends_leaves_nothing_behind() -> None:
+    nominator = Nominator()
+    nominator.add(a_pod(), "n1")
+
+    nominator.add(a_pod())
+
+    nominator.check_invariants()
+    assert (nominator.node_name_of("a"), list(nominator.by_node())) == ("", [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "node_name"),
+    [
+        pytest.param(a_pod(), a_pod(), "memory", id="the API server has not heard of it: kept"),
+        pytest.param(a_pod(), a_pod(nominated="n1"), "n1", id="the API server names a node"),
+        pytest.param(a_pod(nominated="n1"), a_pod(nominated="n2"), "n2", id="it names another node"),
+        pytest.param(a_pod(nominated="n1"), a_pod(), "", id="it takes the nomination back"),
+    ],
+)
+def test_an_update_keeps_a_nomination_that_only_we_know_of(old: Pod, new: Pod, node_name: str) -> None:
+    nominator = Nominator()
+    nominator.add(old, "memory")
+
+    nominator.update(old, new)
+
+    nominator.check_invariants()
+    assert nominator.node_name_of("a") == node_name
+    assert list(nominator.nominated_pods(node_name)) == ([new] if node_name else [])
+
+
+def test_an_update_of_an_unknown_pod_nominates_it_by_its_status() -> None:
+    nominator = Nominator()
+
+    nominator.update(a_pod(), a_pod(nominated="n1"))
+    nominator.update(a_pod("b"), a_pod("b"))
+
+    assert [pod.uid for pod in nominator.nominated_pods("n1")] == ["a"]
+    assert nominator.node_name_of("b") == ""
+
+
+def test_deletion_is_by_pod_and_can_be_repeated() -> None:
+    nominator = Nominator()
+    nominator.add(a_pod("a"), "n1")
+    nominator.add(a_pod("b"), "n1")
+
+    nominator.delete("a")
+    nominator.delete("a")
+
+    nominator.check_invariants()
+    assert [pod.uid for pod in nominator.nominated_pods("n1")] == ["b"]
+
+
+def test_nominations_may_change_while_somebody_walks_over_a_node() -> None:
+    nominator = Nominator()
+    nominator.add(a_pod("a"), "n1")
+    nominator.add(a_pod("b"), "n1")
+
+    for pod in nominator.nominated_pods("n1"):
+        nominator.delete(pod.uid)
+
+    assert list(nominator.by_node()) == []
