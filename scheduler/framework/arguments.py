@@ -80,6 +80,7 @@ class _Argument(NamedTuple):
     key: str
     kind: Any
     required: bool
+    has_two_spellings: bool = False
 
 
 @cache
@@ -96,6 +97,7 @@ def _arguments(cls: type) -> tuple[_Argument, ...]:
             f.metadata.get(YAML, camel_case(f.name)),
             hints[f.name],
             f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING,
+            has_two_spellings=True,
         )
         for f in dataclasses.fields(cls)
         if f.init
@@ -137,7 +139,8 @@ def _read_fields(
     arguments: Sequence[_Argument], value: Mapping[Any, Any], given: dict[str, Any], path: str, problems: list[str]
 ) -> set[str]:
     """Put what can be read into `given`; return the keys of what cannot."""
-    by_key = {key: argument for argument in arguments for key in (argument.name, argument.key)}
+    by_key = {argument.name: argument for argument in arguments if argument.has_two_spellings}
+    by_key |= {argument.key: argument for argument in arguments}
     wrong: set[str] = set()
     for key, item in value.items():
         at = join(path, str(key))

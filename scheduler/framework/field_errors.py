@@ -33,4 +33,6 @@ def forbidden(detail: str) -> str:
 
 
 def _quoted(value: object) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
     return json.dumps(value, default=str, ensure_ascii=False)

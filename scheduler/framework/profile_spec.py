@@ -59,4 +59,4 @@ class ProfileSpec:
     """Plugin name → its arguments as the file spells them, for those that have any. `parse_arguments` reads them."""
 
     percentage_of_nodes_to_score: int | None = None
-    """Percent, 0 to 100. None: what the configuration says for all profiles. 0: adaptive, as kube-scheduler's."""
+    """Percent, 0 to 100. None: what the configuration says for all profiles. 0: all of them, as 100."""

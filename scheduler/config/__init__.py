@@ -1,0 +1,1 @@
+"""KubeSchedulerConfiguration: types, defaults, validation, loading."""

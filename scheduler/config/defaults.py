@@ -1,0 +1,50 @@
+"""The plugins that a profile has when its configuration says nothing, and those that it cannot have.
+
+Order and weights are kube-scheduler's: pkg/scheduler/apis/config/v1/default_plugins.go at v1.36.3.
+"""
+
+from typing import Final
+
+from scheduler.framework.profile_spec import PluginRef, Plugins, PluginSet
+
+DEFAULT_SCHEDULER_NAME: Final = "loadmaster"
+"""The name of a profile that is the only one and has none of its own."""
+
+DEFAULT_PLUGINS: Final = Plugins(
+    multi_point=PluginSet(
+        enabled=(
+            PluginRef("SchedulingGates"),
+            PluginRef("PrioritySort"),
+            PluginRef("NodeUnschedulable"),
+            PluginRef("NodeName"),
+            PluginRef("TaintToleration", 3),
+            PluginRef("NodeAffinity", 2),
+            PluginRef("NodePorts"),
+            PluginRef("NodeResourcesFit", 1),
+            PluginRef("NodeResourcesBalancedAllocation", 1),
+            PluginRef("ImageLocality", 1),
+            PluginRef("DefaultBinder"),
+        )
+    )
+)
+
+NOT_AVAILABLE_YET: Final = frozenset(
+    {
+        "DefaultPreemption",
+        "DynamicResources",
+        "GangScheduling",
+        "InterPodAffinity",
+        "NodeDeclaredFeatures",
+        "NodeVolumeLimits",
+        "PodGroupPodsCount",
+        "PodTopologySpread",
+        "TopologyPlacementGenerator",
+        "VolumeBinding",
+        "VolumeRestrictions",
+        "VolumeZone",
+    }
+)
+"""kube-scheduler's plugins that a configuration may disable here, but not enable or configure."""
+
+REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
+"""Plugins that kubescheduler.config.k8s.io/v1 does not allow any more."""

@@ -1,0 +1,100 @@
+"""YAML and JSON files as documents, with one clear line for whatever is wrong with one.
+
+A text that starts with a bracket is JSON if it can be: there, tabs may indent. Everything else is YAML.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from scheduler.config.yaml_reader import read_yaml
+from scheduler.framework.errors import ConfigError
+
+STDIN: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a file. Empty ones are left out."""
+
+    place: str
+    """File and line at which it starts."""
+
+    value: Any
+
+
+def read_file(path: str) -> str:
+    """Return the text of a file, or of standard input for `-`. Raises ConfigError."""
+    try:
+        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError([f"{path}: cannot be read: {reason}"]) from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{name_of(path)}: not a text: byte {error.start} is not UTF-8"]) from error
+
+
+def name_of(path: str) -> str:
+    """How messages call a file."""
+    return "standard input" if path == STDIN else path
+
+
+def parse_documents(text: str, source: str) -> list[Document]:
+    """Return the documents in `text`, which came from `source`. Raises ConfigError if it is neither YAML nor JSON."""
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return list(_json_documents(text, source))
+        except ValueError:
+            pass  # brackets begin YAML, too; if it is wrong as both, then YAML's message has the place
+    try:
+        return [Document(f"{source}:{line}", value) for line, value in read_yaml(text) if value is not None]
+    except yaml.YAMLError as error:
+        raise ConfigError([_yaml_problem(error, source)]) from error
+
+
+def _yaml_problem(error: yaml.YAMLError, source: str) -> str:
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"{source}: not a text: character {error.character:#04x} at position {error.position}"
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return f"{source}: {' '.join(str(error).split())}"
+    mark = error.problem_mark or error.context_mark
+    place = f"{source}:{mark.line + 1}:{mark.column + 1}" if mark else source
+    return f"{place}: " + ", ".join(part for part in (error.problem, error.context) if part)
+
+
+_SPACE: Final = re.compile(r"[ \t\r\n]*")
+
+
+def _json_documents(text: str, source: str) -> Iterator[Document]:
+    """The values in `text`, one after the other as kubectl and jq print them. Raises ValueError."""
+    decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_no_constant)
+    line, at = 1, 0
+    while (start := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it always matches
+        line += text.count("\n", at, start)
+        try:
+            value, at = decoder.raw_decode(text, start)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+        yield Document(f"{source}:{line}", value)
+        line += text.count("\n", start, at)
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    made: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in made:
+            raise ValueError(f"the key {key!r} is there twice")
+        made[key] = value
+    return made
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")

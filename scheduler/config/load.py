@@ -1,0 +1,62 @@
+"""From a file, or a mapping, to a checked `Config`. Wrong ones raise ConfigError with every problem."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from scheduler.config.documents import name_of, parse_documents, read_file
+from scheduler.config.extenders import check_extenders
+from scheduler.config.profiles import API_VERSION, KnownPlugins, read_profiles
+from scheduler.config.types import Config
+from scheduler.framework.arguments import parse_arguments
+from scheduler.framework.errors import ConfigError
+
+KIND: Final = "KubeSchedulerConfiguration"
+_GROUP: Final = API_VERSION.partition("/")[0]
+_REMOVED_VERSIONS: Final = tuple(f"{_GROUP}/{v}" for v in ("v1alpha1", "v1alpha2", "v1beta1", "v1beta2", "v1beta3"))
+
+
+def load_config(path: str | None, known_plugins: KnownPlugins) -> Config:
+    """Read the configuration in a YAML or JSON file, `-` for standard input; without a path, the default one.
+
+    `known_plugins`: every plugin that a profile may enable, by name. Raises ConfigError.
+    """
+    if path is None:
+        return config_from_dict({"apiVersion": API_VERSION, "kind": KIND}, known_plugins)
+    source = name_of(path)
+    documents = parse_documents(read_file(path), source)
+    if not documents:
+        raise ConfigError([f"{source}: the file is empty"])
+    if len(documents) > 1:
+        raise ConfigError([f"{documents[1].place}: a second document; there must be only one"])
+    try:
+        return config_from_dict(documents[0].value, known_plugins)
+    except ConfigError as error:
+        raise ConfigError([f"{source}: {problem}" for problem in error.problems]) from error
+
+
+def config_from_dict(values: object, known_plugins: KnownPlugins) -> Config:
+    """Read a configuration from parsed YAML or JSON. Raises ConfigError."""
+    if not isinstance(values, Mapping):
+        raise ConfigError([f"expected a mapping with apiVersion {API_VERSION} and kind {KIND}"])
+    problems = _header_problems(values)
+    if problems:
+        raise ConfigError(problems)  # it is something else: what could be said of its fields would mislead
+    rest = {key: value for key, value in values.items() if key not in ("apiVersion", "kind", "profiles", "extenders")}
+    profiles = read_profiles(values.get("profiles"), known_plugins, problems)
+    config = parse_arguments(Config, rest, "", problems, profiles=profiles)
+    check_extenders(values.get("extenders"), problems)
+    if config is None or problems:
+        raise ConfigError(problems)
+    return config
+
+
+def _header_problems(values: Mapping[str, object]) -> list[str]:
+    version, kind = values.get("apiVersion"), values.get("kind")
+    problems = []
+    if version in _REMOVED_VERSIONS:
+        problems.append(f"apiVersion: {version} was removed from kube-scheduler; use {API_VERSION}")
+    elif version != API_VERSION:
+        problems.append(f"apiVersion: expected {API_VERSION}, got {'none' if version is None else repr(version)}")
+    if kind != KIND:
+        problems.append(f"kind: expected {KIND}, got {'none' if kind is None else repr(kind)}")
+    return problems

@@ -1,0 +1,30 @@
+"""What the command line of `loadmaster run` says."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from scheduler.framework.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Options win over the configuration file where both say something. Names are kube-scheduler's flags."""
+
+    registry: Registry
+    """All plugins that the configuration may name."""
+
+    config: str | None = None
+    """Path of the configuration file. None: the default configuration."""
+
+    kubeconfig: str | None = None
+    """Path of a kubeconfig file. None: `clientConnection.kubeconfig`, then what is at hand."""
+
+    verbosity: int = 0
+    """How much to log, as klog's -v: 2 adds a line for each pod's outcome, 4 the libraries' own lines."""
+
+    logging_format: Literal["text", "json"] = "text"
+    bind_address: str = "0.0.0.0"
+    """Where to serve health, metrics and explanations."""
+
+    port: int = 10259
+    """The port for that; 0: none is opened."""

@@ -1,0 +1,160 @@
+"""The configuration as the scheduler uses it; the only place that knows its defaults.
+
+Names, meanings and messages are those of kubescheduler.config.k8s.io/v1 in kube-scheduler 1.36.3
+(pkg/scheduler/apis/config/types.go and validation/validation.go); `docs/configuration.md` explains each field.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+
+from scheduler.framework.arguments import YAML
+from scheduler.framework.duration import Duration
+from scheduler.framework.field_errors import invalid
+from scheduler.framework.profile_spec import ProfileSpec
+
+Problems = Iterator[tuple[str, str]]
+"""Path of a field, message."""
+
+
+def _default_for_zero(section: "LeaderElection | ClientConnection") -> None:
+    """Go cannot tell a zero in the file from nothing, so kube-scheduler takes both for the default."""
+    for each in fields(section):
+        value = getattr(section, each.name)
+        if not value and value is not False:
+            object.__setattr__(section, each.name, each.default)
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderElection:
+    """Which of several replicas works. A zero or an empty string means the default, as in kube-scheduler."""
+
+    leader_elect: bool = True
+    lease_duration: Duration = field(default=Duration(15))
+    """How long after the last renewal another replica may take over. More than `renew_deadline`."""
+
+    renew_deadline: Duration = field(default=Duration(10))
+    """How long the leader tries to renew before it gives up."""
+
+    retry_period: Duration = field(default=Duration(2))
+    """How long between two attempts."""
+
+    resource_lock: str = "leases"
+    resource_name: str = "loadmaster"
+    """The Lease. Not kube-scheduler's own name: whoever shares it never runs while kube-scheduler does."""
+
+    resource_namespace: str = "kube-system"
+
+    def __post_init__(self) -> None:
+        _default_for_zero(self)
+
+    def problems(self) -> Problems:
+        if not self.leader_elect:
+            return
+        for key, value in (
+            ("leaseDuration", self.lease_duration),
+            ("renewDeadline", self.renew_deadline),
+            ("retryPeriod", self.retry_period),
+        ):
+            if value <= 0:
+                yield key, invalid(str(value), "must be greater than zero")
+        if self.lease_duration <= self.renew_deadline:
+            yield "leaseDuration", invalid(str(self.lease_duration), "must be greater than `RenewDeadline`")
+        if self.resource_lock != "leases":
+            yield "resourceLock", invalid(self.resource_lock, 'resourceLock value must be "leases"')
+
+
+@dataclass(frozen=True, slots=True)
+class ClientConnection:
+    """How to reach the API server. A zero or an empty string means the default, as in kube-scheduler."""
+
+    kubeconfig: str = ""
+    """Path of a kubeconfig file. Empty: the service account of the pod that this runs in."""
+
+    accept_content_types: str = ""
+    content_type: str = "application/vnd.kubernetes.protobuf"
+    qps: float = 50.0
+    """Requests a second; less than 0: no limit."""
+
+    burst: int = 100
+    """Requests at once on top of `qps`."""
+
+    def __post_init__(self) -> None:
+        _default_for_zero(self)
+
+    def problems(self) -> Problems:
+        if self.burst < 0:
+            yield "burst", invalid(self.burst, "must be non-negative")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadmasterSettings:
+    """What kube-scheduler has no field for."""
+
+    seed: int = 0
+    """Salt of the hash that chooses among nodes with equal scores: the same seed gives the same choices."""
+
+    resync_seconds: float = 300.0
+    """Seconds between two comparisons of what we believe with what the API server has. 0: never."""
+
+    assumed_pod_ttl_seconds: float = field(default=0.0, metadata={YAML: "assumedPodTTLSeconds"})
+    """Seconds after its binding that a pod is counted on its node without word from the watch. 0: for ever."""
+
+    bind_timeout_seconds: float = 30.0
+    """Seconds to wait for the answer to one binding. More than 0."""
+
+    def problems(self) -> Problems:
+        for key, seconds in (
+            ("resyncSeconds", self.resync_seconds),
+            ("assumedPodTTLSeconds", self.assumed_pod_ttl_seconds),
+        ):
+            if seconds < 0:
+                yield key, invalid(seconds, "must be greater than or equal to 0")
+        if self.bind_timeout_seconds <= 0:
+            yield "bindTimeoutSeconds", invalid(self.bind_timeout_seconds, "must be greater than 0")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """A whole configuration, checked and with defaults filled in."""
+
+    profiles: tuple[ProfileSpec, ...]
+    """At least one. Their names differ; their queue sort plugin is the same."""
+
+    parallelism: int = 16
+    """Threads in kube-scheduler; without effect here, where one thread looks at all nodes at once."""
+
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
+    enable_profiling: bool = True
+    enable_contention_profiling: bool = True
+    percentage_of_nodes_to_score: int = 0
+    """Percent of the nodes, 0 to 100, for profiles that do not say. 0: all of them, as 100."""
+
+    pod_initial_backoff_seconds: int = 1
+    """Seconds before the second attempt. More than 0."""
+
+    pod_max_backoff_seconds: int = 10
+    """Seconds that no backoff exceeds. At least `pod_initial_backoff_seconds`."""
+
+    delay_cache_until_active: bool = False
+    loadmaster: LoadmasterSettings = LoadmasterSettings()
+
+    def problems(self) -> Problems:
+        if self.parallelism <= 0:
+            yield "parallelism", invalid(self.parallelism, "should be an integer value greater than zero")
+        if (problem := percentage_problem(self.percentage_of_nodes_to_score)) is not None:
+            yield "percentageOfNodesToScore", problem
+        if self.pod_initial_backoff_seconds <= 0:
+            yield "podInitialBackoffSeconds", invalid(self.pod_initial_backoff_seconds, "must be greater than 0")
+        if self.pod_max_backoff_seconds < self.pod_initial_backoff_seconds:
+            yield (
+                "podMaxBackoffSeconds",
+                invalid(self.pod_max_backoff_seconds, "must be greater than or equal to PodInitialBackoffSeconds"),
+            )
+
+
+def percentage_problem(percentage: int | None) -> str | None:
+    """What is wrong with a `percentageOfNodesToScore`, if anything."""
+    if percentage is None or 0 <= percentage <= 100:
+        return None
+    return invalid(percentage, "not in valid range [0-100]")

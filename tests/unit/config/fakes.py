@@ -1,0 +1,80 @@
+"""Plugins to name in configurations."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from scheduler import framework as fw
+from scheduler.framework.registry import Registry
+
+
+class SomeFilter(fw.FilterPlugin):
+    def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        return None
+
+
+class SomeScore(fw.ScorePlugin):
+    def score(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> int:
+        return 0
+
+
+class SomeGate(fw.PreEnqueuePlugin):
+    def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SomeSort(fw.QueueSortPlugin):
+    by_age: bool = True
+
+    def less(self, a: fw.QueuedPod, b: fw.QueuedPod) -> bool:
+        return a.timestamp < b.timestamp
+
+
+class SomeBind(fw.BindPlugin):
+    async def bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Fit(fw.FilterPlugin, fw.ScorePlugin):
+    handle: fw.Handle
+    name: ClassVar[str] = "NodeResourcesFit"
+    strict: bool = True
+
+    def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        return None
+
+    def score(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> int:
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Demanding(SomeFilter):
+    zone: str
+
+
+REGISTRY: Registry = {
+    "SchedulingGates": SomeGate,
+    "PrioritySort": SomeSort,
+    "OtherSort": SomeSort,
+    "NodeUnschedulable": SomeFilter,
+    "NodeName": SomeFilter,
+    "TaintToleration": SomeFilter,
+    "NodeAffinity": SomeFilter,
+    "NodePorts": SomeFilter,
+    "NodeResourcesFit": Fit,
+    "NodeResourcesBalancedAllocation": SomeScore,
+    "ImageLocality": SomeScore,
+    "DefaultBinder": SomeBind,
+    "Demanding": Demanding,
+}
+
+
+def a_config(**fields: Any) -> dict[str, Any]:
+    """A configuration with these fields."""
+    return {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", **fields}
+
+
+def a_profile(**fields: Any) -> dict[str, Any]:
+    """A configuration with one profile that has these fields."""
+    return a_config(profiles=[fields])

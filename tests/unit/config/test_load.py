@@ -1,0 +1,251 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.config.load import config_from_dict, load_config
+from scheduler.config.notes import notes
+from scheduler.config.types import Config, LeaderElection
+from scheduler.framework.errors import ConfigError
+from scheduler.framework.profile_spec import PluginRef
+from tests.unit.config.fakes import REGISTRY, a_config, a_profile
+
+HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+NO_MAPPING = "expected a mapping with apiVersion kubescheduler.config.k8s.io/v1 and kind KubeSchedulerConfiguration"
+
+
+def problems_of(values: object) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        config_from_dict(values, REGISTRY)
+    return list(caught.value.problems)
+
+
+def problems_of_file(path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load_config(str(path), REGISTRY)
+    return [problem.replace(str(path), "FILE") for problem in caught.value.problems]
+
+
+def test_without_a_file_there_is_one_profile_with_the_default_plugins() -> None:
+    config = load_config(None, REGISTRY)
+
+    (profile,) = config.profiles
+    assert profile.scheduler_name == "loadmaster"
+    assert profile.plugins.multi_point.enabled[4] == PluginRef("TaintToleration", 3)
+    assert config == Config(profiles=config.profiles)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        pytest.param({"parallelism": None}, {"parallelism": 16}, id="null is the default"),
+        pytest.param({"podMaxBackoffSeconds": 20}, {"pod_max_backoff_seconds": 20}, id="a number"),
+        pytest.param({"percentageOfNodesToScore": 100}, {"percentage_of_nodes_to_score": 100}, id="a percentage"),
+        pytest.param({"leaderElection": None}, {"leader_election": LeaderElection()}, id="a section that is null"),
+        pytest.param(
+            {"leaderElection": {"leaseDuration": "0s", "resourceName": "", "retryPeriod": "3s", "leaderElect": False}},
+            {"leader_election": LeaderElection(leader_elect=False, retry_period=3)},  # type: ignore[arg-type]
+            id="zeros are the default, false is not",
+        ),
+        pytest.param({"profiles": []}, {"parallelism": 16}, id="no profile is the default one"),
+        pytest.param({"extenders": []}, {"parallelism": 16}, id="no extenders"),
+    ],
+)
+def test_settings_are_read(fields: dict[str, Any], expected: dict[str, Any]) -> None:
+    config = config_from_dict(a_config(**fields), REGISTRY)
+
+    assert {name: getattr(config, name) for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param(
+            {"parallelism": 0},
+            "parallelism: Invalid value: 0: should be an integer value greater than zero",
+            id="parallelism",
+        ),
+        pytest.param(
+            {"percentageOfNodesToScore": 101},
+            "percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]",
+            id="percentage",
+        ),
+        pytest.param(
+            {"podInitialBackoffSeconds": 0},
+            "podInitialBackoffSeconds: Invalid value: 0: must be greater than 0",
+            id="initial backoff",
+        ),
+        pytest.param(
+            {"podInitialBackoffSeconds": 11},
+            "podMaxBackoffSeconds: Invalid value: 10: must be greater than or equal to PodInitialBackoffSeconds",
+            id="maximal backoff",
+        ),
+        pytest.param(
+            {"podMaxBackoffSeconds": 1.5}, "podMaxBackoffSeconds: expected int, got 1.5", id="a fraction of a second"
+        ),
+        pytest.param(
+            {"leaderElection": {"leaseDuration": "5s"}},
+            'leaderElection.leaseDuration: Invalid value: "5s": must be greater than `RenewDeadline`',
+            id="lease duration",
+        ),
+        pytest.param(
+            {"leaderElection": {"retryPeriod": "-1s"}},
+            'leaderElection.retryPeriod: Invalid value: "-1s": must be greater than zero',
+            id="retry period",
+        ),
+        pytest.param(
+            {"leaderElection": {"resourceLock": "endpoints"}},
+            'leaderElection.resourceLock: Invalid value: "endpoints": resourceLock value must be "leases"',
+            id="resource lock",
+        ),
+        pytest.param(
+            {"clientConnection": {"burst": -1}},
+            "clientConnection.burst: Invalid value: -1: must be non-negative",
+            id="burst",
+        ),
+        pytest.param(
+            {"clientConection": {}}, "clientConection: unknown field; did you mean 'clientConnection'?", id="typo"
+        ),
+        pytest.param(
+            {"loadmaster": {"bindTimeoutSeconds": 0}},
+            "loadmaster.bindTimeoutSeconds: Invalid value: 0: must be greater than 0",
+            id="bind timeout",
+        ),
+        pytest.param(
+            {"loadmaster": {"assumedPodTTLSeconds": -1}},
+            "loadmaster.assumedPodTTLSeconds: Invalid value: -1: must be greater than or equal to 0",
+            id="assumed pod's time",
+        ),
+        pytest.param({"profiles": {}}, "profiles: expected a list", id="profiles are no list"),
+        pytest.param({"profiles": ["x"]}, "profiles[0]: expected a mapping, got 'x'", id="a profile is no mapping"),
+        pytest.param(
+            {"extenders": [{"urlPrefix": "http://x"}]},
+            "extenders: extenders are not available in this version of Loadmaster yet",
+            id="extenders",
+        ),
+    ],
+)
+def test_a_wrong_setting_is_refused_in_kube_schedulers_words(fields: dict[str, Any], problem: str) -> None:
+    assert problems_of(a_config(**fields)) == [problem]
+
+
+def test_lengths_of_time_are_not_checked_without_leader_election() -> None:
+    config = config_from_dict(a_config(leaderElection={"leaderElect": False, "leaseDuration": "1s"}), REGISTRY)
+
+    assert str(config.leader_election.lease_duration) == "1s"
+
+
+def test_extenders_are_checked_before_they_are_refused() -> None:
+    managed = [{"name": "cpu"}]
+    twice = [{"name": "example.com/a"}, {"name": "example.com/a"}]
+
+    found = problems_of(
+        a_config(
+            extenders=[
+                {"urlPrefix": "a", "prioritizeVerb": "p", "managedResources": managed},
+                {"urlPrefix": "a", "bindVerb": "b", "managedResources": twice},
+                {
+                    "urlPrefix": "a",
+                    "bindVerb": "b",
+                    "httpTimeout": "5s",
+                    "tlsConfig": {"caFile": "x"},
+                    "enableHTTPS": True,
+                },
+                {"weigth": 1},
+            ]
+        )
+    )
+
+    assert found == [
+        'extenders[0].managedResources[0].name: Invalid value: "cpu": is an invalid extended resource name',
+        "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
+        "extenders[3].weigth: unknown field; did you mean 'weight'?",
+        "extenders[3].urlPrefix: Required value",
+        'extenders[1].managedResources[1].name: Invalid value: "example.com/a": '
+        "duplicate extender managed resource name",
+        'extenders: Invalid value: "found 2 extenders implementing bind": only one extender can implement bind',
+        "extenders: extenders are not available in this version of Loadmaster yet",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "problems"),
+    [
+        (None, [NO_MAPPING]),
+        (
+            {"kind": "Pod"},
+            [
+                "apiVersion: expected kubescheduler.config.k8s.io/v1, got none",
+                "kind: expected KubeSchedulerConfiguration, got 'Pod'",
+            ],
+        ),
+        *(
+            (
+                {"apiVersion": f"kubescheduler.config.k8s.io/{version}", "kind": "KubeSchedulerConfiguration"},
+                [
+                    f"apiVersion: kubescheduler.config.k8s.io/{version} was removed from kube-scheduler; "
+                    "use kubescheduler.config.k8s.io/v1"
+                ],
+            )
+            for version in ("v1beta1", "v1beta2", "v1beta3")
+        ),
+    ],
+)
+def test_what_is_no_configuration_is_told_apart_before_its_fields(values: object, problems: list[str]) -> None:
+    assert problems_of(values) == problems
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        pytest.param(b"", "FILE: the file is empty", id="empty"),
+        pytest.param(b"# nothing\n", "FILE: the file is empty", id="comments only"),
+        pytest.param(b"a: b: c", "FILE:1:5: mapping values are not allowed in this context", id="bad syntax"),
+        pytest.param(b"a: 1\nb: 2\na: 3", "FILE:3:1: the key 'a' is there twice", id="a key twice"),
+        pytest.param(b"a: 1\n---\nb: 1", "FILE:3: a second document; there must be only one", id="two documents"),
+        pytest.param(b"\x7fELF\x80", "FILE: not a text: byte 4 is not UTF-8", id="binary"),
+        pytest.param(b"a\0b", "FILE: not a text: character 0x00 at position 1", id="control characters"),
+        pytest.param(
+            b"- 1",
+            f"FILE: {NO_MAPPING}",
+            id="a list",
+        ),
+        pytest.param(
+            HEADER.encode() + b"parallelism: 0",
+            "FILE: parallelism: Invalid value: 0: should be an integer value greater than zero",
+            id="a wrong setting",
+        ),
+    ],
+)
+def test_a_file_that_is_wrong_is_one_line_with_its_name(tmp_path: Path, content: bytes, problem: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(content)
+
+    assert problems_of_file(path) == [problem]
+
+
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path: Path) -> None:
+    assert problems_of_file(tmp_path / "missing") == ["FILE: cannot be read: No such file or directory"]
+    assert problems_of_file(tmp_path) == ["FILE: cannot be read: Is a directory"]
+
+
+def test_json_is_read_too(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(
+        '{\n\t"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "parallelism": 3}'
+    )
+
+    assert load_config(str(path), REGISTRY).parallelism == 3
+
+
+def test_a_setting_without_effect_is_noted() -> None:
+    config = config_from_dict({**a_profile(), "parallelism": 8, "clientConnection": {"contentType": "x"}}, REGISTRY)
+
+    assert notes(config) == [
+        "parallelism has no effect: one thread looks at all nodes at once",
+        "clientConnection.contentType has no effect: requests are JSON",
+    ]
+
+
+def test_the_default_configuration_needs_no_note() -> None:
+    assert notes(load_config(None, REGISTRY)) == []
