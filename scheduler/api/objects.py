@@ -101,6 +101,15 @@ class PodSchedulingGate(Wire, frozen=True):
     name: str = ""
 
 
+class ImageVolumeSource(Wire, frozen=True):
+    reference: str = ""
+
+
+class Volume(Wire, frozen=True):
+    name: str = ""
+    image: ImageVolumeSource | None = None
+
+
 class PodSpec(Wire, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
@@ -114,6 +123,7 @@ class PodSpec(Wire, frozen=True):
     overhead: ResourceList | None = None
     resources: ResourceRequirements | None = None
     scheduling_gates: tuple[PodSchedulingGate, ...] | None = None
+    volumes: tuple[Volume, ...] | None = None
     host_network: bool = False
 
 

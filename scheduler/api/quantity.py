@@ -14,16 +14,23 @@ NANO: Final = 1_000_000_000
 
 INT64_MAX: Final = 2**63 - 1
 
-_FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE])([+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|))")
+_QUICK_DIGITS: Final = 18
+"""Digits up to which Go reads a decimal number as value and exponent, without looking whether that fits an int64."""
+
+_ENOUGH: Final = 400
+"""Powers of ten beyond this change nothing: the number is far out of range, or a billionth when rounded up."""
+
+_FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?(?:([eE])([+-]?\d+)|(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|))", re.ASCII)
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
 @lru_cache(maxsize=65_536)
 def parse_quantity(text: str | int | float) -> int:
-    """Return `text` in billionths, rounded away from zero and capped at ±(2**63 - 1) whole units.
+    """Return `text` in billionths, rounded away from zero.
 
-    Raises ValueError for anything that the API would not take as a quantity.
+    Long numbers are capped at ±(2**63 - 1) whole units, as Go caps what its quick way of reading cannot hold. Raises
+    ValueError for anything that the API would not take as a quantity.
     """
     match = _FORM.fullmatch(str(text))
     if match is None or not (match[2] or match[3]):
@@ -32,28 +39,28 @@ def parse_quantity(text: str | int | float) -> int:
     fraction = fraction or ""
     digits = int((whole or "0") + fraction)
     if suffix in _BINARY:
-        numerator, power = digits << _BINARY[suffix], 9 - len(fraction)
+        power, digits = 9 - len(fraction), digits << _BINARY[suffix]
     else:
         power = 9 - len(fraction) + (int(exponent) if exponent_mark else _DECIMAL[suffix])
-        numerator = digits
-    if power > 60 and numerator:  # far beyond the cap: do not build the number
-        nanos = INT64_MAX * NANO
-    else:
-        nanos = numerator * 10**power if power >= 0 else -(-numerator // 10 ** min(-power, 400))
-    nanos = min(nanos, INT64_MAX * NANO)
+    power = max(-_ENOUGH, min(power, _ENOUGH))
+    nanos: int = digits * 10**power if power >= 0 else -(-digits // 10**-power)
+    if suffix in _BINARY or len(whole + fraction) > _QUICK_DIGITS:
+        nanos = min(nanos, INT64_MAX * NANO)
     return -nanos if sign == "-" else nanos
 
 
 def to_value(nanos: int) -> int:
-    """Whole units of a quantity in billionths, rounded away from zero, within int64."""
+    """Whole units of a quantity in billionths, rounded away from zero; 0 if that is no int64, as in Go."""
     return _rounded(nanos, NANO)
 
 
 def to_milli(nanos: int) -> int:
-    """Thousandths of a quantity in billionths, rounded away from zero, within int64."""
+    """Thousandths of a quantity in billionths, rounded away from zero; 0 if that is no int64, as in Go."""
     return _rounded(nanos, 1_000_000)
 
 
 def _rounded(nanos: int, unit: int) -> int:
     size = -(-abs(nanos) // unit)
-    return min(size, INT64_MAX) if nanos >= 0 else -min(size, INT64_MAX)
+    if size > INT64_MAX:
+        return 0
+    return size if nanos >= 0 else -size

@@ -7,7 +7,7 @@ node; its problems tell why.
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -63,6 +63,11 @@ class LabelRequirement(NamedTuple):
         if number is None:
             return False
         return number > self.number if operator == GT else number < self.number
+
+    def matches_each(self, values: Iterable[str]) -> Iterator[bool]:
+        """Say of each value of the label whether a node may have it."""
+        # Some labels have a value of their own on every node.
+        return map(self.values.__contains__ if self.operator == IN else self.matches, values)
 
 
 class FieldRequirement(NamedTuple):

@@ -1,0 +1,163 @@
+"""Keep pods on the nodes that their nodeSelector and node affinity name, and prefer those they prefer."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from plugins.column_math import normalized
+from plugins.node_matching import matching_any, selected_by_pod, weights
+from scheduler import framework as fw
+from scheduler.api import objects
+from scheduler.api.selectors import (
+    IN,
+    NODE_NAME_FIELD,
+    PreferredTerm,
+    SelectorTerm,
+    as_one_message,
+    preferred_terms,
+    problems_of,
+    required_terms,
+)
+from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
+
+NOT_SELECTED: Final = fw.unresolvable("node(s) didn't match Pod's node affinity/selector")
+NOT_ENFORCED: Final = fw.unresolvable("node(s) didn't match scheduler-enforced node affinity")
+CONFLICT: Final = fw.unresolvable("pod affinity terms conflict")
+
+_NOT_ENFORCED_CODE, _NOT_SELECTED_CODE = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAffinity(
+    fw.PreFilterPlugin,
+    fw.FilterNodesPlugin,
+    fw.PreScorePlugin,
+    fw.ScoreNodesPlugin,
+    fw.NormalizeScorePlugin,
+    fw.SignPlugin,
+):
+    """Filter: the node matches nodeSelector, required node affinity, and what the scheduler adds to them.
+
+    Score: the weights of the preferred terms that match. A required term that cannot be parsed matches nothing; a
+    preferred one is an error. Rule: nodeaffinity/node_affinity.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "NodeAffinity"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.LABELS | fw.Aspect.NAME
+
+    added_affinity: objects.NodeAffinity | None = None
+    """Applied to every pod of the profile, beside the pod's own."""
+
+    def problems(self) -> list[tuple[str, str]]:
+        """Return what is wrong with the arguments, each with its place.
+
+        Rule: validation_pluginargs.go (ValidateNodeAffinityArgs) at v1.36.3.
+        """
+        required = problems_of(self._added_terms() or ())
+        preferred = problems_of(preferred.term for preferred in self._added_preferred())
+        return [
+            *(
+                (f"addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.{path}", message)
+                for path, message in required
+            ),
+            *(
+                (f"addedAffinity.preferredDuringSchedulingIgnoredDuringExecution{path}", message)
+                for path, message in preferred
+            ),
+        ]
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: node_affinity.go (EventsToRegister)."""
+        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)),)
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """The pod's nodeSelector and node affinity."""
+        selector, affinity = pod.spec.node_selector, _affinity_of(pod)
+        if selector is None and affinity is None:
+            return ()
+        return None if selector is None else frozenset(selector.items()), affinity
+
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
+        """Skip pods that select nothing; narrow the nodes down if every term names nodes in `matchFields`."""
+        affinity = _affinity_of(pod)
+        required = None if affinity is None else affinity.required
+        if required is None:
+            nothing = pod.spec.node_selector is None and self._added_terms() is None
+            return fw.SKIP if nothing else None
+        named: set[str] = set()
+        for term in required.node_selector_terms or ():
+            names = _names_in(term)
+            if names is None:
+                return None
+            named |= names
+        if not required.node_selector_terms:
+            return None
+        return fw.PreFilterResult(frozenset(named)) if named else CONFLICT
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return for each of `rows` whose terms it does not match: the scheduler's, else the pod's."""
+        selected = selected_by_pod(pod, nodes, rows)
+        codes = np.where(selected, np.int32(0), np.int32(_NOT_SELECTED_CODE))
+        added = self._added_terms()
+        if added is not None:
+            codes[~matching_any(added, nodes, rows)] = _NOT_ENFORCED_CODE
+        return codes if codes.any() else None
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return NOT_ENFORCED if code == _NOT_ENFORCED_CODE else NOT_SELECTED
+
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+        """Skip pods that prefer nothing; preferred terms that cannot be parsed are an error."""
+        affinity = _affinity_of(pod)
+        if affinity is None or affinity.preferred is None:
+            return None if self.added_affinity is not None and self.added_affinity.preferred else fw.SKIP
+        problem = _problem_of(preferred_terms(affinity.preferred))
+        return fw.Status(fw.Code.ERROR, (problem,)) if problem else None
+
+    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+        """Return for each of `rows` the sum of the weights of the preferred terms that match.
+
+        Raises ValueError if one cannot be parsed, which `pre_score` tells before.
+        """
+        affinity = _affinity_of(pod)
+        own = preferred_terms(affinity.preferred) if affinity is not None and affinity.preferred else ()
+        if problem := _problem_of(own):
+            raise ValueError(problem)
+        terms = (*self._added_preferred(), *own)
+        return weights(terms, nodes, rows) if terms else None
+
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
+        """Scale the sums so that the highest becomes 100."""
+        return normalized(scores, reverse=False)
+
+    def _added_terms(self) -> tuple[SelectorTerm, ...] | None:
+        added = self.added_affinity
+        return None if added is None or added.required is None else required_terms(added.required)
+
+    def _added_preferred(self) -> tuple[PreferredTerm, ...]:
+        added = self.added_affinity
+        return preferred_terms(added.preferred) if added is not None and added.preferred else ()
+
+
+def _affinity_of(pod: fw.Pod) -> objects.NodeAffinity | None:
+    affinity = pod.spec.affinity
+    return None if affinity is None else affinity.node_affinity
+
+
+def _problem_of(terms: Sequence[PreferredTerm]) -> str:
+    problems = problems_of(preferred.term for preferred in terms)
+    return as_one_message(problems) if problems else ""
+
+
+def _names_in(term: objects.NodeSelectorTerm) -> set[str] | None:
+    """Return the nodes that a term's `matchFields` leave; None if it names none. Rule: node_affinity.go (PreFilter)."""
+    names: set[str] | None = None
+    for requirement in term.match_fields or ():
+        if requirement.key == NODE_NAME_FIELD and requirement.operator == IN:
+            values = set(requirement.values or ())
+            names = values if names is None else names & values
+    return names

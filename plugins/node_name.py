@@ -1,0 +1,41 @@
+"""Keep pods that name their node off all others."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from scheduler import framework as fw
+from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
+
+OTHER_NODE: Final = fw.unresolvable("node(s) didn't match the requested node name")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeName(fw.FilterNodesPlugin, fw.SignPlugin):
+    """Filter: the node is the one in `spec.nodeName`, if that names one.
+
+    Rule: nodename/node_name.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "NodeName"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: node_name.go (EventsToRegister)."""
+        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD)),)
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """The node that the pod names."""
+        return pod.spec.node_name
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return 1 for each of `rows` that is another node."""
+        if not pod.spec.node_name:
+            return None
+        row = nodes.row_of(pod.spec.node_name)
+        return np.ones(len(rows), np.int32) if row is None else (rows != row).astype(np.int32)
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return OTHER_NODE

@@ -1,0 +1,72 @@
+"""Keep pods off nodes on which a host port that they want is taken."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from plugins.column_math import held
+from scheduler import framework as fw
+from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
+
+_PRE_FILTERED = "PreFilterNodePorts"
+
+PORT_TAKEN: Final = fw.unschedulable("node(s) didn't have free ports for the requested pod ports")
+
+ANY_ADDRESS: Final = "0.0.0.0"
+"""A port held here is held on every address of the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
+    """Filter: no pod on the node holds a host port of the pod, by protocol and address.
+
+    Rule: nodeports/node_ports.go and kube-scheduler/framework/types.go (HostPortInfo) at v1.36.3.
+    """
+
+    name: ClassVar[str] = "NodePorts"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.PORTS
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: node_ports.go (EventsToRegister)."""
+        return (
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE)),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD)),
+        )
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """The host ports that the pod wants."""
+        return pod.host_ports
+
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
+        """Skip pods that want no host port."""
+        if not pod.host_ports:
+            return fw.SKIP
+        state.write(_PRE_FILTERED, True)
+        return None
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return 1 for each of `rows` on which a port is taken. Raises LookupError if `pre_filter` was not run."""
+        if state.get(_PRE_FILTERED, bool) is None:
+            raise LookupError(f'reading "{_PRE_FILTERED}" from cycleState: not found')
+        taken = np.zeros(len(rows), np.bool_)
+        for holders in _conflicts(pod, nodes):
+            taken |= held(holders, rows, nodes.size)
+        return taken.astype(np.int32) if taken.any() else None
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return PORT_TAKEN
+
+
+def _conflicts(pod: fw.Pod, nodes: NodeColumns) -> Iterator[Mapping[int, int]]:
+    """Yield who holds an address and port that one of the pod's overlaps. Rule: HostPortInfo.CheckConflict."""
+    in_use = nodes.host_ports
+    for ip, protocol, port in pod.host_ports:
+        by_address = in_use.get((protocol, port), {})
+        if ip in ("", ANY_ADDRESS):
+            yield from by_address.values()
+        else:
+            yield from (by_address[address] for address in (ANY_ADDRESS, ip) if address in by_address)

@@ -1,0 +1,49 @@
+"""Keep pods off nodes that are cordoned."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from plugins.column_math import pick
+from scheduler import framework as fw
+from scheduler.api.tolerations import NO_SCHEDULE, is_tolerated
+from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
+
+UNSCHEDULABLE: Final = fw.unresolvable("node(s) were unschedulable")
+
+UNSCHEDULABLE_TAINT: Final = fw.Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+"""The taint that stands for `spec.unschedulable`: a pod that tolerates it may run there."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin):
+    """Filter: the node is not cordoned, or the pod tolerates it.
+
+    Rule: nodeunschedulable/node_unschedulable.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "NodeUnschedulable"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.TAINTS
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: node_unschedulable.go (EventsToRegister)."""
+        return (
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT)),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_TOLERATION)),
+        )
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """Whether the pod tolerates cordoned nodes."""
+        return is_tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations)
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return 1 for each of `rows` that is cordoned."""
+        if is_tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations):
+            return None
+        cordoned = pick(nodes.unschedulable, rows)
+        return cordoned.astype(np.int32) if cordoned.any() else None
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return UNSCHEDULABLE

@@ -1,0 +1,24 @@
+"""Try pods in the order of their priority."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scheduler import framework as fw
+
+
+@dataclass(frozen=True, slots=True)
+class PrioritySort(fw.QueueSortPlugin):
+    """Higher priority first; among equals, whoever has waited longer in activeQ.
+
+    Rule: queuesort/priority_sort.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "PrioritySort"
+
+    def less(self, a: fw.QueuedPod, b: fw.QueuedPod) -> bool:
+        """Whether `a` is to be tried before `b`."""
+        return self.sort_key(a) < self.sort_key(b)
+
+    def sort_key(self, queued: fw.QueuedPod) -> tuple[int, float]:
+        """Priority, negated, and the seconds at which it was added to activeQ."""
+        return -queued.pod.priority, queued.timestamp

@@ -1,0 +1,28 @@
+"""Leave pods alone until their scheduling gates are gone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from scheduler import framework as fw
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingGates(fw.PreEnqueuePlugin):
+    """PreEnqueue: refuse pods with `spec.schedulingGates`.
+
+    Rule: schedulinggates/scheduling_gates.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "SchedulingGates"
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: scheduling_gates.go (EventsToRegister)."""
+        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),)
+
+    def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
+        """Refuse a gated pod, and name its gates."""
+        if not pod.spec.scheduling_gates:
+            return None
+        gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)
+        return fw.unresolvable(f"waiting for scheduling gates: [{gates}]")

@@ -1,0 +1,77 @@
+"""Keep pods off nodes whose taints they do not tolerate."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from plugins.column_math import normalized, pick
+from scheduler import framework as fw
+from scheduler.api.tolerations import KEEPS_PODS_AWAY, PREFER_NO_SCHEDULE, is_tolerated
+from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
+
+_PRE_SCORED = "PreScoreTaintToleration"
+
+UNTOLERATED: Final = fw.unresolvable("node(s) had untolerated taint(s)")
+
+
+@dataclass(frozen=True, slots=True)
+class TaintToleration(
+    fw.FilterNodesPlugin, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.NormalizeScorePlugin, fw.SignPlugin
+):
+    """Filter: the pod tolerates all taints with effect NoSchedule or NoExecute.
+
+    Score: the number of PreferNoSchedule taints that it does not tolerate; the fewer the better.
+    Rule: tainttoleration/taint_toleration.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "TaintToleration"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.TAINTS
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: taint_toleration.go (EventsToRegister)."""
+        return (
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT)),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_TOLERATION)),
+        )
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """The pod's tolerations."""
+        return pod.spec.tolerations or ()
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return 1 for each of `rows` with a taint that keeps the pod away."""
+        refused: BoolColumn | None = None
+        for taint, column in nodes.taints.items():
+            if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations):
+                tainted = pick(column, rows)
+                refused = tainted if refused is None else refused | tainted
+        return None if refused is None or not refused.any() else refused.astype(np.int32)
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return UNTOLERATED
+
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+        """Never skip: a node without such taints is worth 100 to every pod."""
+        state.write(_PRE_SCORED, True)
+        return None
+
+    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+        """Return for each of `rows` how many of its PreferNoSchedule taints the pod does not tolerate.
+
+        Raises LookupError if `pre_score` was not run.
+        """
+        if state.get(_PRE_SCORED, bool) is None:
+            raise LookupError(f'failed to read "{_PRE_SCORED}" from cycleState: not found')
+        counts: Int64Column | None = None
+        for taint, column in nodes.taints.items():
+            if taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, pod.spec.tolerations):
+                if counts is None:
+                    counts = np.zeros(len(rows), np.int64)
+                counts += pick(column, rows)
+        return counts
+
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
+        """Turn counts into scores: 100 for none, 0 for the most."""
+        return normalized(scores, reverse=True)

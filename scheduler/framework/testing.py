@@ -1,0 +1,156 @@
+"""The plugin author's test kit: pods and nodes in one line, by keyword.
+
+    pod = a_pod(requests={"cpu": "500m"}, tolerations=[Toleration(key="gpu", operator="Exists")])
+    node = a_node("worker-1", cpu="8", labels={"zone": "a"}, taints=[Taint(key="gpu", effect="NoSchedule")])
+
+What is left out is what the API server fills in, or nothing. For anything without a keyword here there are
+`pod_from_dict` and `node_from_dict`, which take what stands in a manifest.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from scheduler.api.objects import (
+    Affinity,
+    Container,
+    ContainerImage,
+    ContainerPort,
+    Node,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    PodSchedulingGate,
+    PodSpec,
+    PodStatus,
+    PreferredSchedulingTerm,
+    ResourceList,
+    ResourceRequirements,
+    Taint,
+    Toleration,
+)
+from scheduler.api.objects import node_from_dict as node_from_dict
+from scheduler.api.pod import Pod
+from scheduler.api.pod import pod_from_dict as pod_from_dict
+
+Quantity = str | int
+
+
+def a_container(
+    name: str = "main",
+    *,
+    image: str = "registry.example/app:1",
+    requests: Mapping[str, Quantity] | None = None,
+    ports: Iterable[ContainerPort] = (),
+    sidecar: bool = False,
+) -> Container:
+    """Make a container; with `sidecar`, an init container that goes on running."""
+    return Container(
+        name=name,
+        image=image,
+        resources=_requirements(requests),
+        ports=tuple(ports) or None,
+        restart_policy="Always" if sidecar else None,
+    )
+
+
+def a_pod(
+    name: str = "pod",
+    *,
+    namespace: str = "default",
+    uid: str = "",
+    labels: Mapping[str, str] | None = None,
+    requests: Mapping[str, Quantity] | None = None,
+    ports: Iterable[ContainerPort] = (),
+    containers: Iterable[Container] = (),
+    init_containers: Iterable[Container] = (),
+    overhead: Mapping[str, Quantity] | None = None,
+    pod_requests: Mapping[str, Quantity] | None = None,
+    priority: int | None = None,
+    node_name: str = "",
+    node_selector: Mapping[str, str] | None = None,
+    node_affinity: NodeAffinity | None = None,
+    tolerations: Iterable[Toleration] = (),
+    gates: Iterable[str] = (),
+    scheduler_name: str = "default-scheduler",
+    status: PodStatus | None = None,
+) -> Pod:
+    """Make a pod with one container that has `requests` and `ports`, or with `containers` instead.
+
+    `pod_requests` are those of the pod as a whole. The UID is made from namespace and name unless given.
+    """
+    return Pod(
+        metadata=ObjectMeta(
+            name=name, namespace=namespace, uid=uid or f"{namespace}/{name}", labels=dict(labels) if labels else None
+        ),
+        spec=PodSpec(
+            node_name=node_name,
+            scheduler_name=scheduler_name,
+            priority=priority,
+            node_selector=None if node_selector is None else dict(node_selector),
+            affinity=None if node_affinity is None else Affinity(node_affinity=node_affinity),
+            tolerations=tuple(tolerations) or None,
+            containers=tuple(containers) or (a_container(requests=requests, ports=ports),),
+            init_containers=tuple(init_containers) or None,
+            overhead=_amounts(overhead),
+            resources=_requirements(pod_requests),
+            scheduling_gates=tuple(PodSchedulingGate(name=gate) for gate in gates) or None,
+        ),
+        status=status or PodStatus(),
+    )
+
+
+def a_node(
+    name: str = "node",
+    *,
+    cpu: Quantity = "4",
+    memory: Quantity = "16Gi",
+    pods: Quantity = 110,
+    allocatable: Mapping[str, Quantity] | None = None,
+    labels: Mapping[str, str] | None = None,
+    taints: Iterable[Taint] = (),
+    unschedulable: bool = False,
+    images: Mapping[str, int] | None = None,
+) -> Node:
+    """Make a node. `allocatable` is laid over cpu, memory and pods; `images` are names with their bytes."""
+    return Node(
+        metadata=ObjectMeta(name=name, uid=name, labels=dict(labels) if labels else None),
+        spec=NodeSpec(unschedulable=unschedulable, taints=tuple(taints) or None),
+        status=NodeStatus(
+            allocatable={"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})},
+            images=tuple(ContainerImage(names=(image,), size_bytes=size) for image, size in (images or {}).items())
+            or None,
+        ),
+    )
+
+
+def a_requirement(key: str, operator: str, *values: str) -> NodeSelectorRequirement:
+    """Make one requirement of a node selector term: `a_requirement("zone", "In", "a", "b")`."""
+    return NodeSelectorRequirement(key=key, operator=operator, values=values or None)
+
+
+def a_term(*expressions: NodeSelectorRequirement, fields: Iterable[NodeSelectorRequirement] = ()) -> NodeSelectorTerm:
+    """Make a term of `matchExpressions` and, by keyword, `matchFields`."""
+    return NodeSelectorTerm(match_expressions=expressions or None, match_fields=tuple(fields) or None)
+
+
+def required(*terms: NodeSelectorTerm) -> NodeAffinity:
+    """Make a node affinity that requires any of the terms."""
+    return NodeAffinity(required=NodeSelector(node_selector_terms=terms))
+
+
+def preferred(*weighted: tuple[int, NodeSelectorTerm]) -> NodeAffinity:
+    """Make a node affinity that prefers each of the terms by its weight."""
+    return NodeAffinity(
+        preferred=tuple(PreferredSchedulingTerm(weight=weight, preference=term) for weight, term in weighted)
+    )
+
+
+def _requirements(requests: Mapping[str, Quantity] | None) -> ResourceRequirements | None:
+    return None if requests is None else ResourceRequirements(requests=_amounts(requests))
+
+
+def _amounts(amounts: Mapping[str, Quantity] | None) -> ResourceList | None:
+    return None if amounts is None else dict(amounts)

@@ -1,0 +1,28 @@
+"""NodeName: pods that name their node."""
+
+import pytest
+
+from plugins.node_name import OTHER_NODE, NodeName
+from scheduler import framework as fw
+from scheduler.framework.testing import a_node, a_pod
+from tests.unit.plugins.cluster import a_cluster, refusals
+
+
+@pytest.mark.parametrize(
+    ("node_name", "refused"),
+    [
+        pytest.param("", set(), id="a pod that names none may run anywhere"),
+        pytest.param("b", {"a", "c"}, id="a pod that names one may run only there"),
+        pytest.param("gone", {"a", "b", "c"}, id="a pod that names an unknown one may run nowhere"),
+    ],
+)
+def test_only_the_named_node_is_left(node_name: str, refused: set[str]) -> None:
+    cluster = a_cluster(a_node("a"), a_node("b"), a_node("c"))
+
+    found = refusals(NodeName(), a_pod(node_name=node_name), cluster)
+
+    assert found == dict.fromkeys(refused, OTHER_NODE)
+
+
+def test_preemption_does_not_help() -> None:
+    assert fw.unresolvable("node(s) didn't match the requested node name") == OTHER_NODE

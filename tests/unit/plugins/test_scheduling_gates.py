@@ -1,0 +1,21 @@
+"""SchedulingGates: pods that are not to be tried yet."""
+
+from plugins.scheduling_gates import SchedulingGates
+from scheduler import framework as fw
+from scheduler.framework.testing import a_pod
+
+
+def test_a_pod_without_gates_may_enter_the_queue() -> None:
+    assert SchedulingGates().pre_enqueue(a_pod()) is None
+
+
+def test_a_gated_pod_is_refused_with_the_names_of_its_gates() -> None:
+    refusal = SchedulingGates().pre_enqueue(a_pod(gates=["example.com/quota", "wait"]))
+
+    assert refusal == fw.unresolvable("waiting for scheduling gates: [example.com/quota wait]")
+
+
+def test_only_the_removal_of_the_gates_helps() -> None:
+    (registered,) = SchedulingGates().events_to_register()
+
+    assert registered.event == fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)

@@ -1,0 +1,97 @@
+"""TaintToleration: nodes that keep pods away, and nodes that would rather not have them."""
+
+import numpy as np
+import pytest
+
+from plugins.taint_toleration import UNTOLERATED, TaintToleration
+from scheduler import framework as fw
+from scheduler.framework.testing import a_node, a_pod
+from tests.unit.plugins.cluster import a_cluster, every_row, refusals, scores
+
+GPU = fw.Taint(key="gpu", value="a100", effect="NoSchedule")
+EVICTING = fw.Taint(key="down", effect="NoExecute")
+SOFT = fw.Taint(key="spot", effect="PreferNoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("taints", "tolerations", "refused"),
+    [
+        pytest.param([], [], False, id="a node without taints takes any pod"),
+        pytest.param([GPU], [], True, id="NoSchedule keeps a pod away"),
+        pytest.param([EVICTING], [], True, id="NoExecute keeps a pod away"),
+        pytest.param([SOFT], [], False, id="PreferNoSchedule keeps nobody away"),
+        pytest.param([GPU], [fw.Toleration(key="gpu", value="a100", effect="NoSchedule")], False, id="equal"),
+        pytest.param([GPU], [fw.Toleration(key="gpu", operator="Equal", value="a100")], False, id="any effect"),
+        pytest.param([GPU], [fw.Toleration(key="gpu", value="h100")], True, id="another value"),
+        pytest.param([GPU], [fw.Toleration(key="gpu", operator="Exists")], False, id="any value"),
+        pytest.param([GPU], [fw.Toleration(operator="Exists")], False, id="everything"),
+        pytest.param([GPU], [fw.Toleration(key="gpu", operator="Exists", effect="NoExecute")], True, id="other effect"),
+        pytest.param(
+            [GPU], [fw.Toleration(key="gpu", operator="Gt", value="1")], True, id="comparisons are off in 1.36"
+        ),
+        pytest.param([GPU, EVICTING], [fw.Toleration(key="gpu", operator="Exists")], True, id="one of two"),
+    ],
+)
+def test_a_node_takes_pods_that_tolerate_all_its_hard_taints(
+    taints: list[fw.Taint], tolerations: list[fw.Toleration], refused: bool
+) -> None:
+    cluster = a_cluster(a_node("plain"), a_node("tainted", taints=taints))
+
+    found = refusals(TaintToleration(), a_pod(tolerations=tolerations), cluster)
+
+    assert found == ({"tainted": UNTOLERATED} if refused else {})
+
+
+def test_preemption_does_not_help() -> None:
+    assert fw.unresolvable("node(s) had untolerated taint(s)") == UNTOLERATED
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "expected"),
+    [
+        pytest.param([], {"none": 100, "one": 67, "three": 0, "hard": 100}, id="the more, the worse"),
+        pytest.param(
+            [fw.Toleration(key="a", operator="Exists", effect="PreferNoSchedule")],
+            {"none": 100, "one": 100, "three": 0, "hard": 100},
+            id="what is tolerated does not count",
+        ),
+        pytest.param(
+            [fw.Toleration(operator="Exists")],
+            {"none": 100, "one": 100, "three": 100, "hard": 100},
+            id="a toleration of everything likes all nodes",
+        ),
+        pytest.param(
+            [fw.Toleration(operator="Exists", effect="NoSchedule")],
+            {"none": 100, "one": 67, "three": 0, "hard": 100},
+            id="a toleration of another effect does not count",
+        ),
+    ],
+)
+def test_untolerated_soft_taints_cost_score(tolerations: list[fw.Toleration], expected: dict[str, int]) -> None:
+    soft = [fw.Taint(key=key, effect="PreferNoSchedule") for key in "abc"]
+    cluster = a_cluster(
+        a_node("none"), a_node("one", taints=soft[:1]), a_node("three", taints=soft), a_node("hard", taints=[GPU])
+    )
+
+    assert scores(TaintToleration(), a_pod(tolerations=tolerations), cluster) == expected
+
+
+def test_without_soft_taints_every_node_has_the_full_score() -> None:
+    cluster = a_cluster(a_node("a"), a_node("b"))
+
+    assert scores(TaintToleration(), a_pod(), cluster) == {"a": 100, "b": 100}
+
+
+def test_score_without_pre_score_fails_as_in_kube_scheduler() -> None:
+    cluster = a_cluster(a_node())
+
+    with pytest.raises(LookupError, match="failed to read"):
+        TaintToleration().score_nodes(fw.CycleState(), a_pod(), cluster, every_row(cluster))
+
+
+def test_a_stored_score_is_not_changed_by_normalising_it() -> None:
+    stored = np.array([3, 1, 0])
+
+    TaintToleration().normalize_score(fw.CycleState(), a_pod(), stored)
+
+    assert stored.tolist() == [3, 1, 0]
