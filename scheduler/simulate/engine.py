@@ -32,11 +32,13 @@ def simulate(
     each_alone: bool = False,
     explain: bool = False,
 ) -> dict[str, list[Result]]:
-    """Schedule the pods that have no node, in queue order, each seeing the earlier ones placed.
+    """Schedule the pods without a node that name one of the profiles, in queue order, each seeing the earlier placed.
 
-    With `each_alone` every pod is judged on the cluster as given, in the given order. Returns {"pods": [{"namespace",
-    "name", "node", "nominatedNode", "victims", "message", "nodes"?}]}; `nodes`, with `explain`, has the verdict on
-    every node. Raises ConfigError if a profile cannot be built.
+    With `each_alone` every pod is judged on the cluster as given, in the given order.
+
+    Return {"pods": [{"namespace", "name", "node", "nominatedNode", "victims", "message", "gated"?, "nodes"?}]}: `gated`
+    names the PreEnqueue plugin that holds the pod back; `nodes`, with `explain`, has the verdict on every node. Raises
+    ConfigError if a profile cannot be built.
     """
     world = _World()
     engine = build_engine(config, registry, Edge(world, world, world), Metrics(), lambda: 0.0)
@@ -45,9 +47,15 @@ def simulate(
         engine.handlers.node_changed(node)
     for pod in pods:
         engine.handlers.pod_changed(pod)
-    pending = [pod for pod in pods if not pod.node_name and pod.uid in engine.pods]
+    pending = [
+        pod
+        for pod in pods
+        if not pod.node_name and pod.uid in engine.pods and pod.spec.scheduler_name in engine.frameworks
+    ]
     for pod in pending:
-        world.results[pod.uid] = _empty(pod)
+        world.results[pod.uid] = _empty(pod) | ({"nodes": {}} if explain else {})
+    for queued in engine.queue.pending_pods()["gated"]:
+        world.results[queued.pod.uid]["gated"] = queued.gating_plugin
     if each_alone:
         for pod in pending:
             _judge(engine, pod, world.results[pod.uid], explain=explain)
@@ -69,8 +77,8 @@ def _empty(pod: Pod) -> Result:
 
 def _judge(engine: Engine, pod: Pod, result: Result, *, explain: bool) -> None:
     """Say where one pod would go, and change nothing."""
-    framework = engine.frameworks.get(pod.spec.scheduler_name)
-    if framework is None or pod.is_deleting or _is_gated(engine, pod):
+    framework = engine.frameworks[pod.spec.scheduler_name]
+    if pod.is_deleting or "gated" in result:
         return
     try:
         if explain:
@@ -84,10 +92,6 @@ def _judge(engine: Engine, pod: Pod, result: Result, *, explain: bool) -> None:
     else:
         result["message"] = decision.message
         result["nominatedNode"] = decision.nominated_node_name or None
-
-
-def _is_gated(engine: Engine, pod: Pod) -> bool:
-    return any(queued.pod.uid == pod.uid for queued in engine.queue.pending_pods()["gated"])
 
 
 async def _schedule_all(engine: Engine, world: "_World", *, explain: bool) -> None:
@@ -137,5 +141,5 @@ class _World:
     def nominate(self, pod: Pod, node_name: str) -> None:
         self.results[pod.uid]["nominatedNode"] = node_name
 
-    def forget(self, uid: str) -> None:
+    def forget(self, pod: Pod) -> None:
         """Nothing is waiting to be sent."""

@@ -1,0 +1,113 @@
+"""The command line."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+
+from plugins import IN_TREE
+from scheduler.config.options import RunOptions
+from scheduler.framework.errors import ConfigError
+from scheduler.framework.registry import Registry, merge
+from scheduler.simulate import command as simulate
+
+WRONG_INPUT = 2
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+DEFAULTS = RunOptions(registry={})
+
+
+def main(argv: Sequence[str] | None = None, plugins: Registry | None = None) -> int:
+    """Run a command and return its exit code. `plugins`: those that the configuration may name beside our own.
+
+    A scheduler with plugins of its own is a file of five lines: `sys.exit(main(plugins={"Mine": Mine}))`.
+    """
+    try:
+        registry = merge(IN_TREE, plugins or {})
+        options = _parser().parse_args(argv)
+        code = simulate.run(options, registry) if options.command == "simulate" else _run(options, registry)
+        sys.stdout.flush()  # so that a pipe that broke is noticed here
+    except ConfigError as error:
+        for problem in error.problems:
+            print(problem, file=sys.stderr)
+        return WRONG_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read us has seen enough. Python flushes once more at its end: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BROKEN_PIPE
+    return code
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="loadmaster", description="A Kubernetes scheduler.")
+    parser.add_argument("--version", action="version", version=f"loadmaster {metadata.version('loadmaster')}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    _add_run_arguments(commands.add_parser("run", help="schedule the pods of a cluster"))
+    simulate.add_arguments(commands.add_parser("simulate", help="say where pods would run, without a cluster"))
+    return parser
+
+
+def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Schedule pods whose spec.schedulerName is the name of one of the configuration's profiles: 'loadmaster' if "
+        "it names none. Options have the names and meanings of kube-scheduler's."
+    )
+    parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration, in YAML or JSON")
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="how to reach the cluster; default: clientConnection.kubeconfig of the configuration, then the service "
+        "account of the pod this runs in, then your own kubeconfig",
+    )
+    parser.add_argument(
+        "--bind-address",
+        metavar="IP",
+        default=DEFAULTS.bind_address,
+        help="where to serve health and metrics; default: %(default)s",
+    )
+    parser.add_argument(
+        "--port",
+        type=_port,
+        default=DEFAULTS.port,
+        help="port for health and metrics, plain HTTP; 0 opens none; default: %(default)s",
+    )
+    parser.add_argument(
+        "-v",
+        "--v",
+        nargs="?",
+        type=int,
+        const=1,
+        default=DEFAULTS.verbosity,
+        metavar="LEVEL",
+        dest="verbosity",
+        help="how much to log; default: %(default)s",
+    )
+    parser.add_argument(
+        "--logging-format",
+        choices=("text", "json"),
+        default=DEFAULTS.logging_format,
+        help="default: %(default)s",
+    )
+
+
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise argparse.ArgumentTypeError(f"{port} is not between 0 and 65535")
+    return port
+
+
+def _run(options: argparse.Namespace, registry: Registry) -> int:
+    given = {key: value for key, value in vars(options).items() if key != "command"}
+    # Not at the top: `simulate` needs neither kopf nor a client, and starts in a fraction of the time without.
+    from scheduler import app
+
+    return app.run(RunOptions(registry=registry, **given))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

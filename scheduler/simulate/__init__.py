@@ -1,0 +1,1 @@
+"""The same engine over files instead of a cluster."""

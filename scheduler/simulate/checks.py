@@ -1,0 +1,100 @@
+"""What the API server would have refused in a pod or a node that decoded, as far as scheduling reads it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from scheduler.api.objects import Container, Node, NodeAffinity, ResourceList
+from scheduler.api.pod import Pod
+from scheduler.api.quantity import parse_quantity
+from scheduler.api.selectors import preferred_terms, problems_of, required_terms
+from scheduler.framework.field_errors import invalid, not_supported, required
+
+Problems = Iterator[tuple[str, str]]
+"""Path of a field, message."""
+
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
+_AFFINITY: Final = "spec.affinity.nodeAffinity"
+
+
+def pod_problems(pod: Pod) -> Problems:
+    """Everything that is wrong with a pod."""
+    spec = pod.spec
+    if not pod.name:
+        yield "metadata.name", required()
+    if not -(2**31) <= pod.priority < 2**31:
+        yield "spec.priority", invalid(pod.priority, "does not fit into 32 bits")
+    for key, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            yield from _container_problems(f"spec.{key}[{index}]", container)
+    yield from _quantity_problems("spec.overhead", spec.overhead)
+    if spec.resources is not None:
+        yield from _quantity_problems("spec.resources.requests", spec.resources.requests)
+    for index, toleration in enumerate(spec.tolerations or ()):
+        path = f"spec.tolerations[{index}]"
+        yield from _choice_problem(f"{path}.operator", toleration.operator, _OPERATORS)
+        yield from _choice_problem(f"{path}.effect", toleration.effect, _EFFECTS)
+    if spec.affinity is not None and spec.affinity.node_affinity is not None:
+        yield from _affinity_problems(spec.affinity.node_affinity)
+    yield from _status_problems(pod)
+
+
+def node_problems(node: Node) -> Problems:
+    """Everything that is wrong with a node."""
+    if not node.name:
+        yield "metadata.name", required()
+    yield from _quantity_problems("status.allocatable", node.status.allocatable)
+    for index, taint in enumerate(node.taints):
+        if not taint.key:
+            yield f"spec.taints[{index}].key", required()
+        if not taint.effect:
+            yield f"spec.taints[{index}].effect", required()
+        yield from _choice_problem(f"spec.taints[{index}].effect", taint.effect, _EFFECTS)
+
+
+def _container_problems(path: str, container: Container) -> Problems:
+    if container.resources is not None:
+        yield from _quantity_problems(f"{path}.resources.requests", container.resources.requests)
+    for index, port in enumerate(container.ports or ()):
+        if not 0 <= port.host_port <= 65535:
+            yield f"{path}.ports[{index}].hostPort", invalid(port.host_port, "must be between 0 and 65535")
+
+
+def _quantity_problems(path: str, resources: ResourceList | None) -> Problems:
+    for name, text in (resources or {}).items():
+        try:
+            if parse_quantity(text) < 0:
+                yield f"{path}[{name}]", invalid(text, "must be greater than or equal to 0")
+        except ValueError:
+            yield f"{path}[{name}]", invalid(text, "not a quantity such as 500m or 1.5Gi")
+
+
+def _choice_problem(path: str, value: str, choices: Iterable[str]) -> Problems:
+    if value and value not in choices:
+        yield path, not_supported(value, choices)
+
+
+def _affinity_problems(affinity: NodeAffinity) -> Problems:
+    if affinity.required is not None:
+        for problem in problems_of(required_terms(affinity.required)):
+            yield f"{_AFFINITY}.requiredDuringSchedulingIgnoredDuringExecution.{problem.path}", problem.message
+    for preferred in preferred_terms(affinity.preferred or ()):
+        for problem in problems_of([preferred.term]):
+            yield f"{_AFFINITY}.preferredDuringSchedulingIgnoredDuringExecution{problem.path}", problem.message
+
+
+def _status_problems(pod: Pod) -> Problems:
+    """What a resize in progress has in the status counts, too."""
+    status = pod.status
+    for key, reported in (
+        ("containerStatuses", status.container_statuses),
+        ("initContainerStatuses", status.init_container_statuses),
+    ):
+        for index, each in enumerate(reported or ()):
+            path = f"status.{key}[{index}]"
+            yield from _quantity_problems(f"{path}.allocatedResources", each.allocated_resources)
+            if each.resources is not None:
+                yield from _quantity_problems(f"{path}.resources.requests", each.resources.requests)
+    yield from _quantity_problems("status.allocatedResources", status.allocated_resources)
+    if status.resources is not None:
+        yield from _quantity_problems("status.resources.requests", status.resources.requests)

@@ -1,0 +1,152 @@
+"""From objects as parsed to a cluster of pods and nodes, checked and with the API server's defaults.
+
+Whatever is wrong is a line of its own with place and field, and all lines come at once:
+
+    nodes.yaml:12: status.allocatable[cpu]: Invalid value: "many": not a quantity such as 500m or 1.5Gi
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.config.documents import Document
+from scheduler.framework.errors import ConfigError
+from scheduler.simulate.checks import Problems, node_problems, pod_problems
+from scheduler.simulate.defaults import WrittenNode, WrittenPod, completed_node, completed_pod
+from scheduler.simulate.files import read_documents
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The pods and nodes of some files, in their order."""
+
+    nodes: tuple[Node, ...]
+    pods: tuple[Pod, ...]
+    ignored: Mapping[str, int] = field(default_factory=dict)
+    """Kind → how many objects of it were left out."""
+
+
+def read_cluster(paths: Iterable[str]) -> Cluster:
+    """Read the pods and nodes in files, directories and standard input. Raises ConfigError with all problems."""
+    problems: list[str] = []
+    cluster = cluster_of(read_documents(paths, problems), problems)
+    if problems:
+        raise ConfigError(problems)
+    return cluster
+
+
+def cluster_of(documents: Iterable[Document], problems: list[str]) -> Cluster:
+    """Decode the pods and nodes in `documents`. What is wrong goes to `problems`, and is left out."""
+    made: dict[str, list[Any]] = {"Node": [], "Pod": []}
+    ignored: Counter[str] = Counter()
+    first_place: dict[tuple[str, str], str] = {}
+    for thing in _objects(documents, problems):
+        if thing.kind not in _KINDS:
+            ignored[thing.kind] += 1
+            continue
+        found = _decode(thing, problems)
+        if found is not None:
+            problems += _repeated(thing, found, first_place)
+            made[thing.kind].append(found)
+    return Cluster(tuple(made["Node"]), tuple(made["Pod"]), ignored)
+
+
+class _Object(NamedTuple):
+    place: str
+    kind: str
+    value: Mapping[str, Any]
+
+
+class _Kind(NamedTuple):
+    written: type[Any]
+    completed: Callable[[Any], Any]
+    problems: Callable[[Any], Problems]
+
+
+_KINDS: Final = {
+    "Node": _Kind(WrittenNode, completed_node, node_problems),
+    "Pod": _Kind(WrittenPod, completed_pod, pod_problems),
+}
+
+
+def _objects(documents: Iterable[Document], problems: list[str]) -> Iterator[_Object]:
+    """A list counts as what is in it; the items of a PodList need not say that they are pods."""
+    for place, value in ((document.place, document.value) for document in documents):
+        kind = value.get("kind") if isinstance(value, Mapping) else None
+        if not isinstance(kind, str) or not kind:
+            problems.append(f"{place}: not a Kubernetes object: it has no kind")
+        elif kind.endswith("List"):
+            items = [] if value.get("items") is None else value["items"]
+            if not isinstance(items, list):
+                problems.append(f"{place}: items: expected a list")
+                continue
+            item_kind = kind.removesuffix("List")
+            yield from _objects(
+                (Document(f"{place}: items[{i}]", _with_kind(item, item_kind)) for i, item in enumerate(items)),
+                problems,
+            )
+        elif value.get("apiVersion", "v1") == "v1":
+            yield _Object(place, kind, value)
+        else:
+            yield _Object(place, f"{kind} ({value['apiVersion']})", value)
+
+
+def _with_kind(item: Any, kind: str) -> Any:
+    return {"kind": kind, **item} if kind and isinstance(item, Mapping) else item
+
+
+def _decode(thing: _Object, problems: list[str]) -> Pod | Node | None:
+    kind = _KINDS[thing.kind]
+    try:
+        made: Pod | Node = kind.completed(_convert(thing.value, kind.written))
+    except msgspec.ValidationError as error:
+        problems.append(f"{thing.place}: {_reworded(error)}")
+        return None
+    wrong = [f"{thing.place}: {path}: {message}" for path, message in kind.problems(made)]
+    problems += wrong
+    return None if wrong else made
+
+
+def _convert(value: Any, kind: type[Any]) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        # To the API server a null is the same as nothing. Few objects have one where it matters: look only now.
+        return msgspec.convert(_without_null(value), kind)
+
+
+def _without_null(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {key: _without_null(item) for key, item in value.items() if item is not None}
+        case list():
+            return [_without_null(item) for item in value]
+        case _:
+            return value
+
+
+_PATH: Final = re.compile(r"(.*) - at (?:`key` in )?`\$\.?(.*)`")
+
+
+def _reworded(error: msgspec.ValidationError) -> str:
+    """msgspec: Expected `int`, got `str` - at `$.spec.priority`."""
+    text = str(error)
+    match = _PATH.fullmatch(text)
+    message, path = (match[1], match[2]) if match else (text, "")
+    message = message[:1].lower() + message[1:].replace("`", "")
+    return f"{path}: {message}" if path else message
+
+
+def _repeated(thing: _Object, found: Pod | Node, first_place: dict[tuple[str, str], str]) -> Iterator[str]:
+    name = str(found) if isinstance(found, Pod) else found.name
+    for what, identity in (("", name), ("uid ", found.metadata.uid)):
+        first = first_place.setdefault((thing.kind + what, identity), thing.place)
+        if first is not thing.place:
+            yield f"{thing.place}: {thing.kind} {what}{identity} is there twice, first at {first}"
+            return

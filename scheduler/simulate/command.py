@@ -1,0 +1,77 @@
+"""`loadmaster simulate`: where would these pods go?"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+
+import msgspec
+
+from scheduler.api.pod import Pod
+from scheduler.config.load import load_config
+from scheduler.config.types import Config
+from scheduler.framework.registry import Registry
+from scheduler.simulate.cluster import read_cluster
+from scheduler.simulate.defaults import DEFAULT_SCHEDULER
+from scheduler.simulate.engine import simulate
+from scheduler.simulate.output import as_json, as_text
+
+DESCRIPTION = """\
+Decide where pods would run, without a cluster: the same engine as `loadmaster run`, over files.
+
+Pods that have a node count as running there; the others are scheduled in queue order, each seeing the earlier ones
+placed. Pods that name no scheduler, or default-scheduler, take the first profile.
+"""
+
+EPILOG = """\
+examples:
+  loadmaster simulate cluster.yaml
+  kubectl get nodes,pods -A -o json | loadmaster simulate - --explain
+  loadmaster simulate dump/ new-pods.yaml --config config.yaml -o json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="YAML or JSON with pods and nodes, one by one or in lists; a directory means all files below it, "
+        "- standard input",
+    )
+    parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration; default: all default plugins")
+    parser.add_argument(
+        "--each-alone", action="store_true", help="judge each pod on the cluster as given, as if no other was waiting"
+    )
+    parser.add_argument("--explain", action="store_true", help="say of every node why not, or how it scored")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
+    parser.add_argument("-v", action="count", default=0, dest="verbosity", help="say what was left out")
+
+
+def run(options: argparse.Namespace, registry: Registry) -> int:
+    """Do it and print the answer. Raises ConfigError."""
+    config = load_config(options.config, registry)
+    cluster = read_cluster(options.files)
+    names = {profile.scheduler_name for profile in config.profiles}
+    pods = list(adopted(cluster.pods, config))
+    document = simulate(cluster.nodes, pods, config, registry, each_alone=options.each_alone, explain=options.explain)
+    strangers = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in pods)
+    if strangers:
+        print(f"left out {strangers} waiting pods of other schedulers", file=sys.stderr)
+    if options.verbosity and cluster.ignored:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(cluster.ignored.items()))
+        print(f"left out objects of other kinds: {kinds}", file=sys.stderr)
+    print(as_json(document) if options.output == "json" else as_text(document, explain=options.explain))
+    return 0
+
+
+def adopted(pods: Iterable[Pod], config: Config) -> Iterable[Pod]:
+    """Give the first profile those pods that nobody asked another scheduler to take."""
+    names = [profile.scheduler_name for profile in config.profiles]
+    for pod in pods:
+        if pod.spec.scheduler_name == DEFAULT_SCHEDULER and DEFAULT_SCHEDULER not in names:
+            spec = msgspec.structs.replace(pod.spec, scheduler_name=names[0])
+            pod = msgspec.structs.replace(pod, spec=spec)
+        yield pod

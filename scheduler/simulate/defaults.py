@@ -1,0 +1,139 @@
+"""Pods and nodes as people write them, filled in as the API server would.
+
+Rule: pkg/apis/core/v1/defaults.go at v1.36.3 (SetDefaults_Pod, SetDefaults_PodSpec, SetDefaults_NodeStatus) and what
+admission always does. Only what scheduling reads; what the struct's own default says already (protocol TCP, priority
+0) needs no line here.
+"""
+
+import uuid
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from scheduler.api.objects import (
+    Container,
+    ContainerPort,
+    Node,
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    PodSpec,
+    PodStatus,
+    ResourceList,
+    ResourceRequirements,
+    Wire,
+)
+from scheduler.api.pod import Pod
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+"""What the API server writes into a pod that names no scheduler."""
+
+_UIDS: Final = uuid.UUID("6f1c6b0e-6d0a-4f43-9d1a-3a1f0c7f8f5d")
+_POD_LEVEL: Final = ("cpu", "memory", "hugepages-")
+
+
+class WrittenResources(ResourceRequirements, frozen=True):
+    limits: ResourceList | None = None
+
+
+class WrittenContainer(Container, frozen=True):
+    resources: WrittenResources | None = None
+
+
+class WrittenPodSpec(PodSpec, frozen=True):
+    containers: tuple[WrittenContainer, ...] | None = None
+    init_containers: tuple[WrittenContainer, ...] | None = None
+    resources: WrittenResources | None = None
+
+
+class WrittenPod(Wire, frozen=True):
+    """A pod with the fields from which others get their defaults."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: WrittenPodSpec = WrittenPodSpec()
+    status: PodStatus = PodStatus()
+
+
+class WrittenNodeStatus(NodeStatus, frozen=True):
+    capacity: ResourceList | None = None
+
+
+class WrittenNode(Wire, frozen=True):
+    """A node with the fields from which others get their defaults."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: NodeSpec = NodeSpec()
+    status: WrittenNodeStatus = WrittenNodeStatus()
+
+
+def completed_pod(written: WrittenPod) -> Pod:
+    """Return the pod as the API server would store it."""
+    spec = written.spec
+    containers = _completed(spec.containers, host_network=spec.host_network)
+    return Pod(
+        metadata=_identified(written.metadata, written.metadata.namespace or "default"),
+        spec=msgspec.structs.replace(
+            spec,
+            scheduler_name=spec.scheduler_name or DEFAULT_SCHEDULER,
+            containers=containers,
+            init_containers=_completed(spec.init_containers, host_network=spec.host_network),
+            resources=_completed_pod_level(spec.resources, containers),
+        ),
+        status=written.status,
+    )
+
+
+def completed_node(written: WrittenNode) -> Node:
+    """Return the node as the API server would store it: what it has is allocatable if it says nothing else."""
+    status = written.status
+    if status.allocatable is None:
+        status = msgspec.structs.replace(status, allocatable=status.capacity)
+    return Node(metadata=_identified(written.metadata, ""), spec=written.spec, status=status)
+
+
+def _identified(metadata: ObjectMeta, namespace: str) -> ObjectMeta:
+    """The same object gets the same UID in every run: choices among equal nodes hang on it."""
+    uid = metadata.uid or str(uuid.uuid5(_UIDS, f"{namespace}/{metadata.name}"))
+    return msgspec.structs.replace(metadata, namespace=namespace, uid=uid)
+
+
+def _completed(
+    containers: Sequence[WrittenContainer] | None, *, host_network: bool
+) -> tuple[WrittenContainer, ...] | None:
+    if containers is None:
+        return None
+    return tuple(
+        msgspec.structs.replace(
+            container,
+            resources=_with_requests(container.resources),
+            ports=_on_host(container.ports) if host_network else container.ports,
+        )
+        for container in containers
+    )
+
+
+def _with_requests(resources: WrittenResources | None) -> WrittenResources | None:
+    """Whoever has a limit and no request asks for as much as the limit."""
+    if resources is None or not resources.limits:
+        return resources
+    return msgspec.structs.replace(resources, requests={**resources.limits, **(resources.requests or {})})
+
+
+def _on_host(ports: tuple[ContainerPort, ...] | None) -> tuple[ContainerPort, ...] | None:
+    if ports is None:
+        return None
+    return tuple(msgspec.structs.replace(port, host_port=port.host_port or port.container_port) for port in ports)
+
+
+def _completed_pod_level(
+    resources: WrittenResources | None, containers: Sequence[WrittenContainer] | None
+) -> WrittenResources | None:
+    """A limit of the whole pod is its request, unless a container asks for that resource: then their sum counts."""
+    if resources is None or not resources.limits:
+        return resources
+    asked = {name for c in containers or () if c.resources is not None for name in c.resources.requests or ()}
+    missing = {
+        name: amount for name, amount in resources.limits.items() if name.startswith(_POD_LEVEL) and name not in asked
+    }
+    return msgspec.structs.replace(resources, requests={**missing, **(resources.requests or {})})

@@ -1,0 +1,92 @@
+"""What a simulation found, as text for people and as JSON for programs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import orjson
+
+MAX_PODS: Final = 1000
+"""Rows of the table of pods; the JSON document has them all."""
+
+MAX_NODES: Final = 30
+"""Rows of the table of nodes under each pod with `--explain`; the JSON document has them all."""
+
+Result = Mapping[str, Any]
+"""The JSON document, or one pod of it: see `scheduler.simulate.engine`."""
+
+
+def as_json(document: Result) -> str:
+    """Return the whole document."""
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+
+
+def as_text(document: Result, *, explain: bool) -> str:
+    """Return a table of the pods, and with `explain` a table of nodes for each."""
+    pods: Sequence[Result] = document["pods"]
+    shown = pods[:MAX_PODS]
+    lines: list[str] = []
+    if explain:
+        for pod in shown:
+            lines += [f"{_name(pod)}: {_outcome(pod)}", *_indented(_node_table(pod.get("nodes") or {})), ""]
+    else:
+        lines += _table([("POD", "NODE", "MESSAGE"), *map(_row, shown)]) if shown else []
+    if len(pods) > len(shown):
+        lines.append(f"... and {len(pods) - len(shown)} more pods (all of them with -o json)")
+    placed = sum(pod["node"] is not None for pod in pods)
+    lines.append(f"{placed} of {len(pods)} pods placed")
+    return "\n".join(lines)
+
+
+def _name(pod: Result) -> str:
+    return f"{pod['namespace']}/{pod['name']}"
+
+
+def _row(pod: Result) -> tuple[str, str, str]:
+    return _name(pod), pod["node"] or "-", _message(pod)
+
+
+def _outcome(pod: Result) -> str:
+    return f"placed on {pod['node']}" if pod["node"] else _message(pod) or "not placed"
+
+
+def _message(pod: Result) -> str:
+    parts = [pod["message"]] if pod["message"] else []
+    if pod.get("gated"):
+        parts.append(f"held back by {pod['gated']}")
+    if pod["nominatedNode"]:
+        parts.append(f"nominated to {pod['nominatedNode']}")
+    if pod["victims"]:
+        parts.append(f"would preempt {', '.join(pod['victims'])}")
+    return "; ".join(parts)
+
+
+def _node_table(nodes: Mapping[str, Result]) -> list[str]:
+    """Feasible nodes first, the best on top; then the others by name."""
+    if not nodes:
+        return []
+    ordered = sorted(nodes.items(), key=lambda node: (node[1]["code"] != "Success", -node[1].get("total", 0), node[0]))
+    plugins = list(dict.fromkeys(plugin for _, node in ordered for plugin in node.get("scores") or ()))
+    rows = [("NODE", "VERDICT", "TOTAL", *plugins)]
+    for name, node in ordered[:MAX_NODES]:
+        if node["code"] == "Success":
+            scores = node.get("scores") or {}
+            rows.append((name, "fits", str(node.get("total", "")), *(str(scores.get(p, "")) for p in plugins)))
+        else:
+            rows.append((name, f"{node['code']} by {node['plugin']}: {', '.join(node['reasons'])}"))
+    lines = _table(rows)
+    if len(nodes) > MAX_NODES:
+        lines.append(f"... and {len(nodes) - MAX_NODES} more nodes (all of them with -o json)")
+    return lines
+
+
+def _table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Align columns. The last cell of a row takes no part: it may be long."""
+    widths: dict[int, int] = {}
+    for row in rows:
+        for column, cell in enumerate(row[:-1]):
+            widths[column] = max(widths.get(column, 0), len(cell))
+    return ["  ".join([*(cell.ljust(widths[i]) for i, cell in enumerate(row[:-1])), row[-1]]).rstrip() for row in rows]
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)

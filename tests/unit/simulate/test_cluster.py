@@ -1,0 +1,232 @@
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.config.documents import Document
+from scheduler.framework.errors import ConfigError
+from scheduler.simulate.cluster import Cluster, cluster_of, read_cluster
+
+POD = {"kind": "Pod", "metadata": {"name": "p"}}
+NODE = {"kind": "Node", "metadata": {"name": "n"}}
+
+
+def of(*objects: Any) -> tuple[Cluster, list[str]]:
+    problems: list[str] = []
+    return cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems), problems
+
+
+def a_pod(**spec: Any) -> dict[str, Any]:
+    return {**POD, "spec": spec}
+
+
+def a_container(**requests: Any) -> dict[str, Any]:
+    return {"name": "c", "resources": {"requests": requests}}
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        pytest.param([POD, NODE], id="one by one"),
+        pytest.param([{"kind": "List", "apiVersion": "v1", "items": [POD, NODE]}], id="in a list"),
+        pytest.param(
+            [
+                {"kind": "PodList", "items": [{"metadata": {"name": "p"}}]},
+                {"kind": "NodeList", "items": [{"metadata": {"name": "n"}}]},
+            ],
+            id="in typed lists whose items have no kind",
+        ),
+        pytest.param([{"kind": "List", "items": [{"kind": "List", "items": [POD, NODE]}]}], id="in a list in a list"),
+        pytest.param([POD, NODE, {"kind": "List", "items": None}], id="with an empty list"),
+    ],
+)
+def test_pods_and_nodes_are_found(objects: list[Any]) -> None:
+    cluster, problems = of(*objects)
+
+    assert [node.name for node in cluster.nodes] == ["n"]
+    assert [str(pod) for pod in cluster.pods] == ["default/p"]
+    assert problems == []
+
+
+def test_other_kinds_are_counted() -> None:
+    cluster, problems = of(
+        {"kind": "Service"}, {"kind": "Service"}, {"kind": "Pod", "apiVersion": "metrics.k8s.io/v1", "metadata": {}}
+    )
+
+    assert cluster.ignored == {"Service": 2, "Pod (metrics.k8s.io/v1)": 1}
+    assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("thing", "problem"),
+    [
+        pytest.param([], "not a Kubernetes object: it has no kind", id="a list"),
+        pytest.param({"metadata": {}}, "not a Kubernetes object: it has no kind", id="no kind"),
+        pytest.param({"kind": "List", "items": {}}, "items: expected a list", id="items are no list"),
+        pytest.param(
+            {"kind": "List", "items": [POD, 3]}, "items[1]: not a Kubernetes object: it has no kind", id="a number"
+        ),
+        pytest.param({"kind": "Pod"}, "metadata.name: Required value", id="no name"),
+        pytest.param({"kind": "Node", "metadata": {"name": ""}}, "metadata.name: Required value", id="an empty name"),
+        pytest.param(
+            {"kind": "Pod", "metadata": {"generateName": "a-"}}, "metadata.name: Required value", id="a name to come"
+        ),
+        pytest.param(a_pod(priority="high"), "spec.priority: expected int | null, got str", id="a wrong type"),
+        pytest.param({**POD, "spec": []}, "spec: expected object, got array", id="a wrong section"),
+        pytest.param(
+            a_pod(priority=2**31), "spec.priority: Invalid value: 2147483648: does not fit into 32 bits", id="huge"
+        ),
+        pytest.param(
+            a_pod(containers=[a_container(cpu="many")]),
+            'spec.containers[0].resources.requests[cpu]: Invalid value: "many": not a quantity such as 500m or 1.5Gi',
+            id="no quantity",
+        ),
+        pytest.param(
+            a_pod(initContainers=[a_container(memory=-1)]),
+            "spec.initContainers[0].resources.requests[memory]: Invalid value: -1: must be greater than or equal to 0",
+            id="a negative quantity",
+        ),
+        pytest.param(
+            a_pod(containers=[{"resources": {"limits": {"cpu": "x"}}}]),
+            'spec.containers[0].resources.requests[cpu]: Invalid value: "x": not a quantity such as 500m or 1.5Gi',
+            id="a limit that is no quantity",
+        ),
+        pytest.param(
+            a_pod(overhead={"cpu": "1x"}),
+            'spec.overhead[cpu]: Invalid value: "1x": not a quantity such as 500m or 1.5Gi',
+            id="overhead that is no quantity",
+        ),
+        pytest.param(
+            {**POD, "status": {"containerStatuses": [{"name": "c", "allocatedResources": {"cpu": "x"}}]}},
+            "status.containerStatuses[0].allocatedResources[cpu]: "
+            'Invalid value: "x": not a quantity such as 500m or 1.5Gi',
+            id="a status that has no quantity",
+        ),
+        pytest.param(
+            a_pod(containers=[{"ports": [{"hostPort": 70000}]}]),
+            "spec.containers[0].ports[0].hostPort: Invalid value: 70000: must be between 0 and 65535",
+            id="no port",
+        ),
+        pytest.param(
+            a_pod(tolerations=[{"operator": "Exist"}]),
+            'spec.tolerations[0].operator: Unsupported value: "Exist": supported values: "Equal", "Exists", "Lt", "Gt"',
+            id="no operator of a toleration",
+        ),
+        pytest.param(
+            a_pod(
+                affinity={
+                    "nodeAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": {
+                            "nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "In"}]}]
+                        }
+                    }
+                }
+            ),
+            "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]."
+            "matchExpressions[0].values: Invalid value: null: "
+            "for 'in', 'notin' operators, values set can't be empty",
+            id="a selector that cannot be read",
+        ),
+        pytest.param(
+            a_pod(
+                affinity={
+                    "nodeAffinity": {
+                        "preferredDuringSchedulingIgnoredDuringExecution": [
+                            {"weight": 1, "preference": {"matchFields": [{"key": "metadata.name", "operator": "Is"}]}}
+                        ]
+                    }
+                }
+            ),
+            "spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].matchFields[0].operator: "
+            'Unsupported value: "Is": supported values: "In", "NotIn"',
+            id="a preference that cannot be read",
+        ),
+        pytest.param(
+            {**NODE, "spec": {"taints": [{"key": "a", "effect": "NoShedule"}]}},
+            'spec.taints[0].effect: Unsupported value: "NoShedule": '
+            'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
+            id="no effect of a taint",
+        ),
+        pytest.param(
+            {**NODE, "spec": {"taints": [{"key": "a"}]}}, "spec.taints[0].effect: Required value", id="a taint"
+        ),
+        pytest.param(
+            {**NODE, "metadata": {"name": "n", "labels": {1: "a"}}},
+            "metadata.labels: expected str, got int",
+            id="a number as label key",
+        ),
+        pytest.param(
+            {**NODE, "status": {"capacity": {"cpu": "4 cores"}}},
+            'status.allocatable[cpu]: Invalid value: "4 cores": not a quantity such as 500m or 1.5Gi',
+            id="capacity that is no quantity",
+        ),
+    ],
+)
+def test_garbage_is_one_line_with_place_and_field(thing: object, problem: str) -> None:
+    cluster, problems = of(NODE | {"metadata": {"name": "other"}}, thing)
+
+    assert problems == [f"f:2: {problem}"]
+    assert [node.name for node in cluster.nodes] == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("objects", "problem"),
+    [
+        pytest.param([POD, POD], "f:2: Pod default/p is there twice, first at f:1", id="one pod"),
+        pytest.param([NODE, NODE], "f:2: Node n is there twice, first at f:1", id="one node"),
+        pytest.param(
+            [
+                POD,
+                {"kind": "Pod", "metadata": {"name": "q", "uid": "1"}},
+                {"kind": "Pod", "metadata": {"name": "r", "uid": "1"}},
+            ],
+            "f:3: Pod uid 1 is there twice, first at f:2",
+            id="one uid",
+        ),
+    ],
+)
+def test_what_is_there_twice_is_refused(objects: list[Any], problem: str) -> None:
+    assert of(*objects)[1] == [problem]
+
+
+def test_names_are_unique_in_their_namespace_and_kind_only() -> None:
+    elsewhere = {"kind": "Pod", "metadata": {"name": "p", "namespace": "x"}}
+
+    _, problems = of(POD, elsewhere, {"kind": "Node", "metadata": {"name": "p"}})
+
+    assert problems == []
+
+
+def test_a_null_is_the_same_as_nothing() -> None:
+    (pod,) = of({**POD, "spec": {"hostNetwork": None, "containers": [{"image": None}]}, "status": None})[0].pods
+
+    assert not pod.spec.host_network
+
+
+def test_directories_are_read_in_order_with_all_below(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    for name in ("b.yaml", "a.yml", "sub/c.json", ".hidden/d.yaml", "e.txt"):
+        (tmp_path / name).write_text(f'{{"kind": "Node", "metadata": {{"name": "{name}"}}}}')
+
+    cluster = read_cluster([str(tmp_path)])
+
+    assert [node.name for node in cluster.nodes] == ["a.yml", "b.yaml", "sub/c.json"]
+
+
+def test_problems_of_all_files_come_at_once(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("a: b: c")
+    (tmp_path / "b.yaml").write_text("kind: Pod")
+    (tmp_path / "c.json").write_bytes(b"\x80")
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(ConfigError) as caught:
+        read_cluster([str(tmp_path), str(tmp_path / "empty"), str(tmp_path / "missing")])
+
+    assert [problem.replace(f"{tmp_path}/", "") for problem in caught.value.problems] == [
+        "a.yaml:1:5: mapping values are not allowed in this context",
+        "c.json: not a text: byte 0 is not UTF-8",
+        "empty: no file in this directory ends in .yaml, .yml, .json",
+        "missing: cannot be read: No such file or directory",
+        "b.yaml:1: metadata.name: Required value",
+    ]
