@@ -1,0 +1,1 @@
+"""Loadmaster against kube-scheduler, verdict by verdict. See README.md."""

@@ -1,0 +1,1 @@
+"""What can show on a generated cluster, a file a topic."""

@@ -1,0 +1,107 @@
+"""kube-scheduler's verdict: builds the Go program in `oracle/` once and talks to it.
+
+It answers a JSON line with a JSON line, in order, and judges many cases at a time.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Final, Self, cast
+
+from tests.controlplane.build import cache_directory, lock
+from tests.controlplane.toolchain import BuildError, find_go
+
+Json = dict[str, Any]
+SOURCES: Final = Path(__file__).parent / "oracle"
+
+
+class Oracle:
+    """A running oracle. A context manager: leaving it ends the process."""
+
+    def __init__(self, *flags: str) -> None:
+        self._process = subprocess.Popen(
+            [find_oracle(), *flags], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def judge(self, case: Json) -> Json:
+        """The verdict on one case."""
+        return next(iter(self.judge_all([case])))
+
+    def judge_all(self, cases: Iterable[Json]) -> Iterator[Json]:
+        """The verdicts on `cases`, in their order. Exhaust it before asking again."""
+        stdin, stdout = cast("IO[str]", self._process.stdin), cast("IO[str]", self._process.stdout)
+        lines = [json.dumps(case) for case in cases]
+        # From a thread: the oracle stops reading when nobody reads its answers.
+        writer = threading.Thread(target=write_lines, args=(stdin, lines), daemon=True)
+        writer.start()
+        for _ in lines:
+            line = stdout.readline()
+            if not line:
+                raise RuntimeError("the oracle ended early, see its stderr above")
+            yield json.loads(line)
+        writer.join()
+
+
+def write_lines(stream: IO[str], lines: Iterable[str]) -> None:
+    """Write and flush; a reader that is gone is the other side's business."""
+    try:
+        for line in lines:
+            stream.write(line + "\n")
+        stream.flush()
+    except BrokenPipeError:
+        return
+
+
+def find_oracle() -> Path:
+    """The path of the binary, built first if its sources changed. Raises BuildError."""
+    directory = cache_directory().parent / "conformance"
+    binary = directory / f"oracle-{sources_hash()}"
+    if binary.is_file():
+        return binary
+    directory.mkdir(parents=True, exist_ok=True)
+    with lock(directory / "build.lock"):
+        if not binary.is_file():
+            build(binary)
+    return binary
+
+
+def sources_hash() -> str:
+    """Changes with any file of the oracle."""
+    digest = hashlib.sha256()
+    for path in [*sorted(SOURCES.glob("*.go")), SOURCES / "go.mod", SOURCES / "go.sum"]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:16]
+
+
+def build(binary: Path) -> None:
+    """Compile to `binary`. Takes a minute or two the first time, seconds when the control plane is built already."""
+    print("Building the conformance oracle (a minute or two the first time)", file=sys.stderr, flush=True)
+    partial = binary.with_suffix(".partial")
+    result = subprocess.run(
+        [find_go(cache_directory()), "build", "-mod=readonly", "-trimpath", "-ldflags=-s -w", f"-o={partial}", "."],
+        cwd=SOURCES,
+        env=os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise BuildError(f"go build of {SOURCES} failed:\n{result.stderr.strip()}")
+    for outdated in binary.parent.glob("oracle-*[0-9a-f]"):
+        outdated.unlink()
+    partial.rename(binary)

@@ -1,0 +1,28 @@
+"""Loadmaster's verdict. The only place of the suite that knows how to ask for it."""
+
+from typing import Any
+
+import plugins
+from scheduler.api.objects import node_from_dict
+from scheduler.api.pod import pod_from_dict
+from scheduler.config.load import config_from_dict
+from scheduler.simulate.engine import simulate
+
+Json = dict[str, Any]
+
+DEFAULT_CONFIG: Json = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"schedulerName": "default-scheduler"}],
+}
+
+
+def judge(case: Json) -> Json:
+    """The verdict on a case, in the oracle's form but without `best`."""
+    config = config_from_dict(case["config"] or DEFAULT_CONFIG, plugins.IN_TREE)
+    nodes = [node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node"]
+    pods = [pod_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Pod"]
+    verdict = simulate(nodes, pods, config, plugins.IN_TREE, each_alone=True, explain=True)
+    # kube-scheduler does not judge pods that are being deleted; they are still there.
+    deleting = {str(pod) for pod in pods if pod.is_deleting}
+    return {"pods": [pod for pod in verdict["pods"] if f"{pod['namespace']}/{pod['name']}" not in deleting]}

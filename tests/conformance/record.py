@@ -1,0 +1,121 @@
+"""Choose generated cases that together show everything, and record them with kube-scheduler's verdict.
+
+    python -m tests.conformance.record
+
+writes `cases/generated.jsonl` anew; the same sources choose the same cases. A case is chosen for the features that no
+case before it has: reasons, codes, scores, plugin arguments, fields of pods and nodes and what became of the pod.
+"""
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+from tests.conformance.coverage import Coverage, outcome
+from tests.conformance.generate import generate
+from tests.conformance.oracle import Oracle
+from tests.conformance.recorded import CASES, to_line, write_cases
+
+Json = dict[str, Any]
+SEEDS: Final = range(4000)
+WANTED: Final = 60
+LARGEST: Final = 60_000
+"""Bytes of one recorded case: a large cluster shows little that a small one does not."""
+
+WEIGHT: Final = 12_000
+"""Bytes that any case costs: without it only the tiniest clusters are chosen."""
+
+TELLING: Final = frozenset({"operator", "effect", "protocol", "type", "reason", "phase", "hostIP", "restartPolicy"})
+"""Fields whose value is a feature; of the others it is that they are set."""
+
+
+def main() -> int:
+    """Run the command."""
+    with Oracle() as oracle:
+        cases = [generate(seed) for seed in SEEDS]
+        known = [
+            {"case": case, "expected": expected} for case, expected in zip(cases, oracle.judge_all(cases), strict=True)
+        ]
+    chosen = choose([each for each in known if len(to_line(each)) <= LARGEST])
+    path = write_cases(CASES / "generated.jsonl", sorted(chosen, key=lambda each: seed_of(each["case"])))
+    coverage = Coverage()
+    for each in chosen:
+        coverage.add(each["expected"])
+    print(coverage.table())
+    print(f"{path}: {path.stat().st_size:,} bytes")
+    return 0
+
+
+def choose(known: list[Json]) -> list[Json]:
+    """Greedily the case that adds most features for its size, while there is something to add."""
+    left = [(each, set(features(each)), len(to_line(each))) for each in known]
+    chosen: list[Json] = []
+    shown: set[str] = set()
+    while left and len(chosen) < WANTED:
+        best = max(left, key=lambda item: len(item[1] - shown) / (item[2] + WEIGHT))
+        if not best[1] - shown:
+            break
+        shown |= best[1]
+        chosen.append(best[0])
+        left.remove(best)
+    every = set().union(*(features(each) for each in known))
+    print(f"{len(chosen)} cases show {len(shown)} of {len(every)} features")
+    return chosen
+
+
+def features(recorded: Json) -> Iterator[str]:
+    """What can be seen in a case."""
+    case, expected = recorded["case"], recorded["expected"]
+    for profile in case["config"]["profiles"]:
+        for plugin in profile.get("pluginConfig", ()):
+            yield from fields(f"args {plugin['name']}", plugin["args"])
+        for point, plugins in profile["plugins"].items():
+            yield from (f"{point} disabled {plugin['name']}" for plugin in plugins.get("disabled", ()))
+            yield from (f"{point} enabled {plugin['name']}" for plugin in plugins.get("enabled", ()))
+    outcomes = {f"{pod['namespace']}/{pod['name']}": outcome(pod) for pod in expected["pods"]}
+    for thing in case["objects"]:
+        metadata = thing["metadata"]
+        became = outcomes.get(f"{metadata.get('namespace')}/{metadata['name']}", "")
+        for part in ("spec", "status"):
+            yield from fields(f"{thing['kind']} {became} {part}", thing[part])
+    for pod in expected["pods"]:
+        yield from verdict_features(pod)
+
+
+def verdict_features(pod: Json) -> Iterator[str]:
+    """What can be seen in the verdict on a pod."""
+    yield f"outcome {outcome(pod)}"
+    if "nodes are available" not in pod["message"]:
+        yield f"message {re.sub(r'[0-9]+', '#', pod['message'])[:100]}"
+    yield f"best {min(len(pod['best']), 3)} of {min(len(pod['nodes']), 3)}"
+    for node in pod["nodes"].values():
+        reasons = node.get("reasons", ())
+        yield f"{node['code']} {node.get('plugin')} for {min(len(reasons), 4)} reasons"
+        yield from (f"{node['code']} {node.get('plugin')} {reason}" for reason in reasons)
+        for plugin, score in (node.get("scores") or {}).items():
+            yield f"score {plugin} {min(score, 100) // 5}"
+
+
+def fields(prefix: str, value: object) -> Iterator[str]:
+    """The paths of fields that are set, without positions in lists."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in TELLING:
+                yield f"{prefix}.{key}={inner}"
+            elif key not in {"labels", "nodeSelector"}:
+                yield from fields(f"{prefix}.{key}", inner)
+    elif isinstance(value, list):
+        yield f"{prefix} of {min(len(value), 2)}"
+        for inner in value:
+            yield from fields(prefix, inner)
+    else:
+        yield prefix
+
+
+def seed_of(case: Json) -> int:
+    """The seed that a generated case is named after."""
+    return int(case["name"].removeprefix("seed-"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

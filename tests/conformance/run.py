@@ -1,0 +1,87 @@
+"""Compare Loadmaster with kube-scheduler on generated clusters.
+
+    python -m tests.conformance.run --seeds 500 --start 1000
+
+prints what was judged and exits 1 when the two disagree; the failing case is made small and written beside the recorded
+ones. `--oracle-alone` judges with kube-scheduler only, `--check-generator` asks the API server's validation whether the
+cases could exist.
+"""
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from tests.conformance import ours
+from tests.conformance.compare import differences
+from tests.conformance.coverage import Coverage
+from tests.conformance.failure import Judge, answer, report
+from tests.conformance.generate import generate
+from tests.conformance.oracle import Oracle
+
+Json = dict[str, Any]
+CHUNK: Final = 200
+"""Cases in memory at a time."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.run")
+    parser.add_argument("--seeds", type=int, default=50, help="how many generated clusters (default 50)")
+    parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--oracle-alone", action="store_true", help="only say what kube-scheduler judges")
+    parser.add_argument("--check-generator", action="store_true", help="only say which cases could not exist")
+    options = parser.parse_args(arguments)
+    seeds = range(options.start, options.start + options.seeds)
+    if options.check_generator:
+        return check_generator(seeds)
+    return compare(seeds, None if options.oracle_alone else ours.judge)
+
+
+def compare(seeds: range, judge: Judge | None) -> int:
+    """Judge the cases of these seeds; stop at the first difference."""
+    coverage, started = Coverage(), time.monotonic()
+    with Oracle() as oracle:
+        for case, expected in judged(oracle, seeds):
+            if expected.get("error"):
+                print(f"\n{case['name']}: kube-scheduler refuses the case: {expected['error']}")
+                return 1
+            coverage.add(expected)
+            if judge and (found := differences(expected, answer(judge, case))):
+                report(case, found, judge)
+                return 1
+            progress(coverage.cases, len(seeds), started)
+    print(coverage.table())
+    return 0
+
+
+def judged(oracle: Oracle, seeds: range) -> Iterator[tuple[Json, Json]]:
+    """The cases of these seeds and the oracle's verdicts."""
+    for start in range(0, len(seeds), CHUNK):
+        cases = [generate(seed) for seed in seeds[start : start + CHUNK]]
+        yield from zip(cases, list(oracle.judge_all(cases)), strict=True)
+
+
+def check_generator(seeds: range) -> int:
+    """Print what the API server or kube-scheduler would refuse."""
+    refused = 0
+    with Oracle("-validate") as oracle:
+        for case, verdict in judged(oracle, seeds):
+            if verdict.get("error"):
+                refused += 1
+                print(f"{case['name']}: {verdict['error']}")
+    print(f"{refused} of {len(seeds)} cases could not exist")
+    return 1 if refused else 0
+
+
+def progress(done: int, total: int, started: float) -> None:
+    """One live line on a terminal, nothing in a log."""
+    if sys.stderr.isatty():
+        rate = done / max(time.monotonic() - started, 1e-9)
+        end = "\n" if done == total else ""
+        print(f"\r{done}/{total} cases, {rate:.0f} a second ", end=end, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
