@@ -1,0 +1,238 @@
+"""Bindings: told to the API server until it is certain whether the pod is bound.
+
+An answer can be lost after the binding took effect, so a failure is not yet a refusal: a read settles it. What to do
+next is decided by `Binding`, which does no I/O:
+
+    POST ──2xx──────────────────────────────────────────► bound
+      │ ──refused (4xx), nothing in doubt───────────────► rejected
+      │ ──not sent, 401, 429──wait──► POST                rejected after MAX_TRIES
+      │ ──answer lost, 5xx, 409, or refused while in doubt──► READ
+      ▼
+    READ ──our pod on our node──────────────────────────► bound
+      │ ──on another node, deleting, gone, recreated─────► rejected
+      │ ──our pod without a node──wait──► POST             rejected after MAX_TRIES, or if it was refused for good
+      └──no answer, or not the pod──wait──► READ           as long as it takes
+
+A 409 is read as well: it says that the pod is bound (by whom? perhaps by the call whose answer was lost), is being
+deleted or was recreated, but also that etcd failed, which `assignPod` in pkg/registry/core/pod/storage wraps into it.
+To post again is safe: the API server binds a pod once, and `uid` in the binding refuses a new pod of the same name.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import msgspec
+
+from scheduler.api.pod import Pod
+from scheduler.framework.errors import BindRejected
+from scheduler.framework.metrics import Metrics
+from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+
+log = logging.getLogger(__name__)
+
+MAX_IN_FLIGHT: Final = 100
+"""Bindings at once: 1,000 a second with an API server that takes 100 ms."""
+
+MAX_TRIES: Final = 10
+"""Failures, the pod being certainly unbound, after which it is rejected: about 12 s. Then it backs off in the queue,
+and the next decision is made from what the cluster is by then."""
+
+FIRST_WAIT: Final = 0.1
+LAST_WAIT: Final = 2.0
+"""Seconds before the second try, doubled for each further one, up to the last; each ±25 % at random."""
+
+
+class Post(msgspec.Struct, frozen=True, gc=False):
+    """Tell the API server, after `wait` seconds."""
+
+    wait: float = 0.0
+
+
+class Read(msgspec.Struct, frozen=True, gc=False):
+    """Ask what became of the pod, after `wait` seconds."""
+
+    wait: float = 0.0
+
+
+class Bound(msgspec.Struct, frozen=True, gc=False):
+    """The pod runs where we said."""
+
+
+class Rejected(msgspec.Struct, frozen=True, gc=False):
+    """It never will."""
+
+    because: str
+
+
+Step: TypeAlias = Post | Read | Bound | Rejected
+Outcome: TypeAlias = Reply | NotSent | AnswerLost
+
+
+class Binding:
+    """One pod's way from the first POST to certainty. No I/O: outcomes in, steps out."""
+
+    def __init__(self, uid: str, node_name: str, jitter: Callable[[], float] = random.random) -> None:
+        self._uid = uid
+        self._node_name = node_name
+        self._jitter = jitter
+        self._tries = 0
+        self._waits = 0
+        self._in_doubt = False
+        """Whether a POST may have been carried out, or may yet be."""
+        self._refused = False
+        """Whether the API server would answer another POST the same."""
+        self.failure = ""
+        """What the last POST failed with."""
+        self.found: str | None = None
+        """What the last conclusive read found, for the metrics."""
+
+    def posted(self, outcome: Outcome) -> Step:
+        """What to do after a POST."""
+        if isinstance(outcome, Reply) and outcome.ok:
+            return Bound()
+        self.failure = outcome.message if isinstance(outcome, Reply) else str(outcome)
+        match outcome:
+            case NotSent():
+                return self._again(settled=not self._in_doubt)
+            case AnswerLost():
+                self._in_doubt = True
+                return Read()
+            case Reply(status=status):
+                if status in (401, 429):
+                    return self._again(settled=not self._in_doubt, retry_after=outcome.retry_after)
+                if status >= 500:
+                    self._in_doubt = True
+                    return Read()
+                if status == 409:
+                    return Read()
+                self._refused = True
+                return Read() if self._in_doubt else Rejected(self.failure)
+
+    def read(self, outcome: Outcome) -> Step:
+        """What to do after a GET of the pod."""
+        if not isinstance(outcome, Reply):
+            return Read(self._wait())
+        if outcome.status == 404:
+            self.found = "gone"
+            return Rejected("the pod is gone")
+        if not outcome.ok:
+            return Read(self._wait(outcome.retry_after))
+        try:
+            pod = _pod_decoder.decode(outcome.body)
+        except msgspec.DecodeError:
+            return Read(self._wait())
+        return self._judge(pod)
+
+    def _judge(self, pod: "_Pod") -> Step:
+        node_name = pod.spec.node_name
+        if pod.metadata.uid != self._uid:
+            self.found = "recreated"
+            return Rejected("the pod is gone, and another one has its name")
+        if node_name == self._node_name:
+            self.found = "bound"
+            return Bound()
+        if node_name:
+            self.found = "elsewhere"
+            return Rejected(f"the pod is bound to node {node_name!r}")
+        if pod.metadata.deletion_timestamp is not None:
+            self.found = "deleting"
+            return Rejected("the pod is being deleted")
+        self.found = "unbound"
+        if self._refused or pod.spec.scheduling_gates:
+            return Rejected(self.failure)
+        return self._again(settled=True)
+
+    def _again(self, *, settled: bool, retry_after: float = 0.0) -> Step:
+        """Post once more; but not for ever, if it is `settled` that the pod is unbound."""
+        self._tries += 1
+        if self._tries < MAX_TRIES:
+            return Post(self._wait(retry_after))
+        return Rejected(f"{self.failure} ({self._tries} tries)") if settled else Read()
+
+    def _wait(self, at_least: float = 0.0) -> float:
+        wait = min(FIRST_WAIT * 2.0**self._waits, LAST_WAIT) * (0.75 + self._jitter() / 2)
+        self._waits = min(self._waits + 1, 16)
+        return max(wait, at_least)
+
+
+class ApiBinder:
+    """framework.handle.Binder on the API server."""
+
+    def __init__(self, client: Client, metrics: Metrics, timeout: float = 10.0, max_in_flight: int = MAX_IN_FLIGHT):
+        """`timeout`: seconds for one call, after which its answer counts as lost."""
+        budget = Budget(max_in_flight)
+        self._client = client
+        self._metrics = metrics
+        self._post = Operation("POST", "pods/binding", budget, timeout)
+        # Its own budget: what is in doubt must not wait for new bindings.
+        self._get = Operation("GET", "pods", Budget(max_in_flight), timeout)
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Return once the pod is bound to the node. Raises BindRejected if it never will be."""
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        body = binding_body(pod, node_name)
+        binding = Binding(pod.uid, node_name)
+        step: Step = Post()
+        while True:
+            match step:
+                case Post(wait=wait):
+                    await _pause(wait)
+                    step = binding.posted(await self._call(self._post, f"{path}/binding", body))
+                case Read(wait=wait):
+                    await _pause(wait)
+                    if not wait:
+                        log.warning("Reading what became of a binding", extra=_fields(pod, node_name, binding))
+                    step = binding.read(await self._call(self._get, path))
+                    if not isinstance(step, Read):
+                        self._metrics.bind_outcomes_settled.labels(binding.found).inc()
+                case Rejected(because=because):
+                    raise BindRejected(because)
+                case Bound():
+                    return
+
+    async def _call(self, operation: Operation, path: str, body: bytes | None = None) -> Outcome:
+        try:
+            return await self._client.call(operation, path, body)
+        except (NotSent, AnswerLost) as error:
+            return error
+
+
+def binding_body(pod: Pod, node_name: str) -> bytes:
+    """The v1.Binding. Names and uids are made of characters that JSON takes as they are: the API server sees to it."""
+    return (_BINDING % (pod.name, pod.namespace, pod.uid, node_name)).encode()
+
+
+_BINDING = (
+    '{"apiVersion":"v1","kind":"Binding","metadata":{"name":"%s","namespace":"%s","uid":"%s"},'
+    '"target":{"apiVersion":"v1","kind":"Node","name":"%s"}}'
+)
+
+
+def _fields(pod: Pod, node_name: str, binding: Binding) -> dict[str, str]:
+    return {"pod": str(pod), "node": node_name, "error": binding.failure}
+
+
+async def _pause(seconds: float) -> None:
+    if seconds:
+        await asyncio.sleep(seconds)
+
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    uid: str = ""
+    deletion_timestamp: str | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    node_name: str = ""
+    scheduling_gates: tuple[msgspec.Raw, ...] = ()
+
+
+class _Pod(msgspec.Struct, gc=False):
+    metadata: _Metadata
+    spec: _Spec
+
+
+_pod_decoder = msgspec.json.Decoder(_Pod)

@@ -1,0 +1,253 @@
+"""Calls to the API server: one pooled session, a budget for each kind of call, and outcomes without doubt.
+
+A call ends in one of three ways, and callers must treat them differently:
+
+    Reply          an HTTP answer, any status
+    NotSent        no connection: the call was certainly not carried out
+    AnswerLost     sent, but no answer came: it may have been carried out, or may yet be
+
+There is no client-side rate limit: the API server says 429 itself. What is limited is how many calls of one kind are
+in flight, so that one kind (status patches) cannot starve another (bindings).
+"""
+
+import asyncio
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import version
+from types import TracebackType
+from typing import Final, Self
+
+import aiohttp
+import msgspec
+from prometheus_client import Counter, Histogram
+
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.metrics import Metrics
+from scheduler.kube.credentials import Credentials
+
+CONNECT_SECONDS: Final = 5.0
+"""For TCP and TLS together; a part of the call's own timeout."""
+
+KEEPALIVE_SECONDS: Final = 55.0
+"""Idle connections are closed after this: before load balancers do (60 s and more), which would lose an answer."""
+
+MAX_PAUSE_SECONDS: Final = 30.0
+"""No Retry-After holds a budget longer."""
+
+
+class NotSent(ClusterError):
+    """No connection to the API server: the call was certainly not carried out."""
+
+
+class AnswerLost(ClusterError):
+    """The call was sent and no answer came: it may have been carried out."""
+
+
+class Reply(msgspec.Struct, frozen=True, gc=False):
+    """What the API server answered."""
+
+    status: int
+    body: bytes
+    retry_after: float = 0.0
+    """Seconds that the server asks to wait; 0 if it does not."""
+
+    @property
+    def ok(self) -> bool:
+        return self.status < 300
+
+    @property
+    def message(self) -> str:
+        """The text of the Status object in the body, or what else there is to tell."""
+        try:
+            message = _status_decoder.decode(self.body).message
+        except msgspec.DecodeError:
+            message = self.body[:200].decode(errors="replace").strip()
+        return message or f"HTTP {self.status}"
+
+
+class Budget:
+    """How many calls of one kind may be in flight. A 429 holds all of them back for as long as the server asks."""
+
+    def __init__(self, limit: int) -> None:
+        self._slots = asyncio.Semaphore(limit)
+        self._paused_until = 0.0
+
+    async def __aenter__(self) -> None:
+        await self._slots.acquire()
+        loop = asyncio.get_running_loop()
+        try:
+            while (wait := self._paused_until - loop.time()) > 0:  # noqa: ASYNC110  a later 429 may prolong it
+                await asyncio.sleep(wait)
+        except asyncio.CancelledError:
+            self._slots.release()
+            raise
+
+    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        self._slots.release()
+
+    def pause(self, seconds: float) -> None:
+        until = asyncio.get_running_loop().time() + min(seconds, MAX_PAUSE_SECONDS)
+        self._paused_until = max(self._paused_until, until)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Operation:
+    """A kind of call; made once, used for every call of its kind."""
+
+    verb: str
+    """HTTP's: GET, POST, PATCH, DELETE."""
+
+    resource: str
+    """What the metrics call it: `pods/binding`."""
+
+    budget: Budget
+
+    timeout: float = 10.0
+    """Seconds for one call, the wait for its budget not counted."""
+
+    content_type: str | None = None
+    """None for JSON."""
+
+
+class Client:
+    """One session to the API server; an async context manager."""
+
+    def __init__(self, credentials: Credentials, metrics: Metrics) -> None:
+        self._credentials = credentials
+        self._metrics = metrics
+        self._session: aiohttp.ClientSession | None = None
+        self._observed: dict[tuple[Operation, str], tuple[Counter, Histogram]] = {}
+        self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
+
+    async def __aenter__(self) -> Self:
+        credentials = self._credentials
+        headers = {"User-Agent": f"loadmaster/{version('loadmaster')}", "Content-Type": "application/json"}
+        self._session = aiohttp.ClientSession(
+            # Budgets limit the connections; a limit here would let one kind of call starve another.
+            connector=aiohttp.TCPConnector(limit=0, ssl=credentials.ssl_context, keepalive_timeout=KEEPALIVE_SECONDS),
+            headers=headers,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            proxy=credentials.proxy,
+        )
+        self._authorize()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    @property
+    def credentials(self) -> Credentials:
+        return self._credentials
+
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The session itself, for streams."""
+        if self._session is None:
+            raise RuntimeError("the client is not open: use it in an `async with` statement")
+        return self._session
+
+    async def authorized_session(self, *, rejected: bool = False) -> aiohttp.ClientSession:
+        """The session with credentials that are not due for a refresh; after a 401 with new ones.
+
+        Raises ConfigError if they can no longer be read.
+        """
+        if rejected or self._credentials.is_due:
+            await self._credentials.refresh(rejected=rejected)
+            self._authorize()
+        return self.session
+
+    async def call(self, operation: Operation, path: str, body: bytes | None = None) -> Reply:
+        """Make one call within its budget. Raises NotSent or AnswerLost if there is no answer."""
+        async with operation.budget:
+            started = time.perf_counter()
+            outcome = "cancelled"
+            try:
+                reply = await self._send(operation, path, body)
+                outcome = str(reply.status)
+            except NotSent:
+                outcome = "connection"
+                raise
+            except AnswerLost as error:
+                outcome = "timeout" if isinstance(error.__cause__, TimeoutError) else "connection"
+                raise
+            finally:
+                self._observe(operation, outcome, time.perf_counter() - started)
+        return reply
+
+    async def _send(self, operation: Operation, path: str, body: bytes | None) -> Reply:
+        try:
+            session = await self.authorized_session()
+        except ConfigError as error:
+            raise NotSent(str(error)) from error
+        headers = {"Content-Type": operation.content_type} if operation.content_type else None
+        try:
+            async with session.request(
+                operation.verb,
+                self._credentials.server + path,
+                data=body,
+                headers=headers,
+                timeout=self._timeout(operation.timeout),
+                allow_redirects=False,
+                server_hostname=self._credentials.server_hostname,
+            ) as response:
+                content = await response.read()
+                reply = Reply(response.status, content, _seconds(response.headers.get("Retry-After")))
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+            raise NotSent(f"{operation.verb} {path}: {_text(error)}") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise AnswerLost(f"{operation.verb} {path}: {_text(error)}") from error
+        if reply.status == 429:
+            operation.budget.pause(reply.retry_after or 1.0)
+        elif reply.status == 401:
+            await self._reauthorize()
+        return reply
+
+    async def _reauthorize(self) -> None:
+        with suppress(ConfigError):  # the next call says so
+            await self.authorized_session(rejected=True)
+
+    def _authorize(self) -> None:
+        authorization = self._credentials.authorization
+        if authorization is not None:
+            self.session.headers["Authorization"] = authorization
+
+    def _timeout(self, seconds: float) -> aiohttp.ClientTimeout:
+        timeout = self._timeouts.get(seconds)
+        if timeout is None:
+            timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_SECONDS))
+            self._timeouts[seconds] = timeout
+        return timeout
+
+    def _observe(self, operation: Operation, outcome: str, seconds: float) -> None:
+        key = (operation, outcome)
+        observed = self._observed.get(key)
+        if observed is None:
+            calls = self._metrics.api_calls.labels(operation.verb, operation.resource, outcome)
+            duration = self._metrics.api_call_duration.labels(operation.verb, operation.resource)
+            observed = self._observed[key] = (calls, duration)
+        observed[0].inc()
+        observed[1].observe(seconds)
+
+
+class _Status(msgspec.Struct, gc=False):
+    message: str = ""
+
+
+_status_decoder = msgspec.json.Decoder(_Status)
+
+
+def _seconds(retry_after: str | None) -> float:
+    """Retry-After in seconds; the API server sends no dates."""
+    try:
+        return max(0.0, float(retry_after or 0.0))
+    except ValueError:
+        return 0.0
+
+
+def _text(error: Exception) -> str:
+    return str(error) or type(error).__name__

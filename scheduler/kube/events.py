@@ -1,0 +1,275 @@
+"""events.k8s.io/v1 Events: what a pod's owner is told. Best effort: dropped under pressure, never waited for.
+
+As client-go's tools/events does, an Event that repeats becomes a series of the first one: the second occurrence starts
+the series by a patch, further ones are only counted, and the count is patched every few minutes and when the series
+ends. Unlike there, an Event with another note is another Event, and a pod that changed meanwhile is the same pod.
+"""
+
+import asyncio
+import logging
+import random
+import socket
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final, NamedTuple, TypeAlias
+
+import msgspec
+import orjson
+
+from scheduler.api.pod import Pod
+from scheduler.framework.handle import EventRecorder
+from scheduler.framework.metrics import Metrics
+from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation
+
+log = logging.getLogger(__name__)
+
+MAX_WAITING: Final = 10_000
+"""Events not sent yet; more are dropped."""
+
+SENDERS: Final = 8
+"""Events on their way at once."""
+
+MAX_NOTE: Final = 1024
+"""Bytes of a note; the API server refuses more."""
+
+MAX_INSTANCE: Final = 128
+"""Characters of `reportingInstance`."""
+
+SERIES_SECONDS: Final = 360.0
+"""A series ends when it was not repeated for so long (client-go: finishTime)."""
+
+REFRESH_SECONDS: Final = 300.0
+"""How often the count of a series that goes on is told. client-go's 30 minutes are long for somebody who looks."""
+
+MAX_SERIES: Final = 4096
+"""Events remembered so that a repetition is noticed; the oldest are forgotten first."""
+
+MAX_TRIES: Final = 12
+LAST_WAIT: Final = 10.0
+"""Tries for one Event, and the longest wait between two of them in seconds (both client-go's)."""
+
+_Key: TypeAlias = tuple[str, str, str, str, str, str]
+
+
+class _Event(msgspec.Struct, gc=False):
+    """An Event as it was created, and how often it was repeated since."""
+
+    namespace: str
+    name: str
+    head: bytes
+    """Its JSON up to the series."""
+    count: int
+    last_seen: float
+    told_count: int
+    told_at: float
+
+
+class _Sending(NamedTuple):
+    event: _Event
+    patch: bool
+    """Tell the series of an Event that exists, rather than create it."""
+
+
+class Events:
+    """Sends Events in the background. `start` it, ask it for a `recorder` for each profile, `close` it."""
+
+    def __init__(
+        self,
+        client: Client,
+        metrics: Metrics,
+        now: Callable[[], float] = time.time,
+        hostname: str | None = None,
+        max_waiting: int = MAX_WAITING,
+    ) -> None:
+        """`now`: seconds since 1970."""
+        budget = Budget(SENDERS)
+        self._client = client
+        self._metrics = metrics
+        self._now = now
+        self._hostname = hostname or socket.gethostname()
+        self._create = Operation("POST", "events", budget)
+        self._patch = Operation("PATCH", "events", budget, content_type="application/merge-patch+json")
+        self._waiting: asyncio.Queue[_Sending] = asyncio.Queue(max_waiting)
+        self._known: OrderedDict[_Key, _Event] = OrderedDict()
+        self._last_stamp = 0
+        """Nanoseconds since 1970, the end of an Event's name; never twice the same."""
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def recorder(self, scheduler_name: str) -> EventRecorder:
+        """A recorder that reports as `scheduler_name`, a profile."""
+        return _Recorder(self, scheduler_name, f"{scheduler_name}-{self._hostname}"[:MAX_INSTANCE])
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(self._send_forever(), name="send events") for _ in range(SENDERS)]
+        self._tasks.append(asyncio.create_task(self._end_series_forever(), name="end event series"))
+
+    async def close(self, grace: float = 2.0) -> None:
+        """Send what is waiting, for at most `grace` seconds, and stop."""
+        for event in self._known.values():
+            self._tell_series(event)
+        if self._tasks:
+            try:
+                await asyncio.wait_for(self._waiting.join(), grace)
+            except TimeoutError:
+                self._dropped("shutdown", self._waiting.qsize())
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(self._tasks)
+            self._tasks = []
+
+    def record(self, key: _Key, pod: Pod, instance: str, related: Pod | None = None) -> None:
+        """Take an Event, or count its repetition. Never waits, never raises."""
+        now = self._now()
+        event = self._known.get(key)
+        if event is None or now - event.last_seen > SERIES_SECONDS:
+            event = self._new_event(key, pod, instance, related, now)
+            if self._enqueue(_Sending(event, patch=False)):
+                self._remember(key, event)
+            return
+        event.count += 1
+        event.last_seen = now
+        self._known.move_to_end(key)
+        if event.count == 2 or now - event.told_at >= REFRESH_SECONDS:
+            self._tell_series(event)
+
+    def end_series(self) -> None:
+        """Tell the last count of series that ended, and forget them."""
+        ended = self._now() - SERIES_SECONDS
+        while self._known:
+            key, event = next(iter(self._known.items()))
+            if event.last_seen > ended:
+                return
+            del self._known[key]
+            self._tell_series(event)
+
+    def _remember(self, key: _Key, event: _Event) -> None:
+        self._known[key] = event
+        self._known.move_to_end(key)
+        if len(self._known) > MAX_SERIES:
+            _, oldest = self._known.popitem(last=False)
+            self._tell_series(oldest)
+
+    def _tell_series(self, event: _Event) -> None:
+        if event.count > event.told_count and self._enqueue(_Sending(event, patch=True)):
+            event.told_count = event.count
+            event.told_at = event.last_seen
+
+    def _enqueue(self, item: _Sending) -> bool:
+        try:
+            self._waiting.put_nowait(item)
+        except asyncio.QueueFull:
+            self._dropped("queue_full")
+            return False
+        return True
+
+    def _new_event(self, key: _Key, pod: Pod, instance: str, related: Pod | None, now: float) -> _Event:
+        _, controller, type_, reason, action, note = key
+        namespace = pod.namespace or "default"
+        self._last_stamp = max(self._last_stamp + 1, int(now * 1e6) * 1000)
+        name = f"{pod.name}.{self._last_stamp:x}"
+        if len(name) > 253:
+            name = str(uuid.uuid4())
+        # Only what may hold any character goes through a JSON encoder; names and uids need none.
+        head = b"".join(
+            (
+                _HEAD % tuple(text.encode() for text in (name, namespace, _micro_time(now), controller, instance)),
+                _REGARDING % tuple(text.encode() for text in _reference(pod)),
+                b',"related":{%b}' % (_REFERENCE % tuple(t.encode() for t in _reference(related))) if related else b"",
+                _TAIL % (orjson.dumps(type_), orjson.dumps(reason), orjson.dumps(action), orjson.dumps(note)),
+            )
+        )
+        return _Event(namespace, name, head, 1, now, 1, now)
+
+    async def _send_forever(self) -> None:
+        while True:
+            item = await self._waiting.get()
+            try:
+                await self._send(item)
+            finally:
+                self._waiting.task_done()
+
+    async def _end_series_forever(self) -> None:
+        while True:
+            await asyncio.sleep(SERIES_SECONDS / 6)
+            self.end_series()
+
+    async def _send(self, item: _Sending) -> None:
+        """Send one Event, again if need be; drop it when it is refused or fails too often."""
+        wait = 0.1
+        event, patch = item
+        for _ in range(MAX_TRIES):
+            status, retry_after = await self._try(event, patch=patch)
+            if status < 300 or (status == 409 and not patch):
+                return  # 409: it was created by the call whose answer was lost
+            if status == 404 and patch:
+                patch = False  # it expired: create it anew, with its series
+                continue
+            if 300 <= status < 500 and status not in (401, 429):
+                self._dropped("refused")
+                return
+            await asyncio.sleep(max(retry_after, wait * (1 + random.random() / 4)))
+            wait = min(2 * wait, LAST_WAIT)
+        self._dropped("unreachable")
+
+    async def _try(self, event: _Event, *, patch: bool) -> tuple[int, float]:
+        path = f"/apis/events.k8s.io/v1/namespaces/{event.namespace}/events"
+        try:
+            if patch:
+                reply = await self._client.call(self._patch, f"{path}/{event.name}", b"{%b}" % _series(event))
+            else:
+                series = b"," + _series(event) if event.count > 1 else b""
+                reply = await self._client.call(self._create, path, b"%b%b}" % (event.head, series))
+        except (NotSent, AnswerLost):
+            return 503, 0.0
+        if not reply.ok and reply.status not in (404, 409):
+            log.info("An Event was not taken", extra={"event": event.name, "error": reply.message})
+        return reply.status, reply.retry_after
+
+    def _dropped(self, reason: str, count: int = 1) -> None:
+        self._metrics.events_dropped.labels(reason).inc(count)
+
+
+class _Recorder:
+    """framework.handle.EventRecorder for one profile."""
+
+    def __init__(self, events: Events, controller: str, instance: str) -> None:
+        self._events = events
+        self._controller = controller
+        self._instance = instance
+
+    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str, related: Pod | None = None) -> None:
+        """Tell the pod's owner what happened; `related` is another pod that had to do with it."""
+        key = (pod.uid, self._controller, type_, reason, action, truncated(note))
+        self._events.record(key, pod, self._instance, related)
+
+
+def truncated(note: str) -> str:
+    """The note as the API server takes it."""
+    encoded = note.encode(errors="replace")
+    if len(encoded) > MAX_NOTE:
+        encoded = encoded[: MAX_NOTE - 4] + b" ..."
+    return encoded.decode(errors="ignore")
+
+
+_HEAD = (
+    b'{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"%b","namespace":"%b"},"eventTime":"%b",'
+    b'"reportingController":"%b","reportingInstance":"%b"'
+)
+_REFERENCE = b'"apiVersion":"v1","kind":"Pod","namespace":"%b","name":"%b","uid":"%b","resourceVersion":"%b"'
+_REGARDING = b',"regarding":{' + _REFERENCE + b"}"
+_TAIL = b',"type":%b,"reason":%b,"action":%b,"note":%b'
+
+
+def _reference(pod: Pod) -> tuple[str, str, str, str]:
+    return pod.namespace, pod.name, pod.uid, pod.metadata.resource_version
+
+
+def _series(event: _Event) -> bytes:
+    return b'"series":{"count":%d,"lastObservedTime":"%b"}' % (event.count, _micro_time(event.last_seen).encode())
+
+
+def _micro_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

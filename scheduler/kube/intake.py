@@ -1,0 +1,234 @@
+"""The door through which everything that is learned about pods and nodes comes in, from the watch and from lists.
+
+Two sources tell about the same objects, one of them always a little late, so versions decide: what is not newer than
+what we have is dropped. Versions of one resource compare as numbers (KEP-5504).
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+import msgspec
+
+from scheduler.api.objects import Node, ObjectMeta, Wire
+from scheduler.api.pod import Pod
+from scheduler.api.requests import allocatable_of
+from scheduler.framework.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+PODS: Final = "pods"
+NODES: Final = "nodes"
+
+POD_FIELD_SELECTOR: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""A pod that has run to its end holds no resources. To the watch it is DELETED when it does."""
+
+
+class ClusterHandlers(Protocol):
+    """What the scheduler does about changes. Synchronous and quick; called on the event loop.
+
+    Order holds for one uid, not between objects: a pod may come before its node, and a new node before the deletion
+    of the old one of its name: compare uids.
+    """
+
+    def pod_changed(self, pod: Pod) -> None: ...
+    def pod_deleted(self, pod: Pod) -> None:
+        """The pod, one of the known ones, is gone or has run to its end."""
+
+    def node_changed(self, node: Node) -> None: ...
+    def node_deleted(self, node: Node) -> None: ...
+
+    def pod_unreadable(self, metadata: dict[str, Any], problem: str) -> None:
+        """A pod cannot be read; what we know of it stays as it was. Called once for each version."""
+
+    def known_pods(self) -> Mapping[str, Pod]:
+        """uid → the newest version that was taken in. A live view: called for each event."""
+
+    def known_nodes(self) -> Mapping[str, Node]:
+        """uid → the newest version that was taken in."""
+
+
+class HasMetadata(Protocol):
+    @property
+    def metadata(self) -> Any: ...
+
+
+T = TypeVar("T", bound=HasMetadata)
+
+
+class ListMeta(Wire, frozen=True):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True, gc=False):
+    """A part of a list, as the API server sends it."""
+
+    metadata: ListMeta
+    items: list[T]
+
+
+class _AnyObject(Wire, frozen=True):
+    metadata: ObjectMeta
+
+
+class Intake(Generic[T]):
+    """One resource."""
+
+    def __init__(
+        self,
+        resource: str,
+        type_: type[T],
+        check: Callable[[T], object],
+        known: Callable[[], Mapping[str, T]],
+        changed: Callable[[T], None],
+        deleted: Callable[[T], None],
+        unreadable: Callable[[dict[str, Any], str], None],
+        metrics: Metrics,
+    ) -> None:
+        self.resource = resource
+        self._type = type_
+        self._check = check
+        self._page: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(Page[type_])  # type: ignore[valid-type]
+        self._raw_page = msgspec.json.Decoder(Page[msgspec.Raw])  # type: ignore[type-var]
+        self._known = known
+        self._changed = changed
+        self._deleted = deleted
+        self._tell_unreadable = unreadable
+        self._metrics = metrics
+        self._reported: dict[str, str] = {}
+        """uid → the unreadable version that was reported."""
+        self._gone: dict[str, str] | None = None
+        """uid → the version with which the watch saw it deleted; kept only while a list is compared."""
+        self.failed: Callable[[], None] = lambda: None
+        """Called when a change was lost: only a comparison with the API server finds it again."""
+
+    def from_watch(self, type_: str | None, raw: Mapping[str, Any]) -> None:
+        """Take in one event of the watch. Never raises."""
+        self._metrics.watch_events.labels(self.resource, type_ or "LISTED").inc()
+        metadata = raw["metadata"]
+        uid, version = metadata["uid"], metadata["resourceVersion"]
+        known = self._known().get(uid)
+        if type_ == "DELETED":
+            if self._gone is not None:
+                self._gone[uid] = version
+            self._reported.pop(uid, None)
+            # Not decoded: what we have will do, and what we do not have need not go.
+            if known is not None and not is_newer(known.metadata.resource_version, version):
+                self._call(self._deleted, known)
+        elif known is None or is_newer(version, known.metadata.resource_version):
+            found = self._read(raw)
+            if found is not None:
+                self._call(self._changed, found)
+
+    def start_listing(self) -> None:
+        """Remember deletions from now on: a list that is under way may still contain what they deleted."""
+        self._gone = {}
+
+    def end_listing(self) -> None:
+        self._gone = None
+
+    def read_page(self, body: bytes) -> Page[T]:
+        """Decode a part of a list, without the objects that cannot be read. Raises msgspec.DecodeError.
+
+        For an object that cannot be read, what we have of it takes its place, if we have anything.
+        """
+        try:
+            page = self._page.decode(body)
+            for item in page.items:
+                self._check(item)
+        except ValueError:  # rare, so once more from the start, object by object
+            raw_page = self._raw_page.decode(body)
+            found = (self._read(msgspec.json.decode(raw)) or self._known_for(raw) for raw in raw_page.items)
+            page = Page(raw_page.metadata, [item for item in found if item is not None])
+        return page
+
+    def difference(self, listed: T) -> str | None:
+        """What a listed object would change: `added`, `updated`, or None if we have it as new or newer."""
+        uid, version = listed.metadata.uid, listed.metadata.resource_version
+        known = self._known().get(uid)
+        if known is not None:
+            return "updated" if is_newer(version, known.metadata.resource_version) else None
+        gone = self._gone.get(uid) if self._gone else None
+        return "added" if gone is None or is_newer(version, gone) else None
+
+    def take(self, listed: T) -> None:
+        """Take in a listed object that is different. Never raises."""
+        self._call(self._changed, listed)
+
+    def missing(self, listed: set[str], version: str) -> list[T]:
+        """What we have and a list of that version has not: deleted, unless it is newer than the list."""
+        return [
+            known
+            for uid, known in self._known().items()
+            if uid not in listed and not is_newer(known.metadata.resource_version, version)
+        ]
+
+    def drop(self, known: T) -> None:
+        """Take in that an object is gone. Never raises."""
+        self._call(self._deleted, known)
+
+    def _read(self, raw: Any) -> T | None:
+        try:
+            found = msgspec.convert(raw, self._type)
+            self._check(found)
+        except ValueError as error:  # msgspec's errors are ValueErrors
+            self._report(raw["metadata"], str(error))
+            return None
+        return found
+
+    def _known_for(self, raw: msgspec.Raw) -> T | None:
+        return self._known().get(msgspec.json.decode(raw, type=_AnyObject).metadata.uid)
+
+    def _report(self, metadata: dict[str, Any], problem: str) -> None:
+        """Tell of an unreadable object, once for each version."""
+        uid, version = metadata["uid"], metadata["resourceVersion"]
+        if self._reported.get(uid) == version:
+            return
+        self._reported[uid] = version
+        self._metrics.watch_errors.labels(self.resource, "unreadable").inc()
+        name = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
+        log.warning("An object cannot be read", extra={"resource": self.resource, "object": name, "error": problem})
+        self._call(lambda problem: self._tell_unreadable(metadata, problem), problem)
+
+    def _call(self, handler: Callable[[Any], None], argument: Any) -> None:
+        try:
+            handler(argument)
+        except Exception:  # the boundary: whatever it is, the watch goes on
+            self._metrics.watch_errors.labels(self.resource, "handler").inc()
+            metadata = getattr(argument, "metadata", None)
+            fields = {"resource": self.resource, "object": getattr(metadata, "name", "")}
+            log.exception("A change was lost: its handler failed", extra=fields)
+            self.failed()
+
+
+def pod_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Pod]:
+    return Intake(
+        PODS,
+        Pod,
+        # Computed once and kept in the pod; here, so that a quantity that cannot be read is found at the edge.
+        lambda pod: pod.resources,
+        handlers.known_pods,
+        handlers.pod_changed,
+        handlers.pod_deleted,
+        handlers.pod_unreadable,
+        metrics,
+    )
+
+
+def node_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Node]:
+    return Intake(
+        NODES,
+        Node,
+        lambda node: allocatable_of(node.status.allocatable),
+        handlers.known_nodes,
+        handlers.node_changed,
+        handlers.node_deleted,
+        lambda _metadata, _problem: None,
+        metrics,
+    )
+
+
+def is_newer(version: str, other: str) -> bool:
+    """Whether a resource version is newer than another one of the same resource."""
+    return (len(version), version) > (len(other), other)

@@ -1,0 +1,82 @@
+"""What the scheduler may do: one table. The manifests' ClusterRole is compared with it, and our rights at the start."""
+
+import asyncio
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import orjson
+
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.kube.client import Budget, Client, Operation
+
+
+class Permission(NamedTuple):
+    """One resource and what we do to it."""
+
+    group: str
+    """Empty for the core group."""
+
+    resource: str
+    """With its subresource: `pods/binding`."""
+
+    verbs: tuple[str, ...]
+
+
+PERMISSIONS: Final = (
+    Permission("", "nodes", ("list", "watch")),
+    Permission("", "pods", ("get", "list", "watch")),
+    Permission("", "pods/binding", ("create",)),
+    Permission("", "pods/status", ("patch",)),
+    Permission("events.k8s.io", "events", ("create", "patch")),
+)
+"""Least privilege: `get` on pods settles what became of a binding whose answer was lost."""
+
+
+def cluster_role_rules() -> list[dict[str, Any]]:
+    """The table as the rules of a ClusterRole."""
+    return [
+        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)} for group, resource, verbs in PERMISSIONS
+    ]
+
+
+async def check_permissions(client: Client) -> None:
+    """Ask the API server for each permission. Raises ConfigError that lists what is missing, or ClusterError."""
+    operation = Operation("POST", "selfsubjectaccessreviews", Budget(10))
+    asked = [(permission, verb) for permission in PERMISSIONS for verb in permission.verbs]
+    allowed = await asyncio.gather(*(_is_allowed(client, operation, permission, verb) for permission, verb in asked))
+    missing = [
+        f"may not {verb} {permission.resource} ({permission.group or 'core'})"
+        for (permission, verb), yes in zip(asked, allowed, strict=True)
+        if not yes
+    ]
+    if missing:
+        where = client.credentials.source
+        raise ConfigError([*missing, f"{where}: see the ClusterRole in deploy/loadmaster.yaml for what is needed"])
+
+
+async def _is_allowed(client: Client, operation: Operation, permission: Permission, verb: str) -> bool:
+    resource, _, subresource = permission.resource.partition("/")
+    attributes = {"verb": verb, "group": permission.group, "resource": resource, "subresource": subresource}
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    reply = await client.call(operation, path, orjson.dumps(review))
+    if reply.status == 401:
+        raise ConfigError([f"{client.credentials.source}: the API server does not accept the credentials"])
+    if not reply.ok:
+        raise ClusterError(f"asking for permissions: {reply.status}: {reply.message}")
+    return _review_decoder.decode(reply.body).status.allowed
+
+
+class _Verdict(msgspec.Struct):
+    allowed: bool = False
+
+
+class _Review(msgspec.Struct):
+    status: _Verdict
+
+
+_review_decoder = msgspec.json.Decoder(_Review)

@@ -1,0 +1,184 @@
+"""The comparison with the API server: list, compare, repair what the watch has missed.
+
+The watch alone is not enough: when kopf has to list again, it never says what was deleted meanwhile; a handler that
+failed has lost a change; and a scheduler with a wrong view of the cluster decides wrongly until it is restarted. So
+lists are compared with what we have: at the start (this is how the state is filled: 20 µs an object, where kopf's own
+list costs ten times that), whenever kopf lists, after a failed handler, and every few minutes.
+
+Lists are consistent reads (no `resourceVersion` in the query), not reads from any old cache (`resourceVersion=0`): a
+lagging API server must not take us back in time, at the start least of all, when there is nothing yet to compare with.
+Since Kubernetes 1.34 the API server answers consistent reads from its watch cache too, once that is fresh enough.
+A list is older than the watch when it arrives: what the watch knows better stays, see `Intake`.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+from urllib.parse import quote
+
+import msgspec
+
+from scheduler.framework.errors import ClusterError
+from scheduler.framework.metrics import Metrics
+from scheduler.kube.client import Budget, Client, Operation
+from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS, Intake
+
+log = logging.getLogger(__name__)
+
+PAGE_SIZE: Final = 500
+"""Objects a request. A page is decoded and compared in one go, about 10 ms, while the event loop waits."""
+
+LIST_TIMEOUT: Final = 60.0
+
+SETTLE_SECONDS: Final = 2.0
+"""What differs is repaired after this time, if it still differs: most of it was only late, not lost."""
+
+FIRST_WAIT: Final = 1.0
+LAST_WAIT: Final = 60.0
+"""Seconds between a failure and the next comparison, doubled while failures go on."""
+
+CALM_SECONDS: Final = 300.0
+"""After this time without a failure the waits start over."""
+
+
+class ListFailed(ClusterError):
+    """The API server did not give a whole list."""
+
+
+class Resync:
+    """Compares on request and every `interval` seconds (0: on request only). `run` it as a task."""
+
+    def __init__(
+        self,
+        client: Client,
+        intakes: Sequence[Intake[Any]],
+        metrics: Metrics,
+        interval: float = 300.0,
+        settle: float = SETTLE_SECONDS,
+        first_wait: float = FIRST_WAIT,
+        page_size: int = PAGE_SIZE,
+    ) -> None:
+        self.synced = asyncio.Event()
+        """Set once everything was compared for the first time: before, there is nothing to decide on."""
+        self._client = client
+        # Nodes first: then most pods find theirs.
+        self._intakes = {intake.resource: intake for intake in sorted(intakes, key=lambda i: i.resource != NODES)}
+        self._metrics = metrics
+        self._interval = interval
+        self._settle = settle
+        self._first_wait = first_wait
+        self._page_size = page_size
+        self._operations = {name: Operation("GET", name, Budget(2), LIST_TIMEOUT) for name in self._intakes}
+        self._requested: set[str] = set()
+        self._wake = asyncio.Event()
+        self._done: set[str] = set()
+        self._scheduled: set[str] = set()
+        self._failures = 0
+        self._failed_at = -CALM_SECONDS
+        for intake in self._intakes.values():
+            intake.failed = lambda resource=intake.resource: self.request_later(resource)  # type: ignore[misc]
+
+    def request(self, resource: str) -> None:
+        """Compare soon."""
+        self._requested.add(resource)
+        self._wake.set()
+
+    def request_later(self, resource: str) -> None:
+        """Compare after a failure: soon at first, later if failures go on."""
+        if resource in self._scheduled:
+            return
+        now = asyncio.get_running_loop().time()
+        if now - self._failed_at > CALM_SECONDS:
+            self._failures = 0
+        wait = min(self._first_wait * 2.0**self._failures, LAST_WAIT)
+        if now - self._failed_at > wait / 2:  # failures at the same time count once
+            self._failures += 1
+        self._failed_at = now
+        self._scheduled.add(resource)
+        asyncio.get_running_loop().call_later(wait, self._request_scheduled, resource)
+
+    def _request_scheduled(self, resource: str) -> None:
+        self._scheduled.discard(resource)
+        self.request(resource)
+
+    async def run(self) -> None:
+        """Compare until cancelled. The first comparison of a resource is made when kopf has listed it."""
+        while True:
+            try:
+                await asyncio.wait_for(self._wake.wait(), self._interval or None)
+            except TimeoutError:
+                if self.synced.is_set():
+                    self._requested.update(self._intakes)
+            self._wake.clear()
+            for resource, intake in self._intakes.items():
+                if resource in self._requested:
+                    await self._compare(intake)
+
+    async def _compare(self, intake: Intake[Any]) -> None:
+        resource = intake.resource
+        self._requested.discard(resource)
+        started = time.perf_counter()
+        try:
+            await self.compare(intake, first=resource not in self._done)
+        except ClusterError as error:
+            log.warning("Comparing with the API server failed", extra={"resource": resource, "error": str(error)})
+            self.request_later(resource)
+            return
+        self._metrics.resync_duration.observe(time.perf_counter() - started)
+        self._done.add(resource)
+        if self._done.issuperset(self._intakes):
+            self.synced.set()
+
+    async def compare(self, intake: Intake[Any], *, first: bool) -> None:
+        """Compare one resource; the `first` time, differences are no repairs. Raises ClusterError."""
+        listed: set[str] = set()
+        different: list[Any] = []
+        intake.start_listing()
+        try:
+            continue_ = version = ""
+            while continue_ or not version:
+                page = await self._page(intake, continue_)
+                for item in page.items:
+                    listed.add(item.metadata.uid)
+                    if intake.difference(item):
+                        if first:
+                            intake.take(item)
+                        else:
+                            different.append(item)
+                continue_, version = page.metadata.continue_, page.metadata.resource_version
+            if not first and (different or intake.missing(listed, version)):
+                await asyncio.sleep(self._settle)
+            self._repair(intake, different, listed, version)
+        finally:
+            intake.end_listing()
+
+    def _repair(self, intake: Intake[Any], different: list[Any], listed: set[str], version: str) -> None:
+        for item in different:
+            kind = intake.difference(item)
+            if kind is not None:
+                self._count(intake, kind, item)
+                intake.take(item)
+        for known in intake.missing(listed, version):
+            self._count(intake, "deleted", known)
+            intake.drop(known)
+
+    def _count(self, intake: Intake[Any], kind: str, item: Any) -> None:
+        self._metrics.resync_repairs.labels(intake.resource, kind).inc()
+        fields = {"resource": intake.resource, "object": item.metadata.name, "kind": kind}
+        log.info("The watch had missed a change", extra=fields)
+
+    async def _page(self, intake: Intake[Any], continue_: str) -> Any:
+        path = f"/api/v1/{intake.resource}?limit={self._page_size}"
+        if intake.resource == PODS:
+            path += f"&fieldSelector={quote(POD_FIELD_SELECTOR)}"
+        if continue_:
+            path += f"&continue={quote(continue_)}"
+        reply = await self._client.call(self._operations[intake.resource], path)
+        if not reply.ok:
+            raise ListFailed(f"{reply.status}: {reply.message}")
+        try:
+            return intake.read_page(reply.body)
+        except msgspec.DecodeError as error:
+            raise ListFailed(str(error)) from error

@@ -1,0 +1,240 @@
+"""Pod status patches: the condition that says why a pod is not scheduled, and the node it was promised.
+
+Only the newest state of a pod is sent, one patch a pod at a time, and only what differs from the pod as it is. What it
+is, is the newest of the pod given, and of the API server's answer to our last patch: the watch may be behind that.
+
+    (nothing) --set--> WANTED --a sender takes it--> IN FLIGHT --answered, or dropped--> (nothing)
+                         ^                               |
+                         +-------- set meanwhile --------+
+
+Rules: podutil.UpdatePodCondition, updatePod in pkg/scheduler/schedule_one.go and PatchPodStatus in pkg/scheduler/util,
+at v1.36.3. The patch carries the uid, which the API server takes as a precondition: a new pod of the same name is
+never touched.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+import orjson
+
+from scheduler.api.objects import PodCondition, PodStatus
+from scheduler.api.pod import Pod, decode_pod
+from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+from scheduler.kube.intake import is_newer
+
+log = logging.getLogger(__name__)
+
+POD_SCHEDULED: Final = "PodScheduled"
+
+SENDERS: Final = 16
+"""Patches on their way at once."""
+
+MAX_ANSWERS: Final = 10_000
+"""Answers remembered until the watch brings the same; the oldest are forgotten first."""
+
+FIRST_WAIT: Final = 0.1
+LAST_WAIT: Final = 5.0
+"""Seconds between tries, doubled, at random up to +25 %."""
+
+MAX_TRIES: Final = 10
+"""About 25 s. A pod that still waits then is tried again soon, and so is its patch."""
+
+
+class Condition(msgspec.Struct, frozen=True, gc=False):
+    """A pod condition to be set."""
+
+    status: str
+    """`True` or `False`."""
+    reason: str
+    message: str = ""
+    type: str = POD_SCHEDULED
+
+
+class _Wanted(msgspec.Struct):
+    pod: Pod
+    conditions: dict[str, Condition]
+    """By their type."""
+    nominated_node_name: str | None
+    """None: as it is."""
+
+
+class PodStatuses:
+    """Sends patches in the background. `start` it, `close` it."""
+
+    def __init__(self, client: Client, now: Callable[[], float] = time.time) -> None:
+        """`now`: seconds since 1970."""
+        self._client = client
+        self._now = now
+        self._patch = Operation(
+            "PATCH", "pods/status", Budget(SENDERS), content_type="application/strategic-merge-patch+json"
+        )
+        self._wanted: dict[str, _Wanted] = {}
+        self._in_flight: set[str] = set()
+        self._queue: deque[str] = deque()
+        self._work = asyncio.Semaphore(0)
+        self._answers: OrderedDict[str, Pod] = OrderedDict()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self) -> None:
+        self._tasks = [asyncio.create_task(self._send_forever(), name="patch pod status") for _ in range(SENDERS)]
+
+    async def close(self) -> None:
+        """Stop; what is not sent is dropped: after a restart the pods are tried again."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._tasks = []
+
+    def set(self, pod: Pod, condition: Condition | None = None, nominated_node_name: str | None = None) -> None:
+        """Bring the pod's status to this, in the background. None leaves a part as it is; "" clears a nomination."""
+        uid = pod.uid
+        wanted = self._wanted.get(uid)
+        if wanted is None:
+            wanted = _Wanted(pod, {}, None)
+        wanted.pod = pod
+        if condition is not None:
+            wanted.conditions[condition.type] = condition
+        if nominated_node_name is not None:
+            wanted.nominated_node_name = nominated_node_name
+        if uid in self._wanted:
+            return
+        # While a patch is in flight nobody knows from what the next one will differ.
+        if uid in self._in_flight:
+            self._wanted[uid] = wanted
+        elif self._difference(wanted) is not None:
+            self._wanted[uid] = wanted
+            self._enqueue(uid)
+
+    @property
+    def busy(self) -> bool:
+        """Whether anything waits or is in flight."""
+        return bool(self._wanted or self._in_flight or self._queue)
+
+    def forget(self, pod: Pod) -> None:
+        """The pod is gone: send nothing more for it."""
+        self._answers.pop(pod.uid, None)
+        self._wanted.pop(pod.uid, None)
+
+    def _enqueue(self, uid: str) -> None:
+        self._queue.append(uid)
+        self._work.release()
+
+    async def _send_forever(self) -> None:
+        while True:
+            await self._work.acquire()
+            uid = self._queue.popleft()
+            if uid in self._in_flight:
+                continue  # its sender goes on with it
+            self._in_flight.add(uid)
+            try:
+                await self._send(uid)
+            finally:
+                self._in_flight.discard(uid)
+                if uid in self._wanted:
+                    self._enqueue(uid)
+
+    async def _send(self, uid: str) -> None:
+        """Send the newest state until it is answered; it may become a newer one between tries."""
+        wanted = self._wanted.pop(uid, None)
+        wait = FIRST_WAIT
+        for _ in range(MAX_TRIES):
+            patch = self._difference(wanted) if wanted else None
+            if wanted is None or patch is None:
+                return
+            path = f"/api/v1/namespaces/{wanted.pod.namespace}/pods/{wanted.pod.name}/status"
+            reply = await self._call(path, orjson.dumps(patch))
+            if reply is not None and reply.ok:
+                self._remember(reply)
+                return
+            if reply is not None and reply.status < 500 and reply.status not in (401, 429):
+                # 404 and 409: the pod is gone, or another one has its name.
+                log.info("A status patch was refused", extra={"pod": str(wanted.pod), "error": reply.message})
+                return
+            await asyncio.sleep(max(reply.retry_after if reply else 0.0, wait * (1 + random.random() / 4)))
+            wait = min(2 * wait, LAST_WAIT)
+            wanted = self._newest(wanted)
+        log.warning("A status patch was given up", extra={"pod": str(wanted.pod) if wanted else uid})
+
+    def _newest(self, wanted: _Wanted) -> _Wanted:
+        newer = self._wanted.pop(wanted.pod.uid, None)
+        if newer is None:
+            return wanted
+        nominated = newer.nominated_node_name
+        return _Wanted(
+            newer.pod,
+            wanted.conditions | newer.conditions,
+            wanted.nominated_node_name if nominated is None else nominated,
+        )
+
+    async def _call(self, path: str, body: bytes) -> Reply | None:
+        try:
+            return await self._client.call(self._patch, path, body)
+        except (NotSent, AnswerLost):
+            return None  # to send the same patch twice does no harm
+
+    def _remember(self, reply: Reply) -> None:
+        try:
+            pod = decode_pod(reply.body)
+        except msgspec.DecodeError:
+            return
+        self._answers[pod.uid] = pod
+        self._answers.move_to_end(pod.uid)
+        if len(self._answers) > MAX_ANSWERS:
+            self._answers.popitem(last=False)
+
+    def _difference(self, wanted: _Wanted) -> dict[str, Any] | None:
+        pod = wanted.pod
+        answer = self._answers.get(pod.uid)
+        if answer is not None:
+            if is_newer(answer.metadata.resource_version, pod.metadata.resource_version):
+                pod = answer
+            else:
+                del self._answers[pod.uid]
+        return status_patch(pod, tuple(wanted.conditions.values()), wanted.nominated_node_name, self._now())
+
+
+def status_patch(
+    pod: Pod, conditions: tuple[Condition, ...], nominated_node_name: str | None, now: float
+) -> dict[str, Any] | None:
+    """The strategic merge patch that makes these conditions true, or None if they are. `now`: seconds since 1970."""
+    status: dict[str, Any] = {}
+    changes = [_condition_patch(pod, condition, now) for condition in conditions]
+    if any(changes):
+        # Conditions merge by their type: the others stay.
+        status["conditions"] = [change for change in changes if change]
+    if nominated_node_name is not None and nominated_node_name != pod.nominated_node_name:
+        status["nominatedNodeName"] = nominated_node_name or None
+    return {"metadata": {"uid": pod.uid}, "status": status} if status else None
+
+
+def _condition_patch(pod: Pod, condition: Condition, now: float) -> dict[str, Any] | None:
+    old = _condition(pod.status, condition.type)
+    if old is not None and (old.status, old.reason, old.message) == (
+        condition.status,
+        condition.reason,
+        condition.message,
+    ):
+        return None
+    patch: dict[str, Any] = {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "observedGeneration": pod.metadata.generation,
+        "lastProbeTime": None,
+    }
+    if old is None or old.status != condition.status:
+        patch["lastTransitionTime"] = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return patch
+
+
+def _condition(status: PodStatus, type_: str) -> PodCondition | None:
+    return next((condition for condition in status.conditions or () if condition.type == type_), None)

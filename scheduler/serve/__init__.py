@@ -1,0 +1,1 @@
+"""HTTP: health checks and metrics."""

@@ -1,0 +1,181 @@
+"""An API server that answers from a script, on a port of this machine; and what the tests need around it."""
+
+import asyncio
+import json
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import yaml
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.framework.metrics import Metrics
+from scheduler.kube.client import Client
+from scheduler.kube.credentials import load_credentials
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int = 200
+    body: Any = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+LOST: Final = Answer(0)
+"""The connection breaks after the request was read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: Any
+
+
+class FakeApi:
+    """Answers `METHOD /path` from its script, the last answer for ever; 404 for what is not in it."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.held = asyncio.Event()
+        """While cleared, no answer is given."""
+        self.held.set()
+        self.busy = 0
+        self.most_at_once = 0
+        self._script: dict[str, deque[Answer]] = defaultdict(deque)
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        self.server = TestServer(app, host="127.0.0.1")
+
+    def on(self, request: str, *answers: Answer) -> None:
+        """What to answer to `METHOD /path`, in turn."""
+        self._script[request] = deque(answers)
+
+    def seen(self, request: str) -> list[Request]:
+        method, path = request.split()
+        return [each for each in self.requests if (each.method, each.path) == (method, path)]
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        body = json.loads(raw) if raw else None
+        self.requests.append(Request(request.method, request.path, request.query, request.headers, body))
+        self.busy += 1
+        self.most_at_once = max(self.most_at_once, self.busy)
+        await self.held.wait()
+        self.busy -= 1
+        answers = self._script[f"{request.method} {request.path}"]
+        if not answers:
+            return web.json_response({"kind": "Status", "message": "not found"}, status=404)
+        answer = answers.popleft() if len(answers) > 1 else answers[0]
+        if answer is LOST:
+            assert request.transport is not None
+            request.transport.abort()
+        return web.json_response(answer.body, status=answer.status or 500, headers=answer.headers)
+
+
+@asynccontextmanager
+async def fake_client(directory: Path, api: FakeApi, metrics: Metrics | None = None) -> AsyncIterator[Client]:
+    """A client of the fake API server."""
+    async with api.server:
+        kubeconfig = directory / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/"))))
+        async with Client(await load_credentials(str(kubeconfig)), metrics or Metrics()) as client:
+            yield client
+
+
+def kubeconfig_text(server: str, cluster: Mapping[str, Any] | None = None, **user: Any) -> str:
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "main",
+            "contexts": [{"name": "main", "context": {"cluster": "main", "user": "me"}}],
+            "clusters": [{"name": "main", "cluster": {"server": server, **(cluster or {})}}],
+            "users": [{"name": "me", "user": user or {"token": "secret"}}],
+        }
+    )
+
+
+class FakeHandlers:
+    """Remembers what it is told."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, Pod] = {}
+        self.nodes: dict[str, Node] = {}
+        self.calls: list[str] = []
+        self.unreadable: list[tuple[str, str]] = []
+        self.fail_on = ""
+        """The name of an object whose handlers fail."""
+
+    def pod_changed(self, pod: Pod) -> None:
+        self._call("changed", pod.name, pod.metadata.resource_version)
+        self.pods[pod.uid] = pod
+
+    def pod_deleted(self, pod: Pod) -> None:
+        self._call("deleted", pod.name)
+        del self.pods[pod.uid]
+
+    def node_changed(self, node: Node) -> None:
+        self._call("changed", node.name, node.metadata.resource_version)
+        self.nodes[node.metadata.uid] = node
+
+    def node_deleted(self, node: Node) -> None:
+        self._call("deleted", node.name)
+        del self.nodes[node.metadata.uid]
+
+    def pod_unreadable(self, metadata: dict[str, Any], problem: str) -> None:
+        self.unreadable.append((metadata["name"], problem))
+
+    def known_pods(self) -> Mapping[str, Pod]:
+        return self.pods
+
+    def known_nodes(self) -> Mapping[str, Node]:
+        return self.nodes
+
+    def _call(self, *words: str) -> None:
+        if self.fail_on in words:
+            raise RuntimeError("told to fail")
+        self.calls.append(" ".join(words))
+
+
+def pod_dict(name: str, version: int = 1, **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": spec, "status": {}}
+
+
+def node_dict(name: str, version: int = 1) -> dict[str, Any]:
+    return {"metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}}
+
+
+def object_list(*items: Any, version: int, continue_: str = "") -> Answer:
+    return Answer(body={"metadata": {"resourceVersion": str(version), "continue": continue_}, "items": list(items)})
+
+
+def run(scenario: Coroutine[Any, Any, T]) -> T:
+    """Run to the end; a test that hangs fails instead."""
+
+    async def bounded() -> T:
+        async with asyncio.timeout(10):
+            return await scenario
+
+    return asyncio.run(bounded())
+
+
+async def until(condition: Any) -> None:
+    """Wait until the condition holds."""
+    while not condition():  # noqa: ASYNC110  what is waited for happens in another part's I/O
+        await asyncio.sleep(0.001)
+
+
+def value(metrics: Metrics, name: str, **labels: str) -> float:
+    return metrics.registry.get_sample_value(name, labels) or 0.0

@@ -1,0 +1,186 @@
+"""Events: what is told, what is counted, what is dropped."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.framework.metrics import Metrics
+from scheduler.framework.testing import a_pod
+from scheduler.kube.events import Events, truncated
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, run, until, value
+
+EVENTS = "POST /apis/events.k8s.io/v1/namespaces/shop/events"
+NOW = 1_700_000_000.25
+TIME = "2023-11-14T22:13:20.250000Z"
+NAME = f"web.{1_700_000_000_250_000_000:x}"
+SERIES = f"PATCH /apis/events.k8s.io/v1/namespaces/shop/events/{NAME}"
+POD = a_pod("web", namespace="shop", uid="uid-web")
+WAITING = ("Warning", "FailedScheduling", "Scheduling", "0/3 nodes are available")
+
+
+class Setup:
+    def __init__(self, api: FakeApi, client: Any, max_waiting: int) -> None:
+        self.api = api
+        self.time = NOW
+        self.metrics = Metrics()
+        self.events = Events(client, self.metrics, lambda: self.time, hostname="host-1", max_waiting=max_waiting)
+        self.recorder = self.events.recorder("loadmaster")
+
+    def dropped(self, reason: str) -> float:
+        return value(self.metrics, "loadmaster_events_dropped_total", reason=reason)
+
+
+@asynccontextmanager
+async def a_setup(directory: Path, *answers: Answer, max_waiting: int = 100) -> AsyncIterator[Setup]:
+    """What is recorded is sent on leaving."""
+    api = FakeApi()
+    api.on(EVENTS, *(answers or (Answer(201),)))
+    api.on(SERIES, Answer())
+    async with fake_client(directory, api) as client:
+        setup = Setup(api, client, max_waiting)
+        setup.events.start()
+        try:
+            yield setup
+        finally:
+            await setup.events.close()
+
+
+def test_an_event_names_the_pod_and_us(tmp_path: Path) -> None:
+    async def scenario() -> FakeApi:
+        async with a_setup(tmp_path) as setup:
+            setup.recorder.event(POD, "Normal", "Scheduled", "Binding", 'bound to "n1" \u2713')
+        return setup.api
+
+    (request,) = run(scenario()).requests
+    assert request.body == {
+        "apiVersion": "events.k8s.io/v1",
+        "kind": "Event",
+        "metadata": {"name": NAME, "namespace": "shop"},
+        "eventTime": TIME,
+        "reportingController": "loadmaster",
+        "reportingInstance": "loadmaster-host-1",
+        "regarding": {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": "shop",
+            "name": "web",
+            "uid": "uid-web",
+            "resourceVersion": POD.metadata.resource_version,
+        },
+        "type": "Normal",
+        "reason": "Scheduled",
+        "action": "Binding",
+        "note": 'bound to "n1" \u2713',
+    }
+
+
+def test_repetitions_become_a_series(tmp_path: Path) -> None:
+    async def scenario() -> Setup:
+        async with a_setup(tmp_path) as setup:
+            setup.recorder.event(POD, *WAITING)
+            setup.recorder.event(POD, *WAITING)
+            await until(lambda: setup.api.seen(SERIES))
+            setup.recorder.event(POD, *WAITING)
+            assert len(setup.api.requests) == 2
+        return setup
+
+    setup = run(scenario())
+    series = [request.body["series"] for request in setup.api.seen(SERIES)]
+    assert series == [{"count": 2, "lastObservedTime": TIME}, {"count": 3, "lastObservedTime": TIME}]
+
+
+def test_another_note_is_another_event(tmp_path: Path) -> None:
+    async def scenario() -> FakeApi:
+        async with a_setup(tmp_path) as setup:
+            setup.recorder.event(POD, *WAITING)
+            setup.recorder.event(POD, *WAITING[:3], "0/4 nodes are available")
+        return setup.api
+
+    assert len(run(scenario()).seen(EVENTS)) == 2
+
+
+def test_a_series_ends_after_six_minutes(tmp_path: Path) -> None:
+    async def scenario() -> FakeApi:
+        async with a_setup(tmp_path) as setup:
+            setup.recorder.event(POD, *WAITING)
+            setup.time += 361
+            setup.recorder.event(POD, *WAITING)
+        return setup.api
+
+    assert [request.method for request in run(scenario()).requests] == ["POST", "POST"]
+
+
+def test_the_last_count_is_told_when_a_series_ends(tmp_path: Path) -> None:
+    async def scenario() -> FakeApi:
+        async with a_setup(tmp_path) as setup:
+            for _ in range(5):
+                setup.recorder.event(POD, *WAITING)
+            setup.time += 361
+            setup.events.end_series()
+        return setup.api
+
+    assert run(scenario()).seen(SERIES)[-1].body["series"]["count"] == 5
+
+
+def test_a_series_of_an_event_that_expired_is_created_anew(tmp_path: Path) -> None:
+    async def scenario() -> FakeApi:
+        async with a_setup(tmp_path) as setup:
+            setup.api.on(SERIES, Answer(404))
+            setup.recorder.event(POD, *WAITING)
+            await until(lambda: setup.api.requests)
+            setup.recorder.event(POD, *WAITING)
+        return setup.api
+
+    assert run(scenario()).seen(EVENTS)[-1].body["series"]["count"] == 2
+
+
+def test_events_are_dropped_when_too_many_wait(tmp_path: Path) -> None:
+    async def scenario() -> Setup:
+        async with a_setup(tmp_path, max_waiting=2) as setup:
+            for number in range(5):
+                setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
+        return setup
+
+    setup = run(scenario())
+    assert setup.dropped("queue_full") == 3
+    assert len(setup.api.requests) == 2
+
+
+@pytest.mark.parametrize("failure", [LOST, Answer(500), Answer(429, headers={"Retry-After": "0.01"})])
+def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> None:
+    async def scenario() -> Setup:
+        async with a_setup(tmp_path, failure, Answer(409)) as setup:
+            setup.recorder.event(POD, *WAITING)
+        return setup
+
+    setup = run(scenario())
+    first, second = setup.api.requests
+    assert first.body == second.body
+    assert setup.dropped("refused") == 0
+
+
+def test_a_refused_event_is_dropped(tmp_path: Path) -> None:
+    async def scenario() -> Setup:
+        async with a_setup(tmp_path, Answer(403)) as setup:
+            setup.recorder.event(POD, *WAITING)
+        return setup
+
+    assert run(scenario()).dropped("refused") == 1
+
+
+@pytest.mark.parametrize(
+    ("note", "told"),
+    [
+        ("short", "short"),
+        ("x" * 1024, "x" * 1024),
+        ("x" * 1025, "x" * 1020 + " ..."),
+        ("\u20ac" * 400, "\u20ac" * 340 + " ..."),
+        ("half \ud800", "half ?"),
+    ],
+    ids=["short", "at the limit", "long", "long in bytes", "not a character"],
+)
+def test_a_note_has_at_most_1024_bytes(note: str, told: str) -> None:
+    assert truncated(note) == told

@@ -1,0 +1,108 @@
+"""What comes in from the watch and from lists, and what of it counts."""
+
+from typing import Any
+
+import pytest
+
+from scheduler.framework.metrics import Metrics
+from scheduler.kube.intake import Intake, is_newer, node_intake, pod_intake
+from tests.unit.kube.fake_api import FakeHandlers, node_dict, pod_dict, value
+
+
+class Setup:
+    def __init__(self) -> None:
+        self.handlers = FakeHandlers()
+        self.metrics = Metrics()
+        self.failures = 0
+        self.pods: Intake[Any] = pod_intake(self.handlers, self.metrics)
+        self.nodes: Intake[Any] = node_intake(self.handlers, self.metrics)
+        self.pods.failed = self._failed
+
+    def _failed(self) -> None:
+        self.failures += 1
+
+
+@pytest.fixture
+def setup() -> Setup:
+    return Setup()
+
+
+@pytest.mark.parametrize(
+    ("version", "other", "newer"),
+    [("2", "1", True), ("1", "1", False), ("9", "10", False), ("10", "9", True), ("1", "", True)],
+)
+def test_versions_compare_as_numbers(version: str, other: str, newer: bool) -> None:
+    assert is_newer(version, other) is newer
+
+
+def test_events_reach_their_handlers(setup: Setup) -> None:
+    setup.pods.from_watch("ADDED", pod_dict("a", 5))
+    setup.nodes.from_watch("ADDED", node_dict("n", 6))
+    setup.pods.from_watch("MODIFIED", pod_dict("a", 7, nodeName="n"))
+    setup.pods.from_watch("DELETED", pod_dict("a", 8))
+    setup.nodes.from_watch("DELETED", node_dict("n", 9))
+
+    assert setup.handlers.calls == ["changed a 5", "changed n 6", "changed a 7", "deleted a", "deleted n"]
+    assert value(setup.metrics, "loadmaster_watch_events_total", resource="pods", type="DELETED") == 1
+
+
+def test_what_is_not_newer_is_dropped(setup: Setup) -> None:
+    for version in (5, 5, 4):
+        setup.pods.from_watch(None, pod_dict("a", version))
+
+    assert setup.handlers.calls == ["changed a 5"]
+
+
+def test_the_deletion_of_an_unknown_pod_is_dropped(setup: Setup) -> None:
+    setup.pods.from_watch("DELETED", pod_dict("a", 5))
+
+    assert setup.handlers.calls == []
+
+
+def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup) -> None:
+    for version in (5, 5, 6):
+        setup.pods.from_watch("MODIFIED", pod_dict("a", version, priority="high"))
+
+    assert setup.handlers.calls == []
+    assert setup.handlers.unreadable == [("a", "Expected `int | null`, got `str` - at `$.spec.priority`")] * 2
+    assert value(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 2
+
+
+def test_an_unreadable_quantity_is_found_at_the_edge(setup: Setup) -> None:
+    setup.pods.from_watch("ADDED", pod_dict("a", containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
+
+    assert setup.handlers.calls == []
+    assert [name for name, _ in setup.handlers.unreadable] == ["a"]
+
+
+def test_a_failing_handler_asks_for_a_comparison(setup: Setup) -> None:
+    setup.handlers.fail_on = "a"
+    setup.pods.from_watch("ADDED", pod_dict("a"))
+    setup.pods.from_watch("ADDED", pod_dict("b"))
+
+    assert setup.handlers.calls == ["changed b 1"]
+    assert setup.failures == 1
+    assert value(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="handler") == 1
+
+
+def test_one_unreadable_object_does_not_spoil_its_page(setup: Setup) -> None:
+    body = b'{"metadata":{"resourceVersion":"9"},"items":[%b,%b]}' % (
+        b'{"metadata":{"name":"a","uid":"1","resourceVersion":"1"},"spec":{"priority":"high"}}',
+        b'{"metadata":{"name":"b","uid":"2","resourceVersion":"2"}}',
+    )
+
+    page = setup.pods.read_page(body)
+
+    assert [pod.name for pod in page.items] == ["b"]
+    assert [name for name, _ in setup.handlers.unreadable] == ["a"]
+
+
+def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup) -> None:
+    setup.pods.from_watch("ADDED", pod_dict("a", 1))
+    body = b'{"metadata":{"resourceVersion":"9"},"items":[%b]}' % (
+        b'{"metadata":{"name":"a","uid":"uid-a","resourceVersion":"2"},"spec":{"priority":"high"}}'
+    )
+
+    page = setup.pods.read_page(body)
+
+    assert [pod.metadata.resource_version for pod in page.items] == ["1"]

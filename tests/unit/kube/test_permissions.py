@@ -1,0 +1,95 @@
+"""Permissions: one table, the manifests that agree with it, and what is said when they are missing."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.kube.permissions import PERMISSIONS, check_permissions, cluster_role_rules
+from tests.unit.kube.fake_api import Answer, FakeApi, fake_client, run
+
+ROOT = Path(__file__).parents[3]
+REVIEW = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+
+def documents(path: Path) -> list[Any]:
+    """The documents of a manifest; what the template leaves open is `x`."""
+    return [each for each in yaml.safe_load_all(re.sub(r"\{\{.*?\}\}", "x", path.read_text())) if each]
+
+
+def of_kind(path: Path, kind: str) -> Any:
+    (found,) = (each for each in documents(path) if each["kind"] == kind)
+    return found
+
+
+@pytest.mark.parametrize("manifest", ["charts/loadmaster/templates/rbac.yaml", "deploy/loadmaster.yaml"])
+def test_the_cluster_role_is_the_table(manifest: str) -> None:
+    assert of_kind(ROOT / manifest, "ClusterRole")["rules"] == cluster_role_rules()
+
+
+def test_chart_and_manifest_have_the_same_configuration() -> None:
+    values = yaml.safe_load((ROOT / "charts/loadmaster/values.yaml").read_text())
+    manifest = of_kind(ROOT / "deploy/loadmaster.yaml", "ConfigMap")
+
+    assert yaml.safe_load(manifest["data"]["config.yaml"]) == values["config"]
+
+
+def test_chart_and_manifest_start_the_same_container() -> None:
+    chart = (ROOT / "charts/loadmaster/templates/deployment.yaml").read_text()
+    container = of_kind(ROOT / "deploy/loadmaster.yaml", "Deployment")["spec"]["template"]["spec"]["containers"][0]
+    template = yaml.safe_load(re.sub(r"\{\{.*?\}\}", "10259", re.sub(r"(?m)^ *\{\{-.*\}\}\n", "", chart)))
+    other = template["spec"]["template"]["spec"]["containers"][0]
+    for key in ("args", "ports", "livenessProbe", "readinessProbe", "securityContext", "volumeMounts"):
+        assert other[key] == container[key], key
+
+
+def test_all_is_well_when_everything_is_allowed(tmp_path: Path) -> None:
+    async def scenario() -> FakeApi:
+        api = FakeApi()
+        api.on(REVIEW, Answer(201, {"status": {"allowed": True}}))
+        async with fake_client(tmp_path, api) as client:
+            await check_permissions(client)
+        return api
+
+    asked = [request.body["spec"]["resourceAttributes"] for request in run(scenario()).requests]
+    assert len(asked) == sum(len(permission.verbs) for permission in PERMISSIONS)
+    assert {"verb": "create", "group": "", "resource": "pods", "subresource": "binding"} in asked
+
+
+def test_each_missing_verb_has_its_line(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = FakeApi()
+        api.on(REVIEW, Answer(201, {"status": {"allowed": False}}))
+        async with fake_client(tmp_path, api) as client:
+            await check_permissions(client)
+
+    with pytest.raises(ConfigError) as raised:
+        run(scenario())
+    assert raised.value.problems[0] == "may not list nodes (core)"
+    assert "may not create pods/binding (core)" in raised.value.problems
+    assert "may not patch events (events.k8s.io)" in raised.value.problems
+
+
+def test_credentials_that_are_not_accepted_are_a_config_error(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = FakeApi()
+        api.on(REVIEW, Answer(401))
+        async with fake_client(tmp_path, api) as client:
+            await check_permissions(client)
+
+    with pytest.raises(ConfigError, match="does not accept the credentials"):
+        run(scenario())
+
+
+def test_an_api_server_in_trouble_is_a_cluster_error(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = FakeApi()
+        api.on(REVIEW, Answer(500, {"message": "boom"}))
+        async with fake_client(tmp_path, api) as client:
+            await check_permissions(client)
+
+    with pytest.raises(ClusterError, match="500: boom"):
+        run(scenario())

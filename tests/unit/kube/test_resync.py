@@ -1,0 +1,199 @@
+"""The comparison with the API server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from scheduler.framework.metrics import Metrics
+from scheduler.kube.intake import NODES, PODS, node_intake, pod_intake
+from scheduler.kube.resync import Resync
+from tests.unit.kube.fake_api import (
+    Answer,
+    FakeApi,
+    FakeHandlers,
+    fake_client,
+    node_dict,
+    object_list,
+    pod_dict,
+    run,
+    until,
+    value,
+)
+
+LIST_PODS = "GET /api/v1/pods"
+LIST_NODES = "GET /api/v1/nodes"
+
+
+class Setup:
+    """A resync that runs, against a fake API server."""
+
+    def __init__(self, api: FakeApi, client: Any, interval: float) -> None:
+        self.api = api
+        self.handlers = FakeHandlers()
+        self.metrics = Metrics()
+        self.pods = pod_intake(self.handlers, self.metrics)
+        self.nodes = node_intake(self.handlers, self.metrics)
+        self.resync = Resync(client, [self.pods, self.nodes], self.metrics, interval, settle=0.0, first_wait=0.01)
+
+    async def sync(self) -> None:
+        """As at the start, when kopf has listed both."""
+        self.resync.request(PODS)
+        self.resync.request(NODES)
+        await self.resync.synced.wait()
+        self.handlers.calls.clear()
+
+    async def compare_pods(self) -> None:
+        await self.resync.compare(self.pods, first=False)
+
+    def repairs(self, kind: str) -> float:
+        return value(self.metrics, "loadmaster_resync_repairs_total", resource="pods", kind=kind)
+
+
+@asynccontextmanager
+async def a_setup(directory: Path, *pods: Answer, interval: float = 0.0) -> AsyncIterator[Setup]:
+    api = FakeApi()
+    api.on(LIST_PODS, *pods)
+    api.on(LIST_NODES, object_list(node_dict("n"), version=10))
+    async with fake_client(directory, api) as client:
+        setup = Setup(api, client, interval)
+        task = asyncio.create_task(setup.resync.run())
+        try:
+            yield setup
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def test_nodes_are_compared_before_pods(tmp_path: Path) -> None:
+    async def scenario() -> list[str]:
+        async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
+            setup.resync.request(PODS)
+            setup.resync.request(NODES)
+            await setup.resync.synced.wait()
+            return setup.handlers.calls
+
+    assert run(scenario()) == ["changed n 1", "changed a 1"]
+
+
+def test_pods_alone_are_not_synced(tmp_path: Path) -> None:
+    async def scenario() -> bool:
+        async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
+            setup.resync.request(PODS)
+            await until(lambda: setup.handlers.pods)
+            return setup.resync.synced.is_set()
+
+    assert not run(scenario())
+
+
+def test_pages_are_read_to_the_end(tmp_path: Path) -> None:
+    first = object_list(pod_dict("a"), version=10, continue_="next/+=")
+    last = object_list(pod_dict("b"), version=10)
+
+    async def scenario() -> tuple[FakeApi, set[str]]:
+        async with a_setup(tmp_path, first, last) as setup:
+            await setup.sync()
+            return setup.api, set(setup.handlers.pods)
+
+    api, pods = run(scenario())
+    assert pods == {"uid-a", "uid-b"}
+    selector = "status.phase!=Succeeded,status.phase!=Failed"
+    assert [dict(request.query) for request in api.seen(LIST_PODS)] == [
+        {"limit": "500", "fieldSelector": selector},
+        {"limit": "500", "fieldSelector": selector, "continue": "next/+="},
+    ]
+
+
+def test_differences_are_repaired_and_counted(tmp_path: Path) -> None:
+    before = object_list(pod_dict("changed", 1), pod_dict("gone", 2), pod_dict("same", 3), version=10)
+    after = object_list(pod_dict("changed", 11), pod_dict("new", 12), pod_dict("same", 3), version=20)
+
+    async def scenario() -> Setup:
+        async with a_setup(tmp_path, before, after) as setup:
+            await setup.sync()
+            await setup.compare_pods()
+            return setup
+
+    setup = run(scenario())
+    assert setup.handlers.calls == ["changed changed 11", "changed new 12", "deleted gone"]
+    assert [setup.repairs(kind) for kind in ("added", "updated", "deleted")] == [1, 1, 1]
+
+
+def test_the_first_list_is_no_repair(tmp_path: Path) -> None:
+    async def scenario() -> float:
+        async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
+            await setup.sync()
+            return setup.repairs("added")
+
+    assert run(scenario()) == 0
+
+
+def test_what_the_watch_knows_better_stays(tmp_path: Path) -> None:
+    """While the list is on its way, the watch tells of a change, an addition and a deletion after it."""
+    nothing = object_list(version=5)
+    late = object_list(pod_dict("changed", 1), pod_dict("deleted", 2), version=10)
+
+    async def scenario() -> list[str]:
+        async with a_setup(tmp_path, nothing, late) as setup:
+            await setup.sync()
+            setup.pods.from_watch("ADDED", pod_dict("deleted", 2))
+            setup.api.held.clear()
+            comparing = asyncio.create_task(setup.compare_pods())
+            await until(lambda: setup.api.busy)
+            setup.pods.from_watch("ADDED", pod_dict("changed", 11))
+            setup.pods.from_watch("ADDED", pod_dict("new", 12))
+            setup.pods.from_watch("DELETED", pod_dict("deleted", 13))
+            setup.handlers.calls.clear()
+            setup.api.held.set()
+            await comparing
+            return setup.handlers.calls
+
+    assert run(scenario()) == []
+
+
+def test_an_expired_list_is_started_over(tmp_path: Path) -> None:
+    first = object_list(pod_dict("a"), version=10, continue_="old")
+    expired = Answer(410, {"message": "the continue token is too old"})
+    again = object_list(pod_dict("a"), pod_dict("b"), version=11)
+
+    async def scenario() -> set[str]:
+        async with a_setup(tmp_path, first, expired, again) as setup:
+            await setup.sync()
+            return set(setup.handlers.pods)
+
+    assert run(scenario()) == {"uid-a", "uid-b"}
+
+
+def test_an_api_server_in_trouble_is_asked_again_for_both(tmp_path: Path) -> None:
+    async def scenario() -> tuple[set[str], set[str]]:
+        async with a_setup(tmp_path, Answer(500), object_list(pod_dict("a"), version=10)) as setup:
+            setup.api.on(LIST_NODES, Answer(500), object_list(node_dict("n"), version=10))
+            await setup.sync()
+            return set(setup.handlers.pods), set(setup.handlers.nodes)
+
+    assert run(scenario()) == ({"uid-a"}, {"uid-n"})
+
+
+def test_a_failed_handler_is_made_up_for(tmp_path: Path) -> None:
+    async def scenario() -> list[str]:
+        async with a_setup(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
+            await setup.sync()
+            setup.handlers.fail_on = "a"
+            setup.pods.from_watch("ADDED", pod_dict("a", 6))
+            setup.handlers.fail_on = ""
+            await until(lambda: setup.handlers.calls)
+            return setup.handlers.calls
+
+    assert run(scenario()) == ["changed a 6"]
+
+
+def test_it_compares_every_interval(tmp_path: Path) -> None:
+    async def scenario() -> list[str]:
+        lists = object_list(version=5), object_list(pod_dict("a", 6), version=10)
+        async with a_setup(tmp_path, *lists, interval=0.01) as setup:
+            await setup.sync()
+            await until(lambda: setup.handlers.calls)
+            return setup.handlers.calls
+
+    assert run(scenario()) == ["changed a 6"]
