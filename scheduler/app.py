@@ -1,0 +1,211 @@
+"""The composition root of `loadmaster run`: builds every part, starts them in order, stops them in reverse.
+
+    permissions ─► watch and resync ─► synced ─► scheduling loop … SIGTERM ─► no more pops ─► bindings finish ─► exit 0
+
+A part that ends by itself, which none should, ends the program with exit code 1: its supervisor starts it anew, and
+the cluster is listed again. Bad configuration and missing permissions are ConfigErrors, for the command line to print.
+"""
+
+import asyncio
+import contextlib
+import gc
+import logging
+import signal
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import Any, Final
+
+from scheduler.config.load import load_config
+from scheduler.config.notes import notes
+from scheduler.config.options import RunOptions
+from scheduler.config.types import Config
+from scheduler.cycle.edge import Edge
+from scheduler.cycle.engine import Engine, build_engine
+from scheduler.framework.metrics import Metrics
+from scheduler.kube.binder import ApiBinder
+from scheduler.kube.client import Client
+from scheduler.kube.credentials import load_credentials
+from scheduler.kube.events import Events
+from scheduler.kube.intake import node_intake, pod_intake
+from scheduler.kube.permissions import check_permissions
+from scheduler.kube.resync import Resync
+from scheduler.kube.status import PodStatuses
+from scheduler.kube.watch import Watch
+from scheduler.kube.writers import EventsByProfile, StatusPatches
+from scheduler.logs import set_up_logging
+from scheduler.serve.http import HttpServer
+
+SHUTDOWN_SECONDS: Final = 20.0
+"""For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
+
+EXPIRY_SECONDS: Final = 1.0
+"""Between two looks for assumed pods that nobody confirmed."""
+
+_logger = logging.getLogger(__name__)
+
+
+def run(options: RunOptions) -> int:
+    """Schedule until told to stop; return the exit code. Raises ConfigError."""
+    set_up_logging(options.verbosity, options.logging_format)
+    config = load_config(options.config, options.registry)
+    for note in notes(config):
+        _logger.warning(note)
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_run(options, config))
+
+
+async def _run(options: RunOptions, config: Config) -> int:
+    metrics = Metrics()
+    stop = asyncio.Event()
+    _stop_on_signals(stop)
+    async with AsyncExitStack() as stack:
+        credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
+        client = await stack.enter_async_context(Client(credentials, metrics))
+        await check_permissions(client)
+        events = await stack.enter_async_context(_running(Events(client, metrics)))
+        statuses = await stack.enter_async_context(_running(PodStatuses(client)))
+        names = [profile.scheduler_name for profile in config.profiles]
+        binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
+        edge = Edge(binder, EventsByProfile(events, names), StatusPatches(statuses))
+        engine = build_engine(config, options.registry, edge, metrics, time.monotonic)
+        _show_state(engine, metrics)
+        intakes = (pod_intake(engine.handlers, metrics), node_intake(engine.handlers, metrics))
+        resync = Resync(client, intakes, metrics, config.loadmaster.resync_seconds)
+        watch = Watch(client, *intakes, resync.request, metrics, after_start=lambda: _stop_on_signals(stop))
+        parts = _Parts(stop)
+        await _serve(stack, options, metrics, resync, parts)
+        parts.start("watch", watch.run())
+        parts.start("resync", resync.run())
+        try:
+            await _first_of(stop.wait(), resync.synced.wait())
+            if resync.synced.is_set():
+                _settle_memory()
+                _logger.info("Ready", extra={"nodes": engine.cache.table.count, "profiles": ",".join(names)})
+                parts.start("scheduling loop", engine.loop.run())
+                parts.start("queue flushers", engine.queue.run_flushers())
+                parts.start("expiry", _expire_forever(engine))
+            await stop.wait()
+            _logger.info("Stopping", extra={"bindings": engine.loop.bindings})
+            engine.queue.close()
+            cancelled = await engine.loop.finish(SHUTDOWN_SECONDS)
+            if cancelled:
+                _logger.warning("Bindings were left to the next start", extra={"bindings": cancelled})
+        finally:
+            await parts.cancel()
+    return 1 if parts.failed else 0
+
+
+class _Parts:
+    """The tasks that run for as long as the program does."""
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
+        self._tasks: list[asyncio.Task[None]] = []
+        self.failed = False
+
+    def start(self, name: str, part: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(part, name=name)
+        task.add_done_callback(self._ended)
+        self._tasks.append(task)
+
+    def are_running(self) -> bool:
+        return not self.failed
+
+    async def cancel(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if self._stop.is_set() or task.cancelled():
+            return
+        self.failed = True
+        _logger.critical(
+            "A part ended; the program ends too", extra={"part": task.get_name()}, exc_info=task.exception()
+        )
+        self._stop.set()
+
+
+@contextlib.asynccontextmanager
+async def _running(sender: Events | PodStatuses) -> AsyncIterator[Any]:
+    sender.start()
+    try:
+        yield sender
+    finally:
+        await sender.close()
+
+
+async def _serve(stack: AsyncExitStack, options: RunOptions, metrics: Metrics, resync: Resync, parts: _Parts) -> None:
+    if options.port:
+        live = {"parts": parts.are_running}
+        ready: dict[str, Callable[[], bool]] = {"sched-handler-sync": resync.synced.is_set}
+        await stack.enter_async_context(HttpServer(metrics.registry, live, ready, options.bind_address, options.port))
+
+
+def _show_state(engine: Engine, metrics: Metrics) -> None:
+    """Gauges that are read when somebody looks."""
+    queue, cache = engine.queue, engine.cache
+    metrics.watch_gauge(
+        "scheduler_pending_pods",
+        "Number of pending pods, by the queue type.",
+        ("queue",),
+        lambda: (((name,), count) for name, count in queue.pending_counts().items()),
+    )
+    metrics.watch_gauge(
+        "scheduler_unschedulable_pods",
+        "The number of unschedulable pods broken down by plugin name. A pod counts for each plugin that refused it.",
+        ("plugin", "profile"),
+        lambda: queue.unschedulable_counts().items(),
+    )
+    metrics.watch_gauge(
+        "scheduler_cache_size",
+        "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
+        ("type",),
+        lambda: (((name,), count) for name, count in cache.sizes().items()),
+    )
+    metrics.watch_gauge(
+        "scheduler_goroutines",
+        "Number of running tasks split by the work they do such as binding.",
+        ("operation",),
+        lambda: [(("binding",), engine.loop.bindings)],
+    )
+
+
+async def _expire_forever(engine: Engine) -> None:
+    while True:
+        await asyncio.sleep(EXPIRY_SECONDS)
+        for pod in engine.cache.expire():
+            _logger.warning("An assumed pod was never confirmed; its node is free again", extra={"pod": str(pod)})
+            engine.handlers.assumption_expired(pod)
+
+
+async def _first_of(*waits: Coroutine[Any, Any, Any]) -> None:
+    tasks = [asyncio.ensure_future(wait) for wait in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+
+
+def _settle_memory() -> None:
+    """Keep the garbage collector away from what the first list brought: a full collection would stop every bind."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed: a tenth less per event and call."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop

@@ -1,0 +1,65 @@
+"""`loadmaster run` beside the cluster under test, with the manifest, the account and the RBAC that are shipped."""
+
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from tests.controlplane import Cluster, Component
+from tests.controlplane.client import Object
+
+MANIFEST = Path(__file__).parents[2] / "deploy" / "loadmaster.yaml"
+NAMESPACE = "kube-system"
+ACCOUNT = "loadmaster"
+
+
+def install_rbac(cluster: Cluster) -> None:
+    """Apply what is shipped, without the Deployment: the process runs here, not in a pod."""
+    kinds = "serviceaccount,role,rolebinding,clusterrole,clusterrolebinding"
+    cluster.kubectl("apply", "-f", str(MANIFEST))
+    cluster.kubectl("delete", "deployment,service", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=loadmaster")
+    assert "loadmaster" in cluster.kubectl("get", kinds, "-n", NAMESPACE)
+
+
+def start(cluster: Cluster, *options: str, name: str = "loadmaster") -> Component:
+    """Start the scheduler as its shipped account and wait until it is ready. A context manager."""
+    kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
+
+    def argv(port: int) -> list[str]:
+        serving = ["--bind-address=127.0.0.1", f"--port={port}"]
+        return [sys.executable, "-m", "scheduler", "run", f"--kubeconfig={kubeconfig}", *serving, "-v", "2", *options]
+
+    return cluster.spawn(name, argv, is_ready)
+
+
+def is_ready(port: int) -> bool:
+    return http_get(port, "/readyz")[0] == 200
+
+
+def http_get(port: int, path: str) -> tuple[int, str]:
+    """Status and body; status 0 if nobody answers."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
+
+
+def metric(port: int, name: str, **labels: str) -> float:
+    """The sum of all samples of a metric that have these labels."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    total = 0.0
+    for family in text_string_to_metric_families(http_get(port, "/metrics")[1]):
+        for sample in family.samples:
+            if sample.name == name and labels.items() <= sample.labels.items():
+                total += sample.value
+    return total
+
+
+def node_of(pod: Object) -> str:
+    """The node that a pod is bound to, or an empty string."""
+    node: str = pod["spec"].get("nodeName", "")
+    return node
