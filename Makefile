@@ -42,3 +42,15 @@ check: install ## Lint, format, layers, types, unit tests: under a minute, no cl
 .PHONY: controlplane
 controlplane: install ## Build the test control plane into the user's cache (once, about 5 minutes)
 	$(BIN)/python -m tests.controlplane build
+
+.PHONY: demo
+demo: install ## See it work: places Deployments on 20 fake nodes, in the terminal (KEEP=1: and stays)
+	@$(BIN)/python -m tests.demo
+
+.PHONY: bench
+bench: install ## Pods per second against kube-scheduler on a real API server: about 5 minutes (BENCH="--runs 1 …")
+	$(BIN)/python -m tests.bench.throughput $(BENCH)
+
+.PHONY: bench-cycle
+bench-cycle: install ## What one decision costs, without a cluster
+	$(BIN)/python -m tests.bench.cycle

@@ -86,8 +86,11 @@ class Algorithm:
             row = self._select(search.feasible, total, pod, attempt)
         return Placed(self._table.names()[row], search.asked, len(search.feasible))
 
-    def search(self, framework: Framework, state: CycleState, pod: Pod) -> Search:
-        """Run PreFilter and Filter. Raises PluginError."""
+    def search(self, framework: Framework, state: CycleState, pod: Pod, *, nominated_first: bool = True) -> Search:
+        """Run PreFilter and Filter. Raises PluginError.
+
+        A nominated node is tried first and, if the pod fits there, ends the search, unless that is not wanted.
+        """
         table = self._table
         diagnosis = Diagnosis(table.count)
         names, refusal = framework.run_pre_filter(state, pod, diagnosis)
@@ -98,7 +101,7 @@ class Algorithm:
             diagnosis.node_to_status = self.node_to_status(state, pod, search)
             return search
         search = Search(np.arange(0), diagnosis)
-        if pod.nominated_node_name and self._nominated_node_fits(framework, state, pod, search):
+        if nominated_first and pod.nominated_node_name and self._nominated_node_fits(framework, state, pod, search):
             return search
         asked = table.in_use.copy()
         if names is not None:
@@ -140,6 +143,8 @@ class Algorithm:
         status = outcome.status(state, pod, row)
         if status is not None:
             search.verdicts[row] = status
+            # kube-scheduler's set of names is shared with the text about nodes that PreFilter cut off.
+            search.diagnosis.add_plugin(status)
             return False
         search.outcome, search.feasible, search.asked = outcome, outcome.feasible, 1
         return True

@@ -16,7 +16,7 @@ class StatusWriter(Protocol):
     def nominate(self, pod: Pod, node_name: str) -> None:
         """Tell other components where the pod is about to be bound."""
 
-    def forget(self, uid: str) -> None:
+    def forget(self, pod: Pod) -> None:
         """Drop what is not sent yet: the pod is bound or gone."""
 
 

@@ -54,7 +54,7 @@ class FailureHandler:
             )
             queued.unschedulable_plugins = set(cause.unschedulable_plugins)
             queued.pending_plugins = set(cause.pending_plugins)
-            _logger.info("Unable to schedule pod; no fit; waiting", extra={"pod": str(queued.pod), "err": message})
+            _logger.debug("Unable to schedule pod; no fit; waiting", extra={"pod": str(queued.pod), "err": message})
         else:
             reason, result, message, nominated = SCHEDULER_ERROR, "error", str(cause), ""
             queued.unschedulable_plugins = set()
@@ -64,7 +64,7 @@ class FailureHandler:
         self._metrics.scheduling_attempt_duration.labels(result, profile).observe(time.perf_counter() - started)
         newest = self._pods.get(queued.pod.uid)
         if newest is None or newest.node_name:
-            _logger.info(
+            _logger.debug(
                 "Pod is bound or gone; not queued again",
                 extra={"pod": str(queued.pod), "node": newest.node_name if newest is not None else ""},
             )

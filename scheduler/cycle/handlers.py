@@ -7,21 +7,18 @@ Rule: pkg/scheduler/eventhandlers.go at v1.36.3. Order holds for one object, not
 before its node. Everything here is synchronous and may be told the same thing twice.
 """
 
-import logging
 from collections.abc import Callable, Container, Mapping
+from typing import Any
 
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.cycle.edge import Edge
 from scheduler.framework.changes import node_changes, pod_changes
 from scheduler.framework.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.waiting import WaitingPods
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
-
-_logger = logging.getLogger(__name__)
 
 
 class ClusterEventHandlers:
@@ -35,7 +32,6 @@ class ClusterEventHandlers:
         nominator: Nominator,
         waiting: Mapping[str, WaitingPods],
         edge: Edge,
-        metrics: Metrics,
         is_binding: Callable[[str], bool],
     ) -> None:
         """`pods`: UID → newest version seen, written here. `waiting`: profile → its pods on hold."""
@@ -45,8 +41,8 @@ class ClusterEventHandlers:
         self._nominator = nominator
         self._waiting = waiting
         self._profiles: Container[str] = waiting.keys()
+        self._nodes: dict[str, Node] = {}
         self._edge = edge
-        self._metrics = metrics
         self._is_binding = is_binding
 
     # Pods.
@@ -71,7 +67,7 @@ class ClusterEventHandlers:
         seen = self._pods.pop(pod.uid, None)
         self._queue.delete(pod.uid)
         self._nominator.delete(pod.uid)
-        self._edge.status.forget(pod.uid)
+        self._edge.status.forget(pod)
         on_hold = any(waiting.reject(pod.uid) for waiting in self._waiting.values())
         if self._cache.is_assumed(pod.uid) and (on_hold or self._is_binding(pod.uid)):
             # The binding under way will be refused, and takes back what it assumed and reserved.
@@ -83,9 +79,17 @@ class ClusterEventHandlers:
             # Others yielded to it on its nominated node.
             self._queue.move_all(ASSIGNED_POD_DELETE, seen, None)
 
-    def pod_unreadable(self, name: str, namespace: str, uid: str, problem: str) -> None:
+    def assumption_expired(self, pod: Pod) -> None:
+        """The cache dropped a pod that we had assumed: its room is free, and if it still waits it is tried again."""
+        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
+        newest = self._pods.get(pod.uid)
+        if newest is not None and not newest.node_name:
+            self._queue.add(newest)
+
+    def pod_unreadable(self, metadata: Mapping[str, Any], problem: str) -> None:
         """A pod came that cannot be decoded: its owner is told, nobody else is concerned."""
-        pod = self._pods.get(uid) or Pod(metadata=ObjectMeta(name=name, namespace=namespace, uid=uid))
+        named = {key: metadata.get(key, "") for key in ("name", "namespace", "uid")}
+        pod = self._pods.get(named["uid"]) or Pod(metadata=ObjectMeta(**named))
         note = f"the pod cannot be read: {problem}"
         self._edge.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
@@ -106,24 +110,25 @@ class ClusterEventHandlers:
     # Nodes.
 
     def node_changed(self, node: Node) -> None:
-        """A node was added, or has a new version. One that cannot be read keeps its last readable version."""
-        try:
-            old = self._cache.set_node(node)
-        except ValueError as error:
-            self._metrics.watch_errors.labels("nodes", "quantity").inc()
-            _logger.error("Node cannot be read; ignored", extra={"node": node.name, "err": str(error)})
-            return
+        """A node was added, or has a new version. Raises ValueError for an unreadable quantity, changing nothing."""
+        old = self._cache.set_node(node)
+        if old is not None and old.metadata.uid != node.metadata.uid:
+            # Deleted and made again under its name: the deletion may come later, or never.
+            self._nodes.pop(old.metadata.uid, None)
+        self._nodes[node.metadata.uid] = node
         if old is None:
             self._queue.move_all(NODE_ADD, None, node)
             return
         for event in node_changes(old, node):
             self._queue.move_all(event, old, node)
 
-    def node_deleted(self, name: str) -> None:
+    def node_deleted(self, node: Node) -> None:
         """A node is gone. Pods on it stay counted until they are deleted themselves."""
-        old = self._cache.remove_node(name)
-        if old is not None:
-            self._queue.move_all(NODE_DELETE, old, None)
+        self._nodes.pop(node.metadata.uid, None)
+        current = self._cache.table.node(node.name)
+        if current is not None and current.metadata.uid == node.metadata.uid:
+            self._cache.remove_node(node.name)
+            self._queue.move_all(NODE_DELETE, current, None)
 
     # What a resync compares.
 
@@ -132,6 +137,5 @@ class ClusterEventHandlers:
         return self._pods
 
     def known_nodes(self) -> Mapping[str, Node]:
-        """Name → newest version seen."""
-        table = self._cache.table
-        return {name: node for name in table.node_names() if (node := table.node(name)) is not None}
+        """UID → newest version seen."""
+        return self._nodes

@@ -236,7 +236,7 @@ class SchedulingLoop:
         refusal = await framework.run_bind(state, pod, node)
         if refusal is None:
             self._cache.finish_binding(pod)
-            self._edge.status.forget(pod.uid)
+            self._edge.status.forget(pod)
             note = f"Successfully assigned {pod} to {node}"
             self._edge.events.event(pod, "Normal", "Scheduled", "Binding", note)
         return refusal
@@ -264,15 +264,14 @@ class SchedulingLoop:
     def _count_bound(self, attempt: _Attempt) -> None:
         queued, placed = attempt.queued, attempt.placed
         now = time.perf_counter()
-        _logger.info(
-            "Successfully bound pod to node",
-            extra={
+        if _logger.isEnabledFor(logging.DEBUG):
+            fields = {
                 "pod": str(attempt.pod),
                 "node": placed.node_name,
                 "evaluatedNodes": placed.evaluated_nodes,
                 "feasibleNodes": placed.feasible_nodes,
-            },
-        )
+            }
+            _logger.debug("Successfully bound pod to node", extra=fields)
         metrics, profile = self._metrics, attempt.framework.name
         metrics.schedule_attempts.labels("scheduled", profile).inc()
         metrics.scheduling_attempt_duration.labels("scheduled", profile).observe(now - attempt.started)

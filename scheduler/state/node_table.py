@@ -177,7 +177,8 @@ class NodeTable:
             column[row] = True
         self._labels.set_row(row, node.metadata.labels)
         self._images.add(row, node)
-        if aspects & Aspect.IMAGES and (node.status.images or (old is not None and old.status.images)):
+        if aspects & Aspect.IMAGES and self._images.states:
+            # An image counts by its share of all nodes: one more node changes the share of every image.
             self._logs[Aspect.IMAGES].mark_all()
         self._mark(row, aspects)
         return row
@@ -196,8 +197,7 @@ class NodeTable:
         self._names[row] = ""
         self._labels.set_row(row, None)
         self._count -= 1
-        if node.status.images:
-            self._logs[Aspect.IMAGES].mark_all()
+        self._logs[Aspect.IMAGES].mark_all()
         self._mark(row, ~Aspect(0))
         if not self._pods[row]:
             self._release_row(name, row)
@@ -262,9 +262,9 @@ class NodeTable:
                 for resource, amount in pod.requests.items():
                     expected[resource] = expected.get(resource, 0) + amount
             for resource, column in self._requested.items():
-                assert column[row] == expected.get(resource, 0), (name, resource)
-            assert self._non_zero[CPU][row] == sum(pod.resources.non_zero_cpu for pod in pods), name
-            assert self._non_zero[MEMORY][row] == sum(pod.resources.non_zero_memory for pod in pods), name
+                assert column[row] == _wrapped(expected.get(resource, 0)), (name, resource)
+            assert self._non_zero[CPU][row] == _wrapped(sum(pod.resources.non_zero_cpu for pod in pods)), name
+            assert self._non_zero[MEMORY][row] == _wrapped(sum(pod.resources.non_zero_memory for pod in pods)), name
             taints = {taint for taint, column in self._taints.items() if column[row]}
             assert taints == (set(node.taints) if node is not None else set()), name
         for row in self._free:
@@ -314,9 +314,9 @@ class NodeTable:
             if column[row] != amounts.get(resource, 0):
                 aspects |= Aspect.ALLOCATABLE
                 column[row] = 0
-        if self._allowed_pods[row] != amounts.get(PODS, 0):
-            aspects |= Aspect.ALLOCATABLE
-        for taint in old.taints:
+        if amounts.keys() - self._allocatable.keys():
+            aspects |= Aspect.ALLOCATABLE  # this node is the first one with such a resource
+        for taint in set(old.taints):
             self._taints[taint][row] = False
             if not self._taints[taint].any():
                 del self._taints[taint]
@@ -380,6 +380,8 @@ class NodeTable:
 def _add(column: Int64Column, row: int, amount: int) -> None:
     """Add within int64, wrapping on overflow as Go does; numpy would warn or raise."""
     total = column.item(row) + amount
-    if not -(2**63) <= total < 2**63:
-        total = (total + 2**63) % 2**64 - 2**63
-    column[row] = total
+    column[row] = total if -(2**63) <= total < 2**63 else _wrapped(total)
+
+
+def _wrapped(total: int) -> int:
+    return (total + 2**63) % 2**64 - 2**63
