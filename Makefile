@@ -4,7 +4,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-SEEDS ?= 50
+SEEDS ?= 200
 
 .PHONY: help
 help: ## This list
@@ -38,6 +38,14 @@ check: install ## Lint, format, layers, types, unit tests: under a minute, no cl
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	$(BIN)/pytest tests/unit
+
+.PHONY: test
+test: check controlplane ## Everything: check, then the tests on a real API server
+	$(BIN)/pytest tests/cluster
+
+.PHONY: conformance
+conformance: install ## Judge SEEDS=n generated clusters against kube-scheduler itself (needs Go, or gets it)
+	$(BIN)/python -m tests.conformance.run --seeds $(SEEDS)
 
 .PHONY: controlplane
 controlplane: install ## Build the test control plane into the user's cache (once, about 5 minutes)

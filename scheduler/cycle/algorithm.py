@@ -4,6 +4,7 @@ Rule: pkg/scheduler/schedule_one.go at v1.36.3 (schedulePod, findNodesThatFitPod
 kube-scheduler we look at every node, unless the configuration names a percentage: columns make that cheap.
 """
 
+import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -14,11 +15,14 @@ import numpy as np
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus
+from scheduler.framework.errors import PluginError
 from scheduler.framework.filtering import FilterOutcome
 from scheduler.framework.nodes import Int64Column, Rows
 from scheduler.framework.runtime import Framework, go_list
 from scheduler.framework.status import Status, unresolvable
 from scheduler.state.node_table import NodeTable
+
+_logger = logging.getLogger(__name__)
 
 MIN_NODES_TO_FIND: Final = 100
 """However low the percentage, this many feasible nodes are looked for."""
@@ -139,7 +143,13 @@ class Algorithm:
             return False
         only = np.zeros(self._table.size, np.bool_)
         only[row] = True
-        outcome = framework.run_filter(state, pod, only)
+        try:
+            outcome = framework.run_filter(state, pod, only)
+        except PluginError as error:
+            # Other nodes may do; if this one is asked again with them, the error ends the attempt.
+            fields = {"pod": str(pod), "node": pod.nominated_node_name, "err": str(error)}
+            _logger.error("Evaluation failed on nominated node", extra=fields)
+            return False
         status = outcome.status(state, pod, row)
         if status is not None:
             search.verdicts[row] = status
@@ -179,15 +189,25 @@ class Algorithm:
     def _unplaced(self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> Unplaced:
         nominated: str | None = ""
         if framework.has_post_filter:
-            result, status = framework.run_post_filter(state, pod, diagnosis)
-            diagnosis.post_filter_message = status.message if status is not None else ""
-            nominated = result.nominated_node_name if result is not None else None
+            nominated = self._make_room(framework, state, pod, diagnosis)
         return Unplaced(
             diagnosis.message,
             frozenset(diagnosis.unschedulable_plugins),
             frozenset(diagnosis.pending_plugins),
             nominated,
         )
+
+    def _make_room(self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> str | None:
+        """Run PostFilter; return what the nomination becomes. If a plugin fails, the pod still just fits nowhere."""
+        try:
+            result, status = framework.run_post_filter(state, pod, diagnosis)
+        except PluginError as error:
+            fields = {"pod": str(pod), "plugin": error.plugin, "err": str(error)}
+            _logger.error("PostFilter plugin failed", extra=fields)
+            diagnosis.post_filter_message = str(error)
+            return None
+        diagnosis.post_filter_message = status.message if status is not None else ""
+        return result.nominated_node_name if result is not None else None
 
     def _select(self, feasible: Rows, total: Int64Column, pod: Pod, attempt: int) -> int:
         """Take one of the best nodes: spread evenly by a hash of the pod, and the same each time it is replayed.

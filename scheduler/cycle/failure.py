@@ -72,7 +72,7 @@ class FailureHandler:
             return
         queued.pod = newest
         self._queue.add_unschedulable_if_not_present(queued)
-        if nominated is not None:
-            self._nominator.add(newest, nominated)
+        # Without a new nomination it is what the pod's status says.
+        self._nominator.add(newest, nominated)
         self._edge.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
         self._edge.status.unschedulable(newest, reason, message, nominated)

@@ -7,7 +7,7 @@ Rule: pkg/scheduler/eventhandlers.go at v1.36.3. Order holds for one object, not
 before its node. Everything here is synchronous and may be told the same thing twice.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from scheduler.api.objects import Node, ObjectMeta
@@ -32,7 +32,6 @@ class ClusterEventHandlers:
         nominator: Nominator,
         waiting: Mapping[str, WaitingPods],
         edge: Edge,
-        is_binding: Callable[[str], bool],
     ) -> None:
         """`pods`: UID → newest version seen, written here. `waiting`: profile → its pods on hold."""
         self._pods = pods
@@ -43,7 +42,6 @@ class ClusterEventHandlers:
         self._profiles: Container[str] = waiting.keys()
         self._nodes: dict[str, Node] = {}
         self._edge = edge
-        self._is_binding = is_binding
 
     # Pods.
 
@@ -56,11 +54,8 @@ class ClusterEventHandlers:
         self._pods[pod.uid] = pod
         if pod.node_name:
             self._assigned(old, pod)
-        elif pod.spec.scheduler_name in self._profiles and not self._cache.is_assumed(pod.uid):
-            if old is None:
-                self._queue.add(pod)
-            else:
-                self._queue.update(old, pod)
+        elif pod.spec.scheduler_name in self._profiles:
+            self._waiting_changed(old, pod)
 
     def pod_deleted(self, pod: Pod) -> None:
         """A pod is gone, or has run to its end."""
@@ -68,16 +63,10 @@ class ClusterEventHandlers:
         self._queue.delete(pod.uid)
         self._nominator.delete(pod.uid)
         self._edge.status.forget(pod)
-        on_hold = any(waiting.reject(pod.uid) for waiting in self._waiting.values())
-        if self._cache.is_assumed(pod.uid) and (on_hold or self._is_binding(pod.uid)):
-            # The binding under way will be refused, and takes back what it assumed and reserved.
-            return
-        counted = self._cache.remove(pod.uid)
-        if counted is not None:
-            self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)
-        elif seen is not None and seen.nominated_node_name:
-            # Others yielded to it on its nominated node.
-            self._queue.move_all(ASSIGNED_POD_DELETE, seen, None)
+        if self._cache.get(pod.uid) is not None:
+            self._make_room(pod.uid)
+        elif seen is not None and seen.nominated_node_name and seen.spec.scheduler_name in self._profiles:
+            self._nomination_ended(seen)
 
     def assumption_expired(self, pod: Pod) -> None:
         """The cache dropped a pod that we had assumed: its room is free, and if it still waits it is tried again."""
@@ -93,12 +82,40 @@ class ClusterEventHandlers:
         note = f"the pod cannot be read: {problem}"
         self._edge.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
+    def _waiting_changed(self, old: Pod | None, pod: Pod) -> None:
+        """A pod of ours without a node. One that is assumed is in no queue."""
+        if old is not None and pod.metadata.resource_version and _is_same_version(old, pod):
+            return  # told twice; it may have left the queue on purpose
+        if self._cache.is_assumed(pod.uid):
+            if pod.is_deleting and old is not None and not old.is_deleting:
+                self._make_room(pod.uid)
+            return
+        if old is None:
+            self._queue.add(pod)
+            return
+        self._queue.update(old, pod)
+        if old.nominated_node_name and old.nominated_node_name != pod.nominated_node_name:
+            self._nomination_ended(old)
+
+    def _make_room(self, uid: str) -> None:
+        """Stop counting a pod that is gone or going. A binding under way fails, as the API server binds no such pod."""
+        if any(waiting.reject(uid) for waiting in self._waiting.values()):
+            return  # its binding task ends at once, and takes back what it assumed and reserved
+        counted = self._cache.remove(uid)
+        if counted is not None:
+            self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)
+
+    def _nomination_ended(self, pod: Pod) -> None:
+        """Pods of the same and of lower priority yielded to `pod` on its nominated node."""
+        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority)
+
     def _assigned(self, old: Pod | None, pod: Pod) -> None:
         """A pod runs, or will run, on a node. A binding of our own comes back here as the watch's confirmation."""
         counted = self._cache.confirm(pod)
         if old is None or not old.node_name:
             self._queue.delete(pod.uid)
             self._nominator.delete(pod.uid)
+            self._edge.status.forget(pod)
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
         if counted is not None and counted.node_name != pod.node_name:
             # We had counted it elsewhere: there is room again.
@@ -139,3 +156,7 @@ class ClusterEventHandlers:
     def known_nodes(self) -> Mapping[str, Node]:
         """UID → newest version seen."""
         return self._nodes
+
+
+def _is_same_version(a: Pod, b: Pod) -> bool:
+    return a.metadata.resource_version == b.metadata.resource_version

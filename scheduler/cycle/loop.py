@@ -23,7 +23,7 @@ from scheduler.cycle.edge import Edge
 from scheduler.cycle.failure import FailureHandler
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
-from scheduler.framework.errors import PluginError, SchedulerError
+from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
 from scheduler.framework.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.framework.queued import QueuedPod
@@ -37,7 +37,10 @@ MAX_SECONDS_AT_A_STRETCH: Final = 0.003
 """How long pods are scheduled before other tasks (the watch, bindings) get their turn."""
 
 MAX_BINDINGS: Final = 1_000
-"""Pods on their way to the API server at once. Beyond it the loop waits: deciding further would only grow memory."""
+"""Pods on their way to the API server at once. Beyond it the loop waits: deciding further would only grow memory.
+
+Pods that Permit or PreBind plugins keep waiting do not count: they may be waiting for pods still to be scheduled.
+"""
 
 _logger = logging.getLogger(__name__)
 
@@ -82,6 +85,8 @@ class SchedulingLoop:
         self._edge = edge
         self._metrics = metrics
         self._bindings: dict[str, asyncio.Task[None]] = {}
+        self._parked = 0
+        """How many binding tasks wait for a Permit or PreBind plugin."""
         self._binding_ended = asyncio.Event()
         self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
 
@@ -105,7 +110,7 @@ class SchedulingLoop:
                     return
                 stretch_began = time.perf_counter()
             self.schedule_one(queued)
-            while len(self._bindings) >= MAX_BINDINGS:
+            while len(self._bindings) - self._parked >= MAX_BINDINGS:
                 self._binding_ended.clear()
                 await self._binding_ended.wait()
             if time.perf_counter() - stretch_began > MAX_SECONDS_AT_A_STRETCH:
@@ -138,8 +143,8 @@ class SchedulingLoop:
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         try:
             decision = self._algorithm.schedule(framework, state, pod, queued.attempts)
-        except PluginError as error:
-            self._failure.handle(framework.name, queued, error, started)
+        except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
+            self._failure.handle(framework.name, queued, _known(error), started)
             return
         finally:
             self._metrics.scheduling_algorithm_duration.observe(time.perf_counter() - started)
@@ -171,9 +176,9 @@ class SchedulingLoop:
             holds: dict[str, float] = {}
             if refusal is None:
                 holds, refusal = framework.run_permit(state, pod, placed.node_name)
-        except PluginError as error:
+        except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
             self._undo(attempt)
-            self._failure.handle(framework.name, queued, error, started)
+            self._failure.handle(framework.name, queued, _known(error), started)
             return
         if refusal is not None:
             self._undo(attempt)
@@ -182,32 +187,34 @@ class SchedulingLoop:
         if holds:
             framework.handle.waiting_pods.add(pod, holds)
             attempt = _Attempt(framework, state, queued, pod, placed, started, on_hold=True)
+            self._parked += 1
         if state.pods_to_activate:
             self._queue.activate(tuple(state.pods_to_activate))
             state.pods_to_activate.clear()
         task = asyncio.create_task(self._binding_cycle(attempt), name=f"bind {pod}")
         self._bindings[pod.uid] = task
-        task.add_done_callback(lambda _: self._forget_task(pod.uid))
+        task.add_done_callback(lambda ended: self._forget_task(pod.uid, ended))
 
-    def _forget_task(self, uid: str) -> None:
-        self._bindings.pop(uid, None)
+    def _forget_task(self, uid: str, ended: "asyncio.Task[None]") -> None:
+        if self._bindings.get(uid) is ended:  # a failed pod may have its next task already
+            del self._bindings[uid]
         self._binding_ended.set()
 
     async def _binding_cycle(self, attempt: _Attempt) -> None:
         framework, pod = attempt.framework, attempt.pod
         try:
             refusal = await self._bind(attempt)
-        except asyncio.CancelledError:
-            raise
+        except asyncio.CancelledError as error:
+            if _is_cancelled():
+                raise
+            self._fail_binding(attempt, error)
+            return
         except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
-            cause = error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")
-            self._undo(attempt)
-            self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
-            self._failure.handle(framework.name, attempt.queued, cause, attempt.started)
+            self._fail_binding(attempt, error)
             return
         if refusal is not None:
             self._undo(attempt)
-            self._failure.handle(framework.name, attempt.queued, _unplaced_by(refusal), attempt.started)
+            self._failure.handle(framework.name, attempt.queued, refusal, attempt.started)
             # After the pod itself has been queued: its own room is nothing new to it.
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
             return
@@ -217,39 +224,50 @@ class SchedulingLoop:
         if attempt.state.pods_to_activate:
             self._queue.activate(tuple(attempt.state.pods_to_activate))
 
-    async def _bind(self, attempt: _Attempt) -> Status | None:
+    def _fail_binding(self, attempt: _Attempt, error: BaseException) -> None:
+        self._undo(attempt)
+        self._queue.move_all(ASSIGNED_POD_DELETE, attempt.pod, None)
+        self._failure.handle(attempt.framework.name, attempt.queued, _known(error), attempt.started)
+
+    async def _bind(self, attempt: _Attempt) -> Unplaced | None:
         """Run the binding cycle to the point where the API server has agreed; return a refusal, if any."""
         framework, state, pod, node = attempt.framework, attempt.state, attempt.pod, attempt.placed.node_name
-        busy = framework.run_pre_bind_pre_flight(state, pod, node)
-        if busy or attempt.on_hold:
-            self._edge.status.nominate(pod, node)
-        if attempt.on_hold:
-            refusal = await self._wait_on_permit(framework, pod)
-            if refusal is not None:
-                return refusal
+        try:
+            busy = framework.run_pre_bind_pre_flight(state, pod, node)
+            if busy or attempt.on_hold:
+                self._edge.status.nominate(pod, node)
+            refusal = await self._wait_on_permit(framework, pod) if attempt.on_hold else None
+        finally:
+            if attempt.on_hold:
+                framework.handle.waiting_pods.remove(pod.uid)
+                self._parked -= 1
+        if refusal is not None:
+            return _unplaced_by(refusal)
         # From here on the pod can fail, but no event in the cluster decides where it goes then.
         self._queue.done(pod.uid)
         if busy:
-            refusal = await framework.run_pre_bind(state, pod, node)
+            self._parked += 1
+            try:
+                refusal = await framework.run_pre_bind(state, pod, node)
+            finally:
+                self._parked -= 1
             if refusal is not None:
-                return refusal
+                return Unplaced(refusal.message)
         refusal = await framework.run_bind(state, pod, node)
-        if refusal is None:
-            self._cache.finish_binding(pod)
-            self._edge.status.forget(pod)
-            note = f"Successfully assigned {pod} to {node}"
-            self._edge.events.event(pod, "Normal", "Scheduled", "Binding", note)
-        return refusal
+        if refusal is not None:
+            return Unplaced(refusal.message)
+        self._cache.finish_binding(pod)
+        self._edge.status.forget(pod)
+        note = f"Successfully assigned {pod} to {node}"
+        self._edge.events.event(pod, "Normal", "Scheduled", "Binding", note)
+        return None
 
     async def _wait_on_permit(self, framework: Framework, pod: Pod) -> Status | None:
         waiting = framework.handle.waiting_pods.get(pod.uid)
         if waiting is None:
             return None
         began = time.perf_counter()
-        try:
-            refusal = await waiting.outcome()
-        finally:
-            framework.handle.waiting_pods.remove(pod.uid)
+        refusal = await waiting.outcome()
         result = "Success" if refusal is None else refusal.code.label
         self._metrics.permit_wait_duration.labels(result).observe(time.perf_counter() - began)
         return refusal
@@ -289,3 +307,14 @@ def _unplaced_by(refusal: Status) -> Unplaced:
     diagnosis = Diagnosis(node_count=1)
     diagnosis.add(refusal, 1)
     return Unplaced(diagnosis.message, frozenset(diagnosis.unschedulable_plugins), frozenset(diagnosis.pending_plugins))
+
+
+def _known(error: BaseException) -> SchedulerError:
+    """What the pod's owner reads of an error that nobody foresaw."""
+    return error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")
+
+
+def _is_cancelled() -> bool:
+    """Whether this very task is being cancelled, and not something that a plugin awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -26,12 +26,23 @@ class ConfigError(SchedulerError):
 
 
 class PluginError(SchedulerError):
-    """A plugin raised, or answered what its extension point does not allow."""
+    """A plugin raised, or answered what its extension point does not allow. Worded as kube-scheduler words it."""
 
     def __init__(self, plugin: str, point: str, detail: str) -> None:
-        super().__init__(f"running {point} plugin {plugin!r}: {detail}")
+        super().__init__(_PLUGIN_ERRORS.get(point, _ANY_PLUGIN_ERROR).format(point=point, plugin=plugin, detail=detail))
         self.plugin = plugin
         self.point = point
+
+
+_ANY_PLUGIN_ERROR = 'running {point} plugin "{plugin}": {detail}'
+_PLUGIN_ERRORS = {
+    "PreFilterExtensionAddPod": 'running AddPod on PreFilter plugin "{plugin}": {detail}',
+    "Filter": 'running "{plugin}" filter plugin: {detail}',
+    "PostFilter": "{detail}",
+    "Score": 'running Score plugins: plugin "{plugin}" failed with: {detail}',
+    "ScoreExtensionNormalize": 'running Normalize on Score plugins: plugin "{plugin}" failed with: {detail}',
+    "ScoreRange": 'applying score defaultWeights on Score plugins: plugin "{plugin}" {detail}',
+}
 
 
 class ClusterError(SchedulerError):

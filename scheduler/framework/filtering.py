@@ -8,7 +8,7 @@ other. What a node is refused for is the same: the first plugin in order that re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -20,7 +20,11 @@ from scheduler.framework.forms import PlainFilter
 from scheduler.framework.memo import ChangingColumns, Memo
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Rows
 from scheduler.framework.plugin import FilterNodesPlugin, FilterPlugin, Plugin, PreFilterExtensions, SignPlugin
+from scheduler.framework.plugin_calls import PluginCalls, as_plugin_error, check_column
 from scheduler.framework.status import Status
+
+FILTER: Final = "Filter"
+ADD_POD: Final = "PreFilterExtensionAddPod"
 
 
 class WhatIfColumns(ChangingColumns, Protocol):
@@ -47,7 +51,14 @@ class FilterStep:
         else:
             raise TypeError(f"{plugin.name} has no Filter")
         self.sign = plugin.sign if isinstance(plugin, SignPlugin) else None
-        self.aspects: tuple[Aspect, ...] = tuple(plugin.aspects) if isinstance(plugin, SignPlugin) else ()
+        self.aspects = aspects_of(plugin)
+
+    def status(self, state: CycleState, pod: Pod, code: int) -> Status:
+        """Return the refusal behind a code. Raises PluginError."""
+        try:
+            return self.call.status_of(state, pod, code).by(self.name)
+        except Exception as error:
+            raise as_plugin_error(FILTER, self.name, error) from error
 
 
 @dataclass(slots=True)
@@ -74,7 +85,7 @@ class FilterOutcome:
             return None
         for step, codes in self.codes:
             if codes[row]:
-                return step.call.status_of(state, pod, int(codes[row])).by(step.name)
+                return step.status(state, pod, int(codes[row]))
         return None
 
     def count_into(self, diagnosis: Diagnosis, state: CycleState, pod: Pod) -> None:
@@ -86,7 +97,7 @@ class FilterOutcome:
         for step, codes in self.codes:
             refused = codes[left]
             for code, nodes in zip(*np.unique(refused[refused != 0], return_counts=True), strict=True):
-                status = step.call.status_of(state, pod, int(code)).by(step.name)
+                status = step.status(state, pod, int(code))
                 diagnosis.add(status, int(nodes))
             left &= codes == 0
 
@@ -101,6 +112,7 @@ class Filtering:
         nodes: WhatIfColumns,
         memo: Memo,
         nominated: Callable[[], Iterator[tuple[str, Collection[Pod]]]],
+        calls: PluginCalls,
     ) -> None:
         """`nominated` yields each node that is promised to pods, with these pods."""
         self.steps = tuple(map(FilterStep, plugins))
@@ -108,10 +120,13 @@ class Filtering:
         self._nodes = nodes
         self._memo = memo
         self._nominated = nominated
+        self._calls = calls
 
     def run(self, state: CycleState, pod: Pod, asked: BoolColumn, signatures: dict[str, object]) -> FilterOutcome:
         """Return where `pod` can run among the rows that are `asked`. Raises PluginError."""
         passing = asked.copy()
+        if not passing.any():
+            return FilterOutcome(np.arange(0), asked, [])
         found: list[tuple[FilterStep, Int32Column]] = []
         for step in self.steps:
             if step.name in state.skip_filter:
@@ -120,6 +135,8 @@ class Filtering:
             if codes is not None:
                 found.append((step, codes))
                 passing &= codes == 0
+                if not passing.any():
+                    break  # every node has its answer: the others are not asked, as in kube-scheduler
         outcome = FilterOutcome(np.flatnonzero(passing), asked, found)
         self._yield_to_nominated(outcome, passing, state, pod)
         return outcome
@@ -130,9 +147,9 @@ class Filtering:
         for step in self.steps:
             if step.name in state.skip_filter:
                 continue
-            codes = _guarded(step, state, pod, self._nodes, rows)
+            codes = self._ask(step, state, pod, rows)
             if codes is not None and codes[0]:
-                return step.call.status_of(state, pod, int(codes[0])).by(step.name)
+                return step.status(state, pod, int(codes[0]))
         return None
 
     def _codes(
@@ -148,12 +165,12 @@ class Filtering:
                 (("filter", step.name), signature),
                 step.aspects,
                 np.int32,
-                lambda rows: _guarded(step, state, pod, self._nodes, rows),
+                lambda rows: self._ask(step, state, pod, rows),
             )
             return column.values if column.may_differ else None
         # Nothing will be stored: only the nodes that passed so far need an answer.
         rows = np.flatnonzero(passing)
-        answers = _guarded(step, state, pod, self._nodes, rows)
+        answers = self._ask(step, state, pod, rows)
         if answers is None or not answers.any():
             return None
         codes = np.zeros(len(passing), np.int32)
@@ -161,13 +178,14 @@ class Filtering:
         return codes
 
     def _yield_to_nominated(self, outcome: FilterOutcome, passing: BoolColumn, state: CycleState, pod: Pod) -> None:
-        """Refuse feasible nodes on which the pod would take the room of pods nominated there.
+        """Refuse nodes on which the pod would take the room of pods nominated there.
 
-        Only pods of the same or a higher priority count: room that was made for lower ones may be taken.
+        Only pods of the same or a higher priority count: room that was made for lower ones may be taken. A node that
+        is refused anyway is asked again too: beside the nominated pods it may have more reasons, or other ones.
         """
         for name, nominated in self._nominated():
             row = self._nodes.row_of(name)
-            if row is None or not passing[row]:
+            if row is None or not outcome.asked[row]:
                 continue
             before = [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
             status = self._refused_beside(before, state, pod, row) if before else None
@@ -178,6 +196,11 @@ class Filtering:
             outcome.feasible = np.flatnonzero(passing)
 
     def _refused_beside(self, others: Collection[Pod], state: CycleState, pod: Pod, row: int) -> Status | None:
+        # A pod whose nomination ended without our hearing of it may be on the node already.
+        here = {other.uid for other in self._nodes.info(row).pods}
+        others = [other for other in others if other.uid not in here]
+        if not others:
+            return None
         state = state.clone()
         with self._nodes.what_if(row, add=others):
             node = self._nodes.info(row)
@@ -185,16 +208,18 @@ class Filtering:
                 for plugin in self._extensions:
                     if plugin.name in state.skip_filter:
                         continue
-                    status = plugin.add_pod(state, pod, other, node)
+                    status = self._calls.run(ADD_POD, state, plugin.name, plugin.add_pod, state, pod, other, node)
                     if status is not None:
-                        raise PluginError(plugin.name, "AddPod", status.message)
+                        raise PluginError(plugin.name, ADD_POD, status.message or status.code.label)
             return self.run_one(state, pod, row)
 
+    def _ask(self, step: FilterStep, state: CycleState, pod: Pod, rows: Rows) -> Int32Column | None:
+        codes = self._calls.run(FILTER, state, step.name, step.call.filter_nodes, state, pod, self._nodes, rows)
+        if codes is not None:
+            check_column(FILTER, step.name, codes, rows, "iub")
+        return codes
 
-def _guarded(step: FilterStep, state: CycleState, pod: Pod, nodes: WhatIfColumns, rows: Rows) -> Int32Column | None:
-    try:
-        return step.call.filter_nodes(state, pod, nodes, rows)
-    except PluginError:
-        raise
-    except Exception as error:
-        raise PluginError(step.name, "filter", f"{type(error).__name__}: {error}") from error
+
+def aspects_of(plugin: Plugin) -> tuple[Aspect, ...]:
+    """What the plugin reads of a node. Even an answer that reads nothing is worked out when a node comes."""
+    return tuple(plugin.aspects or Aspect.NAME) if isinstance(plugin, SignPlugin) else ()

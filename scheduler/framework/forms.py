@@ -49,7 +49,7 @@ class PlainFilter:
     def _code(self, status: Status) -> int:
         if not status.is_rejected:
             detail = f"answered {status.code.label}: {status.message}" if status.message else status.code.label
-            raise PluginError(self.plugin.name, "filter", detail)
+            raise PluginError(self.plugin.name, "Filter", detail)
         code = self._code_of.get(status)
         if code is None:
             self._statuses.append(status)

@@ -4,15 +4,19 @@ Table: pkg/scheduler/metrics/metrics.go at v1.36.3. Ours start with `loadmaster_
 registry of its own, so that two schedulers in one process (tests, simulations) do not share counts.
 """
 
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 PLUGIN_METRICS_SAMPLE_PERCENT: Final = 10
 """Share of the scheduling cycles in which each plugin is timed."""
+
+
+Samples: TypeAlias = Iterable[tuple[Sequence[str], float]]
+"""Label values, value."""
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -25,7 +29,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        counter, histogram, gauge = self._counter, self._histogram, self._gauge
+        counter, histogram = self._counter, self._histogram
 
         self.schedule_attempts = counter(
             "scheduler_schedule_attempts",
@@ -85,12 +89,6 @@ class Metrics:
             "scheduler_pod_scheduled_after_flush",
             "Number of pods that were scheduled after being flushed from unschedulablePods because of their age.",
         )
-        self.goroutines = gauge(
-            "scheduler_goroutines",
-            "Number of running tasks split by the work they do such as binding.",
-            ("operation",),
-        )
-
         self.api_calls = counter(
             "loadmaster_api_calls",
             "Calls to the API server by verb, resource and outcome: an HTTP status, 'timeout' or 'connection'.",
@@ -138,26 +136,23 @@ class Metrics:
             "loadmaster_cache_corrections", "Facts from the watch that contradicted our state.", ("kind",)
         )
 
-    def watch_gauge(self, name: str, text: str, label: str, read: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        """Add a gauge whose values are read when somebody looks: `read` yields (label value, value)."""
-        self.registry.register(_ReadGauge(name, text, label, read))
+    def watch_gauge(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
+        """Add a gauge whose values are read when somebody looks."""
+        self.registry.register(_ReadGauge(name, text, labels, read))
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
         return Counter(name, text, labels, registry=self.registry)
-
-    def _gauge(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Gauge:
-        return Gauge(name, text, labels, registry=self.registry)
 
     def _histogram(self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
         return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
 
 
 class _ReadGauge(Collector):
-    def __init__(self, name: str, text: str, label: str, read: Callable[[], Iterable[tuple[str, float]]]) -> None:
-        self._name, self._text, self._label, self._read = name, text, label, read
+    def __init__(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
+        self._name, self._text, self._labels, self._read = name, text, labels, read
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        family = GaugeMetricFamily(self._name, self._text, labels=[self._label])
-        for value, amount in self._read():
-            family.add_metric([value], amount)
+        family = GaugeMetricFamily(self._name, self._text, labels=self._labels)
+        for values, amount in self._read():
+            family.add_metric(values, amount)
         yield family

@@ -79,7 +79,7 @@ def build(spec: ProfileSpec, registry: Registry, handle: Handle) -> ProfilePlugi
     by_name = _make(spec, registry, handle, problems)
     if not problems:
         at = {point: _at_point(point, spec, by_name, problems) for point in POINTS}
-        _check(spec, at, problems)
+        _check(at, problems)
         weights = _weights(spec, by_name, problems)
     if problems:
         raise ConfigError([f"profile {spec.scheduler_name!r}: {problem}" for problem in problems])
@@ -137,18 +137,18 @@ def _at_point(point: str, spec: ProfileSpec, by_name: Mapping[str, Plugin], prob
     return tuple(by_name[name] for name in names)
 
 
-def _check(spec: ProfileSpec, at: Mapping[str, Sequence[Plugin]], problems: list[str]) -> None:
+def _check(at: Mapping[str, Sequence[Plugin]], problems: list[str]) -> None:
     sorts = len(at["queue_sort"])
     if sorts != 1:
         problems.append(f"only one queue sort plugin required, but got {sorts}")
     if not at["bind"]:
         problems.append("at least one bind plugin is needed")
-    both = [name for name in {p.name: p for p in at["filter"]} if _has_both_forms(at, name)]
+    either_form = {plugin.name: plugin for point in ("filter", "score") for plugin in at[point]}
+    both = [name for name, plugin in either_form.items() if _has_both_forms(plugin)]
     problems.extend(f"plugin {name!r} has Filter or Score in both forms; keep one" for name in both)
 
 
-def _has_both_forms(at: Mapping[str, Sequence[Plugin]], name: str) -> bool:
-    plugin = next(plugin for plugin in at["filter"] if plugin.name == name)
+def _has_both_forms(plugin: Plugin) -> bool:
     return (isinstance(plugin, FilterPlugin) and isinstance(plugin, FilterNodesPlugin)) or (
         isinstance(plugin, ScorePlugin) and isinstance(plugin, ScoreNodesPlugin)
     )

@@ -4,11 +4,8 @@ Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3. What a plugin rai
 name; a plugin that answers what its point does not allow is treated the same.
 """
 
-import time
-from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import ParamSpec, Protocol, TypeVar
-
-from prometheus_client import Histogram
+from collections.abc import Collection, Iterator, Sequence
+from typing import Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
@@ -39,12 +36,10 @@ from scheduler.framework.plugin import (
     ReservePlugin,
     SignPlugin,
 )
+from scheduler.framework.plugin_calls import PluginCalls, as_plugin_error
 from scheduler.framework.profile import ProfilePlugins
 from scheduler.framework.scoring import Scores, Scoring
 from scheduler.framework.status import Code, Status, unresolvable
-
-T = TypeVar("T")
-Q = ParamSpec("Q")
 
 
 class NominatedPods(Protocol):
@@ -70,8 +65,7 @@ class Framework:
         self.handle = handle
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.plugins = plugins
-        self._metrics = metrics
-        self._observers: dict[tuple[str, Code], Histogram] = {}
+        self._calls = calls = PluginCalls(metrics, self.name)
         memo = Memo(nodes)
         self._nodes = nodes
         self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
@@ -85,8 +79,8 @@ class Framework:
         self._bind = plugins.of("bind", BindPlugin)
         self._post_bind = plugins.of("post_bind", PostBindPlugin)
         extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
-        self.filtering = Filtering(plugins.at["filter"], extensions, nodes, memo, nominated.by_node)
-        self.scoring = Scoring(plugins.at["score"], plugins.weights, nodes, memo)
+        self.filtering = Filtering(plugins.at["filter"], extensions, nodes, memo, nominated.by_node, calls)
+        self.scoring = Scoring(plugins.at["score"], plugins.weights, nodes, memo, calls)
         signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
         self._signers = tuple(signers.values())
 
@@ -114,7 +108,11 @@ class Framework:
         if found is None:
             found = {}
             for plugin in self._signers:
-                signature = self._call("sign", plugin, plugin.sign, pod)
+                try:
+                    signature = plugin.sign(pod)
+                    hash(signature)  # it is to be a key: one that cannot be is the plugin's fault
+                except Exception as error:
+                    raise as_plugin_error("Sign", plugin.name, error) from error
                 if signature is not None:
                     found[plugin.name] = signature
             pod.signatures[self.name] = found
@@ -129,247 +127,191 @@ class Framework:
 
         Names of plugins that cut nodes off are added to the diagnosis. Raises PluginError.
         """
-        started = time.perf_counter()
+        with self._calls.at("PreFilter") as timer:
+            names, refusal = self._pre_filter_in_turn(state, pod, diagnosis)
+            timer.code = _code(refusal)
+        return names, refusal
+
+    def _pre_filter_in_turn(
+        self, state: CycleState, pod: Pod, diagnosis: Diagnosis
+    ) -> tuple[frozenset[str] | None, Status | None]:
         names: frozenset[str] | None = None
         refusal: Status | None = None
-        try:
-            for plugin in self._pre_filter:
-                answer = self._timed("PreFilter", state, plugin, plugin.pre_filter, state, pod, self._nodes)
-                if answer is None:
-                    continue
-                if isinstance(answer, PreFilterResult):
-                    diagnosis.unschedulable_plugins.add(plugin.name)
-                    names = answer.node_names if names is None else names & answer.node_names
-                    if not names:
-                        refusal = _none_left(diagnosis.unschedulable_plugins)
-                        return names, refusal
-                elif answer.code is Code.SKIP:
-                    state.skip_filter.add(plugin.name)
-                elif answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                    diagnosis.unschedulable_plugins.clear()
-                    refusal = answer.by(plugin.name)
-                    return None, refusal
-                elif answer.code is Code.UNSCHEDULABLE:
-                    # Preemption may help later in this cycle, and it needs what the other plugins prepare.
-                    refusal = answer.by(plugin.name)
-                else:
-                    raise PluginError(plugin.name, "PreFilter", answer.message or answer.code.label)
-            return names, refusal
-        finally:
-            self._observe("PreFilter", refusal.code if refusal is not None else Code.SUCCESS, started)
+        for plugin in self._pre_filter:
+            answer = self._calls.run("PreFilter", state, plugin.name, plugin.pre_filter, state, pod, self._nodes)
+            if answer is None:
+                continue
+            if isinstance(answer, PreFilterResult):
+                diagnosis.unschedulable_plugins.add(plugin.name)
+                names = answer.node_names if names is None else names & answer.node_names
+                if not names:
+                    return names, _none_left(diagnosis.unschedulable_plugins)
+            elif answer.code is Code.SKIP:
+                state.skip_filter.add(plugin.name)
+            elif answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                diagnosis.unschedulable_plugins.clear()
+                return None, answer.by(plugin.name)
+            elif answer.code is Code.UNSCHEDULABLE:
+                # Preemption may help later in this cycle, and it needs what the other plugins prepare.
+                refusal = answer.by(plugin.name)
+            else:
+                raise PluginError(plugin.name, "PreFilter", answer.message or answer.code.label)
+        return names, refusal
 
     def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn) -> FilterOutcome:
         """Return where `pod` can run among the rows `asked`. Raises PluginError."""
-        started = time.perf_counter()
-        outcome = self.filtering.run(state, pod, asked, self.signatures(pod))
-        self._observe("Filter", Code.SUCCESS, started)
-        return outcome
+        with self._calls.at("Filter"):
+            return self.filtering.run(state, pod, asked, self.signatures(pod))
 
     def run_post_filter(
         self, state: CycleState, pod: Pod, diagnosis: Diagnosis
     ) -> tuple[PostFilterResult | None, Status | None]:
-        """Let the PostFilter plugins try to make room, until one succeeds or says that nothing can."""
-        started = time.perf_counter()
+        """Let the PostFilter plugins try to make room, until one succeeds or says that nothing can.
+
+        Raises PluginError, which concerns this attempt to make room and not the pod: it fits nowhere for now.
+        """
+        with self._calls.at("PostFilter") as timer:
+            result, status = self._post_filter_in_turn(state, pod, diagnosis)
+            timer.code = _code(status)
+        return result, status
+
+    def _post_filter_in_turn(
+        self, state: CycleState, pod: Pod, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status | None]:
         result: PostFilterResult | None = None
         reasons: list[str] = []
         rejecter = ""
-        code = Code.UNSCHEDULABLE
-        try:
-            for plugin in self._post_filter:
-                found, status = self._timed(
-                    "PostFilter",
-                    state,
-                    plugin,
-                    plugin.post_filter,
-                    state,
-                    pod,
-                    diagnosis.node_to_status,
-                )
-                code = Code.SUCCESS if status is None else status.code
-                if status is None or code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                    return found, status.by(plugin.name) if status is not None else None
-                if not status.is_rejected:
-                    raise PluginError(plugin.name, "PostFilter", status.message)
-                result = found or result
-                reasons += status.reasons
-                rejecter = rejecter or plugin.name
-            return result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejecter)
-        finally:
-            self._observe("PostFilter", code, started)
+        for plugin in self._post_filter:
+            found, status = self._calls.run(
+                "PostFilter", state, plugin.name, plugin.post_filter, state, pod, diagnosis.node_to_status
+            )
+            if status is None:
+                return found, None
+            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return found, status.by(plugin.name)
+            if not status.is_rejected:
+                raise PluginError(plugin.name, "PostFilter", status.message)
+            result = found or result
+            reasons += status.reasons
+            rejecter = rejecter or plugin.name
+        return result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejecter)
 
     def run_score(self, state: CycleState, pod: Pod, feasible: Rows) -> Scores:
         """Return the weighted scores of the feasible rows. Raises PluginError."""
-        started = time.perf_counter()
-        for plugin in self._pre_score:
-            status = self._timed(
-                "PreScore",
-                state,
-                plugin,
-                plugin.pre_score,
-                state,
-                pod,
-                self._nodes,
-                feasible,
-            )
-            if status is not None and status.code is Code.SKIP:
-                state.skip_score.add(plugin.name)
-            elif status is not None:
-                raise PluginError(plugin.name, "PreScore", status.message or status.code.label)
-        scored = time.perf_counter()
-        self._observe("PreScore", Code.SUCCESS, started)
-        scores = self.scoring.run(state, pod, feasible, self.signatures(pod))
-        self._observe("Score", Code.SUCCESS, scored)
-        return scores
+        if not self.scoring.steps:
+            # There is nothing to prepare and nothing to time: kube-scheduler does not even ask.
+            return self.scoring.run(state, pod, feasible, {})
+        with self._calls.at("PreScore"):
+            for plugin in self._pre_score:
+                status = self._calls.run(
+                    "PreScore", state, plugin.name, plugin.pre_score, state, pod, self._nodes, feasible
+                )
+                if status is not None and status.code is Code.SKIP:
+                    state.skip_score.add(plugin.name)
+                elif status is not None:
+                    raise PluginError(plugin.name, "PreScore", status.message or status.code.label)
+        with self._calls.at("Score"):
+            return self.scoring.run(state, pod, feasible, self.signatures(pod))
 
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Reserve in order; return the first refusal. Then, or after a PluginError, `run_unreserve` is due."""
-        started = time.perf_counter()
-        refusal: Status | None = None
-        for plugin in self._reserve:
-            refusal = self._timed("Reserve", state, plugin, plugin.reserve, state, pod, node_name)
-            if refusal is not None:
-                refusal = _rejection("Reserve", plugin, refusal)
-                break
-        self._observe("Reserve", refusal.code if refusal is not None else Code.SUCCESS, started)
-        return refusal
+        with self._calls.at("Reserve") as timer:
+            for plugin in self._reserve:
+                answer = self._calls.run("Reserve", state, plugin.name, plugin.reserve, state, pod, node_name)
+                if answer is not None:
+                    refusal = _rejection("Reserve", plugin, answer)
+                    timer.code = refusal.code
+                    return refusal
+        return None
 
     def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
         """Unreserve in reverse order. A plugin that raises, though it must not, keeps no other from its turn."""
-        started = time.perf_counter()
         errors = []
-        for plugin in reversed(self._reserve):
-            try:
-                self._timed("Unreserve", state, plugin, plugin.unreserve, state, pod, node_name)
-            except PluginError as error:
-                errors.append(error)
-        self._observe("Unreserve", Code.SUCCESS, started)
+        with self._calls.at("Unreserve"):
+            for plugin in reversed(self._reserve):
+                try:
+                    self._calls.run("Unreserve", state, plugin.name, plugin.unreserve, state, pod, node_name)
+                except PluginError as error:
+                    errors.append(error)
         return errors
 
     def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[dict[str, float], Status | None]:
         """Return plugin → seconds for those that hold the pod, and the first refusal."""
-        started = time.perf_counter()
         holds: dict[str, float] = {}
-        refusal: Status | None = None
-        for plugin in self._permit:
-            answer = self._timed("Permit", state, plugin, plugin.permit, state, pod, node_name)
-            if isinstance(answer, PermitWait):
-                holds[plugin.name] = min(answer.timeout, MAX_PERMIT_SECONDS)
-            elif answer is not None:
-                refusal = _rejection("Permit", plugin, answer)
-                break
-        code = refusal.code if refusal is not None else Code.WAIT if holds else Code.SUCCESS
-        self._observe("Permit", code, started)
-        return holds, refusal
+        with self._calls.at("Permit") as timer:
+            for plugin in self._permit:
+                answer = self._calls.run("Permit", state, plugin.name, plugin.permit, state, pod, node_name)
+                if isinstance(answer, PermitWait):
+                    holds[plugin.name] = min(answer.timeout, MAX_PERMIT_SECONDS)
+                elif answer is not None:
+                    refusal = _rejection("Permit", plugin, answer)
+                    timer.code = refusal.code
+                    return {}, refusal
+            timer.code = Code.WAIT if holds else Code.SUCCESS
+        return holds, None
 
     # The binding cycle.
 
     def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> bool:
         """Say whether any PreBind plugin has work with this pod. Raises PluginError."""
-        started = time.perf_counter()
         busy = False
-        for plugin in self._pre_bind:
-            answer = self._timed(
-                "PreBindPreFlight",
-                state,
-                plugin,
-                plugin.pre_bind_pre_flight,
-                state,
-                pod,
-                node_name,
-            )
-            if answer is None:
-                busy = True
-            elif answer.code is Code.SKIP:
-                state.skip_pre_bind.add(plugin.name)
-            else:
-                raise PluginError(plugin.name, "PreBindPreFlight", f"answered {answer.code.label}: {answer.message}")
-        self._observe("PreBindPreFlight", Code.SUCCESS if busy else Code.SKIP, started)
+        with self._calls.at("PreBindPreFlight") as timer:
+            for plugin in self._pre_bind:
+                answer = self._calls.run(
+                    "PreBindPreFlight", state, plugin.name, plugin.pre_bind_pre_flight, state, pod, node_name
+                )
+                if answer is None:
+                    busy = True
+                elif answer.code is Code.SKIP:
+                    state.skip_pre_bind.add(plugin.name)
+                else:
+                    detail = f"answered {answer.code.label}: {answer.message}"
+                    raise PluginError(plugin.name, "PreBindPreFlight", detail)
+            timer.code = Code.SUCCESS if busy else Code.SKIP
         return busy
 
     async def run_pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Run the PreBind plugins in order; return the first refusal. Raises PluginError."""
-        started = time.perf_counter()
-        refusal: Status | None = None
-        for plugin in self._pre_bind:
-            if plugin.name in state.skip_pre_bind:
-                continue
-            try:
-                refusal = await plugin.pre_bind(state, pod, node_name)
-            except Exception as error:
-                raise _as_plugin_error(plugin, "PreBind", error) from error
-            if refusal is not None:
-                refusal = _rejection("PreBind", plugin, refusal)
-                break
-        self._observe("PreBind", refusal.code if refusal is not None else Code.SUCCESS, started)
-        return refusal
+        with self._calls.at("PreBind") as timer:
+            for plugin in self._pre_bind:
+                if plugin.name in state.skip_pre_bind:
+                    continue
+                answer = await self._calls.run_async(
+                    "PreBind", state, plugin.name, plugin.pre_bind, state, pod, node_name
+                )
+                if answer is not None:
+                    refusal = _rejection("PreBind", plugin, answer)
+                    timer.code = refusal.code
+                    return refusal
+        return None
 
     async def run_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Let the first Bind plugin that does not skip bind the pod. Raises PluginError, also if all skip."""
-        started = time.perf_counter()
-        for plugin in self._bind:
-            try:
-                answer = await plugin.bind(state, pod, node_name)
-            except Exception as error:
-                self._observe("Bind", Code.ERROR, started)
-                raise _as_plugin_error(plugin, "Bind", error) from error
-            if answer is None or answer.code is not Code.SKIP:
-                self._observe("Bind", answer.code if answer is not None else Code.SUCCESS, started)
-                return None if answer is None else _rejection("Bind", plugin, answer)
-        self._observe("Bind", Code.SKIP, started)
-        raise PluginError(self.plugins.at["bind"][-1].name, "Bind", "every bind plugin skipped the pod")
+        with self._calls.at("Bind") as timer:
+            for plugin in self._bind:
+                answer = await self._calls.run_async("Bind", state, plugin.name, plugin.bind, state, pod, node_name)
+                if answer is None:
+                    return None
+                if answer.code is not Code.SKIP:
+                    refusal = _rejection("Bind", plugin, answer)
+                    timer.code = refusal.code
+                    return refusal
+            raise PluginError(self._bind[-1].name, "Bind", "every bind plugin skipped the pod")
 
     async def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
         """Tell the PostBind plugins; return what went wrong, since the pod is bound whatever they say."""
-        started = time.perf_counter()
         errors = []
-        for plugin in self._post_bind:
-            try:
-                await plugin.post_bind(state, pod, node_name)
-            except Exception as error:  # noqa: BLE001 - the plugin boundary
-                errors.append(_as_plugin_error(plugin, "PostBind", error))
-        self._observe("PostBind", Code.SUCCESS, started)
+        with self._calls.at("PostBind"):
+            for plugin in self._post_bind:
+                try:
+                    await self._calls.run_async("PostBind", state, plugin.name, plugin.post_bind, state, pod, node_name)
+                except PluginError as error:
+                    errors.append(error)
         return errors
 
-    # How.
 
-    def _timed(
-        self,
-        point: str,
-        state: CycleState,
-        plugin: Plugin,
-        call: Callable[Q, T],
-        *args: Q.args,
-        **kwargs: Q.kwargs,
-    ) -> T:
-        if not state.record_plugin_metrics:
-            return self._call(point, plugin, call, *args, **kwargs)
-        started = time.perf_counter()
-        answer = self._call(point, plugin, call, *args, **kwargs)
-        status = answer.code if isinstance(answer, Status) else Code.SUCCESS
-        self._metrics.plugin_execution_duration.labels(plugin.name, point, status.label).observe(
-            time.perf_counter() - started
-        )
-        return answer
-
-    def _call(self, point: str, plugin: Plugin, call: Callable[Q, T], *args: Q.args, **kwargs: Q.kwargs) -> T:
-        try:
-            return call(*args, **kwargs)
-        except Exception as error:
-            raise _as_plugin_error(plugin, point, error) from error
-
-    def _observe(self, point: str, code: Code, started: float) -> None:
-        observer = self._observers.get((point, code))
-        if observer is None:
-            observer = self._metrics.framework_extension_point_duration.labels(point, code.label, self.name)
-            self._observers[point, code] = observer
-        observer.observe(time.perf_counter() - started)
-
-
-def _as_plugin_error(plugin: Plugin, point: str, error: Exception) -> PluginError:
-    if isinstance(error, PluginError):
-        return error
-    detail = str(error) if str(error) else type(error).__name__
-    return PluginError(plugin.name, point, detail)
+def _code(status: Status | None) -> Code:
+    return Code.SUCCESS if status is None else status.code
 
 
 def _rejection(point: str, plugin: Plugin, answer: Status) -> Status:

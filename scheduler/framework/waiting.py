@@ -46,12 +46,14 @@ class WaitingPod:
         if not self._timers and not self._outcome.done():
             self._outcome.set_result(None)
 
-    def reject(self, plugin: str, message: str) -> None:
-        """Refuse the pod in the name of `plugin`."""
+    def reject(self, plugin: str, message: str) -> bool:
+        """Refuse the pod in the name of `plugin`; say whether it was still on hold."""
         for timer in self._timers.values():
             timer.cancel()
-        if not self._outcome.done():
-            self._outcome.set_result(unschedulable(message).by(plugin))
+        if self._outcome.done():
+            return False
+        self._outcome.set_result(unschedulable(message).by(plugin))
+        return True
 
     async def outcome(self) -> Status | None:
         """Wait for the end: None if the pod may be bound."""
@@ -80,6 +82,4 @@ class WaitingPods:
     def reject(self, uid: str, message: str = "removed") -> bool:
         """Refuse a pod if it is on hold, as when it is deleted; say whether it was."""
         waiting = self._pods.get(uid)
-        if waiting is not None:
-            waiting.reject("", message)
-        return waiting is not None
+        return waiting is not None and waiting.reject("", message)

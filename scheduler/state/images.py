@@ -27,6 +27,18 @@ class ImageTable:
                     state = self.states[name] = ImageState(image.size_bytes)
                 state.rows.add(row)
 
+    def is_resized_by(self, node: Node) -> bool:
+        """Whether an image changes its size when `node`, which has it, reports it anew.
+
+        It does if the first reporter is gone, gave another size, and nobody else is left.
+        """
+        return any(
+            len(state.rows) == 1 and state.size != image.size_bytes
+            for image in node.status.images or ()
+            for name in image.names or ()
+            if (state := self.states.get(name)) is not None
+        )
+
     def remove(self, row: int, node: Node) -> None:
         for image in node.status.images or ():
             for name in image.names or ():

@@ -320,13 +320,14 @@ class NodeTable:
             self._taints[taint][row] = False
             if not self._taints[taint].any():
                 del self._taints[taint]
+        resized = self._images.is_resized_by(old)
         self._images.remove(row, old)
         if new is not None:
             if old.spec != new.spec:
                 aspects |= Aspect.TAINTS
             if old.metadata.labels != new.metadata.labels:
                 aspects |= Aspect.LABELS
-            if old.status.images != new.status.images:
+            if resized or old.status.images != new.status.images:
                 aspects |= Aspect.IMAGES
         return aspects
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.controlplane import BuildError, Client, Cluster, ControlPlane, ProcessError, a_node
+from tests.controlplane import BuildError, Client, Cluster, ControlPlane, ProcessError, a_node, is_ready, wait_until
 from tests.controlplane.client import Object
 from tests.controlplane.foreign import ClusterError, choose
 from tests.controlplane.kubeconfig import KubeconfigError
@@ -69,6 +69,8 @@ def make_nodes(api: Client) -> Iterator[MakeNodes]:
         names: list[str] = [node["metadata"]["name"] for node in nodes]
         made.extend(names)
         api.create_many(nodes)
+        # With controllers a new node is tainted as not ready until they have seen it.
+        wait_until(lambda: all(is_ready(api.get("Node", name)) for name in names), 30, "the nodes are ready")
         return names
 
     yield make

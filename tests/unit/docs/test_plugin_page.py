@@ -1,9 +1,9 @@
 """The plugin page shows code that is real, and what it says about it is true."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from gpu_guard import GPU_NODE, GpuGuard
 
 from plugins import IN_TREE
 from scheduler.config.load import config_from_dict
@@ -13,9 +13,6 @@ from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
 
 DOCS = Path(__file__).parents[3] / "docs"
-sys.path.insert(0, str(DOCS / "examples"))
-
-from gpu_guard import GPU_NODE, GpuGuard  # noqa: E402
 
 
 def test_the_page_shows_the_example_as_it_is() -> None:

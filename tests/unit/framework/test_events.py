@@ -1,0 +1,72 @@
+import pytest
+
+from scheduler.framework.events import (
+    ALL_EVENTS,
+    ANY,
+    ASSIGNED_POD,
+    ASSIGNED_POD_ADD,
+    NODE,
+    NODE_ADD,
+    POD,
+    UNSCHEDULABLE_POD,
+    UNSCHEDULABLE_POD_UPDATE,
+    Action,
+    ClusterEvent,
+)
+
+NODE_TAINT = ClusterEvent(NODE, Action.UPDATE_NODE_TAINT)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "happened", "matches"),
+    [
+        (ALL_EVENTS, NODE_ADD, True),
+        (ALL_EVENTS, UNSCHEDULABLE_POD_UPDATE, True),
+        (NODE_ADD, NODE_ADD, True),
+        (NODE_ADD, ASSIGNED_POD_ADD, False),
+        (NODE_ADD, NODE_TAINT, False),
+        (ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_TAINT), NODE_TAINT, True),
+        (ClusterEvent(NODE, Action.UPDATE), NODE_TAINT, True),
+        (ClusterEvent(NODE, Action.UPDATE), NODE_ADD, False),
+        (ClusterEvent(ANY, Action.ADD), ASSIGNED_POD_ADD, True),
+        (ClusterEvent(ANY, Action.ADD), NODE_TAINT, False),
+        (ClusterEvent(POD, Action.ALL), ASSIGNED_POD_ADD, True),
+        (ClusterEvent(POD, Action.ALL), UNSCHEDULABLE_POD_UPDATE, True),
+        (ClusterEvent(POD, Action.DELETE), ASSIGNED_POD_ADD, False),
+        (ClusterEvent(ASSIGNED_POD, Action.ALL), UNSCHEDULABLE_POD_UPDATE, False),
+        (ClusterEvent(POD, Action.ALL), NODE_ADD, False),
+    ],
+)
+def test_a_pattern_matches_the_events_it_names(pattern: ClusterEvent, happened: ClusterEvent, matches: bool) -> None:
+    assert pattern.matches(happened) == matches
+
+
+def test_what_concerns_everything_matches_every_pattern() -> None:
+    assert NODE_ADD.matches(ClusterEvent(ANY, Action.ALL, "UnschedulableTimeout"))
+
+
+@pytest.mark.parametrize(
+    ("event", "label"),
+    [
+        (NODE_ADD, "NodeAdd"),
+        (ClusterEvent(NODE, Action.DELETE), "NodeDelete"),
+        (ClusterEvent(NODE, Action.UPDATE_NODE_ALLOCATABLE), "NodeUpdateNodeAllocatable"),
+        (ClusterEvent(NODE, Action.UPDATE_NODE_LABEL), "NodeUpdateNodeLabel"),
+        (NODE_TAINT, "NodeUpdateNodeTaint"),
+        (ClusterEvent(NODE, Action.UPDATE_NODE_CONDITION), "NodeUpdateNodeCondition"),
+        (ClusterEvent(NODE, Action.UPDATE_NODE_ANNOTATION), "NodeUpdateNodeAnnotation"),
+        (ASSIGNED_POD_ADD, "AssignedPodAdd"),
+        (ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_LABEL), "UnschedulablePodUpdatePodLabel"),
+        (ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_SCALE_DOWN), "UnschedulablePodUpdatePodScaleDown"),
+        (ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_TOLERATION), "UnschedulablePodUpdatePodToleration"),
+        (
+            ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
+            "UnschedulablePodUpdatePodSchedulingGatesEliminated",
+        ),
+        (UNSCHEDULABLE_POD_UPDATE, "UnschedulablePodUpdate"),
+        (ClusterEvent(NODE, Action.UPDATE), "NodeUpdate"),
+        (ALL_EVENTS, "WildCardEvent"),
+    ],
+)
+def test_an_event_is_labelled_as_kube_scheduler_labels_it(event: ClusterEvent, label: str) -> None:
+    assert event.label == label

@@ -1,0 +1,111 @@
+import pytest
+
+from scheduler.state.change_log import ChangeLog
+
+
+def test_a_new_log_has_nothing_to_tell() -> None:
+    log = ChangeLog()
+
+    assert log.since(log.position) == []
+
+
+def test_a_reader_gets_what_was_marked_after_its_position_with_repeats() -> None:
+    log = ChangeLog()
+    log.mark(7)
+    position = log.position
+
+    for row in (3, 1, 3):
+        log.mark(row)
+
+    assert log.since(position) == [3, 1, 3]
+
+
+def test_readers_do_not_disturb_each_other() -> None:
+    log = ChangeLog()
+    early = log.position
+    log.mark(1)
+    late = log.position
+    log.mark(2)
+
+    answers = [log.since(early), log.since(late), log.since(early)]
+
+    assert answers == [[1, 2], [2], [1, 2]]
+
+
+def test_what_a_reader_was_given_does_not_grow_later() -> None:
+    log = ChangeLog()
+    position = log.position
+    log.mark(1)
+    given = log.since(position)
+
+    log.mark(2)
+
+    assert given == [1]
+
+
+def test_a_full_log_forgets_its_older_half() -> None:
+    log = ChangeLog(limit=4)
+    positions = [log.position]
+
+    for row in range(5):
+        log.mark(row)
+        positions.append(log.position)
+
+    assert positions == [0, 1, 2, 3, 4, 5]
+    assert [log.since(position) for position in positions] == [None, None, [2, 3, 4], [3, 4], [4], []]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 8])
+def test_a_log_never_withholds_a_row_whatever_its_limit(limit: int) -> None:
+    log = ChangeLog(limit)
+    told: list[tuple[int, list[int]]] = []
+
+    for row in range(50):
+        told.append((log.position, []))
+        log.mark(row)
+        for _, rows in told:
+            rows.append(row)
+
+    for position, rows in told:
+        assert log.since(position) in (None, rows)
+    assert log.since(told[-1][0]) == [49]
+
+
+def test_a_log_may_be_given_more_room_later() -> None:
+    log = ChangeLog(limit=2)
+
+    log.limit = 4
+    for row in range(4):
+        log.mark(row)
+
+    assert log.since(0) == [0, 1, 2, 3]
+
+
+def test_after_mark_all_a_reader_from_before_cannot_know_which_rows_changed() -> None:
+    log = ChangeLog()
+    log.mark(1)
+    before = log.position
+
+    log.mark_all()
+
+    assert log.since(before) is None
+    assert log.since(log.position) == []
+
+
+def test_after_mark_all_a_new_reader_is_told_rows_again() -> None:
+    log = ChangeLog()
+    log.mark_all()
+    after = log.position
+
+    log.mark(5)
+
+    assert log.since(after) == [5]
+
+
+def test_mark_all_of_an_empty_log_is_noticed() -> None:
+    log = ChangeLog()
+    before = log.position
+
+    log.mark_all()
+
+    assert log.since(before) is None
