@@ -161,11 +161,12 @@ class Algorithm:
 
     def _sample(self, framework: Framework, outcome: FilterOutcome) -> tuple[Rows, int]:
         """Cut the feasible nodes to the wanted percentage, from where the last search ended."""
-        asked = np.flatnonzero(outcome.asked)
         percentage = framework.percentage_of_nodes_to_score
-        wanted = max(MIN_NODES_TO_FIND, len(asked) * percentage // 100)
+        count = int(np.count_nonzero(outcome.asked))
+        wanted = max(MIN_NODES_TO_FIND, count * percentage // 100)
         if percentage in (0, 100) or len(outcome.feasible) <= wanted:
-            return outcome.feasible, len(asked)
+            return outcome.feasible, count
+        asked = np.flatnonzero(outcome.asked)
         start = self._next_start % len(asked)
         in_turn = np.concatenate([asked[start:], asked[:start]])
         places = np.flatnonzero(np.isin(in_turn, outcome.feasible, assume_unique=True))[:wanted]

@@ -6,7 +6,7 @@ placement. A plugin that cannot sign a pod is evaluated in full for it; that con
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -17,31 +17,82 @@ from scheduler.framework.nodes import Aspect, NodeColumns, Rows
 MEMO_BYTES: Final = 64 * 1024 * 1024
 """About what the stored columns of one profile may take; the least recently used ones go first."""
 
+FEW: Final = 8
+"""Up to so many values plain Python is quicker than numpy."""
+
 Column = npt.NDArray[Any]
 Evaluate = Callable[[Rows], Column | None]
 """Answers for some rows; None means 0 for all of them."""
 
 
+_NO_ROWS: Final[Rows] = np.arange(0)
+
+
+class ChangeLog(Protocol):
+    """The rows in which one aspect changed, in order."""
+
+    @property
+    def position(self) -> int:
+        """Where a reader who has seen everything stands."""
+
+    def since(self, position: int) -> Sequence[int] | None:
+        """Return the rows that changed after `position`, with repeats; None if it could be any."""
+
+
 class ChangingColumns(NodeColumns, Protocol):
     """Nodes that also say what has changed."""
 
-    def position(self, aspect: Aspect) -> int:
-        """Return where a reader of one aspect stands who has seen everything."""
-
-    def changed(self, aspect: Aspect, position: int) -> Iterable[int] | None:
-        """Return the rows in which an aspect changed after `position`, with repeats; None if it could be any."""
+    def change_log(self, aspect: Aspect) -> ChangeLog: ...
 
 
 class MemoColumn:
     """The answers of one plugin for one fragment."""
 
-    __slots__ = ("may_differ", "positions", "values")
+    __slots__ = ("highest", "logs", "lowest", "positions", "values")
 
-    def __init__(self, values: Column, positions: list[int]) -> None:
+    def __init__(self, values: Column, logs: tuple[ChangeLog, ...]) -> None:
         self.values = values
-        self.positions = positions
-        self.may_differ = True
+        self.logs = logs
+        self.positions = [log.position for log in logs]
+        self.lowest = 0
+        self.highest = 0
+        """No value lies outside these two. They may be wider than the values, since refreshing a row only widens."""
+
+    @property
+    def may_differ(self) -> bool:
         """Whether any value may be other than 0."""
+        return bool(self.lowest or self.highest)
+
+    def stale_rows(self) -> set[int] | None:
+        """Take over the positions of now; return which rows changed since, None if it could be any."""
+        stale: set[int] = set()
+        everything = False
+        for i, log in enumerate(self.logs):
+            if log.position != self.positions[i]:
+                changed = log.since(self.positions[i])
+                if changed is None:
+                    everything = True
+                else:
+                    stale.update(changed)
+                self.positions[i] = log.position
+        return None if everything else stale
+
+    def set_all(self, values: Column | None, size: int) -> None:
+        dtype = self.values.dtype
+        # A copy: what a plugin answers with may be a column of the table itself.
+        self.values = np.zeros(size, dtype) if values is None else np.array(values, dtype)
+        self.lowest = self.highest = 0
+        self._widen(values)
+
+    def set_rows(self, rows: Rows, values: Column | None) -> None:
+        self.values[rows] = 0 if values is None else values
+        self._widen(values)
+
+    def _widen(self, values: Column | None) -> None:
+        if values is not None and len(values):
+            few = len(values) <= FEW
+            self.lowest = min(self.lowest, *values.tolist()) if few else min(self.lowest, int(values.min()))
+            self.highest = max(self.highest, *values.tolist()) if few else max(self.highest, int(values.max()))
 
 
 class Memo:
@@ -66,43 +117,34 @@ class Memo:
         size = self._nodes.size
         column = self._columns.get(key)
         if column is None:
-            rows: Rows | None = None
-            column = MemoColumn(np.zeros(size, dtype), [self._nodes.position(aspect) for aspect in aspects])
-        else:
-            # Until it is up to date again it is not stored: an exception must not leave a half-refreshed column.
-            del self._columns[key]
-            rows = self._stale_rows(column, aspects)
-            if len(column.values) < size:
-                column.values = np.concatenate([column.values, np.zeros(size - len(column.values), dtype)])
-        if rows is None or len(rows) * 4 > size:
-            values = evaluate(self.all_rows())
-            column.may_differ = values is not None and bool(values.any())
-            column.values = np.zeros(size, dtype) if values is None else np.array(values, dtype)
-        elif len(rows):
-            values = evaluate(rows)
-            column.values[rows] = 0 if values is None else values
-            column.may_differ = column.may_differ or (values is not None and bool(values.any()))
-        self._columns[key] = column
-        self._trim(column.values.nbytes)
+            column = MemoColumn(np.zeros(size, dtype), tuple(map(self._nodes.change_log, aspects)))
+            column.set_all(evaluate(self.all_rows()), size)
+            self._columns[key] = column
+            self._trim(column.values.nbytes)
+            return column
+        self._columns.move_to_end(key)
+        stale = column.stale_rows()
+        if stale is None or stale or len(column.values) < size:
+            try:
+                self._refresh(column, stale, size, evaluate)
+            except BaseException:
+                del self._columns[key]  # half refreshed
+                raise
         return column
+
+    def _refresh(self, column: MemoColumn, stale: set[int] | None, size: int, evaluate: Evaluate) -> None:
+        if stale is None or len(stale) * 4 > size:
+            column.set_all(evaluate(self.all_rows()), size)
+            return
+        if len(column.values) < size:  # a new row that is a node is among the stale ones
+            column.values = np.concatenate([column.values, np.zeros(size - len(column.values), column.values.dtype)])
+        rows: Rows = np.array(sorted(stale), dtype=np.intp)
+        column.set_rows(rows, evaluate(rows))
 
     def forget(self, prefix: Hashable) -> None:
         """Drop the columns whose key is a tuple that begins with `prefix`."""
         for key in [key for key in self._columns if isinstance(key, tuple) and key[0] == prefix]:
             del self._columns[key]
-
-    def _stale_rows(self, column: MemoColumn, aspects: tuple[Aspect, ...]) -> Rows | None:
-        """Take over the positions of now; return which rows changed since, None if it could be any."""
-        stale: set[int] = set()
-        everything = False
-        for i, aspect in enumerate(aspects):
-            changed = self._nodes.changed(aspect, column.positions[i])
-            if changed is None:
-                everything = True
-            else:
-                stale.update(changed)
-            column.positions[i] = self._nodes.position(aspect)
-        return None if everything else np.array(sorted(stale), dtype=np.intp)
 
     def _trim(self, bytes_each: int) -> None:
         room = max(8, MEMO_BYTES // max(1, bytes_each))

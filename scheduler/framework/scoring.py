@@ -109,6 +109,8 @@ class Scoring:
                 lambda rows: self._ask(step, state, pod, rows),
             )
             scores = column.values if everything else column.values[feasible]
+            if step.normalize is None and column.lowest >= MIN_NODE_SCORE and column.highest <= MAX_NODE_SCORE:
+                return scores
         if step.normalize is not None:
             shown = scores.view()
             shown.flags.writeable = False  # it may be a stored answer

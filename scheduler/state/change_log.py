@@ -1,6 +1,6 @@
 """Which rows of a table changed since somebody last looked."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 
 class ChangeLog:
@@ -10,20 +10,18 @@ class ChangeLog:
     anything may have changed.
     """
 
-    __slots__ = ("_dropped", "_rows", "limit")
+    __slots__ = ("_dropped", "_rows", "limit", "position")
 
     def __init__(self, limit: int = 4096) -> None:
         self.limit = limit
+        self.position = 0
+        """Where a reader who has seen everything stands. A plain attribute: it is read for every decision."""
         self._rows: list[int] = []
         self._dropped = 0
 
-    @property
-    def position(self) -> int:
-        """Where a reader who has seen everything stands."""
-        return self._dropped + len(self._rows)
-
     def mark(self, row: int) -> None:
         self._rows.append(row)
+        self.position += 1
         if len(self._rows) > self.limit:
             half = len(self._rows) // 2
             del self._rows[:half]
@@ -31,10 +29,11 @@ class ChangeLog:
 
     def mark_all(self) -> None:
         """Say that every row may have changed."""
-        self._dropped += len(self._rows) + 1
+        self.position += 1
+        self._dropped = self.position
         self._rows.clear()
 
-    def since(self, position: int) -> Iterable[int] | None:
+    def since(self, position: int) -> Sequence[int] | None:
         """Return the rows marked after `position`, with repeats; None if it could be any."""
         if position < self._dropped:
             return None

@@ -28,6 +28,8 @@ from scheduler.state.node_row import NodeRow
 ANY_ADDRESS = "0.0.0.0"
 
 _POD_ASPECTS = Aspect.REQUESTED | Aspect.PODS
+_POD_AND_PORTS = _POD_ASPECTS | Aspect.PORTS
+_EVERYTHING = ~Aspect(0)
 
 
 class NodeTable:
@@ -56,6 +58,7 @@ class NodeTable:
         self._images = ImageTable()
         self._ports: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
         self._logs = {aspect: ChangeLog(max(4096, capacity)) for aspect in Aspect}
+        self._logs_of: dict[int, tuple[ChangeLog, ...]] = {}
 
     # What plugins read.
 
@@ -125,13 +128,9 @@ class NodeTable:
 
     # What the memo asks.
 
-    def position(self, aspect: Aspect) -> int:
-        """Return where a reader of one aspect stands who has seen everything."""
-        return self._logs[aspect].position
-
-    def changed(self, aspect: Aspect, position: int) -> Iterable[int] | None:
-        """Return the rows in which one aspect changed after `position`, with repeats; None if it could be any."""
-        return self._logs[aspect].since(position)
+    def change_log(self, aspect: Aspect) -> ChangeLog:
+        """The rows in which one aspect changed."""
+        return self._logs[aspect]
 
     # What the cache writes.
 
@@ -160,7 +159,7 @@ class NodeTable:
         old = self._nodes[row]
         if old is None:
             self._count += 1
-            aspects = ~Aspect(0)
+            aspects = _EVERYTHING
         else:
             aspects = self._clear_node(row, old, amounts, node)
         self._nodes[row] = node
@@ -198,7 +197,7 @@ class NodeTable:
         self._labels.set_row(row, None)
         self._count -= 1
         self._logs[Aspect.IMAGES].mark_all()
-        self._mark(row, ~Aspect(0))
+        self._mark(row, _EVERYTHING)
         if not self._pods[row]:
             self._release_row(name, row)
 
@@ -209,13 +208,13 @@ class NodeTable:
         if row is None:
             row = self._claim_row(name)
         self._count_pod(row, pod, resources.requests, 1)
-        self._mark(row, _POD_ASPECTS | Aspect.PORTS if pod.host_ports else _POD_ASPECTS)
+        self._mark(row, _POD_AND_PORTS if pod.host_ports else _POD_ASPECTS)
 
     def remove_pod(self, name: str, pod: Pod) -> None:
         """Stop counting `pod`, which must be the very version that was added."""
         row = self._row_of[name]
         self._count_pod(row, pod, pod.resources.requests, -1)
-        self._mark(row, _POD_ASPECTS | Aspect.PORTS if pod.host_ports else _POD_ASPECTS)
+        self._mark(row, _POD_AND_PORTS if pod.host_ports else _POD_ASPECTS)
         if not self._pods[row] and self._nodes[row] is None:
             self._release_row(name, row)
 
@@ -278,8 +277,11 @@ class NodeTable:
         return (None if node is None else node.metadata.labels for node in self._nodes)
 
     def _mark(self, row: int, aspects: Aspect) -> None:
-        for aspect in aspects:
-            self._logs[aspect].mark(row)
+        logs = self._logs_of.get(aspects)
+        if logs is None:  # to take flags apart costs more than all the marks: once for each combination
+            logs = self._logs_of[aspects] = tuple(self._logs[aspect] for aspect in aspects)
+        for log in logs:
+            log.mark(row)
 
     def _count_pod(self, row: int, pod: Pod, requests: Mapping[str, int], sign: int) -> None:
         if sign > 0:

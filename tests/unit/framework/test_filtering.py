@@ -81,7 +81,9 @@ def test_once_no_node_is_left_no_further_plugin_is_asked() -> None:
 
 def test_where_no_node_is_to_be_looked_at_no_plugin_is_asked() -> None:
     table = a_table()
-    biggest = plugin(FilterNodesPlugin, "Max", filter_nodes=lambda s, p, nodes, rows: nodes.pod_count[rows].max() * rows)
+    biggest = plugin(
+        FilterNodesPlugin, "Max", filter_nodes=lambda s, p, nodes, rows: nodes.pod_count[rows].max() * rows
+    )
     outcome = a_framework(biggest, table=table).run_filter(CycleState(), a_pod(), np.zeros(table.size, np.bool_))
 
     assert outcome.feasible.tolist() == []
@@ -114,15 +116,15 @@ def test_refusals_of_nodes_that_an_earlier_plugin_refused_do_not_count() -> None
 @pytest.mark.parametrize(
     "failing",
     [
-        pytest.param(PlainFilter(lambda *_: 1 / 0, "Bad"), id="plain"),  # type: ignore[arg-type,return-value]
+        pytest.param(PlainFilter(lambda *_: 1 / 0, "Bad"), id="plain"),  # type: ignore[arg-type]
         pytest.param(PlainFilter(lambda *_: Status(Code.ERROR, ("division by zero",)), "Bad"), id="says error"),
-        pytest.param(ColumnFilter(lambda *_: 1 / 0, "Bad"), id="column"),  # type: ignore[arg-type,return-value]
+        pytest.param(ColumnFilter(lambda *_: 1 / 0, "Bad"), id="column"),  # type: ignore[arg-type]
     ],
 )
 def test_a_plugin_that_fails_is_named(failing: Plugin) -> None:
     table = a_table()
 
-    with pytest.raises(PluginError, match='running "Bad" filter plugin: .*division by zero') as caught:
+    with pytest.raises(PluginError, match=r'running "Bad" filter plugin: .*division by zero') as caught:
         filtered(a_framework(failing, table=table), table)
     assert (caught.value.plugin, caught.value.point) == ("Bad", "Filter")
 

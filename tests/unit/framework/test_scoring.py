@@ -3,7 +3,7 @@ import pytest
 
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import Int64Column
+from scheduler.framework.nodes import Int64Column, NodeInfo
 from scheduler.framework.plugin import NormalizeScorePlugin, Plugin, PreScorePlugin, ScoreNodesPlugin, ScorePlugin
 from scheduler.framework.scoring import Scores
 from scheduler.framework.status import SKIP, Status, unschedulable
@@ -42,9 +42,12 @@ def test_scores_are_weighted_and_added() -> None:
 
 def test_only_feasible_nodes_are_scored_by_a_plugin_that_stores_nothing() -> None:
     asked: list[str] = []
-    framework = a_framework(
-        plugin(ScorePlugin, "Asks", score=lambda s, p, node: len(asked.append(node.name) or "x")), table=a_table()
-    )
+
+    def score(state: object, pod: object, node: NodeInfo) -> int:
+        asked.append(node.name)
+        return 1
+
+    framework = a_framework(plugin(ScorePlugin, "Asks", score=score), table=a_table())
     total = framework.run_score(CycleState(), a_pod(), np.array([1])).total
 
     assert (total.tolist(), asked) == ([1], ["b"])
@@ -153,7 +156,7 @@ def test_a_stored_answer_cannot_be_changed_by_normalizing_in_place() -> None:
             scores //= 2
             return scores
 
-    with pytest.raises(PluginError, match='"InPlace" failed with: .*read-only'):
+    with pytest.raises(PluginError, match=r'"InPlace" failed with: .*read-only'):
         scored(InPlace(), app="web")
 
 

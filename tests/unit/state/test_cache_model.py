@@ -262,14 +262,14 @@ class CacheLife(RuleBasedStateMachine):
     def what_differs_was_reported(self) -> None:
         table = self.cache.table
         for aspect in Aspect:
-            position, before = self.looked.get(aspect, (table.position(aspect), {}))
-            told = table.changed(aspect, position)
+            position, before = self.looked.get(aspect, (table.change_log(aspect).position, {}))
+            told = table.change_log(aspect).since(position)
             reported = range(table.size) if told is None else set(told)
             now = {row: facts(table, aspect, row) for row in range(table.size) if table.in_use[row]}
             if aspect in self.looked:
                 for row, fact in now.items():
                     assert row in reported or (row in before and before[row] == fact), (aspect, row)
-            self.looked[aspect] = (table.position(aspect), now)
+            self.looked[aspect] = (table.change_log(aspect).position, now)
 
 
 TestCacheLife = CacheLife.TestCase

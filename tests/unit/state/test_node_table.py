@@ -39,12 +39,12 @@ def with_ports(name: str, *ports: ContainerPort) -> Pod:
 
 
 def positions(table: NodeTable) -> dict[Aspect, int]:
-    return {aspect: table.position(aspect) for aspect in Aspect}
+    return {aspect: table.change_log(aspect).position for aspect in Aspect}
 
 
 def changes(table: NodeTable, since: Mapping[Aspect, int]) -> dict[Aspect, set[int] | None]:
     """Which rows each aspect reports; aspects without news are left out, and None means any row."""
-    told = {aspect: table.changed(aspect, position) for aspect, position in since.items()}
+    told = {aspect: table.change_log(aspect).since(position) for aspect, position in since.items()}
     return {aspect: None if rows is None else set(rows) for aspect, rows in told.items() if rows is None or list(rows)}
 
 
