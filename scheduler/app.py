@@ -22,6 +22,7 @@ from scheduler.config.options import RunOptions
 from scheduler.config.types import Config
 from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
+from scheduler.framework.errors import ClusterError
 from scheduler.framework.metrics import Metrics
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
@@ -38,6 +39,9 @@ from scheduler.serve.http import HttpServer
 
 SHUTDOWN_SECONDS: Final = 20.0
 """For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
+
+LAST_WAIT_SECONDS: Final = 10.0
+"""Between two tries to reach an API server that does not answer at the start; shorter at first."""
 
 EXPIRY_SECONDS: Final = 1.0
 """Between two looks for assumed pods that nobody confirmed."""
@@ -62,7 +66,6 @@ async def _run(options: RunOptions, config: Config) -> int:
     async with AsyncExitStack() as stack:
         credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
         client = await stack.enter_async_context(Client(credentials, metrics))
-        await check_permissions(client)
         events = await stack.enter_async_context(_running(Events(client, metrics)))
         statuses = await stack.enter_async_context(_running(PodStatuses(client)))
         names = [profile.scheduler_name for profile in config.profiles]
@@ -75,6 +78,9 @@ async def _run(options: RunOptions, config: Config) -> int:
         watch = Watch(client, *intakes, resync.request, metrics, after_start=lambda: _stop_on_signals(stop))
         parts = _Parts(stop)
         await _serve(stack, options, metrics, resync, parts)
+        await _first_of(stop.wait(), _check_permissions(client))
+        if stop.is_set():
+            return 0
         parts.start("watch", watch.run())
         parts.start("resync", resync.run())
         try:
@@ -94,6 +100,18 @@ async def _run(options: RunOptions, config: Config) -> int:
         finally:
             await parts.cancel()
     return 1 if parts.failed else 0
+
+
+async def _check_permissions(client: Client) -> None:
+    """Wait for an API server that answers. Raises ConfigError if it says that permissions are missing."""
+    wait = 0.5
+    while True:
+        try:
+            return await check_permissions(client)
+        except ClusterError as error:
+            _logger.warning("The API server does not answer; trying again", extra={"err": str(error), "seconds": wait})
+        await asyncio.sleep(wait)
+        wait = min(2 * wait, LAST_WAIT_SECONDS)
 
 
 class _Parts:
@@ -181,12 +199,15 @@ async def _expire_forever(engine: Engine) -> None:
 
 
 async def _first_of(*waits: Coroutine[Any, Any, Any]) -> None:
+    """Return when one of them ends, raising what it raised; the others are cancelled."""
     tasks = [asyncio.ensure_future(wait) for wait in waits]
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
+    for task in done:
+        task.result()
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

@@ -83,10 +83,12 @@ class ClusterEventHandlers:
         self._edge.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
     def _waiting_changed(self, old: Pod | None, pod: Pod) -> None:
-        """A pod of ours without a node. One that is assumed is in no queue."""
+        """A pod of ours without a node. One that is assumed waits in no queue, but may be in flight."""
         if old is not None and pod.metadata.resource_version and _is_same_version(old, pod):
             return  # told twice; it may have left the queue on purpose
         if self._cache.is_assumed(pod.uid):
+            if pod.uid in self._queue:
+                self._queue.update(old, pod)  # if Permit refuses it, it comes back in its newest version
             if pod.is_deleting and old is not None and not old.is_deleting:
                 self._make_room(pod.uid)
             return
@@ -99,7 +101,8 @@ class ClusterEventHandlers:
 
     def _make_room(self, uid: str) -> None:
         """Stop counting a pod that is gone or going. A binding under way fails, as the API server binds no such pod."""
-        if any(waiting.reject(uid) for waiting in self._waiting.values()):
+        on_hold = any(waiting.reject(uid) for waiting in self._waiting.values())
+        if on_hold and self._cache.is_assumed(uid):
             return  # its binding task ends at once, and takes back what it assumed and reserved
         counted = self._cache.remove(uid)
         if counted is not None:

@@ -1,0 +1,66 @@
+"""What stops a start: each mistake is one line that names its place, and exit code 2."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac
+from tests.controlplane import Cluster
+
+
+def run(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "scheduler", "run", "--port=0", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_a_missing_permission_is_named(cluster: Cluster) -> None:
+    install_rbac(cluster)
+    cluster.kubectl("create", "serviceaccount", "powerless", "-n", NAMESPACE)
+    kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, "powerless")
+
+    ended = run(f"--kubeconfig={kubeconfig}")
+
+    cluster.kubectl("delete", "serviceaccount", "powerless", "-n", NAMESPACE)
+    assert ended.returncode == 2
+    lines = ended.stderr.splitlines()
+    assert any("create pods/binding" in line for line in lines), lines
+    assert any("watch nodes" in line for line in lines), lines
+    assert "Traceback" not in ended.stderr
+
+
+def test_one_verb_that_was_taken_away_is_the_only_one_named(cluster: Cluster) -> None:
+    install_rbac(cluster)
+    role = f"{NAMESPACE}-{ACCOUNT}"
+    rules = json.loads(cluster.kubectl("get", "clusterrole", role, "-o", "json"))["rules"]
+    index = next(i for i, rule in enumerate(rules) if "pods/binding" in rule["resources"])
+    patch = json.dumps([{"op": "remove", "path": f"/rules/{index}"}])
+    cluster.kubectl("patch", "clusterrole", role, "--type=json", f"--patch={patch}")
+
+    ended = run(f"--kubeconfig={cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)}")
+
+    install_rbac(cluster)
+    assert ended.returncode == 2
+    missing = [line for line in ended.stderr.splitlines() if line.startswith("may not")]
+    assert missing == ["may not create pods/binding (core)"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("not: [yaml", "", id="no YAML"),
+        pytest.param("apiVersion: v1\nkind: Config\ncurrent-context: nowhere\n", "nowhere", id="missing context"),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_named(tmp_path: Path, text: str, expected: str) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text(text)
+
+    ended = run(f"--kubeconfig={path}")
+
+    assert ended.returncode == 2
+    assert str(path) in ended.stderr
+    assert expected in ended.stderr
+    assert "Traceback" not in ended.stderr

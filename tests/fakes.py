@@ -1,0 +1,231 @@
+"""A clock, a world and plugins for tests. Fakes, not mocks: they do what the real ones do, in memory."""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.edge import Edge
+from scheduler.framework import metrics as metrics_module
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.handle import Handle
+from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
+from scheduler.framework.plugin import (
+    FilterNodesPlugin,
+    FilterPlugin,
+    Plugin,
+    QueueSortPlugin,
+    ScoreNodesPlugin,
+    ScorePlugin,
+    SignPlugin,
+)
+from scheduler.framework.profile import POINTS, ProfilePlugins
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.runtime import Framework
+from scheduler.framework.status import Status, unschedulable
+from scheduler.framework.waiting import WaitingPods
+from scheduler.state.node_table import NodeTable
+from scheduler.state.nominator import Nominator
+
+T = TypeVar("T")
+
+Metrics = metrics_module.Metrics
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a test's coroutine; one that hangs fails."""
+    return asyncio.run(asyncio.wait_for(coroutine, timeout=5))
+
+
+async def settle() -> None:
+    """Let every task go as far as it can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class FakeClock:
+    def __init__(self, time: float = 1000.0) -> None:
+        self.time = time
+
+    def __call__(self) -> float:
+        return self.time
+
+    def advance(self, seconds: float) -> None:
+        self.time += seconds
+
+
+class FakeWorld:
+    """The API server's side: binds at once, unless told to refuse or to take its time."""
+
+    def __init__(self) -> None:
+        self.bound: list[tuple[str, str]] = []
+        self.notes: list[tuple[str, str, str]] = []
+        self.told: list[tuple[str, ...]] = []
+        self.refusal: Exception | None = None
+        self.gate: asyncio.Event | None = None
+
+    @property
+    def edge(self) -> Edge:
+        return Edge(self, self, self)
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        if self.gate is not None:
+            await self.gate.wait()
+        if self.refusal is not None:
+            raise self.refusal
+        self.bound.append((pod.name, node_name))
+
+    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        self.notes.append((pod.name, reason, note))
+
+    def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
+        self.told.append(("unschedulable", pod.name, reason, message, str(nominated_node_name)))
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        self.told.append(("nominate", pod.name, node_name))
+
+    def forget(self, pod: Pod) -> None:
+        self.told.append(("forget", pod.name))
+
+
+class _NoActivator:
+    def activate(self, uids: Iterable[str]) -> None:
+        """Nobody waits."""
+
+
+def a_handle(table: NodeTable | None = None, nominator: Nominator | None = None, name: str = "profile") -> Handle:
+    world = FakeWorld()
+    return Handle(name, table or NodeTable(4), nominator or Nominator(), _NoActivator(), WaitingPods(), world, world)
+
+
+def a_framework(
+    *plugins: Plugin,
+    table: NodeTable | None = None,
+    nominator: Nominator | None = None,
+    weights: Mapping[str, int] | None = None,
+    percentage: int = 0,
+    metrics: Metrics | None = None,
+) -> Framework:
+    """A profile with these plugins at each point that they extend, in this order."""
+    table, nominator = table or NodeTable(4), nominator or Nominator()
+    at = {point: tuple(p for p in plugins if isinstance(p, kinds)) for point, kinds in POINTS.items()}
+    every_weight = {plugin.name: (weights or {}).get(plugin.name, 1) for plugin in plugins}
+    made = ProfilePlugins(at, every_weight, {plugin.name: plugin for plugin in plugins})
+    return Framework(made, a_handle(table, nominator), table, nominator, metrics or Metrics(), percentage)
+
+
+def plugin(base: type[T], name: str, **methods: Any) -> T:
+    """Make a plugin of these bases; each method is given as a function without `self`."""
+    abstract: Collection[str] = getattr(base, "__abstractmethods__", ())
+    body: dict[str, Any] = {method: staticmethod(lambda *_: None) for method in abstract}
+    body |= {method: staticmethod(function) for method, function in methods.items()}
+    made: T = type(name, (base,), body | {"name": name})()
+    return made
+
+
+class FirstCome(QueueSortPlugin):
+    name: ClassVar[str] = "FirstCome"
+
+    def less(self, a: QueuedPod, b: QueuedPod) -> bool:
+        return a.timestamp < b.timestamp
+
+
+Judge = Callable[[Pod, NodeInfo], Status | None]
+
+
+class PlainFilter(FilterPlugin):
+    """Refuses with what `judge` says."""
+
+    name: ClassVar[str] = "Plain"
+
+    def __init__(self, judge: Judge, name: str = "Plain") -> None:
+        self.judge = judge
+        self.__dict__["name"] = name
+
+    def filter(self, state: CycleState, pod: Pod, node: NodeInfo) -> Status | None:
+        return self.judge(pod, node)
+
+
+class ColumnFilter(FilterNodesPlugin):
+    """The same in the column form."""
+
+    name: ClassVar[str] = "Column"
+
+    def __init__(self, judge: Judge, name: str = "Column") -> None:
+        self.judge = judge
+        self.__dict__["name"] = name
+        self.statuses: list[Status] = []
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        codes = np.zeros(len(rows), np.int32)
+        for i, row in enumerate(rows.tolist()):
+            status = self.judge(pod, nodes.info(row)) if nodes.in_use[row] else None
+            if status is not None:
+                self.statuses.append(status)
+                codes[i] = len(self.statuses)
+        return codes
+
+    def status_of(self, state: CycleState, pod: Pod, code: int) -> Status:
+        return self.statuses[code - 1]
+
+
+def refuse(*names: str, reason: str = "no") -> Judge:
+    """Refuse the nodes of these names."""
+    return lambda _, node: unschedulable(reason) if node.name in names else None
+
+
+@dataclass
+class Signed(FilterNodesPlugin, ScoreNodesPlugin, SignPlugin):
+    """Signs with the pod's `app` label; refuses full nodes, scores by pods; writes down which rows it was asked."""
+
+    name: ClassVar[str] = "Signed"
+    aspects: ClassVar[Aspect] = Aspect.REQUESTED
+
+    limit: int = 10
+    asked: list[list[int]] = field(default_factory=list)
+    scored: list[list[int]] = field(default_factory=list)
+    fault: Exception | None = None
+
+    def sign(self, pod: Pod) -> Hashable | None:
+        return pod.labels.get("app")
+
+    def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        self.asked.append(rows.tolist())
+        if self.fault is not None:
+            raise self.fault
+        return (nodes.pod_count[rows] >= self.limit).astype(np.int32)
+
+    def status_of(self, state: CycleState, pod: Pod, code: int) -> Status:
+        return unschedulable("full")
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+        self.scored.append(rows.tolist())
+        return np.maximum(100 - nodes.pod_count[rows], 0)
+
+
+class PlainScore(ScorePlugin):
+    name: ClassVar[str] = "PlainScore"
+
+    def __init__(self, scores: Mapping[str, int], name: str = "PlainScore") -> None:
+        self.scores = scores
+        self.__dict__["name"] = name
+
+    def score(self, state: CycleState, pod: Pod, node: NodeInfo) -> int:
+        return self.scores[node.name]
+
+
+def sample(metrics: Metrics, name: str, **labels: str) -> float:
+    """The value of one sample; 0 if there is none."""
+    return metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def everything(table: NodeTable) -> Any:
+    """All rows in use."""
+    return table.in_use.copy()
+
+
+def names_of(table: NodeTable, rows: Sequence[int]) -> list[str]:
+    return [table.names()[row] for row in rows]

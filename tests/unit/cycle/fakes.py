@@ -1,0 +1,256 @@
+"""A whole scheduler without a cluster: the real engine, with a clock and an API server that do as the test says.
+
+`an_engine` builds it. Its edge answers bindings at once, keeps them until the test answers, refuses or raises; what it
+is told to write (events, conditions, nominations) it writes down.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, TypeVar, cast
+
+import msgspec
+
+from plugins import IN_TREE
+from scheduler import framework as fw
+from scheduler.config.defaults import DEFAULT_PLUGINS
+from scheduler.config.types import Config, LoadmasterSettings
+from scheduler.cycle.edge import Edge
+from scheduler.cycle.engine import Engine, build_engine
+from scheduler.framework.metrics import Metrics
+from scheduler.framework.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
+from scheduler.framework.queued import QueuedPod
+
+T = TypeVar("T")
+
+PROFILE = "default-scheduler"
+
+
+def run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run what a test does in an event loop of its own; one that hangs fails."""
+    return asyncio.run(asyncio.wait_for(coroutine, 20))
+
+
+async def settle() -> None:
+    """Let all tasks go on until each of them waits for something."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+class FakeClock:
+    def __init__(self, time: float = 1000.25) -> None:
+        self.time = time
+
+    def __call__(self) -> float:
+        return self.time
+
+    def advance(self, seconds: float) -> None:
+        self.time += seconds
+
+
+class Event(NamedTuple):
+    pod: str
+    type: str
+    reason: str
+    action: str
+    note: str
+
+
+class Condition(NamedTuple):
+    pod: str
+    reason: str
+    message: str
+    nominated: str | None
+
+
+@dataclass
+class FakeEdge:
+    """The API server as the cycle sees it."""
+
+    answer: BaseException | None = None
+    """What a binding comes to: None for success."""
+
+    hangs: bool = False
+    """Whether bindings wait until `answer_binding`."""
+
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    """UID and node of every binding asked for."""
+
+    bound: dict[str, str] = field(default_factory=dict)
+    """UID → node of the bindings that succeeded."""
+
+    hanging: dict[str, asyncio.Future[None]] = field(default_factory=dict)
+    """UID → a binding that waits for its answer."""
+
+    doubled: list[str] = field(default_factory=list)
+    """Pods for which a binding was asked for while another one was under way."""
+
+    events: list[Event] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    nominations: list[tuple[str, str]] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+
+    async def bind(self, pod: fw.Pod, node_name: str) -> None:
+        self.asked.append((pod.uid, node_name))
+        if self.hangs:
+            if pod.uid in self.hanging:
+                self.doubled.append(str(pod))
+            waits = self.hanging[pod.uid] = asyncio.get_running_loop().create_future()
+            await waits
+        elif self.answer is not None:
+            raise self.answer
+        assert pod.uid not in self.bound, f"{pod} is bound twice"
+        self.bound[pod.uid] = node_name
+
+    async def answer_binding(self, uid: str, answer: BaseException | None = None) -> None:
+        """Let a hanging binding succeed, or fail with `answer`, and wait for what follows."""
+        waits = self.hanging.pop(uid)
+        if answer is None:
+            waits.set_result(None)
+        else:
+            waits.set_exception(answer)
+        await settle()
+
+    def event(self, pod: fw.Pod, type_: str, reason: str, action: str, note: str) -> None:
+        self.events.append(Event(str(pod), type_, reason, action, note))
+
+    def unschedulable(self, pod: fw.Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
+        self.conditions.append(Condition(str(pod), reason, message, nominated_node_name))
+
+    def nominate(self, pod: fw.Pod, node_name: str) -> None:
+        self.nominations.append((str(pod), node_name))
+
+    def forget(self, pod: fw.Pod) -> None:
+        self.forgotten.append(str(pod))
+
+    def notes(self, reason: str = "FailedScheduling") -> list[str]:
+        """The texts of the events of one kind."""
+        return [event.note for event in self.events if event.reason == reason]
+
+
+@dataclass
+class EngineUnderTest:
+    """An engine with its surroundings, and what tests do with it again and again."""
+
+    engine: Engine
+    edge: FakeEdge
+    clock: FakeClock
+    metrics: Metrics
+
+    def __post_init__(self) -> None:
+        self.cache = self.engine.cache
+        self.queue = self.engine.queue
+        self.nominator = self.engine.nominator
+        self.handlers = self.engine.handlers
+        self.loop = self.engine.loop
+        self.framework = next(iter(self.engine.frameworks.values()))
+
+    def see(self, *objects: fw.Pod | fw.Node) -> None:
+        """Hear of objects from the watch."""
+        for each in objects:
+            if isinstance(each, fw.Pod):
+                self.handlers.pod_changed(each)
+            else:
+                self.handlers.node_changed(each)
+
+    def pop(self) -> QueuedPod:
+        queued = self.queue.pop_nowait()
+        assert queued is not None, "nothing to pop"
+        return queued
+
+    async def schedule(self) -> None:
+        """Try every pod that may be tried now once, and let its binding go as far as it can."""
+        popped = []
+        while (queued := self.queue.pop_nowait()) is not None:
+            popped.append(queued)
+        for queued in popped:
+            self.loop.schedule_one(queued)
+        await settle()
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, and the queue do what it does with time."""
+        self.clock.advance(seconds)
+        self.queue.flush_backoff_completed()
+        self.queue.flush_unschedulable_leftover()
+
+    def where(self, uid: str) -> str:
+        """Say in which part of the queue a pod is; empty if in none."""
+        for name, pods in self.queue.pending_pods().items():
+            if any(queued.pod.uid == uid for queued in pods):
+                return name
+        return "in flight" if any(queued.pod.uid == uid for queued in self.queue.in_flight_pods()) else ""
+
+    def waiting(self, uid: str) -> QueuedPod:
+        """What the queue remembers of a pod that waits."""
+        pods = (queued for part in self.queue.pending_pods().values() for queued in part)
+        return next(queued for queued in pods if queued.pod.uid == uid)
+
+    def count(self, name: str, **labels: str) -> float:
+        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+
+    def check(self) -> None:
+        """All that we believe is consistent."""
+        self.cache.check_invariants()
+        self.queue.check_invariants()
+        self.nominator.check_invariants()
+
+
+def an_engine(
+    *plugins: type[fw.Plugin],
+    only: Plugins | None = None,
+    percentage: int = 0,
+    seed: int = 0,
+    ttl: float = 0.0,
+    profiles: tuple[str, ...] = (PROFILE,),
+) -> EngineUnderTest:
+    """Build an engine with the default plugins and these after them, or with the plugins of `only`."""
+    own = tuple(PluginRef(plugin.name) for plugin in plugins)
+    enabled = only or replace(DEFAULT_PLUGINS, multi_point=PluginSet(DEFAULT_PLUGINS.multi_point.enabled + own))
+    config = Config(
+        profiles=tuple(ProfileSpec(name, enabled) for name in profiles),
+        percentage_of_nodes_to_score=percentage,
+        loadmaster=LoadmasterSettings(seed=seed, assumed_pod_ttl_seconds=ttl),
+    )
+    registry = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
+    edge, clock, metrics = FakeEdge(), FakeClock(), Metrics()
+    return EngineUnderTest(build_engine(config, registry, Edge(edge, edge, edge), metrics, clock), edge, clock, metrics)
+
+
+def a_plugin(name: str, *kinds: type[fw.Plugin], **methods: Callable[..., Any]) -> type[fw.Plugin]:
+    """Make a plugin class. `methods` are functions without `self`; those left out do nothing and answer None."""
+
+    async def nothing_async(*_: Any) -> None: ...
+
+    def nothing(*_: Any) -> None: ...
+
+    abstract = {method for kind in kinds for method in kind.__abstractmethods__}
+    waits = {"pre_bind", "bind", "post_bind"}
+    body: dict[str, Any] = {method: nothing_async if method in waits else nothing for method in abstract}
+    body = {method: staticmethod(function) for method, function in (body | methods).items()}
+    return cast("type[fw.Plugin]", type(name, kinds, {**body, "name": name}))
+
+
+def refusing(name: str, refusals: Mapping[str, fw.Status]) -> type[fw.Plugin]:
+    """Make a Filter plugin: node name → its refusal."""
+    return a_plugin(name, fw.FilterPlugin, filter=lambda state, pod, node: refusals.get(node.name))
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    """Make a function that raises, whatever it is given."""
+
+    def function(*_: Any) -> Any:
+        raise error
+
+    return function
+
+
+def newer(pod: fw.Pod, **changes: Any) -> fw.Pod:
+    """The next version of a pod: `node_name` or `priority` in its spec, `labels` or `deletion_timestamp` in its
+    metadata, `phase` or `nominated_node_name` in its status."""
+    version = str(int(pod.metadata.resource_version or "0") + 1)
+    parts: dict[str, dict[str, Any]] = {"metadata": {"resource_version": version}, "spec": {}, "status": {}}
+    for key, value in changes.items():
+        part = next(part for part in parts if key in getattr(pod, part).__struct_fields__)
+        parts[part][key] = value
+    # Not `replace` on the pod itself: what was derived belongs to one version.
+    return fw.Pod(**{part: msgspec.structs.replace(getattr(pod, part), **given) for part, given in parts.items()})

@@ -1,0 +1,149 @@
+"""The scheduler put together from given plugins, over a fake world."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Algorithm
+from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.handlers import ClusterEventHandlers
+from scheduler.cycle.loop import SchedulingLoop
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.nodes import NodeInfo
+from scheduler.framework.plugin import BindPlugin, PermitPlugin, PermitWait, Plugin, ReservePlugin
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.runtime import Framework
+from scheduler.framework.status import Status, unschedulable
+from scheduler.framework.testing import a_node
+from scheduler.queue.backoff_queue import Backoff
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state.cache import Cache
+from scheduler.state.nominator import Nominator
+from tests.fakes import FakeClock, FakeWorld, FirstCome, Metrics, PlainFilter, a_framework, plugin, sample, settle
+
+PROFILE = "default-scheduler"
+
+
+class WorldBinder(BindPlugin):
+    name = "WorldBinder"
+
+    def __init__(self, world: FakeWorld) -> None:
+        self.world = world
+
+    async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        await self.world.bind(pod, node_name)
+        return None
+
+
+def one_pod_a_node(_: Pod, node: NodeInfo) -> Status | None:
+    return unschedulable("taken") if node.pods else None
+
+
+class Scheduler:
+    """Every part of one scheduler within reach. Each node has room for one pod, unless told otherwise."""
+
+    def __init__(self, *plugins: Plugin, nodes: Iterable[str] = ("a",), ttl: float = 0.0) -> None:
+        self.world, self.clock, self.metrics = FakeWorld(), FakeClock(), Metrics()
+        self.cache, self.nominator = Cache(self.metrics, self.clock, ttl), Nominator()
+        self.pods: dict[str, Pod] = {}
+        every: tuple[Plugin, ...] = (PlainFilter(one_pod_a_node, "One"), *plugins, WorldBinder(self.world))
+        self.framework: Framework = a_framework(
+            *every, table=self.cache.table, nominator=self.nominator, metrics=self.metrics
+        )
+        self.framework.handle = replace(self.framework.handle, profile_name=PROFILE)
+        self.framework.name = PROFILE
+        self.queue = SchedulingQueue(
+            FirstCome(),
+            {PROFILE: ()},
+            {PROFILE: self.framework.rejecter_events()},
+            Backoff(),
+            self.metrics,
+            self.nominator,
+            self.clock,
+        )
+        edge, frameworks = self.world.edge, {PROFILE: self.framework}
+        failure = FailureHandler(self.queue, self.nominator, self.pods, edge, self.metrics)
+        self.loop = SchedulingLoop(
+            frameworks,
+            self.queue,
+            self.cache,
+            self.nominator,
+            Algorithm(self.cache.table),
+            failure,
+            edge,
+            self.metrics,
+            self.clock,
+        )
+        self.waiting = self.framework.handle.waiting_pods
+        self.handlers = ClusterEventHandlers(
+            self.pods, self.cache, self.queue, self.nominator, {PROFILE: self.waiting}, edge
+        )
+        for name in nodes:
+            self.handlers.node_changed(a_node(name))
+
+    def pop(self) -> QueuedPod:
+        queued = self.queue.pop_nowait()
+        assert queued is not None, "nothing to pop"
+        return queued
+
+    async def schedule(self, pod: Pod | None = None) -> None:
+        """Let the watch show a pod, if given, and try one pod as far as it goes."""
+        if pod is not None:
+            self.handlers.pod_changed(pod)
+        self.loop.schedule_one(self.pop())
+        await settle()
+
+    def where(self, pod: Pod) -> str:
+        """In which part of the queue a pod is, `assumed`, `bound`, or empty."""
+        for name, pods in self.queue.pending_pods().items():
+            if any(queued.pod.uid == pod.uid for queued in pods):
+                return name
+        if any(queued.pod.uid == pod.uid for queued in self.queue.in_flight_pods()):
+            return "in flight"
+        if self.cache.get(pod.uid) is None:
+            return ""
+        return "assumed" if self.cache.is_assumed(pod.uid) else "bound"
+
+    def attempts(self, result: str) -> float:
+        return sample(self.metrics, "scheduler_schedule_attempts_total", result=result, profile=PROFILE)
+
+    def check(self) -> None:
+        self.cache.check_invariants()
+        self.queue.check_invariants()
+        self.nominator.check_invariants()
+
+
+async def finish(scheduler: Scheduler) -> None:
+    """End what a test leaves behind."""
+    scheduler.queue.close()
+    await scheduler.loop.finish(0)
+    await asyncio.sleep(0)
+
+
+class Reserving(ReservePlugin):
+    """Remembers for whom it set something aside."""
+
+    name = "Reserving"
+
+    def __init__(self) -> None:
+        self.held: list[str] = []
+
+    def reserve(self, state: object, pod: Pod, node_name: str) -> None:
+        self.held.append(pod.name)
+
+    def unreserve(self, state: object, pod: Pod, node_name: str) -> None:
+        self.held.remove(pod.name)
+
+
+def holding(seconds: float = 600.0) -> PermitPlugin:
+    return plugin(PermitPlugin, "Hold", permit=lambda *_: PermitWait(seconds))
+
+
+def fail(*_: Any) -> Any:
+    raise ValueError("broken")
+
+
+async def fail_later(*_: Any) -> Any:
+    raise ValueError("broken")
