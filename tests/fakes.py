@@ -1,9 +1,9 @@
 """A clock, a world and plugins for tests. Fakes, not mocks: they do what the real ones do, in memory."""
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from scheduler.cycle.edge import Edge
 from scheduler.framework import metrics as metrics_module
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.handle import Handle
-from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
+from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
 from scheduler.framework.plugin import (
     FilterNodesPlugin,
     FilterPlugin,
@@ -27,17 +27,24 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.runtime import Framework
 from scheduler.framework.status import Status, unschedulable
 from scheduler.framework.waiting import WaitingPods
+from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 
 T = TypeVar("T")
+P = TypeVar("P", bound=Plugin)
 
 Metrics = metrics_module.Metrics
 
 
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a test's coroutine; one that hangs fails."""
-    return asyncio.run(asyncio.wait_for(coroutine, timeout=5))
+
+    async def bounded() -> T:
+        async with asyncio.timeout(20):
+            return await coroutine
+
+    return asyncio.run(bounded())
 
 
 async def settle() -> None:
@@ -47,7 +54,7 @@ async def settle() -> None:
 
 
 class FakeClock:
-    def __init__(self, time: float = 1000.0) -> None:
+    def __init__(self, time: float = 1000.25) -> None:
         self.time = time
 
     def __call__(self) -> float:
@@ -108,22 +115,37 @@ def a_framework(
     weights: Mapping[str, int] | None = None,
     percentage: int = 0,
     metrics: Metrics | None = None,
+    profile: str = "profile",
 ) -> Framework:
     """A profile with these plugins at each point that they extend, in this order."""
     table, nominator = table or NodeTable(4), nominator or Nominator()
     at = {point: tuple(p for p in plugins if isinstance(p, kinds)) for point, kinds in POINTS.items()}
     every_weight = {plugin.name: (weights or {}).get(plugin.name, 1) for plugin in plugins}
     made = ProfilePlugins(at, every_weight, {plugin.name: plugin for plugin in plugins})
-    return Framework(made, a_handle(table, nominator), table, nominator, metrics or Metrics(), percentage)
+    return Framework(made, a_handle(table, nominator, profile), table, nominator, metrics or Metrics(), percentage)
 
 
-def plugin(base: type[T], name: str, **methods: Any) -> T:
-    """Make a plugin of these bases; each method is given as a function without `self`."""
-    abstract: Collection[str] = getattr(base, "__abstractmethods__", ())
-    body: dict[str, Any] = {method: staticmethod(lambda *_: None) for method in abstract}
-    body |= {method: staticmethod(function) for method, function in methods.items()}
-    made: T = type(name, (base,), body | {"name": name})()
-    return made
+def a_plugin(name: str, *kinds: type[Plugin], **methods: Callable[..., Any]) -> type[Plugin]:
+    """Make a plugin class. `methods` are functions without `self`; those left out do nothing and answer None."""
+
+    async def nothing_async(*_: Any) -> None: ...
+
+    def nothing(*_: Any) -> None: ...
+
+    abstract = {method for kind in kinds for method in kind.__abstractmethods__}
+    waits = {"pre_bind", "bind", "post_bind"}
+    body: dict[str, Any] = {method: nothing_async if method in waits else nothing for method in abstract}
+    body = {method: staticmethod(function) for method, function in (body | methods).items()}
+    return cast("type[Plugin]", type(name, kinds, {**body, "name": name}))
+
+
+def plugin(base: type[P], name: str, **methods: Any) -> P:
+    """Make a plugin of that kind, as `a_plugin` does its class."""
+    return cast("P", a_plugin(name, base, **methods)())
+
+
+def fail(*_: Any) -> Any:
+    raise ValueError("broken")
 
 
 class FirstCome(QueueSortPlugin):
@@ -222,10 +244,24 @@ def sample(metrics: Metrics, name: str, **labels: str) -> float:
     return metrics.registry.get_sample_value(name, labels) or 0.0
 
 
-def everything(table: NodeTable) -> Any:
+def everything(table: NodeTable) -> BoolColumn:
     """All rows in use."""
     return table.in_use.copy()
 
 
 def names_of(table: NodeTable, rows: Sequence[int]) -> list[str]:
     return [table.names()[row] for row in rows]
+
+
+def pop(queue: SchedulingQueue) -> QueuedPod:
+    queued = queue.pop_nowait()
+    assert queued is not None, "nothing to pop"
+    return queued
+
+
+def where(queue: SchedulingQueue, uid: str) -> str:
+    """Say in which part of the queue a pod is; empty if in none."""
+    for name, pods in queue.pending_pods().items():
+        if any(queued.pod.uid == uid for queued in pods):
+            return name
+    return "in flight" if any(queued.pod.uid == uid for queued in queue.in_flight_pods()) else ""

@@ -5,9 +5,9 @@ is told to write (events, conditions, nominations) it writes down.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,32 +20,10 @@ from scheduler.cycle.engine import Engine, build_engine
 from scheduler.framework.metrics import Metrics
 from scheduler.framework.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from scheduler.framework.queued import QueuedPod
-
-T = TypeVar("T")
+from tests import fakes
+from tests.fakes import FakeClock, a_plugin, sample, settle
 
 PROFILE = "default-scheduler"
-
-
-def run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run what a test does in an event loop of its own; one that hangs fails."""
-    return asyncio.run(asyncio.wait_for(coroutine, 20))
-
-
-async def settle() -> None:
-    """Let all tasks go on until each of them waits for something."""
-    for _ in range(10):
-        await asyncio.sleep(0)
-
-
-class FakeClock:
-    def __init__(self, time: float = 1000.25) -> None:
-        self.time = time
-
-    def __call__(self) -> float:
-        return self.time
-
-    def advance(self, seconds: float) -> None:
-        self.time += seconds
 
 
 class Event(NamedTuple):
@@ -154,9 +132,7 @@ class EngineUnderTest:
                 self.handlers.node_changed(each)
 
     def pop(self) -> QueuedPod:
-        queued = self.queue.pop_nowait()
-        assert queued is not None, "nothing to pop"
-        return queued
+        return fakes.pop(self.queue)
 
     async def schedule(self) -> None:
         """Try every pod that may be tried now once, and let its binding go as far as it can."""
@@ -174,11 +150,7 @@ class EngineUnderTest:
         self.queue.flush_unschedulable_leftover()
 
     def where(self, uid: str) -> str:
-        """Say in which part of the queue a pod is; empty if in none."""
-        for name, pods in self.queue.pending_pods().items():
-            if any(queued.pod.uid == uid for queued in pods):
-                return name
-        return "in flight" if any(queued.pod.uid == uid for queued in self.queue.in_flight_pods()) else ""
+        return fakes.where(self.queue, uid)
 
     def waiting(self, uid: str) -> QueuedPod:
         """What the queue remembers of a pod that waits."""
@@ -186,7 +158,7 @@ class EngineUnderTest:
         return next(queued for queued in pods if queued.pod.uid == uid)
 
     def count(self, name: str, **labels: str) -> float:
-        return self.metrics.registry.get_sample_value(name, labels) or 0.0
+        return sample(self.metrics, name, **labels)
 
     def check(self) -> None:
         """All that we believe is consistent."""
@@ -214,20 +186,6 @@ def an_engine(
     registry = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
     edge, clock, metrics = FakeEdge(), FakeClock(), Metrics()
     return EngineUnderTest(build_engine(config, registry, Edge(edge, edge, edge), metrics, clock), edge, clock, metrics)
-
-
-def a_plugin(name: str, *kinds: type[fw.Plugin], **methods: Callable[..., Any]) -> type[fw.Plugin]:
-    """Make a plugin class. `methods` are functions without `self`; those left out do nothing and answer None."""
-
-    async def nothing_async(*_: Any) -> None: ...
-
-    def nothing(*_: Any) -> None: ...
-
-    abstract = {method for kind in kinds for method in kind.__abstractmethods__}
-    waits = {"pre_bind", "bind", "post_bind"}
-    body: dict[str, Any] = {method: nothing_async if method in waits else nothing for method in abstract}
-    body = {method: staticmethod(function) for method, function in (body | methods).items()}
-    return cast("type[fw.Plugin]", type(name, kinds, {**body, "name": name}))
 
 
 def refusing(name: str, refusals: Mapping[str, fw.Status]) -> type[fw.Plugin]:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from scheduler.api.pod import Pod
@@ -21,6 +20,7 @@ from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
+from tests import fakes
 from tests.fakes import FakeClock, FakeWorld, FirstCome, Metrics, PlainFilter, a_framework, plugin, sample, settle
 
 PROFILE = "default-scheduler"
@@ -50,10 +50,8 @@ class Scheduler:
         self.pods: dict[str, Pod] = {}
         every: tuple[Plugin, ...] = (PlainFilter(one_pod_a_node, "One"), *plugins, WorldBinder(self.world))
         self.framework: Framework = a_framework(
-            *every, table=self.cache.table, nominator=self.nominator, metrics=self.metrics
+            *every, table=self.cache.table, nominator=self.nominator, metrics=self.metrics, profile=PROFILE
         )
-        self.framework.handle = replace(self.framework.handle, profile_name=PROFILE)
-        self.framework.name = PROFILE
         self.queue = SchedulingQueue(
             FirstCome(),
             {PROFILE: ()},
@@ -84,9 +82,7 @@ class Scheduler:
             self.handlers.node_changed(a_node(name))
 
     def pop(self) -> QueuedPod:
-        queued = self.queue.pop_nowait()
-        assert queued is not None, "nothing to pop"
-        return queued
+        return fakes.pop(self.queue)
 
     async def schedule(self, pod: Pod | None = None) -> None:
         """Let the watch show a pod, if given, and try one pod as far as it goes."""
@@ -97,11 +93,8 @@ class Scheduler:
 
     def where(self, pod: Pod) -> str:
         """In which part of the queue a pod is, `assumed`, `bound`, or empty."""
-        for name, pods in self.queue.pending_pods().items():
-            if any(queued.pod.uid == pod.uid for queued in pods):
-                return name
-        if any(queued.pod.uid == pod.uid for queued in self.queue.in_flight_pods()):
-            return "in flight"
+        if queued := fakes.where(self.queue, pod.uid):
+            return queued
         if self.cache.get(pod.uid) is None:
             return ""
         return "assumed" if self.cache.is_assumed(pod.uid) else "bound"
@@ -139,10 +132,6 @@ class Reserving(ReservePlugin):
 
 def holding(seconds: float = 600.0) -> PermitPlugin:
     return plugin(PermitPlugin, "Hold", permit=lambda *_: PermitWait(seconds))
-
-
-def fail(*_: Any) -> Any:
-    raise ValueError("broken")
 
 
 async def fail_later(*_: Any) -> Any:

@@ -21,8 +21,8 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.framework.testing import a_node, a_pod
-from tests.fakes import plugin, run, sample, settle
-from tests.unit.cycle.harness import Reserving, Scheduler, fail, fail_later
+from tests.fakes import fail, plugin, run, sample, settle
+from tests.unit.cycle.harness import Reserving, Scheduler, fail_later
 
 
 def test_a_pod_that_fits_is_assumed_bound_and_announced() -> None:

@@ -15,8 +15,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from scheduler import framework as fw
 from scheduler.framework.testing import a_node, a_pod
+from tests.fakes import a_plugin, settle
 from tests.unit.cycle.fake_cluster import FakeCluster
-from tests.unit.cycle.fakes import a_plugin, an_engine, newer, settle
+from tests.unit.cycle.fakes import an_engine, newer
 
 T = TypeVar("T")
 

@@ -9,7 +9,8 @@ from scheduler.cycle.failure import FailureHandler
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.testing import a_node, a_pod
-from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, a_plugin, an_engine, newer, run, settle
+from tests.fakes import a_plugin, run, settle
+from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 
 POD = "default/pod"
 NO_FIT = Unplaced("0/3 nodes are available: 3 Insufficient cpu.", frozenset({"NodeResourcesFit"}))

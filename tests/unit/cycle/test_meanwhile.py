@@ -14,8 +14,8 @@ from scheduler.framework.plugin import (
     PreBindPlugin,
 )
 from scheduler.framework.testing import a_pod
-from tests.fakes import plugin, run, sample, settle
-from tests.unit.cycle.harness import Reserving, Scheduler, fail, holding
+from tests.fakes import fail, plugin, run, sample, settle
+from tests.unit.cycle.harness import Reserving, Scheduler, holding
 
 
 def deleting(pod: Pod) -> Pod:

@@ -1,23 +1,23 @@
 """Plugins that answer what they are told, and frameworks made of them."""
 
-import asyncio
-import dataclasses
-from collections.abc import Collection, Coroutine, Hashable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 
 from scheduler import framework as fw
 from scheduler.framework.metrics import Metrics
-from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, Rows
-from scheduler.framework.profile import POINTS, ProfilePlugins
+from scheduler.framework.nodes import Int32Column, Int64Column, Rows
+from scheduler.framework.plugin import PreFilterResult
 from scheduler.framework.runtime import Framework
+from scheduler.framework.status import Code
 from scheduler.framework.testing import a_node
 from scheduler.state.node_table import NodeTable
-from tests.unit.plugins.cluster import a_cluster, a_handle
+from scheduler.state.nominator import Nominator
+from tests import fakes
+from tests.unit.plugins.cluster import a_cluster
 
 P = TypeVar("P", bound=fw.Plugin)
-T = TypeVar("T")
 
 
 class _Told(fw.Plugin):
@@ -166,22 +166,8 @@ def a(kind: type[P], name: str = "", answer: Any = None, log: list[str] | None =
     return made
 
 
-class Nominated:
-    """Node name → pods that were promised it."""
-
-    def __init__(self, pods: Mapping[str, Collection[fw.Pod]] | None = None) -> None:
-        self._pods = pods or {}
-
-    def by_node(self) -> Iterator[tuple[str, Collection[fw.Pod]]]:
-        yield from self._pods.items()
-
-
 def nodes(*names: str) -> NodeTable:
     return a_cluster(*map(a_node, names))
-
-
-def every_row(table: NodeTable) -> BoolColumn:
-    return table.in_use.copy()
 
 
 def a_framework(
@@ -192,12 +178,34 @@ def a_framework(
     metrics: Metrics | None = None,
     profile: str = "default-scheduler",
 ) -> Framework:
-    """Make a framework in which each plugin is at every point that it extends."""
-    at = {point: [plugin for plugin in plugins if isinstance(plugin, kinds)] for point, kinds in POINTS.items()}
-    made = ProfilePlugins(at, {plugin.name: 1 for plugin in at["score"]} | dict(weights or {}))
-    handle = dataclasses.replace(a_handle(), profile_name=profile)
-    return Framework(made, handle, table or nodes("n"), Nominated(nominated), metrics or Metrics())
+    """The same as in `tests.fakes`, over one node if no table is given. `nominated`: node name → pods promised it."""
+    nominator = Nominator()
+    for name, pods in (nominated or {}).items():
+        for pod in pods:
+            nominator.add(pod, name)
+    return fakes.a_framework(
+        *plugins, table=table or nodes("n"), nominator=nominator, weights=weights, metrics=metrics, profile=profile
+    )
 
 
-def run(call: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(call)
+ERROR = fw.Status(Code.ERROR, ("broken",))
+
+
+def answer(value: object) -> Callable[..., object]:
+    """Make a function that answers the same, whatever it is given."""
+    return lambda *_: value
+
+
+def later(value: object) -> Callable[..., Awaitable[object]]:
+    """Make a coroutine function that answers the same, or raises it."""
+
+    async def method(*_: Any) -> object:
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    return method
+
+
+def some(*names: str) -> PreFilterResult:
+    return PreFilterResult(frozenset(names))

@@ -12,6 +12,7 @@ from scheduler.framework.metrics import Metrics
 from scheduler.framework.runtime import Framework
 from scheduler.framework.status import Code, Status
 from scheduler.framework.testing import a_pod
+from tests.fakes import everything, run
 from tests.unit.framework.fakes import (
     Bind,
     Extensions,
@@ -30,9 +31,7 @@ from tests.unit.framework.fakes import (
     ScoreNodes,
     a,
     a_framework,
-    every_row,
     nodes,
-    run,
 )
 
 POD = a_pod()
@@ -47,7 +46,7 @@ def do_pre_filter(framework: Framework, state: fw.CycleState) -> Any:
 
 
 def do_filter(framework: Framework, state: fw.CycleState) -> Any:
-    return framework.run_filter(state, a_pod(), every_row(nodes("n")))
+    return framework.run_filter(state, a_pod(), everything(nodes("n")))
 
 
 def do_post_filter(framework: Framework, state: fw.CycleState) -> Any:

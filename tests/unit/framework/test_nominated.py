@@ -8,6 +8,7 @@ from scheduler import framework as fw
 from scheduler.framework.runtime import Framework
 from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
+from tests.fakes import everything
 from tests.unit.framework.fakes import (
     Extensions,
     Filter,
@@ -15,7 +16,6 @@ from tests.unit.framework.fakes import (
     SignedFilter,
     a,
     a_framework,
-    every_row,
     named,
     nodes,
 )
@@ -57,7 +57,7 @@ def answers(framework: Framework, table: NodeTable, pod: fw.Pod | None = None) -
     pod, state = pod or a_pod(), fw.CycleState()
     for plugin in framework.plugins.of("pre_filter", fw.PreFilterPlugin):
         plugin.pre_filter(state, pod, table)
-    outcome = framework.run_filter(state, pod, every_row(table))
+    outcome = framework.run_filter(state, pod, everything(table))
     found = {name: outcome.status(state, pod, table.row_of(name) or 0) for name in table.node_names()}
     return {name: f"{status.plugin}: {status.message}" if status else "" for name, status in found.items()}
 
@@ -171,7 +171,7 @@ def test_extensions_are_told_in_the_order_of_plugins_and_pods() -> None:
 def test_pods_nominated_to_nodes_that_nobody_asks_about_do_not_matter(nominated: Mapping[str, list[fw.Pod]]) -> None:
     table, log = nodes("a", "b"), list[str]()
     framework = a_framework(a(Extensions, "Ext", log=log), a(Filter, answer={}), table=table, nominated=nominated)
-    asked = every_row(table)
+    asked = everything(table)
     asked[1] = False
 
     outcome = framework.run_filter(fw.CycleState(), a_pod(), asked)
@@ -186,7 +186,7 @@ def test_a_skipped_filter_is_skipped_beside_nominated_pods_too() -> None:
 
     framework = a_framework(Counting(), table=table, nominated={"a": [a_pod("p")]})
 
-    assert framework.run_filter(state, a_pod(), every_row(table)).feasible.tolist() == [0]
+    assert framework.run_filter(state, a_pod(), everything(table)).feasible.tolist() == [0]
 
 
 def test_an_error_beside_nominated_pods_leaves_the_table_as_it_was() -> None:

@@ -1,8 +1,5 @@
 """Which plugins and extension points are timed, and as what."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -18,39 +15,15 @@ from scheduler.framework.plugin import (
     PostFilterPlugin,
     PreBindPlugin,
     PreFilterPlugin,
-    PreFilterResult,
     PreScorePlugin,
     ReservePlugin,
     ScorePlugin,
 )
-from scheduler.framework.status import Code, Status, unschedulable
+from scheduler.framework.status import unschedulable
 from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
 from tests.fakes import Metrics, a_framework, everything, plugin, run, sample
-
-ERROR = Status(Code.ERROR, ("broken",))
-
-
-def fail(*_: Any) -> Any:
-    raise ValueError("broken")
-
-
-def answer(value: object) -> Callable[..., object]:
-    return lambda *_: value
-
-
-def later(value: object) -> Callable[..., Awaitable[object]]:
-    async def method(*_: Any) -> object:
-        if isinstance(value, Exception):
-            raise value
-        return value
-
-    return method
-
-
-def some(*names: str) -> PreFilterResult:
-    return PreFilterResult(frozenset(names))
-
+from tests.unit.framework.fakes import answer, later
 
 POD = a_pod()
 

@@ -19,7 +19,6 @@ from scheduler.framework.plugin import (
     PostFilterResult,
     PreBindPlugin,
     PreFilterPlugin,
-    PreFilterResult,
     PreScorePlugin,
     ReservePlugin,
     ScorePlugin,
@@ -28,31 +27,8 @@ from scheduler.framework.runtime import Framework
 from scheduler.framework.status import SKIP, Code, Status, pending, unresolvable, unschedulable
 from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
-from tests.fakes import Metrics, a_framework, plugin, run, sample
-
-ERROR = Status(Code.ERROR, ("broken",))
-
-
-def fail(*_: Any) -> Any:
-    raise ValueError("broken")
-
-
-def answer(value: object) -> Callable[..., object]:
-    return lambda *_: value
-
-
-def later(value: object) -> Callable[..., Awaitable[object]]:
-    async def method(*_: Any) -> object:
-        if isinstance(value, Exception):
-            raise value
-        return value
-
-    return method
-
-
-def some(*names: str) -> PreFilterResult:
-    return PreFilterResult(frozenset(names))
-
+from tests.fakes import Metrics, a_framework, fail, plugin, run, sample
+from tests.unit.framework.fakes import ERROR, answer, later, some
 
 # PreFilter.
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,21 +161,7 @@ def object_list(*items: Any, version: int, continue_: str = "") -> Answer:
     return Answer(body={"metadata": {"resourceVersion": str(version), "continue": continue_}, "items": list(items)})
 
 
-def run(scenario: Coroutine[Any, Any, T]) -> T:
-    """Run to the end; a test that hangs fails instead."""
-
-    async def bounded() -> T:
-        async with asyncio.timeout(10):
-            return await scenario
-
-    return asyncio.run(bounded())
-
-
 async def until(condition: Any) -> None:
     """Wait until the condition holds."""
     while not condition():  # noqa: ASYNC110  what is waited for happens in another part's I/O
         await asyncio.sleep(0.001)
-
-
-def value(metrics: Metrics, name: str, **labels: str) -> float:
-    return metrics.registry.get_sample_value(name, labels) or 0.0

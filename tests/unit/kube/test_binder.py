@@ -11,7 +11,8 @@ from scheduler.framework.metrics import Metrics
 from scheduler.framework.testing import a_pod
 from scheduler.kube.binder import MAX_TRIES, ApiBinder, Binding, Bound, Outcome, Post, Read, Rejected, Step
 from scheduler.kube.client import AnswerLost, NotSent, Reply
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, run, until, value
+from tests.fakes import run, sample
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 UID = "uid-web"
 
@@ -143,7 +144,7 @@ def test_a_lost_answer_is_settled_by_a_read(tmp_path: Path) -> None:
 
     api, metrics = run(scenario())
     assert len(api.seen(BINDING)) == 1
-    assert value(metrics, "loadmaster_bind_outcomes_settled_total", found="bound") == 1
+    assert sample(metrics, "loadmaster_bind_outcomes_settled_total", found="bound") == 1
 
 
 def test_a_pod_bound_elsewhere_is_rejected(tmp_path: Path) -> None:
@@ -173,7 +174,7 @@ def test_a_timeout_counts_as_a_lost_answer(tmp_path: Path) -> None:
 
     metrics = run(scenario())
     outcome: dict[str, Any] = {"verb": "POST", "resource": "pods/binding", "code": "timeout"}
-    assert value(metrics, "loadmaster_api_calls_total", **outcome) == 1
+    assert sample(metrics, "loadmaster_api_calls_total", **outcome) == 1
 
 
 def test_bindings_in_flight_are_limited(tmp_path: Path) -> None:

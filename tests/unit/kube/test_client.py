@@ -8,7 +8,8 @@ import pytest
 from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
 from scheduler.kube.credentials import load_credentials
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, kubeconfig_text, run, value
+from tests.fakes import run, sample
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, kubeconfig_text
 
 LIST = "GET /api/v1/pods"
 
@@ -26,7 +27,7 @@ def test_any_status_is_a_reply(tmp_path: Path) -> None:
 
     reply, metrics = run(scenario())
     assert (reply.status, reply.message, reply.ok) == (403, "pods is forbidden", False)
-    assert value(metrics, "loadmaster_api_calls_total", verb="GET", resource="pods", code="403") == 1
+    assert sample(metrics, "loadmaster_api_calls_total", verb="GET", resource="pods", code="403") == 1
 
 
 def test_a_refused_connection_was_not_sent(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ import trustme
 
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.credentials import load_credentials
-from tests.unit.kube.fake_api import kubeconfig_text, run
+from tests.fakes import run
+from tests.unit.kube.fake_api import kubeconfig_text
 
 SERVER = "https://127.0.0.1:6443"
 

@@ -10,7 +10,8 @@ import pytest
 from scheduler.framework.metrics import Metrics
 from scheduler.framework.testing import a_pod
 from scheduler.kube.events import Events, truncated
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, run, until, value
+from tests.fakes import run, sample
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 EVENTS = "POST /apis/events.k8s.io/v1/namespaces/shop/events"
 NOW = 1_700_000_000.25
@@ -30,7 +31,7 @@ class Setup:
         self.recorder = self.events.recorder("loadmaster")
 
     def dropped(self, reason: str) -> float:
-        return value(self.metrics, "loadmaster_events_dropped_total", reason=reason)
+        return sample(self.metrics, "loadmaster_events_dropped_total", reason=reason)
 
 
 @asynccontextmanager

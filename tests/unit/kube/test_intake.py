@@ -6,7 +6,8 @@ import pytest
 
 from scheduler.framework.metrics import Metrics
 from scheduler.kube.intake import Intake, is_newer, node_intake, pod_intake
-from tests.unit.kube.fake_api import FakeHandlers, node_dict, pod_dict, value
+from tests.fakes import sample
+from tests.unit.kube.fake_api import FakeHandlers, node_dict, pod_dict
 
 
 class Setup:
@@ -43,7 +44,7 @@ def test_events_reach_their_handlers(setup: Setup) -> None:
     setup.nodes.from_watch("DELETED", node_dict("n", 9))
 
     assert setup.handlers.calls == ["changed a 5", "changed n 6", "changed a 7", "deleted a", "deleted n"]
-    assert value(setup.metrics, "loadmaster_watch_events_total", resource="pods", type="DELETED") == 1
+    assert sample(setup.metrics, "loadmaster_watch_events_total", resource="pods", type="DELETED") == 1
 
 
 def test_what_is_not_newer_is_dropped(setup: Setup) -> None:
@@ -65,7 +66,7 @@ def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup) -
 
     assert setup.handlers.calls == []
     assert setup.handlers.unreadable == [("a", "Expected `int | null`, got `str` - at `$.spec.priority`")] * 2
-    assert value(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 2
+    assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 2
 
 
 def test_an_unreadable_quantity_is_found_at_the_edge(setup: Setup) -> None:
@@ -82,7 +83,7 @@ def test_a_failing_handler_asks_for_a_comparison(setup: Setup) -> None:
 
     assert setup.handlers.calls == ["changed b 1"]
     assert setup.failures == 1
-    assert value(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="handler") == 1
+    assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="handler") == 1
 
 
 def test_one_unreadable_object_does_not_spoil_its_page(setup: Setup) -> None:

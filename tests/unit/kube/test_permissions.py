@@ -9,7 +9,8 @@ import yaml
 
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.permissions import PERMISSIONS, check_permissions, cluster_role_rules
-from tests.unit.kube.fake_api import Answer, FakeApi, fake_client, run
+from tests.fakes import run
+from tests.unit.kube.fake_api import Answer, FakeApi, fake_client
 
 ROOT = Path(__file__).parents[3]
 REVIEW = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"

@@ -9,18 +9,8 @@ from typing import Any
 from scheduler.framework.metrics import Metrics
 from scheduler.kube.intake import NODES, PODS, node_intake, pod_intake
 from scheduler.kube.resync import Resync
-from tests.unit.kube.fake_api import (
-    Answer,
-    FakeApi,
-    FakeHandlers,
-    fake_client,
-    node_dict,
-    object_list,
-    pod_dict,
-    run,
-    until,
-    value,
-)
+from tests.fakes import run, sample
+from tests.unit.kube.fake_api import Answer, FakeApi, FakeHandlers, fake_client, node_dict, object_list, pod_dict, until
 
 LIST_PODS = "GET /api/v1/pods"
 LIST_NODES = "GET /api/v1/nodes"
@@ -48,7 +38,7 @@ class Setup:
         await self.resync.compare(self.pods, first=False)
 
     def repairs(self, kind: str) -> float:
-        return value(self.metrics, "loadmaster_resync_repairs_total", resource="pods", kind=kind)
+        return sample(self.metrics, "loadmaster_resync_repairs_total", resource="pods", kind=kind)
 
 
 @asynccontextmanager

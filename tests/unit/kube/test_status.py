@@ -10,7 +10,8 @@ import pytest
 
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.kube.status import Condition, PodStatuses, status_patch
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, run, until
+from tests.fakes import run
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 PATCH = "PATCH /api/v1/namespaces/default/pods/web/status"
 NOW = 1_700_000_000.0

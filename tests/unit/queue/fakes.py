@@ -1,9 +1,6 @@
-"""A clock, plugins and pods for tests of the queue."""
+"""Plugins and pods for tests of the queue."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from prometheus_client import CollectorRegistry
 
 from scheduler.api.objects import (
     Container,
@@ -22,6 +19,8 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unresolvable
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from tests import fakes
+from tests.fakes import FakeClock, sample
 
 PROFILE = "loadmaster"
 FIT, VOLUMES, GATE = "Fit", "Volumes", "Gate"
@@ -41,17 +40,6 @@ REJECTER_EVENTS: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = {
         GATE: [ClusterEventWithHint(ClusterEvent(POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED))],
     }
 }
-
-
-class FakeClock:
-    def __init__(self, time: float = 1000.25) -> None:
-        self.time = time
-
-    def __call__(self) -> float:
-        return self.time
-
-    def advance(self, seconds: float) -> None:
-        self.time += seconds
 
 
 class PrioritySort(QueueSortPlugin):
@@ -144,9 +132,7 @@ class QueueUnderTest(SchedulingQueue):
         )
 
     def pop_one(self) -> QueuedPod:
-        queued = self.pop_nowait()
-        assert queued is not None, "nothing to pop"
-        return queued
+        return fakes.pop(self)
 
     def fail(self, queued: QueuedPod, *plugins: str, pending: Sequence[str] = ()) -> None:
         """Hand a pod back as the scheduling cycle does."""
@@ -163,16 +149,7 @@ class QueueUnderTest(SchedulingQueue):
         return queued
 
     def where(self, uid: str) -> str:
-        """Say in which place a pod is; empty if it is unknown."""
-        for name, pods in self.pending_pods().items():
-            if any(queued.pod.uid == uid for queued in pods):
-                return name
-        return "in flight" if any(queued.pod.uid == uid for queued in self.in_flight_pods()) else ""
+        return fakes.where(self, uid)
 
     def incoming(self, queue: str, event: str) -> float:
-        labels = {"queue": queue, "event": event}
-        return self.metrics.registry.get_sample_value("scheduler_queue_incoming_pods_total", labels) or 0.0
-
-
-def sample(registry: CollectorRegistry, name: str, **labels: Any) -> float:
-    return registry.get_sample_value(name, labels) or 0.0
+        return sample(self.metrics, "scheduler_queue_incoming_pods_total", queue=queue, event=event)

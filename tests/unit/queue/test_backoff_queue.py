@@ -4,7 +4,8 @@ import pytest
 
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
-from tests.unit.queue.fakes import FIT, FakeClock, PrioritySort, a_pod
+from tests.fakes import FakeClock
+from tests.unit.queue.fakes import FIT, PrioritySort, a_pod
 
 
 def a_failed_pod(uid: str, at: float, *, refusals: int = 0, errors: int = 0, priority: int = 0) -> QueuedPod:

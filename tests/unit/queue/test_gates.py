@@ -8,7 +8,8 @@ from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.queue.gates import Gates, Refusal
-from tests.unit.queue.fakes import PROFILE, FakeClock, a_pod, sample
+from tests.fakes import FakeClock, sample
+from tests.unit.queue.fakes import PROFILE, a_pod
 
 
 class Answering(PreEnqueuePlugin):
@@ -93,5 +94,5 @@ def test_every_run_is_timed_and_every_tenth_by_plugin() -> None:
 
     labels = {"extension_point": "PreEnqueue", "status": "UnschedulableAndUnresolvable"}
     count = "scheduler_framework_extension_point_duration_seconds_count"
-    assert sample(metrics.registry, count, profile=PROFILE, **labels) == 20
-    assert sample(metrics.registry, "scheduler_plugin_execution_duration_seconds_count", plugin="Gate", **labels) == 2
+    assert sample(metrics, count, profile=PROFILE, **labels) == 20
+    assert sample(metrics, "scheduler_plugin_execution_duration_seconds_count", plugin="Gate", **labels) == 2

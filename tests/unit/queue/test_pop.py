@@ -1,30 +1,12 @@
 """Waiting for pods, and what time brings."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable
 
 import pytest
 
+from tests.fakes import run, settle
 from tests.unit.queue.fakes import FIT, NODE_ADD, QueueUnderTest, a_pod
-
-T = TypeVar("T")
-
-
-def run(scenario: Coroutine[Any, Any, T]) -> T:
-    """Run to the end; a test that hangs fails instead."""
-
-    async def bounded() -> T:
-        async with asyncio.timeout(5):
-            return await scenario
-
-    return asyncio.run(bounded())
-
-
-async def settle() -> None:
-    """Let every task run until it waits."""
-    for _ in range(5):
-        await asyncio.sleep(0)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from scheduler.framework.nodes import Aspect
 from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.cache import Cache
 from scheduler.state.node_table import NodeTable
-from tests.unit.queue.fakes import FakeClock
+from tests.fakes import FakeClock
 
 GPU: Final = "example.com/gpu"
 HUGE: Final = 2**62

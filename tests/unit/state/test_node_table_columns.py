@@ -1,0 +1,226 @@
+"""What the columns of the table say of nodes: resources, labels, taints, host ports, images."""
+
+import msgspec
+
+from scheduler.api.objects import ContainerImage, ContainerPort, NodeStatus
+from scheduler.framework.testing import a_node, a_pod
+from scheduler.state.labels import MAX_KEYS
+from tests.unit.state.tables import GPU, LOCKED, SLOW, a_table, with_ports
+
+# What a node says.
+
+
+def test_a_node_fills_its_columns() -> None:
+    table = a_table(a_node("a", cpu="1500m", memory="1Gi", pods=7, allocatable={GPU: "2"}, unschedulable=True))
+
+    info = table.info(0)
+
+    assert info.allocatable == {"cpu": 1500, "memory": 2**30, "pods": 7, GPU: 2}
+    assert table.allowed_pods.tolist() == [7]
+    assert table.unschedulable.tolist() == [True]
+    assert info.unschedulable
+    assert (info.row, info.name, info.node) == (0, "a", table.node("a"))
+
+
+def test_a_new_version_of_a_node_replaces_all_of_its_facts() -> None:
+    table = a_table(
+        a_node(
+            "a", cpu="8", allocatable={GPU: "2"}, labels={"zone": "1", "old": ""}, taints=[LOCKED], unschedulable=True
+        ),
+    )
+    table.label_codes("zone")
+
+    table.set_node(a_node("a", cpu="4", pods=5, labels={"zone": "2"}, taints=[SLOW]))
+
+    table.check_invariants()
+    info = table.info(0)
+    assert info.allocatable == {"cpu": 4000, "memory": 16 * 2**30, "pods": 5}
+    assert table.allowed_pods.tolist() == [5]
+    assert table.unschedulable.tolist() == [False]
+    assert info.labels == {"zone": "2"}
+    assert info.taints == (SLOW,)
+    assert table.taints.keys() == {SLOW}
+    assert table.label_values("zone")[table.label_codes("zone")[0]] == "2"
+
+
+def test_a_resource_that_nobody_has_is_zero_everywhere_and_cannot_be_written() -> None:
+    table = a_table(a_node("a"), a_node("b"))
+
+    column = table.allocatable("example.com/unheard-of")
+
+    assert column.tolist() == [0, 0]
+    assert not column.flags.writeable
+
+
+def test_a_node_without_a_status_has_room_for_nothing() -> None:
+    bare = msgspec.structs.replace(a_node("a"), status=NodeStatus())
+
+    table = a_table(bare)
+
+    table.check_invariants()
+    assert table.info(0).allocatable == {}
+    assert table.allowed_pods.tolist() == [0]
+
+
+# Labels.
+
+
+def test_equal_labels_have_equal_codes_and_a_missing_label_has_none() -> None:
+    table = a_table(*(a_node(f"n{i}", labels=labels) for i, labels in enumerate([{"z": "a"}, {"z": "b"}, {"z": "a"}])))
+    table.set_node(a_node("bare"))
+
+    codes = table.label_codes("z").tolist()
+
+    assert codes[0] == codes[2] != codes[1]
+    assert codes[3] == 0
+    assert [table.label_values("z")[code] for code in codes[:3]] == ["a", "b", "a"]
+
+
+def test_a_label_with_an_empty_value_is_a_label() -> None:
+    table = a_table(a_node("a", labels={"gpu": ""}), a_node("b"))
+
+    codes = table.label_codes("gpu").tolist()
+
+    assert codes[0] != 0
+    assert table.label_values("gpu")[codes[0]] == ""
+    assert codes[1] == 0
+
+
+def test_a_label_column_follows_the_nodes_after_it_was_asked_for() -> None:
+    table = a_table(a_node("a", labels={"zone": "1"}), a_node("b", labels={"zone": "2"}), capacity=2)
+    first = table.label_codes("zone").tolist()
+
+    table.set_node(a_node("c", labels={"zone": "2"}))  # beyond the capacity
+    table.set_node(a_node("a", labels={"zone": "3"}))
+    table.set_node(a_node("d", labels={"disk": "ssd"}))
+    table.remove_node("b")
+
+    codes, values = table.label_codes("zone").tolist(), table.label_values("zone")
+    assert [values[code] for code in codes] == ["3", "", "2", ""]
+    assert codes[1] == codes[3] == 0
+    assert codes[2] == first[1]
+    assert codes.count(0) == 2
+
+
+def test_a_key_that_is_asked_for_later_is_read_from_all_nodes() -> None:
+    table = a_table(a_node("a", labels={"zone": "1", "disk": "ssd"}), a_node("b"), a_node("c", labels={"disk": "hdd"}))
+    table.label_codes("zone")
+    table.add_pod("late", a_pod())
+    table.remove_node("b")
+
+    codes = table.label_codes("disk").tolist()
+
+    assert [table.label_values("disk")[code] for code in codes] == ["ssd", "", "hdd", ""]
+
+
+def test_pods_cannot_make_us_keep_more_than_a_limited_number_of_keys() -> None:
+    table = a_table(a_node("a", labels={"zone": "1"}))
+
+    for i in range(MAX_KEYS + 5):
+        table.label_codes(f"key-{i}")
+
+    assert len(table._labels._columns) <= MAX_KEYS
+    assert table.label_values("zone")[table.label_codes("zone")[0]] == "1"
+
+
+# Taints.
+
+
+def test_a_taint_is_listed_with_where_it_is_while_anybody_has_it() -> None:
+    table = a_table(a_node("a", taints=[LOCKED, SLOW]), a_node("b", taints=[SLOW]))
+    both = {taint: column.tolist() for taint, column in table.taints.items()}
+
+    table.set_node(a_node("a", taints=[SLOW]))
+
+    table.check_invariants()
+    assert both == {LOCKED: [True, False], SLOW: [True, True]}
+    assert {taint: column.tolist() for taint, column in table.taints.items()} == {SLOW: [True, True]}
+
+
+def test_a_taint_that_is_listed_twice_goes_away_once() -> None:
+    table = a_table(a_node("a", taints=[LOCKED, LOCKED]), a_node("b"))
+
+    table.set_node(a_node("a"))
+
+    table.check_invariants()
+    assert not table.taints
+
+
+def test_taints_of_a_removed_node_go_even_if_its_pods_stay() -> None:
+    table = a_table(a_node("a", taints=[LOCKED]))
+    table.add_pod("a", a_pod())
+
+    table.remove_node("a")
+
+    table.check_invariants()
+    assert not table.taints
+
+
+# Host ports.
+
+
+def test_host_ports_are_counted_by_address_and_row() -> None:
+    table = a_table(a_node("a"), a_node("b"))
+
+    table.add_pod("a", with_ports("p", ContainerPort(host_port=80), ContainerPort(host_port=53, protocol="UDP")))
+    table.add_pod("b", with_ports("q", ContainerPort(host_port=80, host_ip="10.0.0.1")))
+    table.add_pod("b", with_ports("r", ContainerPort(host_port=80, host_ip="0.0.0.0"), ContainerPort(host_port=80)))
+
+    assert table.host_ports == {
+        ("TCP", 80): {"0.0.0.0": {0: 1, 1: 2}, "10.0.0.1": {1: 1}},
+        ("UDP", 53): {"0.0.0.0": {0: 1}},
+    }
+
+
+def test_a_port_is_free_when_the_last_pod_that_held_it_is_gone() -> None:
+    table = a_table(a_node("a"))
+    pods = [with_ports(name, ContainerPort(host_port=80)) for name in ("p", "q")]
+    for pod in pods:
+        table.add_pod("a", pod)
+
+    table.remove_pod("a", pods[0])
+    left = {key: {ip: dict(rows) for ip, rows in ips.items()} for key, ips in table.host_ports.items()}
+    table.remove_pod("a", pods[1])
+
+    assert left == {("TCP", 80): {"0.0.0.0": {0: 1}}}
+    assert table.host_ports == {}
+
+
+# Images.
+
+
+def test_an_image_has_the_size_that_its_first_reporter_gave() -> None:
+    table = a_table(a_node("a", images={"app:1": 100}), a_node("b", images={"app:1": 200}))
+
+    table.remove_node("a")
+
+    image = table.images["app:1"]
+    assert (image.size, set(image.rows)) == (100, {1})
+
+
+def test_an_image_that_nobody_has_any_more_is_forgotten_with_its_size() -> None:
+    table = a_table(a_node("a", images={"app:1": 100}))
+    table.set_node(a_node("a"))
+    gone = dict(table.images)
+
+    table.set_node(a_node("b", images={"app:1": 200}))
+
+    assert gone == {}
+    assert (table.images["app:1"].size, set(table.images["app:1"].rows)) == (200, {1})
+
+
+def test_an_image_is_known_by_all_of_its_names() -> None:
+    image = ContainerImage(names=("app:1", "app@sha256:1"), size_bytes=100)
+    node = msgspec.structs.replace(a_node("a"), status=NodeStatus(images=(image, ContainerImage(size_bytes=5))))
+
+    table = a_table(node)
+
+    assert {name: set(image.rows) for name, image in table.images.items()} == {"app:1": {0}, "app@sha256:1": {0}}
+
+
+def test_a_heartbeat_leaves_the_images_as_they_are() -> None:
+    table = a_table(a_node("a", images={"app:1": 100}), a_node("b", images={"app:1": 200}))
+
+    table.set_node(a_node("a", images={"app:1": 100}))
+
+    assert (table.images["app:1"].size, set(table.images["app:1"].rows)) == (100, {0, 1})
