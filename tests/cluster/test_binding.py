@@ -153,6 +153,20 @@ def test_sigterm_in_the_middle_of_bindings_ends_well(
         wait_until(lambda: len(bound(api, namespace)) == 500, 30, "the next one binds the rest")
 
 
+def test_a_scheduler_killed_in_the_middle_of_bindings_loses_nothing(
+    loadmaster: Component, cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(10)
+    api.create_many([a_pod(f"web-{i}") for i in range(500)], namespace)
+    wait_until(lambda: len(bound(api, namespace)) > 20, 20, "the bindings are under way", interval=0.01)
+
+    loadmaster.kill()
+
+    with start(cluster, name="loadmaster-again") as again:
+        wait_until(lambda: len(bound(api, namespace)) == 500, 30, "the next one binds the rest")
+        wait_until(lambda: metric(again.port, "scheduler_pending_pods") == 0, 10, "nothing waits")
+
+
 def test_the_scheduler_says_that_it_is_ready_and_shows_its_metrics(loadmaster: Component) -> None:
     assert http_get(loadmaster.port, "/livez")[0] == 200
     assert http_get(loadmaster.port, "/healthz") == (200, "ok")
