@@ -12,6 +12,7 @@ from typing import Any
 
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
+from scheduler.api.versions import is_newer
 from scheduler.cycle.edge import Edge
 from scheduler.framework.changes import node_changes, pod_changes
 from scheduler.framework.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
@@ -131,6 +132,9 @@ class ClusterEventHandlers:
 
     def node_changed(self, node: Node) -> None:
         """A node was added, or has a new version. Raises ValueError for an unreadable quantity, changing nothing."""
+        current = self._cache.table.node(node.name)
+        if current is not None and current.metadata.uid != node.metadata.uid and _is_older(node, current):
+            return  # late news of a node that was deleted; one of the same name was made since
         old = self._cache.set_node(node)
         if old is not None and old.metadata.uid != node.metadata.uid:
             # Deleted and made again under its name: the deletion may come later, or never.
@@ -159,6 +163,10 @@ class ClusterEventHandlers:
     def known_nodes(self) -> Mapping[str, Node]:
         """UID → newest version seen."""
         return self._nodes
+
+
+def _is_older(a: Node, b: Node) -> bool:
+    return is_newer(b.metadata.resource_version, a.metadata.resource_version)
 
 
 def _is_same_version(a: Pod, b: Pod) -> bool:

@@ -13,6 +13,7 @@ import msgspec
 from scheduler.api.objects import Node, ObjectMeta, Wire
 from scheduler.api.pod import Pod
 from scheduler.api.requests import allocatable_of
+from scheduler.api.versions import is_newer
 from scheduler.framework.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -227,8 +228,3 @@ def node_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Node]:
         lambda _metadata, _problem: None,
         metrics,
     )
-
-
-def is_newer(version: str, other: str) -> bool:
-    """Whether a resource version is newer than another one of the same resource."""
-    return (len(version), version) > (len(other), other)

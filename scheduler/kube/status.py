@@ -26,8 +26,8 @@ import orjson
 
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pod import Pod, decode_pod
+from scheduler.api.versions import is_newer
 from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
-from scheduler.kube.intake import is_newer
 
 log = logging.getLogger(__name__)
 

@@ -268,6 +268,22 @@ def test_the_late_deletion_of_a_node_that_was_made_again_does_not_take_the_new_o
     assert scheduler.handlers.known_nodes() == {"second": new}
 
 
+def test_late_news_of_a_node_that_was_made_again_does_not_replace_the_new_one() -> None:
+    scheduler = Scheduler(nodes=())
+    old = with_metadata(a_node("a"), uid="first", resource_version="9")
+    new = with_metadata(a_node("a"), uid="second", resource_version="10")
+    scheduler.handlers.node_changed(new)
+    scheduler.handlers.node_changed(old)
+    scheduler.handlers.node_deleted(old)
+
+    assert scheduler.cache.table.node("a") is new
+    assert scheduler.handlers.known_nodes() == {"second": new}
+
+
+def with_metadata(node: Node, **changes: str) -> Node:
+    return msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, **changes))
+
+
 def test_an_unreadable_node_raises_and_changes_nothing() -> None:
     scheduler = Scheduler()
     before = scheduler.handlers.known_nodes()["a"]

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.versions import is_newer
 from scheduler.framework.metrics import Metrics
-from scheduler.kube.intake import Intake, is_newer, node_intake, pod_intake
+from scheduler.kube.intake import Intake, node_intake, pod_intake
 from tests.fakes import sample
 from tests.unit.kube.fake_api import FakeHandlers, node_dict, pod_dict
 

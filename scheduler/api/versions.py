@@ -1,0 +1,9 @@
+"""Resource versions: which of two tells more recent news."""
+
+
+def is_newer(version: str, other: str) -> bool:
+    """Whether a resource version is newer than another one of the same resource.
+
+    Since KEP-5504 they are whole numbers of any length without leading zeros, and comparing them is allowed.
+    """
+    return (len(version), version) > (len(other), other)
