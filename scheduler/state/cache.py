@@ -39,6 +39,8 @@ class Cache:
     def __init__(self, metrics: Metrics, now: Callable[[], float], ttl: float = 0.0) -> None:
         """`ttl`: seconds that an assumed pod outlives the end of its binding without being confirmed; 0: for ever."""
         self.table = NodeTable()
+        self.assumed_count = 0
+        """How many pods are assumed, and so have still to be confirmed by the watch."""
         self._entries: dict[str, _Entry] = {}
         self._metrics = metrics
         self._now = now
@@ -99,6 +101,7 @@ class Cache:
         self._make_countable(pod)
         self.table.replace_pod(pod.node_name, old, pod)
         entry.pod = pod
+        self.assumed_count -= entry.assumed
         entry.assumed = False
         entry.deadline = None
         return old
@@ -139,8 +142,7 @@ class Cache:
 
     def sizes(self) -> dict[str, int]:
         """What the metric `scheduler_cache_size` shows."""
-        assumed = sum(entry.assumed for entry in self._entries.values())
-        return {"assumed_pods": assumed, "nodes": self.table.count, "pods": len(self._entries)}
+        return {"assumed_pods": self.assumed_count, "nodes": self.table.count, "pods": len(self._entries)}
 
     def check_invariants(self) -> None:
         """Every pod is counted once, on the node that it says. For tests and debugging."""
@@ -149,6 +151,7 @@ class Cache:
             assert entry.pod.uid == uid
             assert entry.pod in self.table.pods_on(entry.pod.node_name), str(entry.pod)
             assert entry.assumed or entry.deadline is None, str(entry.pod)
+        assert self.assumed_count == sum(entry.assumed for entry in self._entries.values())
         counted = int(self.table.pod_count.sum())
         assert counted == len(self._entries), f"{counted} pods counted, {len(self._entries)} known"
 
@@ -158,10 +161,12 @@ class Cache:
         self._make_countable(pod)
         self.table.add_pod(pod.node_name, pod)
         self._entries[pod.uid] = _Entry(pod, assumed)
+        self.assumed_count += assumed
 
     def _drop(self, entry: _Entry) -> None:
         self.table.remove_pod(entry.pod.node_name, entry.pod)
         del self._entries[entry.pod.uid]
+        self.assumed_count -= entry.assumed
 
     def _make_countable(self, pod: Pod) -> None:
         """A pod that runs is there, whatever it says of itself: count an unreadable one without its amounts."""
