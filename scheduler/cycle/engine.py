@@ -61,7 +61,7 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
     failure = FailureHandler(queue, nominator, pods, edge, metrics)
     loop = SchedulingLoop(frameworks, queue, cache, nominator, algorithm, failure, edge, metrics, now)
     waiting = {name: framework.handle.waiting_pods for name, framework in frameworks.items()}
-    handlers = ClusterEventHandlers(pods, cache, queue, nominator, waiting, edge)
+    handlers = ClusterEventHandlers(pods, cache, queue, waiting, edge)
     return Engine(frameworks, cache, queue, nominator, algorithm, handlers, loop, pods)
 
 

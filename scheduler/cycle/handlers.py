@@ -19,18 +19,16 @@ from scheduler.framework.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NO
 from scheduler.framework.waiting import WaitingPods
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import Cache
-from scheduler.state.nominator import Nominator
 
 
 class ClusterEventHandlers:
-    """Implements scheduler.kube.watch.ClusterHandlers."""
+    """Implements scheduler.kube.intake.ClusterHandlers. A pod that the queue deletes loses its nomination with it."""
 
     def __init__(
         self,
         pods: dict[str, Pod],
         cache: Cache,
         queue: SchedulingQueue,
-        nominator: Nominator,
         waiting: Mapping[str, WaitingPods],
         edge: Edge,
     ) -> None:
@@ -38,7 +36,6 @@ class ClusterEventHandlers:
         self._pods = pods
         self._cache = cache
         self._queue = queue
-        self._nominator = nominator
         self._waiting = waiting
         self._profiles: Container[str] = waiting.keys()
         self._nodes: dict[str, Node] = {}
@@ -62,7 +59,6 @@ class ClusterEventHandlers:
         """A pod is gone, or has run to its end."""
         seen = self._pods.pop(pod.uid, None)
         self._queue.delete(pod.uid)
-        self._nominator.delete(pod.uid)
         self._edge.status.forget(pod)
         if self._cache.get(pod.uid) is not None:
             self._make_room(pod.uid)
@@ -118,7 +114,6 @@ class ClusterEventHandlers:
         counted = self._cache.confirm(pod)
         if old is None or not old.node_name:
             self._queue.delete(pod.uid)
-            self._nominator.delete(pod.uid)
             self._edge.status.forget(pod)
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
         if counted is not None and counted.node_name != pod.node_name:
