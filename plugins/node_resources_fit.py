@@ -104,7 +104,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.PreScorePlug
         return (
             fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE | fw.Action.UPDATE_POD_SCALE_DOWN)),
             fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE)),
-            fw.ClusterEventWithHint(fw.ClusterEvent("DeviceClass", fw.Action.ADD | fw.Action.UPDATE)),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.DEVICE_CLASS, fw.Action.ADD | fw.Action.UPDATE)),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:

@@ -1,6 +1,6 @@
 """What happened in the cluster, in the words with which plugins say what could help a pod they refused."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from enum import Enum, IntFlag
 from functools import cache
 from typing import Any, Final
@@ -18,21 +18,25 @@ class Action(IntFlag):
     UPDATE_NODE_TAINT = 1 << 4
     UPDATE_NODE_CONDITION = 1 << 5
     UPDATE_NODE_ANNOTATION = 1 << 6
-    UPDATE_POD_LABEL = 1 << 7
-    UPDATE_POD_SCALE_DOWN = 1 << 8
-    UPDATE_POD_TOLERATION = 1 << 9
-    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 10
-    UPDATE_OTHER = 1 << 11
+    UPDATE_NODE_DECLARED_FEATURE = 1 << 7
+    UPDATE_POD_LABEL = 1 << 8
+    UPDATE_POD_SCALE_DOWN = 1 << 9
+    UPDATE_POD_TOLERATION = 1 << 10
+    UPDATE_POD_SCHEDULING_GATES_ELIMINATED = 1 << 11
+    UPDATE_POD_GENERATED_RESOURCE_CLAIM = 1 << 12
+    UPDATE_OTHER = 1 << 13
     UPDATE = (
         UPDATE_NODE_ALLOCATABLE
         | UPDATE_NODE_LABEL
         | UPDATE_NODE_TAINT
         | UPDATE_NODE_CONDITION
         | UPDATE_NODE_ANNOTATION
+        | UPDATE_NODE_DECLARED_FEATURE
         | UPDATE_POD_LABEL
         | UPDATE_POD_SCALE_DOWN
         | UPDATE_POD_TOLERATION
         | UPDATE_POD_SCHEDULING_GATES_ELIMINATED
+        | UPDATE_POD_GENERATED_RESOURCE_CLAIM
         | UPDATE_OTHER
     )
     ALL = ADD | DELETE | UPDATE
@@ -42,6 +46,17 @@ POD: Final = "Pod"
 ASSIGNED_POD: Final = "AssignedPod"
 UNSCHEDULABLE_POD: Final = "UnschedulablePod"
 NODE: Final = "Node"
+NAMESPACE: Final = "Namespace"
+PERSISTENT_VOLUME: Final = "PersistentVolume"
+PERSISTENT_VOLUME_CLAIM: Final = "PersistentVolumeClaim"
+CSI_NODE: Final = "storage.k8s.io/CSINode"
+CSI_DRIVER: Final = "storage.k8s.io/CSIDriver"
+CSI_STORAGE_CAPACITY: Final = "storage.k8s.io/CSIStorageCapacity"
+STORAGE_CLASS: Final = "storage.k8s.io/StorageClass"
+VOLUME_ATTACHMENT: Final = "storage.k8s.io/VolumeAttachment"
+RESOURCE_CLAIM: Final = "resource.k8s.io/ResourceClaim"
+RESOURCE_SLICE: Final = "resource.k8s.io/ResourceSlice"
+DEVICE_CLASS: Final = "resource.k8s.io/DeviceClass"
 ANY: Final = "*"
 
 
@@ -85,11 +100,20 @@ HintFunction = Callable[[Any, Any, Any], QueueingHint]
 """`(pod, old object or None, new object or None) -> QueueingHint`; an error counts as Queue."""
 
 
+ShapeFunction = Callable[[Any], Hashable]
+"""`(pod) -> all of the pod that a hint function looks at`."""
+
+
 class ClusterEventWithHint(msgspec.Struct, frozen=True, gc=False):
     """An event that may help pods which a plugin refused, and a closer look at it."""
 
     event: ClusterEvent
     hint: HintFunction | None = None
+    shape: ShapeFunction | None = None
+    """Pods of equal shape get the same answer from `hint`, so one of them is asked for all. Without it each is asked.
+
+    An event of the pod itself, such as a toleration it got, is always asked for that pod.
+    """
 
 
 ALL_EVENTS: Final = ClusterEvent(ANY, Action.ALL, "WildCardEvent")
