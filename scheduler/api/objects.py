@@ -28,6 +28,12 @@ class ObjectMeta(Wire, frozen=True):
     labels: dict[str, str] | None = None
 
 
+class NodeMeta(ObjectMeta, frozen=True):
+    """Annotations are kept for nodes only: nothing reads those of pods, and they can be most of a pod's bytes."""
+
+    annotations: dict[str, str] | None = None
+
+
 class ResourceRequirements(Wire, frozen=True):
     requests: ResourceList | None = None
 
@@ -142,6 +148,15 @@ class ContainerStatus(Wire, frozen=True):
     allocated_resources: ResourceList | None = None
 
 
+class PodResourceClaimStatus(Wire, frozen=True):
+    name: str = ""
+    resource_claim_name: str | None = None
+
+
+class PodExtendedResourceClaimStatus(Wire, frozen=True):
+    resource_claim_name: str = ""
+
+
 class PodStatus(Wire, frozen=True):
     phase: str = ""
     conditions: tuple[PodCondition, ...] | None = None
@@ -150,6 +165,8 @@ class PodStatus(Wire, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] | None = None
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList | None = None
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] | None = None
+    extended_resource_claim_status: PodExtendedResourceClaimStatus | None = None
 
 
 class NodeSpec(Wire, frozen=True):
@@ -171,12 +188,13 @@ class NodeStatus(Wire, frozen=True):
     allocatable: ResourceList | None = None
     conditions: tuple[NodeCondition, ...] | None = None
     images: tuple[ContainerImage, ...] | None = None
+    declared_features: tuple[str, ...] | None = None
 
 
 class Node(Wire, frozen=True):
     """A v1.Node, reduced to what scheduling reads."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: NodeMeta = NodeMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 

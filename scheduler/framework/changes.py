@@ -28,13 +28,17 @@ def pod_changes(old: Pod, new: Pod) -> tuple[ClusterEvent, ...]:
 def _node_actions(old: Node, new: Node) -> Iterator[Action]:
     if old.status.allocatable != new.status.allocatable:
         yield Action.UPDATE_NODE_ALLOCATABLE
-    if old.metadata.labels != new.metadata.labels:
+    if old.labels != new.labels:
         yield Action.UPDATE_NODE_LABEL
     # A node that is made schedulable again counts as one that lost a taint.
     if old.spec.taints != new.spec.taints or (old.spec.unschedulable and not new.spec.unschedulable):
         yield Action.UPDATE_NODE_TAINT
     if _conditions(old) != _conditions(new):
         yield Action.UPDATE_NODE_CONDITION
+    if (old.metadata.annotations or {}) != (new.metadata.annotations or {}):
+        yield Action.UPDATE_NODE_ANNOTATION
+    if (old.status.declared_features or ()) != (new.status.declared_features or ()):
+        yield Action.UPDATE_NODE_DECLARED_FEATURE
 
 
 def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
@@ -47,6 +51,8 @@ def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
     # Tolerations can only be added, so their number tells.
     if len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()):
         yield Action.UPDATE_POD_TOLERATION
+    if _generated_claims(old) != _generated_claims(new):
+        yield Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM
 
 
 def _asks_for_less(old: Pod, new: Pod) -> bool:
@@ -59,3 +65,8 @@ def _asks_for_less(old: Pod, new: Pod) -> bool:
 
 def _conditions(node: Node) -> dict[str, str]:
     return {condition.type: condition.status for condition in node.status.conditions or ()}
+
+
+def _generated_claims(pod: Pod) -> tuple[object, object]:
+    """Which ResourceClaims were made for the pod."""
+    return pod.status.resource_claim_statuses or (), pod.status.extended_resource_claim_status

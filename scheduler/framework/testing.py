@@ -16,6 +16,7 @@ from scheduler.api.objects import (
     ContainerPort,
     Node,
     NodeAffinity,
+    NodeMeta,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
@@ -113,10 +114,16 @@ def a_node(
     taints: Iterable[Taint] = (),
     unschedulable: bool = False,
     images: Mapping[str, int] | None = None,
+    annotations: Mapping[str, str] | None = None,
 ) -> Node:
     """Make a node. `allocatable` is laid over cpu, memory and pods; `images` are names with their bytes."""
     return Node(
-        metadata=ObjectMeta(name=name, uid=name, labels=dict(labels) if labels else None),
+        metadata=NodeMeta(
+            name=name,
+            uid=name,
+            labels=dict(labels) if labels else None,
+            annotations=dict(annotations) if annotations else None,
+        ),
         spec=NodeSpec(unschedulable=unschedulable, taints=tuple(taints) or None),
         status=NodeStatus(
             allocatable={"cpu": cpu, "memory": memory, "pods": pods, **(allocatable or {})},

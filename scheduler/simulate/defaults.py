@@ -7,7 +7,7 @@ admission always does. Only what scheduling reads; what the struct's own default
 
 import uuid
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from scheduler.api.objects import (
     Container,
     ContainerPort,
     Node,
+    NodeMeta,
     NodeSpec,
     NodeStatus,
     ObjectMeta,
@@ -28,6 +29,8 @@ from scheduler.api.pod import Pod
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """What the API server writes into a pod that names no scheduler."""
+
+M = TypeVar("M", bound=ObjectMeta)
 
 _UIDS: Final = uuid.UUID("6f1c6b0e-6d0a-4f43-9d1a-3a1f0c7f8f5d")
 _POD_LEVEL: Final = ("cpu", "memory", "hugepages-")
@@ -62,7 +65,7 @@ class WrittenNodeStatus(NodeStatus, frozen=True):
 class WrittenNode(Wire, frozen=True):
     """A node with the fields from which others get their defaults."""
 
-    metadata: ObjectMeta = ObjectMeta()
+    metadata: NodeMeta = NodeMeta()
     spec: NodeSpec = NodeSpec()
     status: WrittenNodeStatus = WrittenNodeStatus()
 
@@ -92,7 +95,7 @@ def completed_node(written: WrittenNode) -> Node:
     return Node(metadata=_identified(written.metadata, ""), spec=written.spec, status=status)
 
 
-def _identified(metadata: ObjectMeta, namespace: str) -> ObjectMeta:
+def _identified(metadata: M, namespace: str) -> M:
     """The same object gets the same UID in every run: choices among equal nodes hang on it."""
     uid = metadata.uid or str(uuid.uuid5(_UIDS, f"{namespace}/{metadata.name}"))
     return msgspec.structs.replace(metadata, namespace=namespace, uid=uid)
