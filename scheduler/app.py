@@ -177,6 +177,12 @@ def _show_state(engine: Engine, metrics: Metrics) -> None:
         lambda: queue.unschedulable_counts().items(),
     )
     metrics.watch_gauge(
+        "scheduler_inflight_events",
+        "Number of events currently tracked in the scheduling queue.",
+        ("event",),
+        lambda: (((event,), count) for event, count in queue.in_flight_event_counts().items()),
+    )
+    metrics.watch_gauge(
         "scheduler_cache_size",
         "Number of nodes, pods, and assumed (bound) pods in the scheduler cache.",
         ("type",),

@@ -54,6 +54,7 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
         metrics,
         nominator,
         now,
+        starvation_seconds=config.pod_max_backoff_seconds,
     )
     activator.queue = queue
     pods: dict[str, Pod] = {}
@@ -61,7 +62,7 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
     failure = FailureHandler(queue, nominator, pods, edge, metrics)
     loop = SchedulingLoop(frameworks, queue, cache, nominator, algorithm, failure, edge, metrics, now)
     waiting = {name: framework.handle.waiting_pods for name, framework in frameworks.items()}
-    handlers = ClusterEventHandlers(pods, cache, queue, waiting, edge)
+    handlers = ClusterEventHandlers(pods, cache, queue, waiting, edge, metrics)
     return Engine(frameworks, cache, queue, nominator, algorithm, handlers, loop, pods)
 
 

@@ -7,15 +7,29 @@ Rule: pkg/scheduler/eventhandlers.go at v1.36.3. Order holds for one object, not
 before its node. Everything here is synchronous and may be told the same thing twice.
 """
 
+import time
 from collections.abc import Container, Mapping
 from typing import Any
+
+from prometheus_client import Histogram
 
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
 from scheduler.cycle.edge import Edge
 from scheduler.framework.changes import node_changes, pod_changes
-from scheduler.framework.events import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE, NODE_ADD, NODE_DELETE
+from scheduler.framework.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    ASSIGNED_POD_UPDATE,
+    NODE_ADD,
+    NODE_DELETE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_DELETE,
+    UNSCHEDULABLE_POD_UPDATE,
+    ClusterEvent,
+)
+from scheduler.framework.metrics import Metrics
 from scheduler.framework.waiting import WaitingPods
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import Cache
@@ -31,6 +45,7 @@ class ClusterEventHandlers:
         queue: SchedulingQueue,
         waiting: Mapping[str, WaitingPods],
         edge: Edge,
+        metrics: Metrics,
     ) -> None:
         """`pods`: UID → newest version seen, written here. `waiting`: profile → its pods on hold."""
         self._pods = pods
@@ -40,6 +55,8 @@ class ClusterEventHandlers:
         self._profiles: Container[str] = waiting.keys()
         self._nodes: dict[str, Node] = {}
         self._edge = edge
+        self._handling = metrics.event_handling_duration
+        self._observers: dict[str, Histogram] = {}
 
     # Pods.
 
@@ -48,15 +65,20 @@ class ClusterEventHandlers:
         if pod.is_terminated:
             self.pod_deleted(pod)
             return
+        started = time.perf_counter()
         old = self._pods.get(pod.uid)
         self._pods[pod.uid] = pod
+        is_known = old is not None and bool(old.node_name) == bool(pod.node_name)
         if pod.node_name:
             self._assigned(old, pod)
+            self._observe(ASSIGNED_POD_UPDATE if is_known else ASSIGNED_POD_ADD, started)
         elif pod.spec.scheduler_name in self._profiles:
             self._waiting_changed(old, pod)
+            self._observe(UNSCHEDULABLE_POD_UPDATE if is_known else UNSCHEDULABLE_POD_ADD, started)
 
     def pod_deleted(self, pod: Pod) -> None:
         """A pod is gone, or has run to its end."""
+        started = time.perf_counter()
         seen = self._pods.pop(pod.uid, None)
         self._queue.delete(pod.uid)
         self._edge.status.forget(pod)
@@ -64,6 +86,10 @@ class ClusterEventHandlers:
             self._make_room(pod.uid)
         elif seen is not None and seen.nominated_node_name and seen.spec.scheduler_name in self._profiles:
             self._nomination_ended(seen)
+        if pod.node_name:
+            self._observe(ASSIGNED_POD_DELETE, started)
+        elif pod.spec.scheduler_name in self._profiles:
+            self._observe(UNSCHEDULABLE_POD_DELETE, started)
 
     def assumption_expired(self, pod: Pod) -> None:
         """The cache dropped a pod that we had assumed: its room is free, and if it still waits it is tried again."""
@@ -127,6 +153,7 @@ class ClusterEventHandlers:
 
     def node_changed(self, node: Node) -> None:
         """A node was added, or has a new version. Raises ValueError for an unreadable quantity, changing nothing."""
+        started = time.perf_counter()
         current = self._cache.table.node(node.name)
         if current is not None and current.metadata.uid != node.metadata.uid and _is_older(node, current):
             return  # late news of a node that was deleted; one of the same name was made since
@@ -137,17 +164,23 @@ class ClusterEventHandlers:
         self._nodes[node.metadata.uid] = node
         if old is None:
             self._queue.move_all(NODE_ADD, None, node)
+            self._observe(NODE_ADD, started)
             return
+        updating = time.perf_counter() - started
         for event in node_changes(old, node):
+            started = time.perf_counter() - updating
             self._queue.move_all(event, old, node)
+            self._observe(event, started)
 
     def node_deleted(self, node: Node) -> None:
         """A node is gone. Pods on it stay counted until they are deleted themselves."""
+        started = time.perf_counter()
         self._nodes.pop(node.metadata.uid, None)
         current = self._cache.table.node(node.name)
         if current is not None and current.metadata.uid == node.metadata.uid:
             self._cache.remove_node(node.name)
             self._queue.move_all(NODE_DELETE, current, None)
+        self._observe(NODE_DELETE, started)
 
     # What a resync compares.
 
@@ -158,6 +191,13 @@ class ClusterEventHandlers:
     def known_nodes(self) -> Mapping[str, Node]:
         """UID → newest version seen."""
         return self._nodes
+
+    def _observe(self, event: ClusterEvent, started: float) -> None:
+        """Count how long an event took, as `event_handling_duration_seconds`."""
+        observer = self._observers.get(event.label)
+        if observer is None:
+            observer = self._observers[event.label] = self._handling.labels(event.label)
+        observer.observe(time.perf_counter() - started)
 
 
 def _is_older(a: Node, b: Node) -> bool:

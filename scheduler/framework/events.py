@@ -120,6 +120,7 @@ ALL_EVENTS: Final = ClusterEvent(ANY, Action.ALL, "WildCardEvent")
 """What a plugin registers for that does not say what could help."""
 
 ASSIGNED_POD_ADD: Final = ClusterEvent(ASSIGNED_POD, Action.ADD)
+ASSIGNED_POD_UPDATE: Final = ClusterEvent(ASSIGNED_POD, Action.UPDATE_OTHER)
 ASSIGNED_POD_DELETE: Final = ClusterEvent(ASSIGNED_POD, Action.DELETE)
 NODE_ADD: Final = ClusterEvent(NODE, Action.ADD)
 NODE_DELETE: Final = ClusterEvent(NODE, Action.DELETE)
@@ -127,3 +128,4 @@ NODE_DELETE: Final = ClusterEvent(NODE, Action.DELETE)
 UNSCHEDULABLE_POD_ADD: Final = ClusterEvent(UNSCHEDULABLE_POD, Action.ADD)
 UNSCHEDULABLE_POD_UPDATE: Final = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_OTHER)
 """An update that is none of the known kinds: for plugins that registered for all updates."""
+UNSCHEDULABLE_POD_DELETE: Final = ClusterEvent(UNSCHEDULABLE_POD, Action.DELETE)

@@ -85,6 +85,18 @@ class Metrics:
             "Number of pods added to scheduling queues by event and queue type.",
             ("queue", "event"),
         )
+        self.queueing_hint_execution_duration = histogram(
+            "scheduler_queueing_hint_execution_duration_seconds",
+            "Duration for running a queueing hint function of a plugin, for a tenth of the events.",
+            ("plugin", "event", "hint"),
+            exponential(0.00001, 1.5, 20),
+        )
+        self.event_handling_duration = histogram(
+            "scheduler_event_handling_duration_seconds",
+            "Event handling latency in seconds.",
+            ("event",),
+            exponential(0.0001, 2, 12),
+        )
         self.pod_scheduled_after_flush = counter(
             "scheduler_pod_scheduled_after_flush",
             "Number of pods that were scheduled after being flushed from unschedulablePods because of their age.",

@@ -17,6 +17,9 @@ class QueuedPod:
     initial_attempt_timestamp: float | None = None
     """When it first entered activeQ; the start of what `pod_scheduling_sli_duration_seconds` measures."""
 
+    activation: int = 0
+    """Number of its last entry into activeQ."""
+
     backoff_expiration: float = 0.0
     unschedulable_count: int = 0
     """Attempts in a row that ended unschedulable; the exponent of its backoff."""
@@ -31,6 +34,15 @@ class QueuedPod:
 
     was_flushed: bool = False
     """Whether it left the unschedulable pods because of their age, not because of an event."""
+
+    created: float = field(init=False)
+    """When it came into the queue; its first `timestamp`."""
+
+    attempt_began: float | None = None
+    """When its latest attempt began; None before the first."""
+
+    def __post_init__(self) -> None:
+        self.created = self.timestamp
 
     @property
     def gated(self) -> bool:

@@ -5,14 +5,17 @@ cluster is written once, for all pods in flight; a pod remembers how far the log
 """
 
 import itertools
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.framework.events import ClusterEvent
 from scheduler.framework.queued import QueuedPod
+
+POD_POPPED: Final = "PodPopped"
+"""How kube-scheduler's metric labels the entry of a pod in flight."""
 
 
 class Happening(NamedTuple):
@@ -76,6 +79,15 @@ class InFlightPods:
         """Return what happened since a pod was popped, the latest first."""
         count = self._start + len(self._events) - flight.start
         return [*reversed(flight.own_events), *itertools.islice(reversed(self._events), count)]
+
+    def event_counts(self) -> Counter[str]:
+        """Count what is kept, by the labels of the events."""
+        counts = Counter(happening.event.label for happening in self._events)
+        for flight in self:
+            counts.update(happening.event.label for happening in flight.own_events)
+        if self._flights:
+            counts[POD_POPPED] = len(self._flights)
+        return counts
 
     def finish(self, uid: str) -> Flight | None:
         """Forget a pod, and the events that no other pod in flight needs."""

@@ -3,6 +3,7 @@
 import heapq
 import itertools
 from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import Any, TypeAlias
 
 from scheduler.framework.queued import QueuedPod
@@ -35,7 +36,7 @@ class PodHeap:
 
     def __iter__(self) -> Iterator[QueuedPod]:
         """Yield the pods in no particular order."""
-        return (queued for _, _, queued in self._entries.values())
+        return map(itemgetter(2), self._entries.values())
 
     def get(self, uid: str) -> QueuedPod | None:
         entry = self._entries.get(uid)

@@ -22,7 +22,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from itertools import filterfalse
+from operator import attrgetter
+from typing import Final
 
 from prometheus_client import Counter
 
@@ -40,8 +42,10 @@ from scheduler.framework.metrics import Metrics
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
+from scheduler.queue.fairness import Fairness
 from scheduler.queue.gates import Gates
 from scheduler.queue.in_flight import Happening, InFlightPods
+from scheduler.queue.nominations import Nominations
 from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.rejecters import RejecterCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
@@ -57,22 +61,12 @@ LEFTOVER_INTERVAL: Final = 30.0
 
 UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(ANY, Action.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE: Final = ClusterEvent(ANY, Action.ALL, "ForceActivate")
+OF_THE_POD_ITSELF: Final = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE_POD_UPDATE.label})
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF_Q: Final = "PopFromBackoffQ"
 
-
-class Nominations(Protocol):
-    """Remembers which node a pod was promised. Implemented in scheduler.state.nominator."""
-
-    def add(self, pod: Pod) -> None:
-        """Promise the pod the node that its status names, if any."""
-
-    def update(self, old: Pod, new: Pod) -> None:
-        """Take note of a new version of a pod."""
-
-    def delete(self, uid: str) -> None:
-        """Forget what a pod was promised, if anything."""
+_gate = attrgetter("gating_plugin")
 
 
 class SchedulingQueue:
@@ -87,16 +81,21 @@ class SchedulingQueue:
         metrics: Metrics,
         nominations: Nominations,
         now: Callable[[], float] = time.monotonic,
+        starvation_seconds: float = 10.0,
     ) -> None:
-        """`pre_enqueue`: profile → plugins. `rejecter_events`: profile → plugin → what helps pods it refused."""
+        """`pre_enqueue`: profile → plugins. `rejecter_events`: profile → plugin → what helps pods it refused.
+
+        `starvation_seconds`: see scheduler.queue.fairness.
+        """
         self._now = now
         self._nominations = nominations
         self._active = PodHeap(sort.sort_key)
         self._backoff = BackoffQueue(backoff, sort.sort_key, now)
-        self._unschedulable = UnschedulablePods()
+        self._fairness = Fairness(self._active, now, starvation_seconds)
         self._in_flight = InFlightPods()
         self._gates = Gates(pre_enqueue, metrics, now)
-        self._rules = RequeueRules(rejecter_events)
+        self._rules = RequeueRules(rejecter_events, metrics)
+        self._unschedulable = UnschedulablePods(self._rules)
         self._rejecters = RejecterCounts()
         self._incoming = metrics.queue_incoming_pods
         self._incoming_by_label: dict[tuple[str, str], Counter] = {}
@@ -149,9 +148,10 @@ class SchedulingQueue:
         if not self._rules.is_of_interest(event):
             return
         happening = Happening(event, old, new)
-        for queued in tuple(self._unschedulable):
-            if pre_check is None or pre_check(queued.pod):
-                self._requeue(queued, self._rules.decide(queued, happening), event.label)
+        for group, decision in self._unschedulable.helped_by(happening):
+            for queued in tuple(group.values()):
+                if pre_check is None or pre_check(queued.pod):
+                    self._requeue(queued, decision, event.label)
         self._in_flight.record(happening)
 
     # What the scheduling loop does.
@@ -173,7 +173,7 @@ class SchedulingQueue:
         """Take the next pod to try; None if there is none. When activeQ is empty, a refused pod need not wait."""
         if self._closed:
             return None
-        queued = self._active.pop()
+        queued = self._fairness.pop()
         if queued is None:
             queued = self._backoff.pop_early()
             if queued is None:
@@ -250,10 +250,12 @@ class SchedulingQueue:
         """Try pods again that have been refused for too long; gates stay closed."""
         happening = Happening(UNSCHEDULABLE_TIMEOUT, None, None)
         refused_before = self._now() - MAX_IN_UNSCHEDULABLE_PODS
-        for queued in tuple(self._unschedulable):
-            if queued.timestamp < refused_before and not queued.gated:
-                queued.was_flushed = True
-                self._requeue(queued, self._rules.decide(queued, happening), UNSCHEDULABLE_TIMEOUT.label)
+        leftovers = [queued for queued in self._unschedulable if queued.timestamp < refused_before]
+        for queued in leftovers:
+            queued.was_flushed = True
+            self._requeue(queued, self._rules.decide(queued, happening), UNSCHEDULABLE_TIMEOUT.label)
+        if leftovers:
+            self._in_flight.record(happening)
 
     def close(self) -> None:
         """End all waiting; nothing is popped any more."""
@@ -281,8 +283,8 @@ class SchedulingQueue:
         return {
             "active": tuple(self._active),
             "backoff": tuple(self._backoff),
-            "unschedulable": tuple(queued for queued in self._unschedulable if not queued.gated),
-            "gated": self._unschedulable.gated,
+            "unschedulable": tuple(filterfalse(_gate, self._unschedulable)),
+            "gated": tuple(filter(_gate, self._unschedulable)),
         }
 
     def in_flight_pods(self) -> Sequence[QueuedPod]:
@@ -295,9 +297,13 @@ class SchedulingQueue:
         uids = [queued.pod.uid for queued in (*waiting, *self.in_flight_pods())]
         assert len(uids) == len(set(uids)), "a pod is in two places"
         assert not any(queued.gated for queued in (*self._active, *self._backoff))
-        for part in (self._active, self._backoff, self._unschedulable, self._in_flight):
+        for part in (self._active, self._fairness, self._backoff, self._unschedulable, self._in_flight):
             part.check_invariants()
         self._rejecters.check_invariants(waiting)
+
+    def in_flight_event_counts(self) -> Mapping[str, int]:
+        """Return the number of events that are kept for pods in flight by label; the pods themselves as PodPopped."""
+        return self._in_flight.event_counts()
 
     # How.
 
@@ -307,16 +313,14 @@ class SchedulingQueue:
     def _take_in(self, pod: Pod, event: ClusterEvent) -> None:
         queued = QueuedPod(pod, self._now())
         self._requeue(queued, Requeue.IMMEDIATELY, event.label)
-        if pod.uid in self._active:
-            self._nominations.add(pod)
 
     def _refresh(self, old: Pod | None, new: Pod) -> bool:
         """Give a known pod its new version, and move it if that may help; False if it is unknown."""
         uid = new.uid
         flight = self._in_flight.get(uid)
         if flight is not None:
-            happenings = (Happening(event, old, new) for event in pod_changes(old or flight.newest, new))
-            flight.own_events.extend(happenings)
+            for event in pod_changes(old or flight.newest, new):
+                self._in_flight.record(Happening(event, old, new))
             flight.newest, flight.deleted = new, False
             return True
         for heap in (self._active, self._backoff):
@@ -330,8 +334,9 @@ class SchedulingQueue:
             return False
         old = old or queued.pod
         self._replace(queued, new)
+        self._unschedulable.add(queued)
         for event in pod_changes(old, new):
-            decision = self._rules.decide(queued, Happening(event, old, new))
+            decision = self._rules.decide_own(queued, Happening(event, old, new))
             if decision is not Requeue.SKIP:
                 self._requeue(queued, decision, event.label)
                 break
@@ -376,7 +381,10 @@ class SchedulingQueue:
         if queued.initial_attempt_timestamp is None:
             queued.initial_attempt_timestamp = self._now()
         self._active.add(queued)
+        self._fairness.entered(queued)
         self._count_incoming("active", label)
+        if label in OF_THE_POD_ITSELF:
+            self._nominations.add(queued.pod)
         self._arrived.set()
 
     def _park(self, queued: QueuedPod, label: str) -> None:

@@ -1,53 +1,101 @@
-"""Pods that were refused and wait for the cluster, or themselves, to change."""
+"""Pods that were refused and wait for the cluster, or themselves, to change.
 
-import itertools
-from collections.abc import Iterator
+    rejection (which plugins refused) ──► shape (what their hints look at) ──► pods
+
+An event is looked up once a rejection and asked about once a shape: its cost does not grow with the number of pods.
+"""
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from scheduler.framework.queued import QueuedPod
+from scheduler.queue.in_flight import Happening
+from scheduler.queue.requeueing import Rejection, Requeue, RequeueRules
+
+Group: TypeAlias = dict[str, QueuedPod]
+"""Pods by UID that get the same answer at every event, in the order in which they came. Never empty."""
 
 
+@dataclass(slots=True)
+class _Place:
+    rejection: Rejection
+    shape: Hashable
+    is_gated: bool
+
+
+@dataclass(slots=True)
 class UnschedulablePods:
-    """Refused pods, those that a PreEnqueue plugin gates apart from those that an attempt found no node for."""
+    """Refused pods; those that a PreEnqueue plugin gates are counted apart from those that found no node."""
 
-    __slots__ = ("_gated", "_refused")
-
-    def __init__(self) -> None:
-        self._gated: dict[str, QueuedPod] = {}
-        self._refused: dict[str, QueuedPod] = {}
+    rules: RequeueRules
+    gated_count: int = 0
+    _pods: dict[str, QueuedPod] = field(default_factory=dict)
+    _places: dict[str, _Place] = field(default_factory=dict)
+    _groups: dict[Rejection, dict[Hashable, Group]] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self._gated) + len(self._refused)
+        return len(self._pods)
 
     def __contains__(self, uid: str) -> bool:
-        return uid in self._gated or uid in self._refused
+        return uid in self._pods
 
     def __iter__(self) -> Iterator[QueuedPod]:
-        return itertools.chain(self._refused.values(), self._gated.values())
-
-    @property
-    def gated(self) -> tuple[QueuedPod, ...]:
-        return tuple(self._gated.values())
-
-    @property
-    def gated_count(self) -> int:
-        return len(self._gated)
+        return iter(self._pods.values())
 
     def get(self, uid: str) -> QueuedPod | None:
-        return self._refused.get(uid) or self._gated.get(uid)
+        return self._pods.get(uid)
+
+    def helped_by(self, happening: Happening) -> list[tuple[Group, Requeue]]:
+        """Return the pods that an event may help, and where they go. One of each group is asked."""
+        is_timed = self.rules.start()
+        helped: list[tuple[Group, Requeue]] = []
+        for rejection, shapes in self._groups.items():
+            asks = rejection.asks(happening.event)
+            if not asks:
+                continue
+            for group in shapes.values():
+                for queued in group.values():
+                    decision = self.rules.answer(asks, queued.pod, happening, is_timed=is_timed)
+                    if decision is not Requeue.SKIP:
+                        helped.append((group, decision))
+                    break
+        return helped
 
     def add(self, queued: QueuedPod) -> None:
-        """Keep a pod; one that is here already and was gated or ungated changes sides."""
+        """Keep a pod. One that is here already finds its new place: it, its gate or its rejecters have changed."""
         uid = queued.pod.uid
-        here, there = (self._gated, self._refused) if queued.gated else (self._refused, self._gated)
-        there.pop(uid, None)
-        here[uid] = queued
+        self.remove(uid)
+        rejection = self.rules.rejection_of(queued)
+        place = _Place(rejection, rejection.shape_of(queued.pod), queued.gated)
+        self._pods[uid] = queued
+        self._places[uid] = place
+        self._groups.setdefault(rejection, {}).setdefault(place.shape, {})[uid] = queued
+        self.gated_count += place.is_gated
 
     def remove(self, uid: str) -> QueuedPod | None:
-        return self._refused.pop(uid, None) or self._gated.pop(uid, None)
+        queued = self._pods.pop(uid, None)
+        if queued is None:
+            return None
+        place = self._places.pop(uid)
+        self.gated_count -= place.is_gated
+        shapes = self._groups[place.rejection]
+        group = shapes[place.shape]
+        del group[uid]
+        if not group:
+            del shapes[place.shape]
+            if not shapes:
+                del self._groups[place.rejection]
+        return queued
 
     def check_invariants(self) -> None:
-        """Gated pods are where they are counted, and every pod has somebody who refused it."""
-        assert all(queued.gated for queued in self._gated.values())
-        assert not any(queued.gated for queued in self._refused.values())
-        assert all(queued.unschedulable_plugins or queued.pending_plugins for queued in self)
-        assert all(queued.pod.uid == uid for uid, queued in (self._gated | self._refused).items())
+        """Every pod is in the group where its next event looks for it, and somebody refused it."""
+        grouped = [queued for shapes in self._groups.values() for group in shapes.values() for queued in group.values()]
+        assert len(grouped) == len(self._pods) == len(self._places)
+        assert all(shapes and all(shapes.values()) for shapes in self._groups.values()), "an empty group"
+        assert self.gated_count == sum(queued.gated for queued in self)
+        for uid, queued in self._pods.items():
+            rejection = self.rules.rejection_of(queued)
+            assert queued.pod.uid == uid
+            assert queued.unschedulable_plugins or queued.pending_plugins
+            assert self._groups[rejection][rejection.shape_of(queued.pod)][uid] is queued

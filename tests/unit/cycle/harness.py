@@ -75,7 +75,9 @@ class Scheduler:
             self.clock,
         )
         self.waiting = self.framework.handle.waiting_pods
-        self.handlers = ClusterEventHandlers(self.pods, self.cache, self.queue, {PROFILE: self.waiting}, edge)
+        self.handlers = ClusterEventHandlers(
+            self.pods, self.cache, self.queue, {PROFILE: self.waiting}, edge, self.metrics
+        )
         for name in nodes:
             self.handlers.node_changed(a_node(name))
 

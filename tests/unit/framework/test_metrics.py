@@ -20,6 +20,8 @@ HISTOGRAMS = {
     "framework_extension_point_duration_seconds": (("extension_point", "status", "profile"), (0.0001, 2, 12)),
     "plugin_execution_duration_seconds": (("plugin", "extension_point", "status"), (0.00001, 1.5, 20)),
     "permit_wait_duration_seconds": (("result",), (0.001, 2, 15)),
+    "queueing_hint_execution_duration_seconds": (("plugin", "event", "hint"), (0.00001, 1.5, 20)),
+    "event_handling_duration_seconds": (("event",), (0.0001, 2, 12)),
 }
 """kube-scheduler's histograms that we have: their labels, and its arguments of ExponentialBuckets."""
 

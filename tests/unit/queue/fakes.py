@@ -123,12 +123,20 @@ class QueueUnderTest(SchedulingQueue):
         self,
         *plugins: PreEnqueuePlugin,
         events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = REJECTER_EVENTS,
+        starvation_seconds: float = 10.0,
     ) -> None:
         self.clock = FakeClock()
         self.nominations = FakeNominations()
         self.metrics = Metrics()
         super().__init__(
-            PrioritySort(), {PROFILE: plugins}, events, Backoff(), self.metrics, self.nominations, now=self.clock
+            PrioritySort(),
+            {PROFILE: plugins},
+            events,
+            Backoff(),
+            self.metrics,
+            self.nominations,
+            now=self.clock,
+            starvation_seconds=starvation_seconds,
         )
 
     def pop_one(self) -> QueuedPod:
@@ -153,3 +161,7 @@ class QueueUnderTest(SchedulingQueue):
 
     def incoming(self, queue: str, event: str) -> float:
         return sample(self.metrics, "scheduler_queue_incoming_pods_total", queue=queue, event=event)
+
+    def hints_timed(self, plugin: str, event: str, hint: str) -> float:
+        name = "scheduler_queueing_hint_execution_duration_seconds_count"
+        return sample(self.metrics, name, plugin=plugin, event=event, hint=hint)

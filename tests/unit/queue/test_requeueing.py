@@ -12,6 +12,7 @@ from scheduler.framework.events import (
     ClusterEventWithHint,
     QueueingHint,
 )
+from scheduler.framework.metrics import Metrics
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.in_flight import Happening
 from scheduler.queue.requeueing import Requeue, RequeueRules
@@ -32,7 +33,7 @@ def a_refused_pod(*plugins: str, pending: tuple[str, ...] = (), gate: str = "", 
 
 
 def rules_with_hint(hint: Callable[[Any, Any, Any], QueueingHint] | None) -> RequeueRules:
-    return RequeueRules({PROFILE: {FIT: [ClusterEventWithHint(ClusterEvent(NODE, Action.ADD), hint)]}})
+    return RequeueRules({PROFILE: {FIT: [ClusterEventWithHint(ClusterEvent(NODE, Action.ADD), hint)]}}, Metrics())
 
 
 @pytest.mark.parametrize(
@@ -56,11 +57,11 @@ def rules_with_hint(hint: Callable[[Any, Any, Any], QueueingHint] | None) -> Req
 def test_the_plugins_that_refused_a_pod_say_what_helps_it(
     queued: QueuedPod, event: ClusterEvent, decision: Requeue
 ) -> None:
-    assert RequeueRules(REJECTER_EVENTS).decide(queued, Happening(event, None, None)) is decision
+    assert RequeueRules(REJECTER_EVENTS, Metrics()).decide(queued, Happening(event, None, None)) is decision
 
 
 def test_a_plugin_that_registered_for_everything_hears_of_everything() -> None:
-    rules = RequeueRules({PROFILE: {FIT: [ClusterEventWithHint(ALL_EVENTS)]}})
+    rules = RequeueRules({PROFILE: {FIT: [ClusterEventWithHint(ALL_EVENTS)]}}, Metrics())
 
     assert rules.decide(a_refused_pod(FIT), Happening(VOLUME_ADD, None, None)) is AFTER_BACKOFF
 
@@ -70,7 +71,7 @@ def test_a_plugin_that_registered_for_everything_hears_of_everything() -> None:
     [(NODE_ADD, True), (NODE_LABEL, False), (WILDCARD, True), (ClusterEvent("Lease", Action.ADD), False)],
 )
 def test_an_event_that_nobody_registered_for_is_of_no_interest(event: ClusterEvent, is_of_interest: bool) -> None:
-    assert RequeueRules(REJECTER_EVENTS).is_of_interest(event) is is_of_interest
+    assert RequeueRules(REJECTER_EVENTS, Metrics()).is_of_interest(event) is is_of_interest
 
 
 @pytest.mark.parametrize(("hint", "decision"), [(QueueingHint.QUEUE, AFTER_BACKOFF), (QueueingHint.SKIP, SKIP)])
@@ -111,4 +112,4 @@ def test_of_several_events_the_most_helpful_counts(
 ) -> None:
     happenings = [Happening(event, None, None) for event in events]
 
-    assert RequeueRules(REJECTER_EVENTS).decide_all(queued, happenings) is decision
+    assert RequeueRules(REJECTER_EVENTS, Metrics()).decide_all(queued, happenings) is decision

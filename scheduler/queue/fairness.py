@@ -1,0 +1,104 @@
+"""Who leaves activeQ next: the first in order, except that retries cannot keep everybody else out for ever.
+
+Strict priority has a hole. A crowd of pods of high priority that fit nowhere, and events that wake them, fill activeQ
+faster than it is emptied: backoff allows each of them an attempt every 10 s, and with some thousand of them that is
+all there is. Nobody else is tried again. So, with `starvation_seconds` = the longest backoff, after which every pod of
+such a crowd has had its retry:
+
+    three pops in a row were retries, and a pod of lower priority has waited in activeQ for so long
+    ─► the one of these that has waited longest is next
+
+Pods that have never been tried are not retries: those of high priority still go before all others. Among pods of one
+priority nobody starves, as a failed attempt puts a pod behind its equals. kube-scheduler has no such rule.
+"""
+
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from scheduler.framework.queued import QueuedPod
+from scheduler.queue.pod_heap import PodHeap
+
+RETRIES_IN_A_ROW: Final = 3
+
+Entry: TypeAlias = tuple[int, float, QueuedPod]
+"""(number, when it entered activeQ, pod)."""
+
+
+class Fairness:
+    """Pops from activeQ, and remembers in which order the pods of each priority entered it."""
+
+    __slots__ = ("_active", "_by_priority", "_count", "_limit", "_now", "_numbers", "_retries")
+
+    def __init__(self, active: PodHeap, now: Callable[[], float], starvation_seconds: float) -> None:
+        """`starvation_seconds`: how long a pod may wait while others are tried again; infinity for strict priority."""
+        self._active = active
+        self._now = now
+        self._limit = starvation_seconds
+        self._by_priority: dict[int, deque[Entry]] = {}
+        self._count = 0
+        """Entries of all priorities, those of pods that have left included."""
+        self._numbers = itertools.count(1)
+        self._retries = 0
+
+    def entered(self, queued: QueuedPod) -> None:
+        """Take note of a pod that has just been added to activeQ."""
+        if self._limit == math.inf:
+            return
+        queued.activation = next(self._numbers)
+        entries = self._by_priority.get(queued.pod.priority)
+        if entries is None:
+            entries = self._by_priority[queued.pod.priority] = deque()
+        entries.append((queued.activation, self._now(), queued))
+        self._count += 1
+        if self._count > 2 * len(self._active) + 64:
+            self._sweep()
+
+    def pop(self) -> QueuedPod | None:
+        """Take the next pod out; None if activeQ is empty."""
+        first = self._active.peek()
+        if first is None:
+            return None
+        if first.attempts == 0:
+            self._retries = 0
+        elif self._retries < RETRIES_IN_A_ROW:
+            self._retries += 1
+        else:
+            starving = self._longest_waiting(first.pod.priority)
+            if starving is not None:
+                self._retries = 0
+                self._active.remove(starving.pod.uid)
+                return starving
+        return self._active.pop()
+
+    def _longest_waiting(self, below: int) -> QueuedPod | None:
+        """Return who has waited longest of those of lower priority, if that is too long."""
+        longest: Entry | None = None
+        for priority, entries in self._by_priority.items():
+            if priority >= below:
+                continue
+            while entries and not self._is_valid(entries[0]):
+                entries.popleft()
+                self._count -= 1
+            if entries and (longest is None or entries[0][0] < longest[0]):
+                longest = entries[0]
+        return longest[2] if longest is not None and self._now() - longest[1] >= self._limit else None
+
+    def _is_valid(self, entry: Entry) -> bool:
+        """Whether the pod is still here since then; it may have left, and even come back."""
+        number, _, queued = entry
+        return queued.activation == number and self._active.get(queued.pod.uid) is queued
+
+    def _sweep(self) -> None:
+        kept = {priority: deque(filter(self._is_valid, entries)) for priority, entries in self._by_priority.items()}
+        self._by_priority = {priority: entries for priority, entries in kept.items() if entries}
+        self._count = sum(map(len, self._by_priority.values()))
+
+    def check_invariants(self) -> None:
+        """Every pod of activeQ has one entry, and entries are in the order of time."""
+        assert self._count == sum(map(len, self._by_priority.values()))
+        valid = [list(filter(self._is_valid, entries)) for entries in self._by_priority.values()]
+        assert self._limit == math.inf or sum(map(len, valid)) == len(self._active)
+        assert all([e[:2] for e in entries] == sorted(e[:2] for e in entries) for entries in valid)
