@@ -8,6 +8,7 @@ import numpy as np
 
 from plugins.column_math import normalized
 from plugins.node_matching import matching_any, selected_by_pod, weights
+from plugins.queueing import OncePerEvent
 from scheduler import framework as fw
 from scheduler.api import objects
 from scheduler.api.selectors import (
@@ -16,6 +17,9 @@ from scheduler.api.selectors import (
     PreferredTerm,
     SelectorTerm,
     as_one_message,
+    matches_any,
+    pod_selector_keys,
+    pod_selects,
     preferred_terms,
     problems_of,
     required_terms,
@@ -70,7 +74,9 @@ class NodeAffinity(
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_affinity.go (EventsToRegister)."""
-        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)),)
+        event = fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)
+        hint = _NodeEventHint(self._added_terms())
+        return (fw.ClusterEventWithHint(event, hint.after_node_event, _required_by),)
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The pod's nodeSelector and node affinity."""
@@ -141,6 +147,41 @@ class NodeAffinity(
     def _added_preferred(self) -> tuple[PreferredTerm, ...]:
         added = self.added_affinity
         return preferred_terms(added.preferred) if added is not None and added.preferred else ()
+
+
+class _NodeEventHint:
+    __slots__ = ("_added", "_relabelled")
+
+    def __init__(self, added: tuple[SelectorTerm, ...] | None) -> None:
+        """`added`: the terms that the scheduler adds."""
+        self._added = added
+        self._relabelled = OncePerEvent(_relabelled)
+
+    def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
+        """A node helps that matches, unless it did so before. Rule: isSchedulableAfterNodeChange.
+
+        Raises ValueError if a required term that matters cannot be parsed.
+        """
+        if old is not None:
+            keys = pod_selector_keys(pod)
+            if keys is not None and keys.isdisjoint(self._relabelled(old, new)):
+                return fw.QueueingHint.SKIP  # It matches as it did before.
+        labels, name = new.labels, new.name
+        if self._added is not None and not matches_any(self._added, labels, name):
+            return fw.QueueingHint.SKIP
+        if not pod_selects(pod, labels, name) or (old is not None and pod_selects(pod, old.labels, old.name)):
+            return fw.QueueingHint.SKIP
+        return fw.QueueingHint.QUEUE
+
+
+def _relabelled(old: fw.Node, new: fw.Node) -> frozenset[str]:
+    """Return the labels that came, went or have another value."""
+    return frozenset(key for key, _ in old.labels.items() ^ new.labels.items())
+
+
+def _required_by(pod: fw.Pod) -> Hashable:
+    selector, affinity = pod.spec.node_selector, _affinity_of(pod)
+    return frozenset(selector.items()) if selector else None, None if affinity is None else affinity.required
 
 
 def _affinity_of(pod: fw.Pod) -> objects.NodeAffinity | None:

@@ -23,7 +23,7 @@ class NodeName(fw.FilterNodesPlugin, fw.SignPlugin):
     aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: node_name.go (EventsToRegister)."""
+        """Rule: node_name.go (EventsToRegister), which looks no closer at a new node."""
         return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD)),)
 
     def sign(self, pod: fw.Pod) -> Hashable | None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from plugins.column_math import held
 from scheduler import framework as fw
+from scheduler.api.requests import HostPort
 from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
 
 _PRE_FILTERED = "PreFilterNodePorts"
@@ -16,6 +17,8 @@ PORT_TAKEN: Final = fw.unschedulable("node(s) didn't have free ports for the req
 
 ANY_ADDRESS: Final = "0.0.0.0"
 """A port held here is held on every address of the node."""
+
+_EVERY_ADDRESS: Final = ("", ANY_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +32,9 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
     aspects: ClassVar[fw.Aspect] = fw.Aspect.PORTS
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: node_ports.go (EventsToRegister)."""
+        """Rule: node_ports.go (EventsToRegister), which looks no closer at a new node."""
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE)),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _after_pod_deleted, _host_ports),
             fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD)),
         )
 
@@ -66,7 +69,26 @@ def _conflicts(pod: fw.Pod, nodes: NodeColumns) -> Iterator[Mapping[int, int]]:
     in_use = nodes.host_ports
     for ip, protocol, port in pod.host_ports:
         by_address = in_use.get((protocol, port), {})
-        if ip in ("", ANY_ADDRESS):
+        if ip in _EVERY_ADDRESS:
             yield from by_address.values()
         else:
             yield from (by_address[address] for address in (ANY_ADDRESS, ip) if address in by_address)
+
+
+def _host_ports(pod: fw.Pod) -> Hashable:
+    return pod.host_ports
+
+
+def _after_pod_deleted(pod: fw.Pod, old: fw.Pod, new: None) -> fw.QueueingHint:
+    """A pod helps that held one of the pod's ports, or was to hold it. Rule: isSchedulableAfterPodDeleted."""
+    freed = old.host_ports
+    if not freed or not (old.node_name or old.nominated_node_name):
+        return fw.QueueingHint.SKIP
+    overlaps = any(_overlap(wanted, held) for wanted in pod.host_ports for held in freed)
+    return fw.QueueingHint.QUEUE if overlaps else fw.QueueingHint.SKIP
+
+
+def _overlap(one: HostPort, other: HostPort) -> bool:
+    if one.port != other.port or one.protocol != other.protocol:
+        return False
+    return one.ip == other.ip or one.ip in _EVERY_ADDRESS or other.ip in _EVERY_ADDRESS

@@ -17,6 +17,14 @@ from plugins.allocation_strategies import (
     requested_to_capacity_ratio,
 )
 from plugins.column_math import Amount, amounts, any_of
+from plugins.fit_hints import (
+    FitHints,
+    after_device_class_event,
+    compared_amounts,
+    counted_resources,
+    named_resources,
+)
+from plugins.fit_requests import fit_requests, reports_resources
 from plugins.resource_scoring import DEFAULT_RESOURCES, MAX_WEIGHT, ResourceSpec, Scorer, score_resources
 from scheduler import framework as fw
 from scheduler.api.labels import label_key_problems
@@ -100,16 +108,29 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.PreScorePlug
         return [*self._problems_of_ignored(), *_problems_of_strategy(self.scoring_strategy)]
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: fit.go (EventsToRegister)."""
+        """Rule: fit.go (EventsToRegister). The hints count ignored resources too, as kube-scheduler's do."""
+        hints = FitHints()
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE | fw.Action.UPDATE_POD_SCALE_DOWN)),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE)),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.DEVICE_CLASS, fw.Action.ADD | fw.Action.UPDATE)),
+            fw.ClusterEventWithHint(
+                fw.ClusterEvent(fw.POD, fw.Action.DELETE | fw.Action.UPDATE_POD_SCALE_DOWN),
+                hints.after_pod_event,
+                counted_resources,
+            ),
+            fw.ClusterEventWithHint(
+                fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE),
+                hints.after_node_event,
+                compared_amounts,
+            ),
+            fw.ClusterEventWithHint(
+                fw.ClusterEvent(fw.DEVICE_CLASS, fw.Action.ADD | fw.Action.UPDATE),
+                after_device_class_event,
+                named_resources,
+            ),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The amounts that Filter compares, and those that Score adds."""
-        return frozenset(_fit_requests(pod).items()), self._scoring_requests(pod)
+        return frozenset(fit_requests(pod).items()), self._scoring_requests(pod)
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
@@ -159,7 +180,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.PreScorePlug
         There are 29 bits: of a pod with more kinds of resources, the rest share the last one.
         """
         bit = _FIRST_RESOURCE
-        requests = _fit_requests(pod)
+        requests = fit_requests(pod)
         for name in (CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requests.keys() - _NATIVE)):
             amount = requests.get(name, 0)
             if amount > 0 and not self._is_ignored(name):
@@ -173,7 +194,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.PreScorePlug
 
     def _scoring_requests(self, pod: fw.Pod) -> tuple[int, ...]:
         """The pod's amount of each resource that counts in the score. Rule: calculatePodResourceRequest."""
-        if pod.spec.resources is None and not _reports_resources(pod):
+        if pod.spec.resources is None and not reports_resources(pod):
             resources = pod.resources  # already computed, and the same: nothing to leave out
             requests = {**resources.requests, CPU: resources.non_zero_cpu, MEMORY: resources.non_zero_memory}
         else:
@@ -206,16 +227,6 @@ def _scorer_of(strategy: ScoringStrategy) -> Scorer:
     if strategy.requested_to_capacity_ratio is not None:
         return partial(requested_to_capacity_ratio, strategy.requested_to_capacity_ratio.shape)
     return most_allocated if strategy.type == MOST_ALLOCATED else least_allocated
-
-
-def _fit_requests(pod: fw.Pod) -> dict[str, int]:
-    """What Filter compares: a pod that does not run yet has no resize in progress. Rule: computePodResourceRequest."""
-    return to_amounts(pod_requests(pod.spec, None)) if _reports_resources(pod) else pod.requests
-
-
-def _reports_resources(pod: fw.Pod) -> bool:
-    status = pod.status
-    return bool(status.container_statuses or status.init_container_statuses or status.resources)
 
 
 def _problems_of_strategy(strategy: ScoringStrategy) -> Iterator[tuple[str, str]]:

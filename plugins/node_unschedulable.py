@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from plugins.column_math import pick
+from plugins.queueing import any_pod
 from scheduler import framework as fw
 from scheduler.api.tolerations import NO_SCHEDULE, is_tolerated
 from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
@@ -30,8 +31,12 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin):
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_unschedulable.go (EventsToRegister)."""
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT)),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_TOLERATION)),
+            fw.ClusterEventWithHint(
+                fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT), _after_node_event, any_pod
+            ),
+            fw.ClusterEventWithHint(
+                fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_TOLERATION), _after_toleration, any_pod
+            ),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
@@ -47,3 +52,15 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin):
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return UNSCHEDULABLE
+
+
+def _after_node_event(pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
+    """A node helps that came uncordoned, or was uncordoned. Rule: isSchedulableAfterNodeChange."""
+    helps = not new.spec.unschedulable and (old is None or old.spec.unschedulable)
+    return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP
+
+
+def _after_toleration(pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
+    """It helps the pod to tolerate cordoned nodes now. Rule: isSchedulableAfterPodTolerationChange."""
+    helps = new.uid == pod.uid and is_tolerated(UNSCHEDULABLE_TAINT, new.spec.tolerations)
+    return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from plugins.queueing import any_pod, queue_if_itself
 from scheduler import framework as fw
 
 
@@ -18,7 +19,8 @@ class SchedulingGates(fw.PreEnqueuePlugin):
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: scheduling_gates.go (EventsToRegister)."""
-        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)),)
+        ungated = fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+        return (fw.ClusterEventWithHint(ungated, queue_if_itself, any_pod),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Refuse a gated pod, and name its gates."""

@@ -2,13 +2,14 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from plugins.column_math import normalized, pick
+from plugins.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
 from scheduler import framework as fw
-from scheduler.api.tolerations import KEEPS_PODS_AWAY, PREFER_NO_SCHEDULE, is_tolerated
+from scheduler.api.tolerations import KEEPS_PODS_AWAY, PREFER_NO_SCHEDULE, first_untolerated, is_tolerated
 from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
 
 _PRE_SCORED = "PreScoreTaintToleration"
@@ -32,8 +33,12 @@ class TaintToleration(
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: taint_toleration.go (EventsToRegister)."""
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT)),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_TOLERATION)),
+            fw.ClusterEventWithHint(
+                fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT),
+                _NodeEventHint().after_node_event,
+                tolerations_of,
+            ),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_TOLERATION), queue_if_itself, any_pod),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
@@ -75,3 +80,35 @@ class TaintToleration(
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
         """Turn counts into scores: 100 for none, 0 for the most."""
         return normalized(scores, reverse=True)
+
+
+class _Taints(NamedTuple):
+    """The taints of a node that keep pods away, after an event."""
+
+    gone: tuple[fw.Taint, ...] | None
+    """Those that it had before and has no more; None for a new node."""
+
+    left: tuple[fw.Taint, ...]
+
+
+def _taints_after(old: fw.Node | None, new: fw.Node) -> _Taints:
+    left = tuple(taint for taint in new.taints if taint.effect in KEEPS_PODS_AWAY)
+    if old is None:
+        return _Taints(None, left)
+    return _Taints(tuple(taint for taint in old.taints if taint.effect in KEEPS_PODS_AWAY and taint not in left), left)
+
+
+class _NodeEventHint:
+    __slots__ = ("_taints_after",)
+
+    def __init__(self) -> None:
+        self._taints_after = OncePerEvent(_taints_after)
+
+    def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
+        """A node helps that keeps the pod away no more, or is new and does not. Rule: isSchedulableAfterNodeChange."""
+        gone, left = self._taints_after(old, new)
+        tolerations = pod.spec.tolerations
+        # What kept the pod away before and does not now must be among the taints that are gone; often there are none.
+        if gone is not None and (not gone or first_untolerated(gone, tolerations) is None):
+            return fw.QueueingHint.SKIP
+        return fw.QueueingHint.QUEUE if first_untolerated(left, tolerations) is None else fw.QueueingHint.SKIP

@@ -9,6 +9,7 @@ from scheduler.api.selectors import (
     as_one_message,
     matches_any,
     parse_int64,
+    pod_selector_keys,
     pod_selects,
     preferred_terms,
     problems_of,
@@ -144,6 +145,40 @@ def test_one_matching_term_is_enough_whatever_is_wrong_with_others() -> None:
 )
 def test_a_pod_selects_a_node(pod: Pod, expected: bool) -> None:
     assert pod_selects(pod, LABELS, "n1") == expected
+
+
+def test_a_required_term_that_cannot_be_parsed_is_an_error_unless_another_one_matches() -> None:
+    unreadable = a_term(a_requirement("zone", "Like"))
+
+    assert pod_selects(a_pod(node_affinity=required(unreadable, a_term(a_requirement("zone", "Exists")))), LABELS, "n1")
+    assert not pod_selects(a_pod(node_selector={"zone": "b"}, node_affinity=required(unreadable)), LABELS, "n1")
+    with pytest.raises(ValueError, match="Like"):
+        pod_selects(a_pod(node_affinity=required(unreadable)), LABELS, "n1")
+
+
+@pytest.mark.parametrize(
+    ("pod", "keys"),
+    [
+        pytest.param(a_pod(), frozenset(), id="nothing is selected"),
+        pytest.param(a_pod(node_selector={"zone": "a"}), frozenset({"zone"}), id="a nodeSelector"),
+        pytest.param(
+            a_pod(
+                node_selector={"zone": "a"},
+                node_affinity=required(
+                    a_term(a_requirement("disk", "Exists")), a_term(fields=[a_requirement("metadata.name", "In", "n1")])
+                ),
+            ),
+            frozenset({"zone", "disk"}),
+            id="a nodeSelector and terms",
+        ),
+        pytest.param(
+            a_pod(node_affinity=preferred((1, a_term(a_requirement("zone", "Exists"))))), frozenset(), id="preferred"
+        ),
+        pytest.param(a_pod(node_affinity=required(a_term(a_requirement("zone", "Like")))), None, id="unreadable"),
+    ],
+)
+def test_the_labels_are_known_on_which_a_selection_depends(pod: Pod, keys: frozenset[str] | None) -> None:
+    assert pod_selector_keys(pod) == keys
 
 
 def test_weights_of_matching_terms_add_up() -> None:

@@ -8,6 +8,7 @@ from scheduler import framework as fw
 from scheduler.framework.nodes import Int64Column, Rows
 from scheduler.framework.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
+from scheduler.state.objects import ObjectStore
 
 
 def a_cluster(*nodes: fw.Node, pods: Mapping[str, Iterable[fw.Pod]] | None = None) -> NodeTable:
@@ -49,7 +50,8 @@ class _Silent:
 
 def a_handle(binder: FakeBinder | None = None) -> fw.Handle:
     silent = _Silent()
-    return fw.Handle("default-scheduler", a_cluster(), silent, silent, WaitingPods(), binder or FakeBinder(), silent)
+    waiting, binder = WaitingPods(), binder or FakeBinder()
+    return fw.Handle("default-scheduler", a_cluster(), silent, silent, waiting, binder, silent, ObjectStore())
 
 
 def every_row(table: NodeTable) -> Rows:

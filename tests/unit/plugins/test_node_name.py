@@ -6,6 +6,7 @@ from plugins.node_name import OTHER_NODE, NodeName
 from scheduler import framework as fw
 from scheduler.framework.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, refusals
+from tests.unit.plugins.hints import NODE_ADDED, wakes
 
 
 @pytest.mark.parametrize(
@@ -26,3 +27,7 @@ def test_only_the_named_node_is_left(node_name: str, refused: set[str]) -> None:
 
 def test_preemption_does_not_help() -> None:
     assert fw.unresolvable("node(s) didn't match the requested node name") == OTHER_NODE
+
+
+def test_any_new_node_may_be_the_one_that_is_named() -> None:
+    assert wakes(NodeName(), a_pod(node_name="a"), NODE_ADDED, None, a_node("b"))

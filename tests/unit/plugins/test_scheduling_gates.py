@@ -3,6 +3,7 @@
 from plugins.scheduling_gates import SchedulingGates
 from scheduler import framework as fw
 from scheduler.framework.testing import a_pod
+from tests.unit.plugins.hints import wakes
 
 
 def test_a_pod_without_gates_may_enter_the_queue() -> None:
@@ -19,3 +20,11 @@ def test_only_the_removal_of_the_gates_helps() -> None:
     (registered,) = SchedulingGates().events_to_register()
 
     assert registered.event == fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+
+
+def test_only_its_own_gates_matter_to_a_pod() -> None:
+    ungated = fw.ClusterEvent(fw.UNSCHEDULABLE_POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+    gated = a_pod("gated", gates=["wait"])
+
+    assert wakes(SchedulingGates(), gated, ungated, gated, a_pod("gated"))
+    assert not wakes(SchedulingGates(), gated, ungated, a_pod("other", gates=["wait"]), a_pod("other"))

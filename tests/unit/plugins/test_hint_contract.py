@@ -1,0 +1,132 @@
+"""What the hints of all in-tree plugins promise: pods of equal shape get equal answers."""
+
+import random
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import pytest
+
+from plugins import IN_TREE
+from plugins.node_affinity import NodeAffinity
+from plugins.queueing import OncePerEvent
+from scheduler import framework as fw
+from scheduler.api.objects import ContainerPort, PodStatus
+from scheduler.api.unstructured import Unstructured
+from scheduler.framework.testing import a_node, a_pod, a_requirement, a_term, required
+from tests.unit.plugins.test_contract import by_default
+
+GPU = "example.com/gpu"
+ZONE_A = a_term(a_requirement("zone", "In", "a"))
+PLUGINS = [by_default(cls) for cls in IN_TREE.values()] + [NodeAffinity(added_affinity=required(ZONE_A))]
+HINTED = [
+    pytest.param(each, id=f"{plugin.name} {each.event.resource}")
+    for plugin in PLUGINS
+    for each in plugin.events_to_register()
+    if each.hint is not None
+]
+
+
+def waiting_pods(dice: random.Random) -> Iterator[fw.Pod]:
+    """Pods that often agree in what a hint looks at, and seldom in all."""
+    tolerations = [fw.Toleration(key=key, operator="Exists") for key in ("a", "b", "node.kubernetes.io/unschedulable")]
+    for i in range(120):
+        yield a_pod(
+            f"waiting-{i}",
+            labels={"app": dice.choice("xyz")},
+            requests=dice.choice([{}, {"cpu": "1"}, {"cpu": "1000m"}, {"cpu": "3", GPU: "1"}, {GPU: "0"}]),
+            ports=dice.choice([[], [ContainerPort(host_port=80)], [ContainerPort(host_port=81)]]),
+            node_selector=dice.choice([None, {"zone": "a"}]),
+            node_affinity=dice.choice([None, required(ZONE_A), required(a_term(a_requirement("zone", "Exists")))]),
+            tolerations=dice.sample(tolerations, dice.randint(0, 2)),
+            priority=dice.randint(0, 9),
+        )
+
+
+def happenings(dice: random.Random, resource: str) -> Iterator[tuple[Any, Any]]:
+    """Old and new objects, either of which may be missing."""
+    make = {fw.NODE: any_node, fw.POD: any_pod, fw.DEVICE_CLASS: any_class}[resource]
+    for _ in range(40):
+        old, new = make(dice), make(dice)
+        yield from ((None, new), (old, new)) if resource != fw.POD else ((old, None), (old, new))
+
+
+def any_node(dice: random.Random) -> fw.Node:
+    return a_node(
+        cpu=dice.choice(["0", "2", "4"]),
+        pods=dice.choice([0, 110, 120]),
+        allocatable=dice.choice([{}, {GPU: "1"}]),
+        labels=dice.choice([{}, {"zone": "a"}, {"zone": "b"}]),
+        taints=[fw.Taint(key=key, effect="NoSchedule") for key in dice.sample("abc", dice.randint(0, 2))],
+        unschedulable=dice.random() < 0.3,
+    )
+
+
+def any_pod(dice: random.Random) -> fw.Pod:
+    return a_pod(
+        "other",
+        node_name=dice.choice(["", "n1"]),
+        requests=dice.choice([{}, {"cpu": "1"}, {"cpu": "2", GPU: "1"}]),
+        ports=dice.choice([[], [ContainerPort(host_port=80)]]),
+        status=PodStatus(nominated_node_name=dice.choice(["", "n1"])),
+    )
+
+
+def any_class(dice: random.Random) -> Unstructured:
+    return Unstructured.from_dict(
+        {"metadata": {"name": "gpus"}, "spec": dice.choice([{}, {"extendedResourceName": GPU}])}
+    )
+
+
+def answer(registered: fw.ClusterEventWithHint, pod: fw.Pod, old: Any, new: Any) -> fw.QueueingHint:
+    """What the hint says, or what an error counts as."""
+    assert registered.hint is not None
+    try:
+        return registered.hint(pod, old, new)
+    except AttributeError:  # an update where only a deletion can be: NodePorts looks at the old pod alone
+        return fw.QueueingHint.QUEUE
+
+
+@pytest.mark.parametrize("registered", HINTED)
+def test_pods_of_equal_shape_get_equal_answers(registered: fw.ClusterEventWithHint) -> None:
+    dice = random.Random(11)
+    pods = list(waiting_pods(dice))
+    assert registered.shape is not None, "without a shape every waiting pod is asked"
+
+    for old, new in happenings(dice, registered.event.resource):
+        by_shape: dict[object, fw.QueueingHint] = {}
+        for pod in pods:
+            said = answer(registered, pod, old, new)
+            assert by_shape.setdefault(registered.shape(pod), said) == said
+
+
+@pytest.mark.parametrize("registered", HINTED)
+def test_equal_requests_and_tolerations_make_equal_shapes(registered: fw.ClusterEventWithHint) -> None:
+    one, other = (
+        a_pod(name, requests={"cpu": cores}, tolerations=[fw.Toleration(key="a")], ports=[ContainerPort(host_port=80)])
+        for name, cores in (("one", "1"), ("other", "1000m"))
+    )
+
+    assert registered.shape is not None
+    assert registered.shape(one) == registered.shape(other)
+
+
+def test_what_an_event_changed_is_worked_out_once_for_all_pods() -> None:
+    numbers = count(1)
+    once = OncePerEvent(lambda old, new: next(numbers))
+    old, new, newer = object(), object(), object()
+
+    found = [once(old, new), once(old, new), once(new, newer), once(None, newer), once(old, new)]
+
+    assert found == [1, 1, 2, 3, 4]
+
+
+def test_what_could_not_be_worked_out_is_tried_again() -> None:
+    def fail(old: object, new: object) -> int:
+        raise ValueError("unreadable")
+
+    once = OncePerEvent(fail)
+
+    for _ in range(2):
+        with pytest.raises(ValueError, match="unreadable"):
+            once(None, "new")
