@@ -12,7 +12,7 @@ import gc
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
@@ -20,21 +20,25 @@ from scheduler.config.load import load_config
 from scheduler.config.notes import notes
 from scheduler.config.options import RunOptions
 from scheduler.config.types import Config
+from scheduler.cycle.dumper import dump
 from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.metrics import Metrics
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
+from scheduler.kube.comparer import Comparer
 from scheduler.kube.credentials import load_credentials
+from scheduler.kube.debugger import Debugger
 from scheduler.kube.events import Events
-from scheduler.kube.intake import node_intake, pod_intake
-from scheduler.kube.permissions import check_permissions
+from scheduler.kube.intake import node_intake, object_intake, pod_intake
+from scheduler.kube.permissions import Permission, check_permissions, permissions_for
 from scheduler.kube.resync import Resync
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.watch import Watch
 from scheduler.kube.writers import EventsByProfile, StatusPatches
 from scheduler.logs import set_up_logging
+from scheduler.queue.ages import oldest_ages
 from scheduler.serve.http import HttpServer
 
 SHUTDOWN_SECONDS: Final = 20.0
@@ -51,6 +55,8 @@ _logger = logging.getLogger(__name__)
 
 def run(options: RunOptions) -> int:
     """Schedule until told to stop; return the exit code. Raises ConfigError."""
+    # Its default would end the program; there is nothing to dump before the engine is there.
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     set_up_logging(options.verbosity, options.logging_format)
     config = load_config(options.config, options.registry)
     for note in notes(config):
@@ -74,14 +80,23 @@ async def _run(options: RunOptions, config: Config) -> int:
         engine = build_engine(config, options.registry, edge, metrics, time.monotonic)
         _show_state(engine, metrics)
         intakes = (pod_intake(engine.handlers, metrics), node_intake(engine.handlers, metrics))
-        resync = Resync(client, intakes, metrics, config.loadmaster.resync_seconds)
-        watch = Watch(client, *intakes, resync.request, metrics, after_start=lambda: _stop_on_signals(stop))
+        further = [object_intake(*each, engine.object_handlers, metrics) for each in engine.watched.items()]
+        resync = Resync(client, (*intakes, *further), metrics, config.loadmaster.resync_seconds)
+        watches = [
+            Watch(client, watched, resync, metrics, after_start=lambda: _stop_on_signals(stop))
+            for watched in (intakes, *((intake,) for intake in further))
+        ]
         parts = _Parts(stop)
+        comparer = Comparer(client, engine.cache, engine.queue, engine.frameworks)
+        debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, resync.synced.is_set)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
+        stack.push_async_callback(debugger.close)
         await _serve(stack, options, metrics, resync, parts)
-        await _first_of(stop.wait(), _check_permissions(client))
+        await _first_of(stop.wait(), _check_permissions(client, permissions_for(engine.watched.values())))
         if stop.is_set():
             return 0
-        parts.start("watch", watch.run())
+        for watch in watches:
+            parts.start(f"watch on {watch.label}", watch.run())
         parts.start("resync", resync.run())
         try:
             await _first_of(stop.wait(), resync.synced.wait())
@@ -102,12 +117,12 @@ async def _run(options: RunOptions, config: Config) -> int:
     return 1 if parts.failed else 0
 
 
-async def _check_permissions(client: Client) -> None:
+async def _check_permissions(client: Client, permissions: Sequence[Permission]) -> None:
     """Wait for an API server that answers. Raises ConfigError if it says that permissions are missing."""
     wait = 0.5
     while True:
         try:
-            return await check_permissions(client)
+            return await check_permissions(client, permissions)
         except ClusterError as error:
             _logger.warning("The API server does not answer; trying again", extra={"err": str(error), "seconds": wait})
         await asyncio.sleep(wait)
@@ -169,6 +184,12 @@ def _show_state(engine: Engine, metrics: Metrics) -> None:
         "Number of pending pods, by the queue type.",
         ("queue",),
         lambda: (((name,), count) for name, count in queue.pending_counts().items()),
+    )
+    metrics.watch_gauge(
+        "loadmaster_oldest_pending_pod_age_seconds",
+        "How long the oldest pod of each queue has been waiting, since it came into the queue; 0 if there is none.",
+        ("queue",),
+        lambda: (((name,), age) for name, age in oldest_ages(queue.pending_pods(), time.monotonic())),
     )
     metrics.watch_gauge(
         "scheduler_unschedulable_pods",

@@ -30,6 +30,7 @@ from scheduler.framework.waiting import WaitingPods
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
+from scheduler.state.objects import ObjectStore
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Plugin)
@@ -105,7 +106,16 @@ class _NoActivator:
 
 def a_handle(table: NodeTable | None = None, nominator: Nominator | None = None, name: str = "profile") -> Handle:
     world = FakeWorld()
-    return Handle(name, table or NodeTable(4), nominator or Nominator(), _NoActivator(), WaitingPods(), world, world)
+    return Handle(
+        name,
+        table or NodeTable(4),
+        nominator or Nominator(),
+        _NoActivator(),
+        WaitingPods(),
+        world,
+        world,
+        ObjectStore(),
+    )
 
 
 def a_framework(

@@ -10,17 +10,22 @@ from scheduler.cycle.edge import Edge
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.object_handlers import ObjectHandlers
 from scheduler.framework import profile
+from scheduler.framework.errors import ConfigError
 from scheduler.framework.handle import Handle
 from scheduler.framework.metrics import Metrics
+from scheduler.framework.profile import ProfilePlugins
 from scheduler.framework.profile_spec import ProfileSpec
 from scheduler.framework.registry import Registry
+from scheduler.framework.resources import ApiResource, resources_to_watch
 from scheduler.framework.runtime import Framework
 from scheduler.framework.waiting import WaitingPods
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
+from scheduler.state.objects import ObjectStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,10 @@ class Engine:
     handlers: ClusterEventHandlers
     loop: SchedulingLoop
     pods: dict[str, Pod]
+    objects: ObjectStore
+    object_handlers: ObjectHandlers
+    watched: dict[str, ApiResource]
+    """Event resource → API resource, of all that the plugins want to see besides pods and nodes."""
 
 
 def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metrics, now: Callable[[], float]) -> Engine:
@@ -42,8 +51,23 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
     cache = Cache(metrics, now, config.loadmaster.assumed_pod_ttl_seconds)
     nominator = Nominator()
     activator = _Activator()
+    objects = ObjectStore()
+
+    def handle(profile_name: str) -> Handle:
+        return Handle(
+            profile_name=profile_name,
+            nodes=cache.table,
+            nominator=nominator,
+            activator=activator,
+            waiting_pods=WaitingPods(),
+            binder=edge.binder,
+            events=edge.events,
+            objects=objects,
+        )
+
+    plugins = _plugins(config, registry, handle)
     frameworks = {
-        spec.scheduler_name: _framework(config, spec, registry, edge, metrics, cache, nominator, activator)
+        spec.scheduler_name: _framework(config, spec, *plugins[spec.scheduler_name], cache, nominator, metrics)
         for spec in config.profiles
     }
     queue = SchedulingQueue(
@@ -63,7 +87,13 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
     loop = SchedulingLoop(frameworks, queue, cache, nominator, algorithm, failure, edge, metrics, now)
     waiting = {name: framework.handle.waiting_pods for name, framework in frameworks.items()}
     handlers = ClusterEventHandlers(pods, cache, queue, waiting, edge, metrics)
-    return Engine(frameworks, cache, queue, nominator, algorithm, handlers, loop, pods)
+    watched = resources_to_watch(
+        plugin for framework in frameworks.values() for plugin in framework.plugins.by_name.values()
+    )
+    object_handlers = ObjectHandlers(objects, queue, watched, metrics)
+    return Engine(
+        frameworks, cache, queue, nominator, algorithm, handlers, loop, pods, objects, object_handlers, watched
+    )
 
 
 class _Activator:
@@ -75,27 +105,33 @@ class _Activator:
         self.queue.activate(uids)
 
 
+def _plugins(
+    config: Config, registry: Registry, handle: Callable[[str], Handle]
+) -> dict[str, tuple[ProfilePlugins, Handle]]:
+    """Make the plugins of every profile. Raises ConfigError with the problems of all of them."""
+    made: dict[str, tuple[ProfilePlugins, Handle]] = {}
+    problems: list[str] = []
+    for spec in config.profiles:
+        own = handle(spec.scheduler_name)
+        try:
+            made[spec.scheduler_name] = profile.build(spec, registry, own), own
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    return made
+
+
 def _framework(
     config: Config,
     spec: ProfileSpec,
-    registry: Registry,
-    edge: Edge,
-    metrics: Metrics,
+    plugins: ProfilePlugins,
+    handle: Handle,
     cache: Cache,
     nominator: Nominator,
-    activator: _Activator,
+    metrics: Metrics,
 ) -> Framework:
-    handle = Handle(
-        profile_name=spec.scheduler_name,
-        nodes=cache.table,
-        nominator=nominator,
-        activator=activator,
-        waiting_pods=WaitingPods(),
-        binder=edge.binder,
-        events=edge.events,
-    )
     percentage = spec.percentage_of_nodes_to_score
     if percentage is None:
         percentage = config.percentage_of_nodes_to_score
-    plugins = profile.build(spec, registry, handle)
     return Framework(plugins, handle, cache.table, nominator, metrics, percentage)

@@ -142,6 +142,7 @@ class SchedulingLoop:
     def schedule_one(self, queued: QueuedPod) -> None:
         """Try to place one pod. Raises nothing: whatever goes wrong concerns this pod only."""
         started = time.perf_counter()
+        queued.attempt_began = self._now()
         pod = queued.pod
         framework = self._frameworks.get(pod.spec.scheduler_name)
         if framework is None or self._should_skip(pod):

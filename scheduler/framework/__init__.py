@@ -4,6 +4,7 @@ from scheduler.api.objects import Node as Node
 from scheduler.api.objects import Taint as Taint
 from scheduler.api.objects import Toleration as Toleration
 from scheduler.api.pod import Pod as Pod
+from scheduler.api.unstructured import Unstructured as Unstructured
 from scheduler.framework.cycle_state import CycleState as CycleState
 from scheduler.framework.errors import BindRejected as BindRejected
 from scheduler.framework.errors import PluginError as PluginError
@@ -28,6 +29,7 @@ from scheduler.framework.events import ClusterEvent as ClusterEvent
 from scheduler.framework.events import ClusterEventWithHint as ClusterEventWithHint
 from scheduler.framework.events import QueueingHint as QueueingHint
 from scheduler.framework.handle import Handle as Handle
+from scheduler.framework.handle import ObjectLister as ObjectLister
 from scheduler.framework.nodes import Aspect as Aspect
 from scheduler.framework.nodes import Int32Column as Int32Column
 from scheduler.framework.nodes import Int64Column as Int64Column
@@ -58,6 +60,11 @@ from scheduler.framework.plugin import ScoreNodesPlugin as ScoreNodesPlugin
 from scheduler.framework.plugin import ScorePlugin as ScorePlugin
 from scheduler.framework.plugin import SignPlugin as SignPlugin
 from scheduler.framework.queued import QueuedPod as QueuedPod
+from scheduler.framework.resources import POD_DISRUPTION_BUDGET as POD_DISRUPTION_BUDGET
+from scheduler.framework.resources import REPLICA_SET as REPLICA_SET
+from scheduler.framework.resources import REPLICATION_CONTROLLER as REPLICATION_CONTROLLER
+from scheduler.framework.resources import SERVICE as SERVICE
+from scheduler.framework.resources import STATEFUL_SET as STATEFUL_SET
 from scheduler.framework.status import SKIP as SKIP
 from scheduler.framework.status import Code as Code
 from scheduler.framework.status import Status as Status

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from scheduler.api.pod import Pod
 from scheduler.framework.nodes import NodeColumns
@@ -34,6 +34,23 @@ class PodActivator(Protocol):
     def activate(self, uids: Iterable[str]) -> None: ...
 
 
+class ObjectLister(Protocol):
+    """Has the newest objects of all resources that plugins name in their events or in `reads`, as those name them.
+
+    Objects are structs for some built-in resources and `Unstructured` for all others; each has a `metadata`. Each
+    method raises LookupError for a resource that nobody named.
+    """
+
+    def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
+        """Return the object of that name, or None. `namespace` is empty for resources without."""
+
+    def list(self, resource: str, namespace: str | None = None) -> Collection[Any]:
+        """Return all objects, or those of a namespace: a live view, not to be kept while waiting."""
+
+    def version(self, resource: str) -> int:
+        """Return a number that grows with each change of the resource's objects."""
+
+
 @dataclass(frozen=True, slots=True)
 class Handle:
     """kube-scheduler's framework.Handle, for one profile."""
@@ -45,3 +62,4 @@ class Handle:
     waiting_pods: WaitingPods
     binder: Binder
     events: EventRecorder
+    objects: ObjectLister

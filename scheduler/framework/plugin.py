@@ -38,6 +38,9 @@ class Plugin(ABC):
     name: ClassVar[str]
     """How the configuration, metrics and messages call it."""
 
+    reads: ClassVar[Sequence[str]] = ()
+    """Resources whose objects it looks up with `handle.objects`, besides those that its events name."""
+
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may make a pod schedulable which this plugin refused.
 

@@ -32,6 +32,7 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.profile_spec import PluginRef, PluginSet, ProfileSpec
 from scheduler.framework.registry import Registry
+from scheduler.framework.resources import resource_problems
 
 P = TypeVar("P", bound=Plugin)
 
@@ -72,8 +73,9 @@ class ProfilePlugins:
 def build(spec: ProfileSpec, registry: Registry, handle: Handle) -> ProfilePlugins:
     """Make the plugins that `spec` enables and put them at their extension points.
 
-    Raises ConfigError with every problem: unknown names, wrong arguments, a plugin enabled twice or where it has
-    nothing to do, no or several queue sort plugins, no bind plugin, weights whose sum overflows.
+    Raises ConfigError with every problem: unknown names, wrong arguments, a resource that there cannot be, a plugin
+    enabled twice or where it has nothing to do, no or several queue sort plugins, no bind plugin, weights whose sum
+    overflows.
     """
     problems: list[str] = []
     by_name = _make(spec, registry, handle, problems)
@@ -100,6 +102,7 @@ def _make(spec: ProfileSpec, registry: Registry, handle: Handle, problems: list[
         plugin = parse_arguments(registry[name], spec.plugin_config.get(name, {}), path, problems, handle=handle)
         if plugin is not None:
             made[name] = plugin
+            problems.extend(f"plugin {name!r}: {problem}" for problem in resource_problems(plugin))
     return made
 
 

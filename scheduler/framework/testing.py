@@ -2,12 +2,15 @@
 
     pod = a_pod(requests={"cpu": "500m"}, tolerations=[Toleration(key="gpu", operator="Exists")])
     node = a_node("worker-1", cpu="8", labels={"zone": "a"}, taints=[Taint(key="gpu", effect="NoSchedule")])
+    budget = an_object("shop", namespace="web", spec={"pool": "blue"})
+    handle = a_handle(nodes, {"budgets.v1.example.com": [budget]})
 
 What is left out is what the API server fills in, or nothing. For anything without a keyword here there are
 `pod_from_dict` and `node_from_dict`, which take what stands in a manifest.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from scheduler.api.objects import (
     Affinity,
@@ -35,6 +38,10 @@ from scheduler.api.objects import (
 from scheduler.api.objects import node_from_dict as node_from_dict
 from scheduler.api.pod import Pod
 from scheduler.api.pod import pod_from_dict as pod_from_dict
+from scheduler.api.unstructured import Unstructured
+from scheduler.framework.handle import Handle, ObjectLister
+from scheduler.framework.nodes import NodeColumns
+from scheduler.framework.waiting import WaitingPods
 
 Quantity = str | int
 
@@ -153,6 +160,76 @@ def preferred(*weighted: tuple[int, NodeSelectorTerm]) -> NodeAffinity:
     return NodeAffinity(
         preferred=tuple(PreferredSchedulingTerm(weight=weight, preference=term) for weight, term in weighted)
     )
+
+
+def an_object(
+    name: str,
+    *,
+    namespace: str = "",
+    uid: str = "",
+    version: int | None = None,
+    labels: Mapping[str, str] | None = None,
+    **content: Any,
+) -> Unstructured:
+    """Make an object of a custom resource: `an_object("shop", namespace="web", spec={"pool": "blue"})`.
+
+    `version` is its resource version. The UID is made from namespace and name unless given.
+    """
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "uid": uid or f"{namespace}/{name}"}
+    if version is not None:
+        metadata["resourceVersion"] = str(version)
+    if labels is not None:
+        metadata["labels"] = dict(labels)
+    return Unstructured.from_dict({**content, "metadata": metadata})
+
+
+class Objects:
+    """A `handle.objects` that has what it is given: resource, as in events and `reads`, → objects, anew by `put`."""
+
+    def __init__(self, objects: Mapping[str, Iterable[Any]]) -> None:
+        self._objects = {resource: list(each) for resource, each in objects.items()}
+        self._versions = dict.fromkeys(self._objects, 0)
+
+    def put(self, resource: str, *objects: Any) -> None:
+        """Have these objects, and no others, of a resource."""
+        self._objects[resource] = list(objects)
+        self._versions[resource] = self._versions.get(resource, 0) + 1
+
+    def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
+        found = (each for each in self.list(resource, namespace) if each.metadata.name == name)
+        return next(found, None)
+
+    def list(self, resource: str, namespace: str | None = None) -> Collection[Any]:
+        if resource not in self._objects:
+            raise LookupError(f"{resource!r} is not watched: the test gave no objects of it")
+        return [each for each in self._objects[resource] if namespace in (None, each.metadata.namespace)]
+
+    def version(self, resource: str) -> int:
+        self.list(resource)
+        return self._versions[resource]
+
+
+def a_handle(nodes: NodeColumns, objects: Mapping[str, Iterable[Any]] | ObjectLister | None = None) -> Handle:
+    """Make a plugin's `handle` over some nodes and objects; pods are not nominated, not on hold, and bound nowhere."""
+    lister = Objects(objects or {}) if objects is None or isinstance(objects, Mapping) else objects
+    silent = _Silent()
+    return Handle("default-scheduler", nodes, silent, silent, WaitingPods(), silent, silent, lister)
+
+
+class _Silent:
+    """The parts of a handle that a plugin's test has no use for."""
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Nothing is bound."""
+
+    def nominated_pods(self, node_name: str) -> Collection[Pod]:
+        return ()
+
+    def activate(self, uids: Iterable[str]) -> None:
+        """Nobody is waiting."""
+
+    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        """Nobody is listening."""
 
 
 def _requirements(requests: Mapping[str, Quantity] | None) -> ResourceRequirements | None:

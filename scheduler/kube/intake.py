@@ -1,4 +1,4 @@
-"""The door through which everything that is learned about pods and nodes comes in, from the watch and from lists.
+"""The door through which everything that is learned about the cluster comes in, from the watch and from lists.
 
 Two sources tell about the same objects, one of them always a little late, so versions decide: what is not newer than
 what we have is dropped. Versions of one resource compare as numbers (KEP-5504).
@@ -10,16 +10,19 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from scheduler.api.objects import Node, ObjectMeta, Wire
+from scheduler.api.objects import Node, Wire
 from scheduler.api.pod import Pod
 from scheduler.api.requests import allocatable_of
+from scheduler.api.unstructured import unstructured_hook
 from scheduler.api.versions import is_newer
+from scheduler.framework import resources
 from scheduler.framework.metrics import Metrics
+from scheduler.framework.resources import ApiResource, struct_of
 
 log = logging.getLogger(__name__)
 
-PODS: Final = "pods"
-NODES: Final = "nodes"
+PODS: Final = resources.PODS.name
+NODES: Final = resources.NODES.name
 
 POD_FIELD_SELECTOR: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """A pod that has run to its end holds no resources. To the watch it is DELETED when it does."""
@@ -49,6 +52,17 @@ class ClusterHandlers(Protocol):
         """uid → the newest version that was taken in."""
 
 
+class ObjectHandlers(Protocol):
+    """The same for all other resources, which are named as in events: `storage.k8s.io/StorageClass`."""
+
+    def object_changed(self, resource: str, new: Any) -> None: ...
+    def object_deleted(self, resource: str, gone: Any) -> None:
+        """The object, one of the known ones, is gone."""
+
+    def known_objects(self, resource: str) -> Mapping[str, Any]:
+        """uid → the newest version that was taken in. A live view."""
+
+
 class HasMetadata(Protocol):
     @property
     def metadata(self) -> Any: ...
@@ -69,8 +83,15 @@ class Page(msgspec.Struct, Generic[T], frozen=True, gc=False):
     items: list[T]
 
 
-class _AnyObject(Wire, frozen=True):
-    metadata: ObjectMeta
+class _Version(Wire, frozen=True):
+    uid: str
+    resource_version: str
+
+
+class _Address(Wire, frozen=True):
+    """As little as is needed to tell which version of which object something is: all else may be unreadable."""
+
+    metadata: _Version
 
 
 class Intake(Generic[T]):
@@ -78,7 +99,7 @@ class Intake(Generic[T]):
 
     def __init__(
         self,
-        resource: str,
+        resource: ApiResource,
         type_: type[T],
         check: Callable[[T], object],
         known: Callable[[], Mapping[str, T]],
@@ -87,10 +108,14 @@ class Intake(Generic[T]):
         unreadable: Callable[[dict[str, Any], str], None],
         metrics: Metrics,
     ) -> None:
-        self.resource = resource
+        self.api = resource
+        self.resource = resource.name
         self._type = type_
         self._check = check
-        self._page: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(Page[type_])  # type: ignore[valid-type]
+        self._page: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(
+            Page[type_],  # type: ignore[valid-type]
+            dec_hook=unstructured_hook,
+        )
         self._raw_page = msgspec.json.Decoder(Page[msgspec.Raw])  # type: ignore[type-var]
         self._known = known
         self._changed = changed
@@ -99,6 +124,8 @@ class Intake(Generic[T]):
         self._metrics = metrics
         self._reported: dict[str, str] = {}
         """uid → the unreadable version that was reported."""
+        self._compared_at = ""
+        """Version of the last list that was compared: what was not in it is gone, though the watch may tell later."""
         self._gone: dict[str, str] | None = None
         """uid → the version with which the watch saw it deleted; kept only while a list is compared."""
         self.failed: Callable[[], None] = lambda: None
@@ -107,8 +134,12 @@ class Intake(Generic[T]):
     def from_watch(self, type_: str | None, raw: Mapping[str, Any]) -> None:
         """Take in one event of the watch. Never raises."""
         self._metrics.watch_events.labels(self.resource, type_ or "LISTED").inc()
-        metadata = raw["metadata"]
-        uid, version = metadata["uid"], metadata["resourceVersion"]
+        try:
+            address = msgspec.convert(raw, _Address).metadata
+        except msgspec.ValidationError as error:  # nobody can say of what this is news
+            self._count_unreadable("", str(error))
+            return
+        uid, version = address.uid, address.resource_version
         known = self._known().get(uid)
         if type_ == "DELETED":
             if self._gone is not None:
@@ -117,7 +148,7 @@ class Intake(Generic[T]):
             # Not decoded: what we have will do, and what we do not have need not go.
             if known is not None and not is_newer(known.metadata.resource_version, version):
                 self._call(self._deleted, known)
-        elif known is None or is_newer(version, known.metadata.resource_version):
+        elif is_newer(version, self._compared_at if known is None else known.metadata.resource_version):
             found = self._read(raw)
             if found is not None:
                 self._call(self._changed, found)
@@ -128,6 +159,10 @@ class Intake(Generic[T]):
 
     def end_listing(self) -> None:
         self._gone = None
+
+    def compared(self, version: str) -> None:
+        """Remember that what we know is as new as a list of that version."""
+        self._compared_at = version
 
     def read_page(self, body: bytes) -> Page[T]:
         """Decode a part of a list, without the objects that cannot be read. Raises msgspec.DecodeError.
@@ -157,6 +192,10 @@ class Intake(Generic[T]):
         """Take in a listed object that is different. Never raises."""
         self._call(self._changed, listed)
 
+    def all_known(self) -> list[T]:
+        """What we have."""
+        return list(self._known().values())
+
     def missing(self, listed: set[str], version: str) -> list[T]:
         """What we have and a list of that version has not: deleted, unless it is newer than the list."""
         return [
@@ -171,7 +210,7 @@ class Intake(Generic[T]):
 
     def _read(self, raw: Any) -> T | None:
         try:
-            found = msgspec.convert(raw, self._type)
+            found = msgspec.convert(raw, self._type, dec_hook=unstructured_hook)
             self._check(found)
         except ValueError as error:  # msgspec's errors are ValueErrors
             self._report(raw["metadata"], str(error))
@@ -179,18 +218,21 @@ class Intake(Generic[T]):
         return found
 
     def _known_for(self, raw: msgspec.Raw) -> T | None:
-        return self._known().get(msgspec.json.decode(raw, type=_AnyObject).metadata.uid)
+        return self._known().get(msgspec.json.decode(raw, type=_Address).metadata.uid)
 
     def _report(self, metadata: dict[str, Any], problem: str) -> None:
-        """Tell of an unreadable object, once for each version."""
+        """Tell of an unreadable object, once for each version, and not of older ones that come late."""
         uid, version = metadata["uid"], metadata["resourceVersion"]
-        if self._reported.get(uid) == version:
+        if not is_newer(version, self._reported.get(uid, "")):
             return
         self._reported[uid] = version
-        self._metrics.watch_errors.labels(self.resource, "unreadable").inc()
-        name = "/".join(filter(None, (metadata.get("namespace"), metadata.get("name"))))
-        log.warning("An object cannot be read", extra={"resource": self.resource, "object": name, "error": problem})
+        name = "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
+        self._count_unreadable(name, problem)
         self._call(lambda problem: self._tell_unreadable(metadata, problem), problem)
+
+    def _count_unreadable(self, name: str, problem: str) -> None:
+        self._metrics.watch_errors.labels(self.resource, "unreadable").inc()
+        log.warning("An object cannot be read", extra={"resource": self.resource, "object": name, "error": problem})
 
     def _call(self, handler: Callable[[Any], None], argument: Any) -> None:
         try:
@@ -205,7 +247,7 @@ class Intake(Generic[T]):
 
 def pod_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Pod]:
     return Intake(
-        PODS,
+        resources.PODS,
         Pod,
         # Computed once and kept in the pod; here, so that a quantity that cannot be read is found at the edge.
         lambda pod: pod.resources,
@@ -219,12 +261,26 @@ def pod_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Pod]:
 
 def node_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Node]:
     return Intake(
-        NODES,
+        resources.NODES,
         Node,
         lambda node: allocatable_of(node.status.allocatable),
         handlers.known_nodes,
         handlers.node_changed,
         handlers.node_deleted,
+        lambda _metadata, _problem: None,
+        metrics,
+    )
+
+
+def object_intake(name: str, resource: ApiResource, handlers: ObjectHandlers, metrics: Metrics) -> Intake[Any]:
+    """The intake of any other resource; `name`: what events call it."""
+    return Intake(
+        resource,
+        struct_of(name),
+        lambda _: None,
+        lambda: handlers.known_objects(name),
+        lambda new: handlers.object_changed(name, new),
+        lambda gone: handlers.object_deleted(name, gone),
         lambda _metadata, _problem: None,
         metrics,
     )

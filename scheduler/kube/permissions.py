@@ -1,12 +1,18 @@
-"""What the scheduler may do: one table. The manifests' ClusterRole is compared with it, and our rights at the start."""
+"""What the scheduler may do: one table, and what its plugins watch.
+
+The manifests' ClusterRole is compared with that of the default profile, and our rights, at the start, with that of the
+configuration.
+"""
 
 import asyncio
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
 import orjson
 
 from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.resources import ApiResource
 from scheduler.kube.client import Budget, Client, Operation
 
 
@@ -32,17 +38,26 @@ PERMISSIONS: Final = (
 """Least privilege: `get` on pods settles what became of a binding whose answer was lost."""
 
 
-def cluster_role_rules() -> list[dict[str, Any]]:
-    """The table as the rules of a ClusterRole."""
+def permissions_for(watched: Iterable[ApiResource]) -> tuple[Permission, ...]:
+    """The table, and what it takes to watch further resources."""
+    further = sorted({(resource.group, resource.plural) for resource in watched})
+    return (*PERMISSIONS, *(Permission(group, plural, ("list", "watch")) for group, plural in further))
+
+
+def cluster_role_rules(permissions: Iterable[Permission]) -> list[dict[str, Any]]:
+    """The permissions as the rules of a ClusterRole."""
     return [
-        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)} for group, resource, verbs in PERMISSIONS
+        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)} for group, resource, verbs in permissions
     ]
 
 
-async def check_permissions(client: Client) -> None:
-    """Ask the API server for each permission. Raises ConfigError that lists what is missing, or ClusterError."""
+async def check_permissions(client: Client, permissions: Sequence[Permission]) -> None:
+    """Ask the API server for each permission. Raises ConfigError that lists what is missing, or ClusterError.
+
+    It answers for resources, too, that it does not serve yet.
+    """
     operation = Operation("POST", "selfsubjectaccessreviews", Budget(10))
-    asked = [(permission, verb) for permission in PERMISSIONS for verb in permission.verbs]
+    asked = [(permission, verb) for permission in permissions for verb in permission.verbs]
     allowed = await asyncio.gather(*(_is_allowed(client, operation, permission, verb) for permission, verb in asked))
     missing = [
         f"may not {verb} {permission.resource} ({permission.group or 'core'})"
@@ -51,7 +66,8 @@ async def check_permissions(client: Client) -> None:
     ]
     if missing:
         where = client.credentials.source
-        raise ConfigError([*missing, f"{where}: see the ClusterRole in deploy/loadmaster.yaml for what is needed"])
+        help_ = "the ClusterRole in deploy/loadmaster.yaml has what is needed, but for the resources of other plugins"
+        raise ConfigError([*missing, f"{where}: {help_}"])
 
 
 async def _is_allowed(client: Client, operation: Operation, permission: Permission, verb: str) -> bool:

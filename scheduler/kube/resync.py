@@ -3,7 +3,8 @@
 The watch alone is not enough: when kopf has to list again, it never says what was deleted meanwhile; a handler that
 failed has lost a change; and a scheduler with a wrong view of the cluster decides wrongly until it is restarted. So
 lists are compared with what we have: at the start (this is how the state is filled: 20 µs an object, where kopf's own
-list costs ten times that), whenever kopf lists, after a failed handler, and every few minutes.
+list costs ten times that), whenever kopf lists, after a failed handler, and every few minutes. A resource that the API
+server does not serve counts as compared: there is nothing of it.
 
 Lists are consistent reads (no `resourceVersion` in the query), not reads from any old cache (`resourceVersion=0`): a
 lagging API server must not take us back in time, at the start least of all, when there is nothing yet to compare with.
@@ -63,8 +64,7 @@ class Resync:
         self.synced = asyncio.Event()
         """Set once everything was compared for the first time: before, there is nothing to decide on."""
         self._client = client
-        # Nodes first: then most pods find theirs.
-        self._intakes = {intake.resource: intake for intake in sorted(intakes, key=lambda i: i.resource != NODES)}
+        self._intakes = {intake.resource: intake for intake in sorted(intakes, key=_turn)}
         self._metrics = metrics
         self._interval = interval
         self._settle = settle
@@ -74,6 +74,7 @@ class Resync:
         self._requested: set[str] = set()
         self._wake = asyncio.Event()
         self._done: set[str] = set()
+        self._absent: set[str] = set()
         self._scheduled: set[str] = set()
         self._failures = 0
         self._failed_at = -CALM_SECONDS
@@ -82,8 +83,21 @@ class Resync:
 
     def request(self, resource: str) -> None:
         """Compare soon."""
+        self._absent.discard(resource)
         self._requested.add(resource)
         self._wake.set()
+
+    def absent(self, resource: str) -> None:
+        """Take in that the API server does not serve this resource, or no longer, until it is requested again."""
+        self._absent.add(resource)
+        self._requested.discard(resource)
+        self._done.discard(resource)
+        self._drop_all(self._intakes[resource])
+        self._set_synced()
+
+    def _drop_all(self, intake: Intake[Any]) -> None:
+        for known in intake.all_known():
+            intake.drop(known)
 
     def request_later(self, resource: str) -> None:
         """Compare after a failure: soon at first, later if failures go on."""
@@ -101,7 +115,8 @@ class Resync:
 
     def _request_scheduled(self, resource: str) -> None:
         self._scheduled.discard(resource)
-        self.request(resource)
+        if resource not in self._absent:
+            self.request(resource)
 
     async def run(self) -> None:
         """Compare until cancelled. The first comparison of a resource is made when kopf has listed it."""
@@ -110,7 +125,7 @@ class Resync:
                 await asyncio.wait_for(self._wake.wait(), self._interval or None)
             except TimeoutError:
                 if self.synced.is_set():
-                    self._requested.update(self._intakes)
+                    self._requested.update(self._intakes.keys() - self._absent)
             self._wake.clear()
             for resource, intake in self._intakes.items():
                 if resource in self._requested:
@@ -127,8 +142,14 @@ class Resync:
             self.request_later(resource)
             return
         self._metrics.resync_duration.observe(time.perf_counter() - started)
-        self._done.add(resource)
-        if self._done.issuperset(self._intakes):
+        if resource in self._absent:
+            self._drop_all(intake)  # it went while its list was on the way
+        else:
+            self._done.add(resource)
+        self._set_synced()
+
+    def _set_synced(self) -> None:
+        if self._intakes.keys() <= self._done | self._absent:
             self.synced.set()
 
     async def compare(self, intake: Intake[Any], *, first: bool) -> None:
@@ -151,6 +172,7 @@ class Resync:
             if not first and (different or intake.missing(listed, version)):
                 await asyncio.sleep(self._settle)
             self._repair(intake, different, listed, version)
+            intake.compared(version)
         finally:
             intake.end_listing()
 
@@ -170,7 +192,7 @@ class Resync:
         log.info("The watch had missed a change", extra=fields)
 
     async def _page(self, intake: Intake[Any], continue_: str) -> Any:
-        path = f"/api/v1/{intake.resource}?limit={self._page_size}"
+        path = f"{intake.api.path}?limit={self._page_size}"
         if intake.resource == PODS:
             path += f"&fieldSelector={quote(POD_FIELD_SELECTOR)}"
         if continue_:
@@ -182,3 +204,8 @@ class Resync:
             return intake.read_page(reply.body)
         except msgspec.DecodeError as error:
             raise ListFailed(str(error)) from error
+
+
+def _turn(intake: Intake[Any]) -> int:
+    """Nodes first: then most pods find theirs. Pods last: what plugins look up for them is there already."""
+    return {NODES: 0, PODS: 2}.get(intake.resource, 1)

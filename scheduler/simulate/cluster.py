@@ -1,4 +1,4 @@
-"""From objects as parsed to a cluster of pods and nodes, checked and with the API server's defaults.
+"""From objects as parsed to a cluster: pods and nodes, checked and with the API server's defaults, and the others.
 
 Whatever is wrong is a line of its own with place and field, and all lines come at once:
 
@@ -6,7 +6,6 @@ Whatever is wrong is a line of its own with place and field, and all lines come 
 """
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -20,20 +19,20 @@ from scheduler.framework.errors import ConfigError
 from scheduler.simulate.checks import Problems, node_problems, pod_problems
 from scheduler.simulate.defaults import WrittenNode, WrittenPod, completed_node, completed_pod
 from scheduler.simulate.files import read_documents
+from scheduler.simulate.objects import OtherObject, OtherObjects
 
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The pods and nodes of some files, in their order."""
+    """The objects of some files, in their order."""
 
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
-    ignored: Mapping[str, int] = field(default_factory=dict)
-    """Kind → how many objects of it were left out."""
+    others: OtherObjects = field(default_factory=OtherObjects)
 
 
 def read_cluster(paths: Iterable[str]) -> Cluster:
-    """Read the pods and nodes in files, directories and standard input. Raises ConfigError with all problems."""
+    """Read the objects in files, directories and standard input. Raises ConfigError with all problems."""
     problems: list[str] = []
     cluster = cluster_of(read_documents(paths, problems), problems)
     if problems:
@@ -42,19 +41,19 @@ def read_cluster(paths: Iterable[str]) -> Cluster:
 
 
 def cluster_of(documents: Iterable[Document], problems: list[str]) -> Cluster:
-    """Decode the pods and nodes in `documents`. What is wrong goes to `problems`, and is left out."""
+    """Decode the pods and nodes in `documents`; others stay as they are. What is wrong goes to `problems` instead."""
     made: dict[str, list[Any]] = {"Node": [], "Pod": []}
-    ignored: Counter[str] = Counter()
+    others: list[OtherObject] = []
     first_place: dict[tuple[str, str], str] = {}
     for thing in _objects(documents, problems):
         if thing.kind not in _KINDS:
-            ignored[thing.kind] += 1
+            others.append(OtherObject(*thing))
             continue
         found = _decode(thing, problems)
         if found is not None:
             problems += _repeated(thing, found, first_place)
             made[thing.kind].append(found)
-    return Cluster(tuple(made["Node"]), tuple(made["Pod"]), ignored)
+    return Cluster(tuple(made["Node"]), tuple(made["Pod"]), OtherObjects(others))
 
 
 class _Object(NamedTuple):
@@ -86,9 +85,9 @@ def _objects(documents: Iterable[Document], problems: list[str]) -> Iterator[_Ob
             if not isinstance(items, list):
                 problems.append(f"{place}: items: expected a list")
                 continue
-            item_kind = kind.removesuffix("List")
+            of_each = _of_each_item(kind, value)
             yield from _objects(
-                (Document(f"{place}: items[{i}]", _with_kind(item, item_kind)) for i, item in enumerate(items)),
+                (Document(f"{place}: items[{i}]", _laid_over(of_each, item)) for i, item in enumerate(items)),
                 problems,
             )
         elif value.get("apiVersion", "v1") == "v1":
@@ -97,8 +96,15 @@ def _objects(documents: Iterable[Document], problems: list[str]) -> Iterator[_Ob
             yield _Object(place, f"{kind} ({value['apiVersion']})", value)
 
 
-def _with_kind(item: Any, kind: str) -> Any:
-    return {"kind": kind, **item} if kind and isinstance(item, Mapping) else item
+def _of_each_item(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    """What a typed list says of its items; a plain List says nothing."""
+    item_kind = kind.removesuffix("List")
+    version = {"apiVersion": value["apiVersion"]} if "apiVersion" in value else {}
+    return {"kind": item_kind, **version} if item_kind else {}
+
+
+def _laid_over(of_each: Mapping[str, Any], item: Any) -> Any:
+    return {**of_each, **item} if of_each and isinstance(item, Mapping) else item
 
 
 def _decode(thing: _Object, problems: list[str]) -> Pod | Node | None:

@@ -38,8 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help="YAML or JSON with pods and nodes, one by one or in lists; a directory means all files below it, "
-        "- standard input",
+        help="YAML or JSON with pods, nodes and what plugins look up, one by one or in lists; a directory means all "
+        "files below it, - standard input",
     )
     parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration; default: all default plugins")
     parser.add_argument(
@@ -56,12 +56,21 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
     cluster = read_cluster(options.files)
     names = {profile.scheduler_name for profile in config.profiles}
     pods = list(adopted(cluster.pods, config))
-    document = simulate(cluster.nodes, pods, config, registry, each_alone=options.each_alone, explain=options.explain)
+    document = simulate(
+        cluster.nodes,
+        pods,
+        config,
+        registry,
+        cluster.others,
+        each_alone=options.each_alone,
+        explain=options.explain,
+    )
     strangers = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in pods)
     if strangers:
         print(f"left out {strangers} waiting pods of other schedulers", file=sys.stderr)
-    if options.verbosity and cluster.ignored:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(cluster.ignored.items()))
+    left_out = cluster.others.left_out()
+    if options.verbosity and left_out:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left_out.items()))
         print(f"left out objects of other kinds: {kinds}", file=sys.stderr)
     print(as_json(document) if options.output == "json" else as_text(document, explain=options.explain))
     return 0

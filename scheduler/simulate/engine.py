@@ -18,6 +18,7 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.metrics import Metrics
 from scheduler.framework.registry import Registry
 from scheduler.simulate.explain import explain_nodes
+from scheduler.simulate.objects import OtherObjects
 
 Result = dict[str, Any]
 """One pod of the JSON document: see `simulate`."""
@@ -28,21 +29,25 @@ def simulate(
     pods: Sequence[Pod],
     config: Config,
     registry: Registry,
+    others: OtherObjects | None = None,
     *,
     each_alone: bool = False,
     explain: bool = False,
 ) -> dict[str, list[Result]]:
     """Schedule the pods without a node that name one of the profiles, in queue order, each seeing the earlier placed.
 
+    Of `others`, those that plugins look up are taken out.
     With `each_alone` every pod is judged on the cluster as given, in the given order.
 
     Return {"pods": [{"namespace", "name", "node", "nominatedNode", "victims", "message", "gated"?, "nodes"?}]}: `gated`
     names the PreEnqueue plugin that holds the pod back; `nodes`, with `explain`, has the verdict on every node. Raises
-    ConfigError if a profile cannot be built.
+    ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
     world = _World()
     engine = build_engine(config, registry, Edge(world, world, world), Metrics(), lambda: 0.0)
     world.bound = engine.handlers.pod_changed
+    for name, each in (others or OtherObjects()).take(engine.watched):
+        engine.object_handlers.object_changed(name, each)
     for node in nodes:
         engine.handlers.node_changed(node)
     for pod in pods:

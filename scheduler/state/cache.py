@@ -11,7 +11,7 @@ resync tells us then. Rule: pkg/scheduler/backend/cache/interface.go at v1.36.3.
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, KeysView
 from dataclasses import dataclass
 
 from scheduler.api.objects import Node
@@ -139,6 +139,10 @@ class Cache:
 
     def assumed_pods(self) -> Iterator[Pod]:
         return (entry.pod for entry in self._entries.values() if entry.assumed)
+
+    def uids(self) -> KeysView[str]:
+        """Every counted pod, assumed or not. A live view."""
+        return self._entries.keys()
 
     def sizes(self) -> dict[str, int]:
         """What the metric `scheduler_cache_size` shows."""

@@ -142,6 +142,9 @@ class NodeTable:
     def node_names(self) -> list[str]:
         return [name for name, node in zip(self._names, self._nodes, strict=True) if node is not None]
 
+    def placeholder_names(self) -> list[str]:
+        return [name for name, row in self._row_of.items() if self._nodes[row] is None]
+
     def pods_on(self, name: str) -> Collection[Pod]:
         """The pods counted on a node or placeholder."""
         row = self._row_of.get(name)

@@ -51,6 +51,9 @@ class FakeEdge:
     hangs: bool = False
     """Whether bindings wait until `answer_binding`."""
 
+    exists: Callable[[str], bool] = lambda uid: True
+    """Whether there is a pod of this UID to bind: if not, the refusal comes at once."""
+
     asked: list[tuple[str, str]] = field(default_factory=list)
     """UID and node of every binding asked for."""
 
@@ -70,6 +73,8 @@ class FakeEdge:
 
     async def bind(self, pod: fw.Pod, node_name: str) -> None:
         self.asked.append((pod.uid, node_name))
+        if not self.exists(pod.uid):
+            raise fw.BindRejected("not found")
         if self.hangs:
             if pod.uid in self.hanging:
                 self.doubled.append(str(pod))

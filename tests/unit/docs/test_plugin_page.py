@@ -4,19 +4,24 @@ from pathlib import Path
 
 import pytest
 from gpu_guard import GPU_NODE, GpuGuard
+from team_budget import BUDGETS, NO_BUDGET, OTHER_POOL, TeamBudget
 
 from plugins import IN_TREE
+from scheduler import framework as fw
 from scheduler.config.load import config_from_dict
 from scheduler.framework import Aspect, CycleState, SignPlugin
 from scheduler.framework.registry import merge
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.framework.resources import resources_to_watch
+from scheduler.framework.testing import Objects, a_handle, a_node, a_pod, an_object
 from scheduler.state.node_table import NodeTable
+from scheduler.state.objects import ObjectStore
 
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-def test_the_page_shows_the_example_as_it_is() -> None:
-    assert (DOCS / "examples" / "gpu_guard.py").read_text() in (DOCS / "plugins.md").read_text()
+@pytest.mark.parametrize("example", sorted(path.name for path in (DOCS / "examples").glob("*.py")))
+def test_the_page_shows_the_examples_as_they_are(example: str) -> None:
+    assert (DOCS / "examples" / example).read_text() in (DOCS / "plugins.md").read_text()
 
 
 @pytest.mark.parametrize(
@@ -38,6 +43,75 @@ def test_gpu_nodes_are_kept_for_gpu_pods(
 
     assert plugin.filter(CycleState(), pod, node) == (GPU_NODE if refused else None)
     assert plugin.score(CycleState(), pod, node) == score
+
+
+SHOP = an_object("shop", namespace="web", spec={"pool": "blue"})
+
+
+@pytest.mark.parametrize(
+    ("labels", "budgets", "allowed"),
+    [
+        pytest.param({}, [], True, id="a pod without a team"),
+        pytest.param({"team": "shop"}, [], NO_BUDGET, id="no budget"),
+        pytest.param({"team": "bank"}, [SHOP], NO_BUDGET, id="the budget of another team"),
+        pytest.param({"team": "shop"}, [SHOP], True, id="a budget for the node's pool"),
+        pytest.param(
+            {"team": "shop"},
+            [an_object("shop", namespace="web", spec={"pool": "green"})],
+            OTHER_POOL,
+            id="a budget for another pool",
+        ),
+    ],
+)
+def test_a_pod_runs_where_its_team_has_a_budget(
+    labels: dict[str, str], budgets: list[fw.Unstructured], allowed: object
+) -> None:
+    nodes = NodeTable()
+    blue = nodes.info(nodes.set_node(a_node("blue", labels={"pool": "blue"})))
+    plugin = TeamBudget(handle=a_handle(nodes, {BUDGETS: budgets}))
+    pod, state = a_pod("cart", namespace="web", labels=labels), CycleState()
+
+    answer = plugin.pre_filter(state, pod, nodes)
+
+    if answer is None:
+        answer = plugin.filter(state, pod, blue)
+    assert (True if answer in (None, fw.SKIP) else answer) == allowed
+
+
+@pytest.mark.parametrize(
+    ("team", "namespace", "helps"),
+    [("shop", "web", True), ("bank", "web", False), ("shop", "elsewhere", False), (None, "web", False)],
+)
+def test_a_budget_helps_the_pods_of_its_team(team: str | None, namespace: str, helps: bool) -> None:
+    plugin = TeamBudget(handle=a_handle(NodeTable()))
+    pod = a_pod("cart", namespace=namespace, labels={"team": team} if team else {})
+
+    hint = plugin.is_of_the_same_team(pod, None, SHOP)
+
+    assert (hint is fw.QueueingHint.QUEUE) is helps
+
+
+def test_the_example_watches_budgets_and_nothing_else_that_is_not_always_watched() -> None:
+    assert list(resources_to_watch([TeamBudget(handle=a_handle(NodeTable()))])) == [BUDGETS]
+
+
+def test_objects_of_the_test_kit_are_found_as_in_a_scheduler() -> None:
+    objects = Objects({BUDGETS: [SHOP]})
+    store = ObjectStore()
+    store.watch([BUDGETS])
+    store.set(BUDGETS, SHOP)
+
+    for lister in (objects, store):
+        assert lister.get(BUDGETS, "shop", "web") is SHOP
+        assert lister.get(BUDGETS, "shop") is None
+        assert list(lister.list(BUDGETS)) == list(lister.list(BUDGETS, "web")) == [SHOP]
+        assert list(lister.list(BUDGETS, "")) == []
+        with pytest.raises(LookupError, match="is not watched"):
+            lister.list("Service")
+    before = objects.version(BUDGETS)
+    objects.put(BUDGETS)
+    assert list(objects.list(BUDGETS)) == []
+    assert objects.version(BUDGETS) > before
 
 
 def test_the_configuration_on_the_page_is_one_that_loads() -> None:

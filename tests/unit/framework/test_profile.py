@@ -9,6 +9,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.framework.profile import ProfilePlugins, build
 from scheduler.framework.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from scheduler.framework.registry import Registry
+from tests.fakes import a_plugin
 from tests.unit.framework.fakes import Bind, Filter, FilterNodes, PreBind, PreScore, QueueSort, Score, ScoreNodes, named
 from tests.unit.plugins.cluster import a_handle
 
@@ -248,3 +249,16 @@ def test_all_plugins_that_cannot_be_where_they_are_are_named_at_once() -> None:
         "at least one bind plugin is needed",
         "total score of Score plugins could overflow",
     ]
+
+
+def test_a_resource_that_there_cannot_be_is_told_with_the_plugin_that_names_it() -> None:
+    registered = [fw.ClusterEventWithHint(fw.ClusterEvent(name, fw.Action.ADD)) for name in ("foos", "Node")]
+    kind = a_plugin("Wrong", fw.FilterPlugin, events_to_register=lambda: registered)
+    kind.reads = ("bars",)
+    spec = ProfileSpec("mine", Plugins(multi_point=enabled("Wrong"), queue_sort=enabled("Sort"), bind=enabled("Bind")))
+
+    with pytest.raises(ConfigError) as caught:
+        build(spec, {**REGISTRY, "Wrong": kind}, a_handle())
+
+    told = [problem.partition(" is no resource")[0] for problem in caught.value.problems]
+    assert told == [f"profile 'mine': plugin 'Wrong': '{name}'" for name in ("bars", "foos")]

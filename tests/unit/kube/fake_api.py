@@ -148,6 +148,31 @@ class FakeHandlers:
         self.calls.append(" ".join(words))
 
 
+class FakeObjectHandlers:
+    """The same for objects of other resources."""
+
+    def __init__(self) -> None:
+        self.objects: dict[str, Any] = {}
+        self.calls: list[str] = []
+
+    def object_changed(self, resource: str, new: Any) -> None:
+        self.calls.append(f"changed {resource} {new.metadata.name} {new.metadata.resource_version}")
+        self.objects[new.metadata.uid] = new
+
+    def object_deleted(self, resource: str, gone: Any) -> None:
+        self.calls.append(f"deleted {gone.metadata.name}")
+        del self.objects[gone.metadata.uid]
+
+    def known_objects(self, resource: str) -> Mapping[str, Any]:
+        return self.objects
+
+
+def object_dict(name: str, version: int = 1, labels: Any = None, **content: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": str(version)}
+    metadata = metadata if labels is None else {**metadata, "labels": labels}
+    return {"apiVersion": "example.com/v1", "kind": "Budget", "metadata": metadata, **content}
+
+
 def pod_dict(name: str, version: int = 1, **spec: Any) -> dict[str, Any]:
     metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}", "resourceVersion": str(version)}
     return {"metadata": metadata, "spec": spec, "status": {}}

@@ -6,9 +6,12 @@ import pytest
 
 from scheduler.api.versions import is_newer
 from scheduler.framework.metrics import Metrics
-from scheduler.kube.intake import Intake, node_intake, pod_intake
+from scheduler.framework.resources import parse_resource
+from scheduler.kube.intake import Intake, node_intake, object_intake, pod_intake
 from tests.fakes import sample
-from tests.unit.kube.fake_api import FakeHandlers, node_dict, pod_dict
+from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers, node_dict, object_dict, pod_dict
+
+BUDGETS = "budgets.v1.example.com"
 
 
 class Setup:
@@ -55,6 +58,29 @@ def test_what_is_not_newer_is_dropped(setup: Setup) -> None:
     assert setup.handlers.calls == ["changed a 5"]
 
 
+def test_late_news_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(setup: Setup) -> None:
+    setup.pods.from_watch("ADDED", pod_dict("a", 5))
+    (known,) = setup.handlers.known_pods().values()
+    setup.pods.drop(known)
+    setup.pods.compared("9")
+
+    setup.pods.from_watch("MODIFIED", pod_dict("a", 8))
+    setup.pods.from_watch("ADDED", pod_dict("b", 10))
+
+    assert setup.handlers.calls == ["changed a 5", "deleted a", "changed b 10"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [{}, {"metadata": None}, {"metadata": {"uid": "a"}}, {"metadata": {"uid": "a", "resourceVersion": 7}}],
+)
+def test_news_of_nobody_knows_what_is_counted_and_changes_nothing(setup: Setup, raw: dict[str, Any]) -> None:
+    setup.pods.from_watch("MODIFIED", raw)
+
+    assert setup.handlers.calls == []
+    assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 1
+
+
 def test_the_deletion_of_an_unknown_pod_is_dropped(setup: Setup) -> None:
     setup.pods.from_watch("DELETED", pod_dict("a", 5))
 
@@ -97,6 +123,30 @@ def test_one_unreadable_object_does_not_spoil_its_page(setup: Setup) -> None:
 
     assert [pod.name for pod in page.items] == ["b"]
     assert [name for name, _ in setup.handlers.unreadable] == ["a"]
+
+
+def test_objects_of_any_resource_reach_their_handlers() -> None:
+    handlers, metrics = FakeObjectHandlers(), Metrics()
+    budgets = object_intake(BUDGETS, parse_resource(BUDGETS), handlers, metrics)
+
+    budgets.from_watch("ADDED", object_dict("a", 5, spec={"pool": "blue"}))
+    budgets.from_watch("MODIFIED", object_dict("a", 5))
+    budgets.from_watch("MODIFIED", object_dict("b", 6, labels=3))
+
+    assert handlers.calls == [f"changed {BUDGETS} a 5"]
+    assert handlers.objects["uid-a"]["spec"] == {"pool": "blue"}
+    assert sample(metrics, "loadmaster_watch_events_total", resource=BUDGETS, type="ADDED") == 1
+    assert sample(metrics, "loadmaster_watch_errors_total", resource=BUDGETS, reason="unreadable") == 1
+
+
+def test_one_unreadable_object_of_any_resource_does_not_spoil_its_page() -> None:
+    budgets = object_intake(BUDGETS, parse_resource(BUDGETS), FakeObjectHandlers(), Metrics())
+    body = b'{"metadata":{"resourceVersion":"9"},"items":[%b,%b]}' % (
+        b'{"metadata":{"name":"a","uid":"1","resourceVersion":"1","labels":3}}',
+        b'{"metadata":{"name":"b","uid":"2","resourceVersion":"2"},"spec":{}}',
+    )
+
+    assert [budget.name for budget in budgets.read_page(body).items] == ["b"]
 
 
 def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup) -> None:

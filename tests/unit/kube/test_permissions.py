@@ -8,8 +8,16 @@ import pytest
 import yaml
 
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.kube.permissions import PERMISSIONS, check_permissions, cluster_role_rules
+from scheduler.framework.resources import parse_resource
+from scheduler.kube.permissions import (
+    PERMISSIONS,
+    Permission,
+    check_permissions,
+    cluster_role_rules,
+    permissions_for,
+)
 from tests.fakes import run
+from tests.unit.cycle.fakes import an_engine
 from tests.unit.kube.fake_api import Answer, FakeApi, fake_client
 
 ROOT = Path(__file__).parents[3]
@@ -17,8 +25,14 @@ REVIEW = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
 def documents(path: Path) -> list[Any]:
-    """The documents of a manifest; what the template leaves open is `x`."""
-    return [each for each in yaml.safe_load_all(re.sub(r"\{\{.*?\}\}", "x", path.read_text())) if each]
+    """The documents of a manifest as it is without values: what is optional is left out, what is open is `x`."""
+    fixed = re.sub(r"(?m)^ *\{\{-.*\}\}\n", "", path.read_text())
+    return [each for each in yaml.safe_load_all(re.sub(r"\{\{.*?\}\}", "x", fixed)) if each]
+
+
+def default_permissions() -> tuple[Permission, ...]:
+    """What the default profile needs."""
+    return permissions_for(an_engine().engine.watched.values())
 
 
 def of_kind(path: Path, kind: str) -> Any:
@@ -28,7 +42,26 @@ def of_kind(path: Path, kind: str) -> Any:
 
 @pytest.mark.parametrize("manifest", ["charts/loadmaster/templates/rbac.yaml", "deploy/loadmaster.yaml"])
 def test_the_cluster_role_is_the_table(manifest: str) -> None:
-    assert of_kind(ROOT / manifest, "ClusterRole")["rules"] == cluster_role_rules()
+    assert of_kind(ROOT / manifest, "ClusterRole")["rules"] == cluster_role_rules(default_permissions())
+
+
+def test_the_chart_adds_the_rules_of_its_values() -> None:
+    values = yaml.safe_load((ROOT / "charts/loadmaster/values.yaml").read_text())
+    template = (ROOT / "charts/loadmaster/templates/rbac.yaml").read_text()
+    rules = template.partition("rules:\n")[2].partition("---")[0]
+
+    assert values["rbac"] == {"extraRules": []}
+    assert rules.endswith("  {{- with .Values.rbac.extraRules }}\n  {{- toYaml . | nindent 2 }}\n  {{- end }}\n")
+
+
+def test_each_watched_resource_is_listed_and_watched_once() -> None:
+    watched = [parse_resource(name) for name in ("foos.v1.example.com", "foos.v2.example.com", "Namespace")]
+
+    assert permissions_for(watched) == (
+        *PERMISSIONS,
+        Permission("", "namespaces", ("list", "watch")),
+        Permission("example.com", "foos", ("list", "watch")),
+    )
 
 
 def test_chart_and_manifest_have_the_same_configuration() -> None:
@@ -52,7 +85,7 @@ def test_all_is_well_when_everything_is_allowed(tmp_path: Path) -> None:
         api = FakeApi()
         api.on(REVIEW, Answer(201, {"status": {"allowed": True}}))
         async with fake_client(tmp_path, api) as client:
-            await check_permissions(client)
+            await check_permissions(client, PERMISSIONS)
         return api
 
     asked = [request.body["spec"]["resourceAttributes"] for request in run(scenario()).requests]
@@ -65,7 +98,7 @@ def test_each_missing_verb_has_its_line(tmp_path: Path) -> None:
         api = FakeApi()
         api.on(REVIEW, Answer(201, {"status": {"allowed": False}}))
         async with fake_client(tmp_path, api) as client:
-            await check_permissions(client)
+            await check_permissions(client, PERMISSIONS)
 
     with pytest.raises(ConfigError) as raised:
         run(scenario())
@@ -79,7 +112,7 @@ def test_credentials_that_are_not_accepted_are_a_config_error(tmp_path: Path) ->
         api = FakeApi()
         api.on(REVIEW, Answer(401))
         async with fake_client(tmp_path, api) as client:
-            await check_permissions(client)
+            await check_permissions(client, PERMISSIONS)
 
     with pytest.raises(ConfigError, match="does not accept the credentials"):
         run(scenario())
@@ -90,7 +123,7 @@ def test_an_api_server_in_trouble_is_a_cluster_error(tmp_path: Path) -> None:
         api = FakeApi()
         api.on(REVIEW, Answer(500, {"message": "boom"}))
         async with fake_client(tmp_path, api) as client:
-            await check_permissions(client)
+            await check_permissions(client, PERMISSIONS)
 
     with pytest.raises(ClusterError, match="500: boom"):
         run(scenario())

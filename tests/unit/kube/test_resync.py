@@ -1,31 +1,48 @@
 """The comparison with the API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from scheduler.framework.metrics import Metrics
-from scheduler.kube.intake import NODES, PODS, node_intake, pod_intake
+from scheduler.framework.resources import parse_resource
+from scheduler.kube.intake import NODES, PODS, node_intake, object_intake, pod_intake
 from scheduler.kube.resync import Resync
 from tests.fakes import run, sample
-from tests.unit.kube.fake_api import Answer, FakeApi, FakeHandlers, fake_client, node_dict, object_list, pod_dict, until
+from tests.unit.kube.fake_api import (
+    Answer,
+    FakeApi,
+    FakeHandlers,
+    FakeObjectHandlers,
+    fake_client,
+    node_dict,
+    object_dict,
+    object_list,
+    pod_dict,
+    until,
+)
 
 LIST_PODS = "GET /api/v1/pods"
 LIST_NODES = "GET /api/v1/nodes"
+LIST_BUDGETS = "GET /apis/example.com/v1/budgets"
+BUDGETS = "budgets.v1.example.com"
 
 
 class Setup:
     """A resync that runs, against a fake API server."""
 
-    def __init__(self, api: FakeApi, client: Any, interval: float) -> None:
+    def __init__(self, api: FakeApi, client: Any, interval: float, *, with_budgets: bool) -> None:
         self.api = api
         self.handlers = FakeHandlers()
         self.metrics = Metrics()
         self.pods = pod_intake(self.handlers, self.metrics)
         self.nodes = node_intake(self.handlers, self.metrics)
-        self.resync = Resync(client, [self.pods, self.nodes], self.metrics, interval, settle=0.0, first_wait=0.01)
+        self.others = FakeObjectHandlers()
+        self.budgets = object_intake(BUDGETS, parse_resource(BUDGETS), self.others, self.metrics)
+        intakes = [self.pods, *([self.budgets] if with_budgets else []), self.nodes]
+        self.resync = Resync(client, intakes, self.metrics, interval, settle=0.0, first_wait=0.01)
 
     async def sync(self) -> None:
         """As at the start, when kopf has listed both."""
@@ -42,12 +59,15 @@ class Setup:
 
 
 @asynccontextmanager
-async def a_setup(directory: Path, *pods: Answer, interval: float = 0.0) -> AsyncIterator[Setup]:
+async def a_setup(
+    directory: Path, *pods: Answer, interval: float = 0.0, budgets: Sequence[Answer] = ()
+) -> AsyncIterator[Setup]:
     api = FakeApi()
+    api.on(LIST_BUDGETS, *budgets)
     api.on(LIST_PODS, *pods)
     api.on(LIST_NODES, object_list(node_dict("n"), version=10))
     async with fake_client(directory, api) as client:
-        setup = Setup(api, client, interval)
+        setup = Setup(api, client, interval, with_budgets=bool(budgets))
         task = asyncio.create_task(setup.resync.run())
         try:
             yield setup
@@ -187,3 +207,80 @@ def test_it_compares_every_interval(tmp_path: Path) -> None:
             return setup.handlers.calls
 
     assert run(scenario()) == ["changed a 6"]
+
+
+def test_other_resources_are_compared_between_nodes_and_pods(tmp_path: Path) -> None:
+    budgets = object_list(object_dict("shop"), version=10)
+
+    async def scenario() -> Setup:
+        async with a_setup(tmp_path, object_list(version=10), budgets=[budgets]) as setup:
+            setup.resync.request(PODS)
+            setup.resync.request(NODES)
+            setup.resync.request(BUDGETS)
+            await setup.resync.synced.wait()
+            return setup
+
+    setup = run(scenario())
+    lists = [f"{request.method} {request.path}" for request in setup.api.requests]
+    assert lists == [LIST_NODES, LIST_BUDGETS, LIST_PODS]
+    assert dict(setup.api.requests[1].query) == {"limit": "500"}
+    assert setup.others.calls == [f"changed {BUDGETS} shop 1"]
+
+
+def test_nothing_is_synced_before_every_watched_resource_is(tmp_path: Path) -> None:
+    async def scenario() -> bool:
+        async with a_setup(tmp_path, object_list(version=10), budgets=[object_list(version=10)]) as setup:
+            setup.resync.request(NODES)
+            setup.resync.request(PODS)
+            await until(lambda: setup.api.seen(LIST_PODS) and not setup.api.busy)
+            return setup.resync.synced.is_set()
+
+    assert not run(scenario())
+
+
+def test_a_resource_that_is_not_served_holds_nothing_up_and_is_not_listed(tmp_path: Path) -> None:
+    async def scenario() -> Setup:
+        async with a_setup(tmp_path, object_list(version=10), interval=0.01, budgets=[Answer(404)]) as setup:
+            setup.resync.absent(BUDGETS)
+            await setup.sync()
+            before = len(setup.api.seen(LIST_PODS))
+            await until(lambda: len(setup.api.seen(LIST_PODS)) > before)
+            return setup
+
+    assert run(scenario()).api.seen(LIST_BUDGETS) == []
+
+
+def test_what_is_known_of_a_resource_that_goes_is_dropped_and_comes_back_with_it(tmp_path: Path) -> None:
+    budgets = object_list(object_dict("shop"), version=10), object_list(object_dict("shop", 11), version=20)
+
+    async def scenario() -> Setup:
+        async with a_setup(tmp_path, object_list(version=10), budgets=budgets) as setup:
+            setup.resync.request(BUDGETS)
+            await setup.sync()
+            setup.resync.absent(BUDGETS)
+            setup.resync.request(BUDGETS)
+            await until(lambda: len(setup.others.calls) == 3)
+            return setup
+
+    setup = run(scenario())
+    assert setup.others.calls == [f"changed {BUDGETS} shop 1", "deleted shop", f"changed {BUDGETS} shop 11"]
+    assert sample(setup.metrics, "loadmaster_resync_repairs_total", resource=BUDGETS, kind="added") == 0
+
+
+def test_an_object_deleted_while_nobody_watched_is_found_missing(tmp_path: Path) -> None:
+    budgets = (
+        object_list(object_dict("shop"), object_dict("bank"), version=10),
+        object_list(object_dict("bank"), version=20),
+    )
+
+    async def scenario() -> Setup:
+        async with a_setup(tmp_path, object_list(version=10), budgets=budgets) as setup:
+            setup.resync.request(BUDGETS)
+            await setup.sync()
+            setup.resync.request(BUDGETS)
+            await until(lambda: len(setup.others.calls) == 3)
+            return setup
+
+    setup = run(scenario())
+    assert setup.others.calls[2] == "deleted shop"
+    assert sample(setup.metrics, "loadmaster_resync_repairs_total", resource=BUDGETS, kind="deleted") == 1

@@ -90,7 +90,13 @@ class Setup:
         self.listed: list[str] = []
         self.starts = 0
         pods, nodes = pod_intake(self.handlers, self.metrics), node_intake(self.handlers, self.metrics)
-        self.watch = Watch(client, pods, nodes, self.listed.append, self.metrics, self._after_start)
+        self.watch = Watch(client, (pods, nodes), self, self.metrics, self._after_start)
+
+    def request(self, resource: str) -> None:
+        self.listed.append(resource)
+
+    def absent(self, resource: str) -> None:
+        raise AssertionError(f"{resource} is always there")
 
     def _after_start(self) -> None:
         self.starts += 1

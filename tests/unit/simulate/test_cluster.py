@@ -53,7 +53,7 @@ def test_other_kinds_are_counted() -> None:
         {"kind": "Service"}, {"kind": "Service"}, {"kind": "Pod", "apiVersion": "metrics.k8s.io/v1", "metadata": {}}
     )
 
-    assert cluster.ignored == {"Service": 2, "Pod (metrics.k8s.io/v1)": 1}
+    assert cluster.others.left_out() == {"Service": 2, "Pod (metrics.k8s.io/v1)": 1}
     assert problems == []
 
 

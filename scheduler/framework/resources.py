@@ -1,0 +1,155 @@
+"""The API resources behind the names with which plugins register for events.
+
+    Pod, Node                      always watched, known by other ways than these
+    storage.k8s.io/StorageClass    kube-scheduler's own names: the table below
+    budgets.v1.example.com         anything else: plural, version, group
+
+The union of what the enabled plugins name is what the scheduler watches, besides pods and nodes.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+from scheduler.api.unstructured import Unstructured
+from scheduler.framework.events import (
+    ANY,
+    ASSIGNED_POD,
+    CSI_DRIVER,
+    CSI_NODE,
+    CSI_STORAGE_CAPACITY,
+    DEVICE_CLASS,
+    NAMESPACE,
+    NODE,
+    PERSISTENT_VOLUME,
+    PERSISTENT_VOLUME_CLAIM,
+    POD,
+    RESOURCE_CLAIM,
+    RESOURCE_SLICE,
+    STORAGE_CLASS,
+    UNSCHEDULABLE_POD,
+    VOLUME_ATTACHMENT,
+)
+from scheduler.framework.plugin import Plugin
+
+
+class ApiResource(NamedTuple):
+    """What the API server calls it."""
+
+    group: str
+    """Empty for the core group."""
+
+    version: str
+    plural: str
+
+    @property
+    def name(self) -> str:
+        """How logs and metrics call it: `pods`, `budgets.v1.example.com`. No two resources have the same."""
+        return f"{self.plural}.{self.version}.{self.group}" if self.group else self.plural
+
+    @property
+    def path(self) -> str:
+        """Where all objects of it are listed."""
+        return f"{self.version_path}/{self.plural}"
+
+    @property
+    def version_path(self) -> str:
+        """Where the API server tells which resources this version of the group has."""
+        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
+
+
+PODS: Final = ApiResource("", "v1", "pods")
+NODES: Final = ApiResource("", "v1", "nodes")
+
+SERVICE: Final = "Service"
+REPLICATION_CONTROLLER: Final = "ReplicationController"
+REPLICA_SET: Final = "apps/ReplicaSet"
+STATEFUL_SET: Final = "apps/StatefulSet"
+POD_DISRUPTION_BUDGET: Final = "policy/PodDisruptionBudget"
+
+KNOWN: Final[Mapping[str, ApiResource]] = {
+    NAMESPACE: ApiResource("", "v1", "namespaces"),
+    PERSISTENT_VOLUME: ApiResource("", "v1", "persistentvolumes"),
+    PERSISTENT_VOLUME_CLAIM: ApiResource("", "v1", "persistentvolumeclaims"),
+    SERVICE: ApiResource("", "v1", "services"),
+    REPLICATION_CONTROLLER: ApiResource("", "v1", "replicationcontrollers"),
+    REPLICA_SET: ApiResource("apps", "v1", "replicasets"),
+    STATEFUL_SET: ApiResource("apps", "v1", "statefulsets"),
+    POD_DISRUPTION_BUDGET: ApiResource("policy", "v1", "poddisruptionbudgets"),
+    CSI_NODE: ApiResource("storage.k8s.io", "v1", "csinodes"),
+    CSI_DRIVER: ApiResource("storage.k8s.io", "v1", "csidrivers"),
+    CSI_STORAGE_CAPACITY: ApiResource("storage.k8s.io", "v1", "csistoragecapacities"),
+    STORAGE_CLASS: ApiResource("storage.k8s.io", "v1", "storageclasses"),
+    VOLUME_ATTACHMENT: ApiResource("storage.k8s.io", "v1", "volumeattachments"),
+    RESOURCE_CLAIM: ApiResource("resource.k8s.io", "v1", "resourceclaims"),
+    RESOURCE_SLICE: ApiResource("resource.k8s.io", "v1", "resourceslices"),
+    DEVICE_CLASS: ApiResource("resource.k8s.io", "v1", "deviceclasses"),
+}
+"""Event resource → API resource."""
+
+STRUCTS: Final[Mapping[str, type[Any]]] = {}
+"""Event resource → the struct, with a `metadata`, that its objects are decoded into; Unstructured without an entry."""
+
+_WATCHED_ANYWAY: Final = frozenset({POD, ASSIGNED_POD, UNSCHEDULABLE_POD, NODE})
+_NAMES: Final = {resource: name for name, resource in KNOWN.items()}
+_LABEL: Final = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_CUSTOM: Final = re.compile(rf"({_LABEL})\.({_LABEL})\.({_LABEL}(?:\.{_LABEL})*)")
+_USUAL_VERSION: Final = re.compile(r"v\d+(?:(?:alpha|beta)\d+)?")
+
+
+def struct_of(name: str) -> type[Any]:
+    """What objects of this event resource are decoded into."""
+    return STRUCTS.get(name, Unstructured)
+
+
+def parse_resource(name: str) -> ApiResource:
+    """Return the API resource that an event resource stands for. Raises ValueError that says what to write instead.
+
+    Rule: eventhandlers.go (addAllEventHandlers) for the form plural.version.group.
+    """
+    known = KNOWN.get(name)
+    if known is not None:
+        return known
+    if name in _WATCHED_ANYWAY:
+        raise ValueError(f"{name!r} is always watched; pods and nodes are not looked up by this name")
+    match = _CUSTOM.fullmatch(name)
+    # foos.example.com has three parts too: a group of a custom resource has a dot, so com is none.
+    if match is None or ("." not in match[3] and not _USUAL_VERSION.fullmatch(match[2])):
+        raise ValueError(
+            f"{name!r} is no resource: expected <plural>.<version>.<group>, such as foos.v1.example.com, "
+            f"or one of {', '.join(sorted(KNOWN))}"
+        )
+    resource = ApiResource(group=match[3], version=match[2], plural=match[1])
+    if resource in _NAMES:
+        raise ValueError(f"{name!r} is called {_NAMES[resource]!r} here")
+    return resource
+
+
+def resources_to_watch(plugins: Iterable[Plugin]) -> dict[str, ApiResource]:
+    """Return event resource → API resource for all that the plugins register for or read, sorted; no pods and nodes.
+
+    A plugin that registers for all events gets those of what is watched anyway. Raises ValueError as `parse_resource`.
+    """
+    names = {name for plugin in plugins for name in _named_by(plugin)}
+    return {name: parse_resource(name) for name in sorted(names)}
+
+
+def resource_problems(plugin: Plugin) -> Iterator[str]:
+    """Yield what is wrong with the resources that a plugin names."""
+    try:
+        names = sorted(set(_named_by(plugin)))
+    except Exception as error:  # noqa: BLE001  the plugin's own code: whatever it raises is told
+        yield f"events_to_register: {type(error).__name__}: {error}"
+        return
+    for name in names:
+        try:
+            parse_resource(name)
+        except ValueError as error:
+            yield str(error)
+
+
+def _named_by(plugin: Plugin) -> Iterator[str]:
+    for registered in plugin.events_to_register():
+        if registered.event.resource != ANY and registered.event.resource not in _WATCHED_ANYWAY:
+            yield registered.event.resource
+    yield from plugin.reads

@@ -1,0 +1,98 @@
+"""On a signal, tells in the log what the scheduler believes, and in what that differs from the API server.
+
+Rule: pkg/scheduler/backend/cache/debugger/debugger.go at v1.36.3. Ours dumps before it compares: a dump is wanted most
+of all when the API server does not answer.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from scheduler.cycle.dumper import Line
+from scheduler.framework.errors import ClusterError
+from scheduler.kube.comparer import Comparer, Comparison, Difference
+
+MAX_SECONDS_AT_A_STRETCH: Final = 0.003
+"""How long lines are written before other tasks (scheduling, the watch) get their turn."""
+
+MAX_NAMES: Final = 1_000
+"""Objects that one line names; their number is always told."""
+
+log = logging.getLogger(__name__)
+
+
+class Debugger:
+    """One run at a time. Whatever fails in it costs that run only."""
+
+    def __init__(self, dump: Callable[[], Iterable[Line]], comparer: Comparer, is_synced: Callable[[], bool]) -> None:
+        """`is_synced`: whether the first list is complete; before, there is nothing to compare."""
+        self._dump = dump
+        self._comparer = comparer
+        self._is_synced = is_synced
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Dump and compare in a task. Ignored, with a line in the log, while one is at work. For signal handlers."""
+        if self._task is not None and not self._task.done():
+            log.warning("The debugger is at work already; the signal is ignored")
+            return
+        self._task = asyncio.create_task(self.run(), name="debugger")
+
+    async def close(self) -> None:
+        """Break off what is at work."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def run(self) -> None:
+        """Dump, then compare. Never raises."""
+        try:
+            await self._write_dump()
+            await self._compare()
+        except Exception:
+            log.exception("The debugger failed")
+
+    async def _write_dump(self) -> None:
+        started = began = time.perf_counter()
+        for line in self._dump():
+            log.info(line.message, extra=dict(line.fields))
+            if time.perf_counter() - began > MAX_SECONDS_AT_A_STRETCH:
+                await asyncio.sleep(0)
+                began = time.perf_counter()
+        log.info("Dump finished", extra={"seconds": round(time.perf_counter() - started, 3)})
+
+    async def _compare(self) -> None:
+        if not self._is_synced():
+            log.info("Cache comparer has nothing to compare before the first list is complete")
+            return
+        started = time.perf_counter()
+        try:
+            comparison = await self._comparer.compare()
+        except ClusterError as error:
+            log.warning("Cache comparer failed", extra={"error": str(error)})
+            return
+        self._tell(comparison, time.perf_counter() - started)
+
+    def _tell(self, found: Comparison, seconds: float) -> None:
+        for kind, difference in (("Nodes", found.nodes), ("Pods", found.pods)):
+            if difference:
+                log.info("Cache mismatch", extra=_fields(kind, difference))
+        compared = {"nodes": found.listed_nodes, "pods": found.listed_pods, "seconds": round(seconds, 3)}
+        log.info("Cache comparer finished", extra={"mismatch": bool(found), **compared})
+
+
+def _fields(kind: str, difference: Difference) -> dict[str, object]:
+    return {
+        f"missed{kind}": _named(difference.missed),
+        f"redundant{kind}": _named(difference.redundant),
+        "missed": len(difference.missed),
+        "redundant": len(difference.redundant),
+    }
+
+
+def _named(objects: dict[str, str]) -> list[str]:
+    """Nodes by name, pods as `namespace/name (uid)`."""
+    named = sorted(told if told == key else f"{told} ({key})" for key, told in objects.items())
+    return named[:MAX_NAMES]

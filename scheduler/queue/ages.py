@@ -1,0 +1,18 @@
+"""How long the oldest pod of each part of the queue has been waiting."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
+
+from scheduler.framework.queued import QueuedPod
+
+_created = attrgetter("created")
+
+
+def oldest_ages(pending: Mapping[str, Sequence[QueuedPod]], now: float) -> Iterator[tuple[str, float]]:
+    """Yield part of the queue, seconds since its oldest pod came into the queue; 0 where there is none.
+
+    Looks at every pod. Which one is the oldest changes with nearly every pop, so to keep track of it would cost each
+    pop and add more than one look for each scrape.
+    """
+    for name, pods in pending.items():
+        yield name, max(0.0, now - min(map(_created, pods), default=now))

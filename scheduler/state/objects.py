@@ -1,0 +1,104 @@
+"""The newest objects of the resources that plugins watch, besides pods and nodes.
+
+Written by the handlers of the watch before anybody hears of a change; read by plugins as `handle.objects`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from scheduler.api.versions import is_newer
+
+
+class ObjectStore:
+    """Implements scheduler.framework.handle.ObjectLister. Resources are named as in events."""
+
+    def __init__(self) -> None:
+        self._resources: dict[str, _Objects] = {}
+
+    def watch(self, resources: Iterable[str]) -> None:
+        """Say which resources there are to ask for."""
+        for resource in resources:
+            self._resources.setdefault(resource, _Objects())
+
+    # What plugins ask.
+
+    def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
+        """Return the object of that name, or None. Raises LookupError if the resource is not watched."""
+        return self._of(resource).by_name.get(namespace, {}).get(name)
+
+    def list(self, resource: str, namespace: str | None = None) -> Collection[Any]:
+        """Return all objects, or those of a namespace: a live view. Raises LookupError if it is not watched."""
+        objects = self._of(resource)
+        if namespace is None:
+            return objects.by_uid.values()
+        return objects.by_name.get(namespace, {}).values()
+
+    def version(self, resource: str) -> int:
+        """Return a number that grows with each change. Raises LookupError if the resource is not watched."""
+        return self._of(resource).version
+
+    # What the watch tells.
+
+    def known(self, resource: str) -> Mapping[str, Any]:
+        """UID → newest object: a live view."""
+        return self._of(resource).by_uid
+
+    def set(self, resource: str, new: Any) -> Any | None:
+        """Put in a new object, or a new version of one; return what had its place: an older version, or a namesake.
+
+        A namesake was deleted, though its deletion may come later, or never. Late news of one that a newer object has
+        replaced is refused: then `new` itself is returned, and nothing is changed.
+        """
+        objects = self._of(resource)
+        metadata = new.metadata
+        in_namespace = objects.by_name.setdefault(metadata.namespace, {})
+        old = in_namespace.get(metadata.name)
+        if old is not None and old.metadata.uid != metadata.uid:
+            if is_newer(old.metadata.resource_version, metadata.resource_version):
+                return new
+            del objects.by_uid[old.metadata.uid]
+        in_namespace[metadata.name] = new
+        objects.by_uid[metadata.uid] = new
+        objects.version += 1
+        return old
+
+    def remove(self, resource: str, uid: str) -> Any | None:
+        """Take out an object and return it; None if it is not there."""
+        objects = self._of(resource)
+        old = objects.by_uid.pop(uid, None)
+        if old is not None:
+            in_namespace = objects.by_name[old.metadata.namespace]
+            del in_namespace[old.metadata.name]
+            if not in_namespace:
+                del objects.by_name[old.metadata.namespace]
+            objects.version += 1
+        return old
+
+    def check_invariants(self) -> None:
+        """Both indices hold the same objects, each at its place. For tests."""
+        for resource, objects in self._resources.items():
+            named = [each for group in objects.by_name.values() for each in group.values()]
+            assert sorted(map(id, named)) == sorted(map(id, objects.by_uid.values())), resource
+            for uid, each in objects.by_uid.items():
+                assert each.metadata.uid == uid, resource
+                assert objects.by_name[each.metadata.namespace][each.metadata.name] is each, resource
+
+    def _of(self, resource: str) -> "_Objects":
+        try:
+            return self._resources[resource]
+        except KeyError:
+            raise LookupError(
+                f"{resource!r} is not watched: the plugin has to name it in events_to_register or in reads"
+            ) from None
+
+
+class _Objects:
+    """One resource."""
+
+    __slots__ = ("by_name", "by_uid", "version")
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, dict[str, Any]] = {}
+        """Namespace, empty for objects without → name → object."""
+        self.by_uid: dict[str, Any] = {}
+        self.version = 0
