@@ -62,3 +62,7 @@ bench: install ## Pods per second against kube-scheduler on a real API server: a
 .PHONY: bench-cycle
 bench-cycle: install ## What one decision costs, without a cluster
 	$(BIN)/python -m tests.bench.cycle
+
+.PHONY: bench-queue
+bench-queue: install ## What waiting pods cost: events that help none or all of 100,000, add and pop, memory
+	$(BIN)/python -m tests.bench.queue

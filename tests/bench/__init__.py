@@ -1,1 +1,4 @@
-"""Benchmarks: what a decision costs, and pods per second against kube-scheduler. `make bench-cycle`, `make bench`."""
+"""Benchmarks: a decision, waiting pods, and pods per second against kube-scheduler.
+
+`make bench-cycle`, `make bench-queue`, `make bench`.
+"""

@@ -3,6 +3,7 @@
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 
 from tests.controlplane import Cluster, Component
@@ -21,15 +22,24 @@ def install_rbac(cluster: Cluster) -> None:
     assert "loadmaster" in cluster.kubectl("get", kinds, "-n", NAMESPACE)
 
 
-def start(cluster: Cluster, *options: str, name: str = "loadmaster") -> Component:
-    """Start the scheduler as its shipped account and wait until it is ready. A context manager."""
+def start(
+    cluster: Cluster,
+    *options: str,
+    name: str = "loadmaster",
+    program: Sequence[str] = ("-m", "scheduler"),
+    env: dict[str, str] | None = None,
+) -> Component:
+    """Start the scheduler as its shipped account and wait until it is ready. A context manager.
+
+    `program`: what Python is to run, with `env` added to its environment.
+    """
     kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
 
     def argv(port: int) -> list[str]:
         serving = ["--bind-address=127.0.0.1", f"--port={port}"]
-        return [sys.executable, "-m", "scheduler", "run", f"--kubeconfig={kubeconfig}", *serving, "-v", "2", *options]
+        return [sys.executable, *program, "run", f"--kubeconfig={kubeconfig}", *serving, "-v", "2", *options]
 
-    return cluster.spawn(name, argv, is_ready)
+    return cluster.spawn(name, argv, is_ready, env)
 
 
 def is_ready(port: int) -> bool:

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from tests.conformance import ours
+from tests.conformance import hints, ours, queue
 from tests.conformance.compare import differences
 from tests.conformance.coverage import Coverage
 from tests.conformance.failure import Judge, answer, report
@@ -38,7 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seeds = range(options.start, options.start + options.seeds)
     if options.check_generator:
         return check_generator(seeds)
-    return compare(seeds, None if options.oracle_alone else ours.judge)
+    if options.oracle_alone:
+        return compare(seeds, None)
+    scripts = range(seeds.start * queue.SCRIPTS, seeds.stop * queue.SCRIPTS)
+    return compare(seeds, ours.judge) or hints.compare(seeds) or queue.compare(scripts)
 
 
 def compare(seeds: range, judge: Judge | None) -> int:

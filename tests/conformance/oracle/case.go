@@ -14,6 +14,9 @@ type testCase struct {
 	Name    string            `json:"name"`
 	Config  json.RawMessage   `json:"config"`
 	Objects []json.RawMessage `json:"objects"`
+	Queue   *queueScript      `json:"queue"`
+	// Questions are about events, and instead of everything else.
+	Questions []question `json:"questions"`
 }
 
 // result is one line of the output. Error is set when the case itself is unusable, and nothing else then.
@@ -21,6 +24,10 @@ type result struct {
 	Name  string    `json:"name,omitempty"`
 	Error string    `json:"error,omitempty"`
 	Pods  []verdict `json:"pods"`
+	// Steps are there in the answer to a script for the queue.
+	Steps []map[string]string `json:"steps,omitempty"`
+	// Hints are there in the answer to questions about events.
+	Hints *hintResult `json:"hints,omitempty"`
 }
 
 // verdict is what kube-scheduler says of one pending pod.

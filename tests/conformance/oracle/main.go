@@ -28,7 +28,7 @@ func main() {
 	if *validate {
 		answer = objections
 	}
-	if err := run(os.Stdin, os.Stdout, answer, *workers); err != nil {
+	if err := run(os.Stdin, os.Stdout, orHints(orQueue(answer)), *workers); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

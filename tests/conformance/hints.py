@@ -1,0 +1,239 @@
+"""Compare what Loadmaster and kube-scheduler make of events: which ones they see, and whom the hints would wake.
+
+    python -m tests.conformance.hints --seeds 500
+
+`tests.conformance.run` does it too. A case is a configuration and questions; its first profile is asked. The verdict
+on it is `{"registered": {plugin: [event]}, "answers": [{"hints": {plugin: {"0/1": "Queue"}}, "changes": [event]}]}`,
+with an event as `{"resource", "actions"}`; "0/1" is the first event of the question under the second registration.
+"""
+
+import argparse
+import json
+import logging
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import plugins
+from scheduler.api.objects import node_from_dict
+from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.api.requests import allocatable_of
+from scheduler.api.unstructured import Unstructured
+from scheduler.config.load import config_from_dict
+from scheduler.cycle.engine import build_engine
+from scheduler.framework.changes import node_changes, pod_changes
+from scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, QueueingHint
+from scheduler.framework.metrics import Metrics
+from tests.conformance.compare import Difference, unequal
+from tests.conformance.generate import generate
+from tests.conformance.generators.happenings import question
+from tests.conformance.generators.topic import Draw, assigned
+from tests.conformance.oracle import Oracle
+from tests.conformance.recorded import CASES, write_cases
+from tests.fakes import FakeWorld
+
+Json = dict[str, Any]
+Registered = dict[str, Sequence[ClusterEventWithHint]]
+
+QUESTIONS: Final = 20
+"""Questions of one case: setting up kube-scheduler for it takes longer than to ask them."""
+
+CHUNK: Final = 200
+HINTS: Final = CASES.parent / "hints"
+
+ACTIONS: Final = {
+    "".join(word.capitalize() for word in (action.name or "").split("_")): action
+    for action in Action
+    if action is not Action.UPDATE_OTHER
+} | {"Update": Action.UPDATE_OTHER}
+"""kube-scheduler's name → ours. An incoming general Update is one that is none of the others."""
+
+
+def generate_questions(seed: int) -> Json:
+    """The case of this seed, without objects: hints look at what they are given."""
+    cluster = generate(seed)
+    draw = Draw(f"hints of {seed}")
+    nodes = [each for each in cluster["objects"] if each["kind"] == "Node"]
+    pods = [each for each in cluster["objects"] if each["kind"] == "Pod"]
+    waiting = any(not assigned(pod) for pod in pods)
+    questions = [question(draw, nodes, pods) for _ in range(QUESTIONS)] if waiting else []
+    return {"name": f"seed-{seed}", "config": cluster["config"], "objects": [], "questions": in_thousandths(questions)}
+
+
+def in_thousandths(questions: list[Json]) -> list[Json]:
+    """The questions without amounts of memory that kube-scheduler gets wrong in thousandths, or only we do in bytes.
+
+    It compares what a pod asked for before and after in thousandths of a byte. Of 1E there is no such number, which it
+    takes for nothing; and a pod that asks for some thousandths less asks for the same number of bytes.
+    """
+    text = json.dumps(questions)
+    for odd, plain in (("1E", "1e15"), ("100m", "1")):
+        text = text.replace(f'"memory": "{odd}"', f'"memory": "{plain}"')
+    return list(json.loads(text))
+
+
+def judge(case: Json) -> Json:
+    """Loadmaster's verdict on a case."""
+    config = config_from_dict(case["config"], plugins.IN_TREE)
+    engine = build_engine(config, plugins.IN_TREE, FakeWorld().edge, Metrics(), lambda: 0.0)
+    registered = next(iter(engine.frameworks.values())).rejecter_events()
+    return {
+        "registered": {plugin: [as_json(each.event) for each in events] for plugin, events in registered.items()},
+        "answers": [answer(asked, registered) for asked in case["questions"]],
+    }
+
+
+def answer(asked: Json, registered: Registered) -> Json:
+    """What the hints of all plugins say to one question."""
+    pod, old, new = pod_from_dict(asked["pod"]), decoded(asked["old"]), decoded(asked["new"])
+    hints: dict[str, dict[str, str]] = {}
+    for i, event in enumerate(asked["events"]):
+        happened = ClusterEvent(event["resource"], ACTIONS[event["actions"][0]])
+        for plugin, events in registered.items():
+            for j, each in enumerate(events):
+                if each.event.matches(happened):
+                    hints.setdefault(plugin, {})[f"{i}/{j}"] = hint(each, pod, old, new)
+    return {"hints": hints, "changes": [as_json(change) for change in changes(old, new)]}
+
+
+def hint(registered: ClusterEventWithHint, pod: Pod, old: object, new: object) -> str:
+    """What one hint says; without one it is a yes."""
+    if registered.hint is None:
+        return QueueingHint.QUEUE.value
+    try:
+        return registered.hint(pod, old, new).value
+    except ValueError:
+        return "error"
+
+
+def changes(old: object, new: object) -> Sequence[ClusterEvent]:
+    """The events that an update amounts to; an object that came, went, or is of another kind has none."""
+    if isinstance(old, Pod) and isinstance(new, Pod):
+        return pod_changes(old, new)
+    if old is None or new is None or isinstance(old, Unstructured):
+        return ()
+    return node_changes(old, new)  # type: ignore[arg-type]
+
+
+def decoded(thing: Json | None) -> Any:
+    """The object as a hint gets it."""
+    if thing is None:
+        return None
+    readers = {"Node": node_from_dict, "Pod": pod_from_dict}
+    return readers.get(thing["kind"], Unstructured.from_dict)(thing)
+
+
+def as_json(event: ClusterEvent) -> Json:
+    """An event in the oracle's words."""
+    whole = event.action & Action.UPDATE == Action.UPDATE
+    names = [
+        name for name, action in ACTIONS.items() if action & event.action and not (whole and action & Action.UPDATE)
+    ]
+    return {"resource": event.resource, "actions": [*names, "Update"] if whole else names}
+
+
+def differences(case: Json, expected: Json, actual: Json) -> list[Difference]:
+    """What `actual`, ours, says otherwise than `expected`, the oracle's.
+
+    kube-scheduler registers plugins also where they are enabled only at points at which nothing can be refused.
+    """
+    rejecters = actual["registered"]
+    found: list[Difference] = []
+    for plugin, events in rejecters.items():
+        found += unequal(f"registered by {plugin}", expected["registered"].get(plugin), events)
+    pairs = zip(case["questions"], expected["answers"], actual["answers"], strict=True)
+    for i, (asked, theirs, ours) in enumerate(pairs):
+        for plugin in rejecters:
+            found += unequal(f"[{i}] {plugin}", theirs["hints"].get(plugin), ours["hints"].get(plugin))
+        known = known_differences(asked)
+        expected_names, actual_names = by_name(theirs["changes"]), by_name(ours["changes"])
+        found += unequal(f"[{i}] changes", sorted(expected_names - known), sorted(actual_names - known))
+    return found
+
+
+def known_differences(asked: Json) -> set[str]:
+    """The events of an update that kube-scheduler sees and we do not, or the other way round, on purpose."""
+    old, new = asked["old"], asked["new"]
+    if old is None or new is None:
+        return set()
+    if new["kind"] == "Node":
+        # We compare amounts as they are written, and an API server does not change its mind about that.
+        amounts = [allocatable_of(node["status"]["allocatable"]) for node in (old, new)]
+        return {"Node/UpdateNodeAllocatable"} if amounts[0] == amounts[1] else set()
+    # A pod of which only the status changed is no news.
+    resource = "AssignedPod" if assigned(new) else "UnschedulablePod"
+    return {f"{resource}/Update"} if old["spec"] == new["spec"] else set()
+
+
+def by_name(events: list[Json]) -> set[str]:
+    """Without repetition: kube-scheduler tells of a taint and of an uncordoned node alike, each for itself."""
+    return {f"{event['resource']}/{action}" for event in events for action in event["actions"]}
+
+
+def compare(seeds: Sequence[int]) -> int:
+    """Ask both about the cases of these seeds; stop at the first difference. Return the exit code."""
+    said: Counter[str] = Counter()
+    events = 0
+    with Oracle() as oracle:
+        for case, expected in judged(oracle, seeds):
+            if found := differences(case, expected, judge(case)):
+                report(case, expected, found)
+                return 1
+            said += answers_in(expected)
+            events += len(case["questions"])
+    print(f"{len(seeds)} cases, {events} events, {said.total()} answers of hints ({counted(said)})")
+    return 0
+
+
+def judged(oracle: Oracle, seeds: Sequence[int]) -> Iterator[tuple[Json, Json]]:
+    """The cases of these seeds with the oracle's verdicts. Raises ValueError for a case that it refuses."""
+    for start in range(0, len(seeds), CHUNK):
+        cases = [generate_questions(seed) for seed in seeds[start : start + CHUNK]]
+        for case, verdict in zip(cases, list(oracle.judge_all(cases)), strict=True):
+            if verdict.get("error"):
+                raise ValueError(f"{case['name']}: kube-scheduler refuses the case: {verdict['error']}")
+            yield case, verdict["hints"]
+
+
+def answers_in(verdict: Json) -> Counter[str]:
+    """How often each answer was given."""
+    every = (said.values() for each in verdict["answers"] for said in each["hints"].values())
+    return Counter(word for words in every for word in words)
+
+
+def counted(said: Counter[str]) -> str:
+    """The counts as text, such as `12 Queue, 40 QueueSkip`."""
+    return ", ".join(f"{count} {word}" for word, count in sorted(said.items()))
+
+
+def report(case: Json, expected: Json, found: Sequence[Difference]) -> None:
+    """Print the differences, and write down the questions on which there are some."""
+    print(f"\nhints of {case['name']} differ:")
+    for difference in found[:12]:
+        print(f"  {difference}")
+    numbers = sorted({int(each.where[1:].partition("]")[0]) for each in found if each.where.startswith("[")})
+    path = write_cases(HINTS / f"failed-{case['name']}.jsonl", [alone(case, expected, i) for i in numbers[:1]])
+    print(f"Written to {path}: once it passes, keep it as a recorded case.")
+
+
+def alone(case: Json, expected: Json, number: int) -> Json:
+    """One question with its answer, as it is recorded."""
+    return {
+        "case": case | {"name": f"{case['name']}-{number}", "questions": [case["questions"][number]]},
+        "expected": expected | {"answers": [expected["answers"][number]]},
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.hints")
+    parser.add_argument("--seeds", type=int, default=50, help="how many cases (default 50)")
+    parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
+    options = parser.parse_args(arguments)
+    logging.disable(logging.ERROR)
+    return compare(range(options.start, options.start + options.seeds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""Run kube-scheduler's scheduling queue and ours on the same operations, and compare where every pod is after each.
+
+    python -m tests.conformance.queue --seeds 3000
+
+`tests.conformance.run` does it too. A script that differs is made short and written to `queues/`. What is compared: in
+which queue a pod is and in which order they are popped, its attempts, timestamps, backoff, rejecters and version, and
+which nodes are promised to whom.
+"""
+
+import argparse
+import logging
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+from tests.conformance.compare import Difference
+from tests.conformance.minimise import first_failing
+from tests.conformance.oracle import Oracle
+from tests.conformance.queue_ours import State, run_script
+from tests.conformance.queue_scripts import generate
+from tests.conformance.recorded import CASES, write_cases
+
+Json = dict[str, Any]
+Run = Callable[[Json], list[State]]
+"""Executes a script."""
+
+SCRIPTS: Final = 10
+"""For each seed of `tests.conformance.run`: a script takes a tenth of the time of a cluster."""
+
+CHUNK: Final = 500
+QUEUES: Final = CASES.parent / "queues"
+
+
+def differences(case: Json, expected: Json, actual: Sequence[State]) -> list[Difference]:
+    """What `actual`, ours, says otherwise after the first operation after which anything differs.
+
+    What comes later follows from it.
+    """
+    empty: State = {}
+    operations = case["queue"]["operations"]
+    for i, (theirs, ours) in enumerate(zip_longest(expected["steps"], actual, fillvalue=empty)):
+        if theirs != ours:
+            where = f"[{i}] {operations[i]['do'] if i < len(operations) else 'end'}"
+            return [
+                Difference(f"{where}: {name}", theirs.get(name, "as before"), ours.get(name, "as before"))
+                for name in sorted(theirs.keys() | ours.keys())
+                if theirs.get(name) != ours.get(name)
+            ]
+    return []
+
+
+def answer(case: Json, run: Run = run_script) -> list[State]:
+    """Our steps; a crash is one too, else the script that crashes us could not be made short."""
+    try:
+        return run(case["queue"])
+    except Exception as error:  # noqa: BLE001
+        return [{"(crash)": f"{type(error).__name__}: {error}"}]
+
+
+def compare(seeds: Sequence[int], run: Run = run_script) -> int:
+    """Run the scripts of these seeds on both; stop at the first difference. Return the exit code."""
+    moves: Counter[str] = Counter()
+    operations = 0
+    with Oracle() as oracle:
+        for case, expected in executed(oracle, seeds):
+            if found := differences(case, expected, answer(case, run)):
+                report(case, found, oracle, run)
+                return 1
+            moves.update(arrivals(expected["steps"]))
+            operations += len(expected["steps"])
+    counts = ", ".join(f"{count} {place}" for place, count in sorted(moves.items()))
+    print(f"{len(seeds)} queue scripts, {operations} operations, {moves.total()} moves of pods ({counts})")
+    return 0
+
+
+def executed(oracle: Oracle, seeds: Sequence[int]) -> Iterator[tuple[Json, Json]]:
+    """The scripts of these seeds with kube-scheduler's steps. Raises ValueError for a script that it refuses."""
+    for start in range(0, len(seeds), CHUNK):
+        cases = [generate(seed) for seed in seeds[start : start + CHUNK]]
+        for case, verdict in zip(cases, list(oracle.judge_all(cases)), strict=True):
+            if verdict.get("error"):
+                raise ValueError(f"{case['name']}: kube-scheduler refuses the script: {verdict['error']}")
+            yield case, {"steps": verdict["steps"]}
+
+
+def arrivals(steps: Sequence[State]) -> Iterator[str]:
+    """The places that pods come to, one by one."""
+    places: State = {}
+    for step in steps:
+        for name, state in step.items():
+            place = place_of(state)
+            if not name.startswith("(") and place != places.get(name):
+                places[name] = place
+                yield place
+
+
+def place_of(state: str) -> str:
+    """Where a pod is, of the line that says all of it."""
+    place = state.partition(" attempts=")[0]
+    return "gated" if place.startswith("gated") else place or "gone"
+
+
+def report(case: Json, found: Sequence[Difference], oracle: Oracle, run: Run, directory: Path = QUEUES) -> Path:
+    """Print the differences of a script, then of the short one that is left of it. Return the file with that one."""
+    print(f"\n{case['name']} differs:", *found, "Making it short …", sep="\n  ", flush=True)
+    small = shorten(case, lambda cases: fails(cases, oracle, run))
+    expected = {"steps": oracle.judge(small)["steps"]}
+    left = [f"{i}: {operation}" for i, operation in enumerate(small["queue"]["operations"])]
+    print("What is left:", *left, *differences(small, expected, answer(small, run)), sep="\n  ")
+    path = write_cases(directory / f"failed-{case['name']}.jsonl", [{"case": small, "expected": expected}])
+    print(f"Written to {path}: once it passes, keep it as a recorded script.")
+    return path
+
+
+def fails(cases: Sequence[Json], oracle: Oracle, run: Run) -> Iterator[bool]:
+    """Which scripts the two still execute differently."""
+    for case, verdict in zip(cases, list(oracle.judge_all(cases)), strict=True):
+        yield not verdict.get("error") and bool(differences(case, verdict, answer(case, run)))
+
+
+def shorten(case: Json, failing: Callable[[Sequence[Json]], Iterator[bool]], together: int = 64) -> Json:
+    """Remove operations, first many at a time, then one by one, while the script fails."""
+    size = max(1, len(case["queue"]["operations"]) // 2)
+    while True:
+        smaller = first_failing(without_operations(case, size), failing, together)
+        if smaller:
+            case = smaller
+        elif size == 1:
+            return case
+        else:
+            size //= 2
+
+
+def without_operations(case: Json, size: int) -> Iterator[Json]:
+    """The script without each run of `size` operations, never empty."""
+    operations = case["queue"]["operations"]
+    for start in range(0, len(operations), size):
+        left = operations[:start] + operations[start + size :]
+        if left:
+            yield case | {"queue": case["queue"] | {"operations": left}}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance.queue")
+    parser.add_argument("--seeds", type=int, default=500, help="how many scripts (default 500)")
+    parser.add_argument("--start", type=int, default=0, help="the first seed (default 0)")
+    options = parser.parse_args(arguments)
+    logging.disable(logging.ERROR)
+    return compare(range(options.start, options.start + options.seeds))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
