@@ -14,7 +14,7 @@ from tests.cluster.loadmaster import http_get, metric
 from tests.controlplane import Client, a_node, a_pod, condition, is_ready, wait_until
 from tests.controlplane.client import Object
 
-REPETITIONS: Final = 5
+REPETITIONS: Final = 3
 
 MEDIAN_LIMIT: Final = 0.3
 """Seconds from an event to the bind. A flush would take 30 s or more, and the backoff of a second attempt 2 s."""
