@@ -56,8 +56,12 @@ demo: install ## See it work: places Deployments on 20 fake nodes, in the termin
 	@$(BIN)/python -m tests.demo
 
 .PHONY: bench
-bench: install ## Pods per second against kube-scheduler on a real API server: about 5 minutes (BENCH="--runs 1 …")
-	$(BIN)/python -m tests.bench.throughput $(BENCH)
+bench: install ## kube-scheduler's own workloads against it, a tenth of their size: 30 minutes (BENCH="REGEX --scale 1 …")
+	$(BIN)/python -m tests.bench.run $(or $(BENCH),--scale 0.1 --minutes 28)
+
+.PHONY: bench-report
+bench-report: install ## Write RESULTS="build/bench/….jsonl" into docs/benchmarks.md, with plots of PLOT="CASE/NAME …"
+	$(BIN)/python -m tests.bench.report $(RESULTS) --page docs/benchmarks.md $(if $(PLOT),--plot $(PLOT))
 
 .PHONY: bench-cycle
 bench-cycle: install ## What one decision costs, without a cluster

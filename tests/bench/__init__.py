@@ -1,4 +1,4 @@
-"""Benchmarks: a decision, waiting pods, and pods per second against kube-scheduler.
+"""Benchmarks: kube-scheduler's own workloads against it on a real API server, a decision, and waiting pods.
 
-`make bench-cycle`, `make bench-queue`, `make bench`.
+`make bench`, `make bench-report`, `make bench-cycle`, `make bench-queue`.
 """

@@ -1,186 +1,217 @@
-"""One measurement: a new cluster, full of pending pods, and one scheduler that is started on it."""
+"""One measurement: a new control plane, one scheduler on it, and one workload."""
 
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from tests.bench import observer, usage
-from tests.bench.rates import Sighting, throughput
-from tests.cluster import loadmaster
-from tests.controlplane import Component, ControlPlane, a_node, a_pod
+from tests.bench.api import ServerApi
+from tests.bench.background import Threads
+from tests.bench.board import Board
+from tests.bench.contenders import Contender
+from tests.bench.executor import Executor, Listener, WorkloadFailed, measured
+from tests.bench.rates import percentile, throughput, timeline
+from tests.bench.results import Measurement
+from tests.bench.verify import problems
+from tests.bench.wire import Server
+from tests.bench.workloads import Workload
+from tests.controlplane import Component, ControlPlane, Settings
+from tests.controlplane.flags import NEEDS_CONTROLLER_MANAGER
 
-FIT: Final = 40
-"""How many pods there is room for on a node, see `fill`."""
+SETTLE_SECONDS: Final = 20.0
+"""So long at most is waited, when all is bound, until a scheduler has told everything and is quiet."""
 
-STALL_SECONDS: Final = 60.0
-"""Without any new binding for so long, the measurement is given up."""
+PLAIN: Final = Settings(disable_admission=("Priority",))
+"""Pods come with a priority and without a class, which this admission plugin refuses; so in scheduler_perf."""
 
-CLIENT_QPS: Final = 10_000
-"""The rate of requests that kube-scheduler is allowed, and its burst: no limit in practice. Its default is 50."""
-
-
-class MeasurementError(Exception):
-    """A scheduler did not do what is measured. The text says what, with the tail of its log."""
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    nodes: int
-    pods: int
-
-    def __post_init__(self) -> None:
-        if not 0 < self.pods <= self.nodes * FIT:
-            raise ValueError(f"{self.nodes} nodes hold 1 to {self.nodes * FIT} pods, not {self.pods}")
-
-
-class Contender(Protocol):
-    """A scheduler that can be measured."""
-
-    name: str
-    scheduler_name: str
-
-    def prepare(self, controlplane: ControlPlane) -> None:
-        """What is done once, before the clock runs."""
-
-    def start(self, controlplane: ControlPlane) -> Component:
-        """Start the process and return when it is ready."""
-
-
-class KubeScheduler:
-    """As it comes, but for the limit on its client."""
-
-    name = "kube-scheduler"
-    scheduler_name = "default-scheduler"
-
-    def prepare(self, controlplane: ControlPlane) -> None:
-        """The API server brings its permissions."""
-
-    def start(self, controlplane: ControlPlane) -> Component:
-        return controlplane.start_kube_scheduler(qps=CLIENT_QPS, burst=CLIENT_QPS)
-
-
-@dataclass
-class Loadmaster:
-    """As it is shipped: its manifest, its account, its defaults."""
-
-    command: tuple[str, ...] = (sys.executable, "-m", "scheduler")
-    """Another one starts it under a profiler."""
-
-    name: str = "loadmaster"
-    scheduler_name: str = "loadmaster"
-    _kubeconfig: Path = field(default=Path(), init=False)
-
-    def prepare(self, controlplane: ControlPlane) -> None:
-        loadmaster.install_rbac(controlplane)
-        self._kubeconfig = controlplane.service_account_kubeconfig(loadmaster.NAMESPACE, loadmaster.ACCOUNT)
-
-    def start(self, controlplane: ControlPlane) -> Component:
-        def argv(port: int) -> list[str]:
-            serving = ["--bind-address=127.0.0.1", f"--port={port}"]
-            return [*self.command, "run", f"--kubeconfig={self._kubeconfig}", *serving]
-
-        return controlplane.spawn(self.name, argv, loadmaster.is_ready)
+WITH_CLAIMS: Final = Settings(
+    controller_manager=True,
+    controller_manager_flags=("--controllers=resourceclaim-controller,serviceaccount-controller",),
+    # Some templates are of older versions than the one that is served by default.
+    apiserver_flags=(
+        "--runtime-config=resource.k8s.io/v1beta2=true,resource.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true",
+    ),
+    disable_admission=("Priority", *NEEDS_CONTROLLER_MANAGER),
+)
+"""For the workloads of dynamic resource allocation: their claims are made from templates by a controller."""
 
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
-    """What one scheduler did in one run. Times are in seconds, CPU in seconds of one core."""
+class Patience:
+    """Seconds until a run is given up."""
 
-    scheduler: str
-    run: int
-    ready_seconds: float
-    """From the start of the process until /readyz said yes."""
-    first_bind_seconds: float
-    """From the start of the process until the first pod was seen bound."""
-    all_bound_seconds: float
-    """From the start of the process until the last pod was seen bound."""
-    pods_per_second: float
-    """From the first bind to the last."""
-    average: float
-    p50: float
-    p99: float
-    """Of the rates in each second, as scheduler_perf has them."""
-    samples: tuple[float, ...]
-    cpu_seconds: float
-    """Of the scheduler, from its start until it had nothing more to do."""
-    ready_cpu_seconds: float
-    """The part of it until it was ready."""
-    told_seconds: float
-    """From the last bind until the scheduler's last request, give or take half a second: it may still send Events."""
-    peak_memory: int
-    """The most resident memory of the scheduler, in bytes."""
-    server_cpu_seconds: float
-    """Of the API server and etcd, over the same time as `cpu_seconds`."""
-    requests: dict[str, float]
-    """To the API server for each pod."""
-    observer_cpu_seconds: float
-    """Of the process that saw the pods being bound, until the last one was."""
-    other_load: float
-    """Cores that were busy with something else until the last pod was bound: none of the processes above."""
+    total: float = 900.0
+    stall: float = 60.0
+    """Without any progress."""
 
 
-def measure(contender: Contender, load: Load, run: int, tell: Callable[[str], None]) -> Measurement:
-    """Measure one scheduler; nothing is left when this returns or raises. Raises MeasurementError."""
-    with ControlPlane() as controlplane:
-        contender.prepare(controlplane)
-        tell(f"creating {load.nodes:,} nodes and {load.pods:,} pods")
-        fill(controlplane, load, contender.scheduler_name)
-        servers = [controlplane.apiserver, controlplane.etcd]
-        watching = start_observer(controlplane)
-        before = usage.requests(controlplane)
-        usage.wait_quiet(servers, timeout=60)
+def measure(
+    workload: Workload, contender: Contender, round_number: int, patience: Patience, listener: Listener
+) -> Measurement:
+    """Measure one scheduler; nothing is left when this returns or raises.
 
-        tell("starting the scheduler")
-        machine, served = usage.machine_cpu_seconds(), total_cpu(servers)
-        started = time.monotonic()
-        scheduler = contender.start(controlplane)
-        ready = time.monotonic()
-        ready_cpu = usage.cpu_seconds(scheduler.pid)
-        tell(f"ready after {ready - started:.1f} s")
-        seen = follow(watching, scheduler, load.pods, tell)
-        machine = usage.machine_cpu_seconds() - machine
-        looking = usage.cpu_seconds(watching.pid)
-        ours = total_cpu([*servers, scheduler]) - served + looking
-        elapsed = time.monotonic() - started
-        told, after = usage.wait_answered(controlplane, timeout=120)
-        usage.wait_quiet([scheduler], timeout=30)
-        used, peak = usage.cpu_seconds(scheduler.pid), usage.peak_memory(scheduler.pid)
-        served = total_cpu(servers) - served
-        sent = usage.per_pod(after, before, load.pods)
-        check(controlplane, load)
-    rate = throughput(seen)
-    return Measurement(
-        scheduler=contender.name,
-        run=run,
-        ready_seconds=ready - started,
-        first_bind_seconds=seen[0].time - started,
-        all_bound_seconds=seen[-1].time - started,
-        pods_per_second=rate.overall,
-        average=rate.average,
-        p50=rate.p50,
-        p99=rate.p99,
-        samples=rate.samples,
-        cpu_seconds=used,
-        ready_cpu_seconds=ready_cpu,
-        told_seconds=max(0.0, told - seen[-1].time),
-        peak_memory=peak,
-        server_cpu_seconds=served,
-        requests=sent,
-        observer_cpu_seconds=looking,
-        other_load=max(0.0, machine - ours) / elapsed,
-    )
+    Raises WorkloadFailed, or what the control plane and the API raise.
+    """
+    settings = WITH_CLAIMS if workload.directory.split("/")[0] == "dra" else PLAIN
+    with ControlPlane(settings) as controlplane:
+        scheduler = contender.start(controlplane, workload)
+        run = Run(controlplane, scheduler, start_observer(controlplane), patience, listener)
+        with run.api:
+            try:
+                executor = run.carry_out(workload, contender.scheduler_name(workload))
+            except WorkloadFailed as error:
+                raise WorkloadFailed(f"{error}\n{scheduler.log_tail(5)}") from error
+            finally:
+                run.background.stop()
+            return run.result(executor, contender.name, round_number)
 
 
-def fill(controlplane: ControlPlane, load: Load, scheduler_name: str) -> None:
-    """Create the nodes, then the pods: those of scheduler_perf's node-default.yaml and pod-default.yaml."""
-    with controlplane.client() as api:
-        api.create_many(a_node(f"node-{i:05}", cpu="4", memory="32Gi", pods="110") for i in range(load.nodes))
-        pods = (a_pod(f"pod-{i:05}", cpu="100m", memory="500Mi", scheduler=scheduler_name) for i in range(load.pods))
-        api.create_many(pods, "default")
+class Run:
+    """A control plane with a scheduler and an observer, and what they have used since the measurement began."""
+
+    def __init__(
+        self,
+        controlplane: ControlPlane,
+        scheduler: Component,
+        watching: Component,
+        patience: Patience,
+        listener: Listener,
+    ) -> None:
+        self._controlplane = controlplane
+        self._scheduler = scheduler
+        self._watching = watching
+        self._patience = patience
+        self._listener = listener
+        self._deadline = time.monotonic() + patience.total
+        self._before = Spent()
+        credentials = controlplane.credentials
+        server = Server(controlplane.apiserver.port, credentials.ca, credentials.tokens["admin"])
+        self.api = ServerApi(server)
+        self.background = Threads()
+
+    def carry_out(self, workload: Workload, scheduler_name: str) -> Executor:
+        """Run the workload to its end."""
+        with self._watching.log.open() as log:
+            executor = Executor(
+                workload,
+                scheduler_name,
+                self.api,
+                Board(log.read),
+                world=self,
+                background=self.background,
+                listener=self,
+                stall_seconds=self._patience.stall,
+            )
+            executor.run()
+        return executor
+
+    # --- World ---
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def check(self) -> None:
+        for component in (self._scheduler, self._watching):
+            if not component.running:
+                raise WorkloadFailed(f"{component.name} has ended with code {component.exit_code}")
+        if self.background.error:
+            raise WorkloadFailed(f"in the background: {self.background.error}")
+        if time.monotonic() > self._deadline:
+            raise WorkloadFailed(f"not at its end after {self._patience.total:.0f} s")
+
+    # --- Listener ---
+
+    def doing(self, what: str, total: int) -> None:
+        self._listener.doing(what, total)
+
+    def done(self, count: int) -> None:
+        self._listener.done(count)
+
+    def collecting(self, on: bool) -> None:
+        self._listener.collecting(on)
+        if on:
+            # No wait before: if the preparation has left a scheduler something to do, Events above all, it pays for it.
+            self._before = self._spent()
+
+    def result(self, executor: Executor, scheduler: str, round_number: int) -> Measurement:
+        """What it amounts to, when the scheduler has come to rest. Raises WorkloadFailed if the outcome is wrong."""
+        collection = executor.collection
+        assert collection is not None
+        pods = measured(executor.board, collection)
+        if not pods:
+            raise WorkloadFailed("no pod was bound in the measured time")
+        told, _ = usage.wait_answered(self._controlplane, timeout=SETTLE_SECONDS)
+        usage.wait_quiet([self._scheduler], timeout=SETTLE_SECONDS)
+        spent = self._spent().since(self._before)
+        if wrong := problems(self.api):
+            raise WorkloadFailed(f"the outcome is wrong: {'; '.join(wrong[:3])}")
+        bound = [pod.bound for pod in pods if pod.bound is not None]
+        latencies = [pod.bound - pod.created for pod in pods if pod.bound and pod.created]
+        rate = throughput(collection.start, bound)
+        return Measurement(
+            workload=executor.workload.id,
+            scheduler=scheduler,
+            round=round_number,
+            nodes=executor.workload.nodes,
+            existing=max(0, executor.workload.pods - len(pods)),
+            pods=len(pods),
+            seconds=bound[-1] - collection.start,
+            overall=rate.overall,
+            average=rate.average,
+            p50=rate.p50,
+            p90=rate.p90,
+            p95=rate.p95,
+            p99=rate.p99,
+            samples=rate.samples,
+            latency_p50=percentile(latencies, 50),
+            latency_p99=percentile(latencies, 99),
+            cpu_seconds=spent.scheduler,
+            told_seconds=max(0.0, told - bound[-1]),
+            peak_memory=usage.peak_memory(self._scheduler.pid),
+            requests=usage.per_pod(spent.requests, usage.Requests(), len(pods)),
+            server_cpu_seconds=spent.servers,
+            generator_cpu_seconds=spent.generator,
+            other_load=max(0.0, spent.machine - spent.scheduler - spent.servers - spent.generator) / spent.seconds,
+            timeline=timeline(collection.start, bound),
+        )
+
+    def _spent(self) -> "Spent":
+        controlplane = self._controlplane
+        own = usage.Requests(self.api.own)
+        return Spent(
+            seconds=time.monotonic(),
+            scheduler=usage.cpu_seconds(self._scheduler.pid),
+            servers=sum(usage.cpu_seconds(one.pid) for one in (controlplane.apiserver, controlplane.etcd)),
+            generator=time.process_time() + usage.cpu_seconds(self._watching.pid),
+            machine=usage.machine_cpu_seconds(),
+            requests=usage.requests(controlplane) - own,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What was used up to a moment."""
+
+    seconds: float = 0.0
+    scheduler: float = 0.0
+    servers: float = 0.0
+    generator: float = 0.0
+    machine: float = 0.0
+    requests: usage.Requests = field(default_factory=usage.Requests)
+
+    def since(self, earlier: "Spent") -> "Spent":
+        return Spent(
+            self.seconds - earlier.seconds,
+            self.scheduler - earlier.scheduler,
+            self.servers - earlier.servers,
+            self.generator - earlier.generator,
+            self.machine - earlier.machine,
+            self.requests - earlier.requests,
+        )
 
 
 def start_observer(controlplane: ControlPlane) -> Component:
@@ -194,51 +225,3 @@ def start_observer(controlplane: ControlPlane) -> Component:
         lambda _: log.exists() and observer.OPEN in log.read_text(),
         env={"TOKEN": credentials.tokens["admin"]},
     )
-
-
-def follow(watching: Component, scheduler: Component, pods: int, tell: Callable[[str], None]) -> list[Sighting]:
-    """Return all sightings once every pod was seen bound. Raises MeasurementError if that stops to go on."""
-    last, changed = 0, time.monotonic()
-    told = changed
-    while True:
-        if not watching.running:
-            raise MeasurementError(f"{watching.name} has ended:\n{watching.log_tail()}")
-        seen = read_sightings(watching.log.read_text())
-        count, now = seen[-1].count if seen else 0, time.monotonic()
-        if count >= pods:
-            return seen
-        if count > last:
-            last, changed = count, now
-        if not scheduler.running:
-            raise MeasurementError(f"{scheduler.name} has ended:\n{scheduler.log_tail()}")
-        if now - changed > STALL_SECONDS:
-            text = f"{count:,} of {pods:,} pods are bound, none in the last {STALL_SECONDS:.0f} s"
-            raise MeasurementError(f"{scheduler.name}: {text}:\n{scheduler.log_tail()}")
-        if now - told > 5:
-            told = now
-            tell(f"{count:,} of {pods:,} pods bound")
-        time.sleep(0.5)
-
-
-def read_sightings(log: str) -> list[Sighting]:
-    """What the observer has written; a last line that is not complete is left out."""
-    lines = log.splitlines(keepends=True)
-    pairs = (line.split() for line in lines if line.endswith("\n") and line.strip() != observer.OPEN)
-    return [Sighting(float(at), int(count)) for at, count in pairs]
-
-
-def check(controlplane: ControlPlane, load: Load) -> None:
-    """Raise MeasurementError unless every pod has a node and no node has more pods than it has room for."""
-    with controlplane.client() as api:
-        pods = api.list("Pod", "default")
-    nodes = Counter(pod["spec"].get("nodeName", "") for pod in pods)
-    unbound = nodes.pop("", 0)
-    fullest = max(nodes.values(), default=0)
-    if unbound or len(pods) != load.pods or fullest > FIT:
-        raise MeasurementError(
-            f"{len(pods)} of {load.pods} pods exist, {unbound} have no node, a node of {FIT} has {fullest}"
-        )
-
-
-def total_cpu(components: list[Component]) -> float:
-    return sum(usage.cpu_seconds(component.pid) for component in components)

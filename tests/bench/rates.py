@@ -1,4 +1,4 @@
-"""From the times at which pods were bound to pods per second. Pure."""
+"""From the times at which pods were bound to pods per second and to latencies. Pure."""
 
 import math
 import statistics
@@ -10,13 +10,7 @@ from typing import Final
 SAMPLE_SECONDS: Final = 1.0
 """scheduler_perf's throughputSampleInterval."""
 
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """At a time (seconds, monotonic), so many pods had been seen bound."""
-
-    time: float
-    count: int
+TIMELINE_POINTS: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,67 +18,54 @@ class Throughput:
     """Pods per second."""
 
     overall: float
-    """All pods but the first batch, over the time from the first batch seen to the last."""
+    """All pods over the time from the start of the measurement, when the first is created, until the last is bound."""
 
     average: float
     """The mean of the samples, as scheduler_perf's SchedulingThroughput has it; 0 if there was none."""
 
     p50: float
+    p90: float
+    p95: float
     p99: float
     """Percentiles of the samples by nearest rank, as there."""
 
     samples: tuple[float, ...]
 
 
-def throughput(seen: Sequence[Sighting]) -> Throughput:
-    """What the sightings amount to; times and counts are ascending."""
-    taken = tuple(samples(seen))
+def throughput(start: float, bound: Sequence[float]) -> Throughput:
+    """What the times of binding amount to; they are ascending and not before `start`."""
+    taken = samples(start, bound)
     return Throughput(
-        overall=overall(seen),
+        overall=len(bound) / (bound[-1] - start) if bound and bound[-1] > start else 0.0,
         average=statistics.fmean(taken) if taken else 0.0,
         p50=percentile(taken, 50),
+        p90=percentile(taken, 90),
+        p95=percentile(taken, 95),
         p99=percentile(taken, 99),
-        samples=taken,
+        samples=tuple(taken),
     )
 
 
-def overall(seen: Sequence[Sighting]) -> float:
-    """The rate between the first and the last sighting; 0 if they are one."""
-    if len(seen) < 2:
-        return 0.0
-    first, last = seen[0], seen[-1]
-    return (last.count - first.count) / (last.time - first.time)
-
-
-def samples(seen: Sequence[Sighting]) -> list[float]:
+def samples(start: float, bound: Sequence[float]) -> list[float]:
     """The rate in each second, by the rules of throughputCollector in test/integration/scheduler_perf/util.go.
 
-    The first second is skipped: it began before the first pod was bound. A second without any new pod is not a 0: it is
-    merged with the next ones, until there is one, and their rate is counted as often as there were seconds. The last
-    second counts only if it is full.
+    Seconds are counted from `start`. The first in which a pod was bound is skipped. A second without any new pod is not
+    a 0: it is merged with the next ones, until there is one, and their rate is counted as often as there were seconds.
+    Of the last second, which is not full, there the chance decides; here it never counts.
     """
-    if not seen:
-        return []
-    times = [sighting.time for sighting in seen]
     rates: list[float] = []
-    tick = times[0] + SAMPLE_SECONDS
-    last_count = count_at(seen, times, tick)
-    skipped = 0
-    while (tick := tick + SAMPLE_SECONDS) <= times[-1]:
-        count = count_at(seen, times, tick)
-        if count == last_count:
+    last_count = skipped = 0
+    seconds = 0
+    while bound and start + (seconds := seconds + 1) * SAMPLE_SECONDS <= bound[-1]:
+        count = bisect_right(bound, start + seconds * SAMPLE_SECONDS)
+        if last_count == 0:
+            last_count = count
+        elif count == last_count:
             skipped += 1
-            continue
-        seconds = SAMPLE_SECONDS * (skipped + 1)
-        rates += [(count - last_count) / seconds] * (skipped + 1)
-        last_count = count
-        skipped = 0
+        else:
+            rates += [(count - last_count) / (SAMPLE_SECONDS * (skipped + 1))] * (skipped + 1)
+            last_count, skipped = count, 0
     return rates
-
-
-def count_at(seen: Sequence[Sighting], times: Sequence[float], time: float) -> int:
-    index = bisect_right(times, time)
-    return seen[index - 1].count if index else 0
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
@@ -92,3 +73,13 @@ def percentile(values: Sequence[float], percent: int) -> float:
     if not values:
         return 0.0
     return sorted(values)[math.ceil(len(values) * percent / 100) - 1]
+
+
+def timeline(start: float, bound: Sequence[float]) -> list[tuple[float, int]]:
+    """How many were bound at regular times after `start`, for a plot."""
+    if not bound or bound[-1] <= start:
+        return []
+    step = (bound[-1] - start) / TIMELINE_POINTS
+    times = [step * (number + 1) for number in range(TIMELINE_POINTS)]
+    counts = [bisect_right(bound, start + at) for at in times[:-1]]
+    return [(0.0, 0), *((round(at, 3), count) for at, count in zip(times, [*counts, len(bound)], strict=True))]

@@ -1,42 +1,42 @@
 import pytest
 
-from tests.bench.rates import Sighting, overall, percentile, samples, throughput
+from tests.bench.rates import percentile, samples, throughput, timeline
 
 
-def steady(rate: int, seconds: float, step: float = 0.25) -> list[Sighting]:
-    """As many pods in each step, from the time 100 on."""
-    steps = round(seconds / step)
-    return [Sighting(100 + number * step, round(rate * step) * (number + 1)) for number in range(steps + 1)]
+def steady(rate: int, seconds: int, start: float = 100.0) -> list[float]:
+    """Times of binding, evenly over the time, the last at its end."""
+    return [start + (number + 1) / rate for number in range(rate * seconds)]
 
 
 def test_a_steady_rate_is_the_rate_of_every_sample() -> None:
-    rate = throughput(steady(rate=400, seconds=5))
+    rate = throughput(100, steady(rate=400, seconds=5))
 
-    assert (rate.overall, rate.average, rate.p50, rate.p99) == (400, 400, 400, 400)
+    assert (rate.overall, rate.average, rate.p50, rate.p90, rate.p95, rate.p99) == (400, 400, 400, 400, 400, 400)
     assert rate.samples == (400, 400, 400, 400)
 
 
-def test_the_first_second_and_a_last_one_that_is_not_full_are_no_samples() -> None:
-    seen = [Sighting(0, 1), Sighting(0.9, 500), Sighting(1.5, 600), Sighting(2.5, 700), Sighting(2.9, 900)]
+def test_the_first_second_with_pods_and_a_last_one_that_is_not_full_are_no_samples() -> None:
+    bound = [1.5, 1.9, *[2.5] * 100, *[3.4] * 900]
 
-    assert samples(seen) == [100]
+    assert samples(0, bound) == [100]
 
 
 def test_a_second_without_pods_is_merged_with_the_next() -> None:
-    seen = [Sighting(0, 1), Sighting(1, 100), Sighting(3.5, 400), Sighting(4, 400)]
+    bound = [0.5, *[3.5] * 300, 4.1]
 
-    assert samples(seen) == [100, 100, 100]
-
-
-def test_the_first_batch_is_not_part_of_the_overall_rate() -> None:
-    assert overall([Sighting(10, 50), Sighting(12, 250)]) == 100
+    assert samples(0, bound) == [100, 100, 100]
 
 
-@pytest.mark.parametrize("seen", [[], [Sighting(1, 10)]])
-def test_without_a_second_sighting_there_is_no_rate(seen: list[Sighting]) -> None:
-    rate = throughput(seen)
+def test_the_overall_rate_counts_from_the_start_of_the_measurement() -> None:
+    assert throughput(10, [11.0] * 50 + [12.0] * 50).overall == 50
+
+
+@pytest.mark.parametrize("bound", [[], [1.0]], ids=["no pod", "one, at the start"])
+def test_without_time_there_is_no_rate(bound: list[float]) -> None:
+    rate = throughput(1.0, bound)
 
     assert (rate.overall, rate.average, rate.p50, rate.p99, rate.samples) == (0, 0, 0, 0, ())
+    assert timeline(1.0, bound) == []
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,11 @@ def test_without_a_second_sighting_there_is_no_rate(seen: list[Sighting]) -> Non
 )
 def test_a_percentile_is_a_value_that_occurred(percent: int, expected: float) -> None:
     assert percentile([4, 1, 3, 2], percent) == expected
+
+
+def test_a_timeline_goes_from_nothing_to_all() -> None:
+    points = timeline(100, steady(rate=120, seconds=1))
+
+    assert points[0] == (0.0, 0)
+    assert points[-1] == (1.0, 120)
+    assert [count for _, count in points] == sorted(count for _, count in points)

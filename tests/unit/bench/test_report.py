@@ -1,67 +1,159 @@
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from xml.etree import ElementTree
 
-from tests.bench.measure import KubeScheduler, Load, Loadmaster, Measurement, read_sightings
-from tests.bench.rates import Sighting
-from tests.bench.report import as_json, ratios, spread, table
-from tests.bench.throughput import in_turn
+import pytest
 
-LOAD = Load(nodes=10, pods=100)
-PEER = Measurement(
-    scheduler="kube-scheduler",
-    run=1,
-    ready_seconds=1.0,
-    first_bind_seconds=1.0,
-    all_bound_seconds=3.0,
-    pods_per_second=50.0,
-    average=50.0,
-    p50=50.0,
-    p99=50.0,
-    samples=(50.0,),
-    cpu_seconds=0.2,
-    ready_cpu_seconds=0.1,
-    told_seconds=0.0,
-    peak_memory=2**20,
-    server_cpu_seconds=0.1,
-    requests={"POST pods/binding": 1.0},
-    observer_cpu_seconds=0.1,
-    other_load=0.0,
+from tests.bench.plot import Curve, curves, ticks
+from tests.bench.progress import Progress
+from tests.bench.report import BEGIN, END, insert, main, plots, spread, tables
+from tests.bench.results import Failure, Measurement, Setting, machine, read, write
+
+SETTING = Setting(
+    started="2026-01-02 03:04",
+    commit="abc+",
+    loadmaster="0.1.0",
+    kubernetes="v1.36.3",
+    python="3.11",
+    packages={"kopf": "1.45"},
+    machine="EPYC",
+    cores=2,
+    memory=2**34,
+    kernel="6",
+    scale=0.1,
+    qps=10_000,
+    command="python -m tests.bench.run",
 )
-OURS = replace(PEER, scheduler="loadmaster", pods_per_second=100.0)
+PEER = Measurement(
+    workload="Basic/a",
+    scheduler="kube-scheduler",
+    round=1,
+    nodes=500,
+    existing=100,
+    pods=1000,
+    seconds=2.0,
+    overall=500.0,
+    average=400.0,
+    p50=400.0,
+    p90=400.0,
+    p95=400.0,
+    p99=400.0,
+    samples=(400.0,),
+    latency_p50=0.5,
+    latency_p99=1.0,
+    cpu_seconds=2.0,
+    told_seconds=0.0,
+    peak_memory=100 * 2**20,
+    requests={"POST pods/binding": 1.0, "POST events": 1.0},
+    server_cpu_seconds=2.0,
+    generator_cpu_seconds=0.1,
+    other_load=0.0,
+    timeline=[(0.0, 0), (2.0, 1000)],
+)
+OURS = replace(PEER, scheduler="loadmaster", average=600.0, cpu_seconds=1.0)
 
 
-def test_the_table_has_medians_ranges_and_ratios_taken_run_by_run() -> None:
-    runs = [OURS, PEER, replace(OURS, run=2, pods_per_second=90.0), replace(PEER, run=2, pods_per_second=30.0)]
+def test_a_row_has_both_medians_and_the_ratio_taken_round_by_round() -> None:
+    second = [replace(OURS, round=2, average=500.0), replace(PEER, round=2, average=250.0)]
 
-    lines = table(runs, LOAD).splitlines()
+    lines = tables([SETTING], [OURS, PEER, *second], []).splitlines()
 
-    assert lines[0] == "|  | loadmaster | kube-scheduler | ratio |"
-    assert "| pods/s, first bind to last | 95 (90 to 100) | 40 (30 to 50) | 2.50 (2.00 to 3.00) |" in lines
-    assert "| pods/s, first bind to last Event | 50 (50 to 50) | 50 (50 to 50) | 1.00 (1.00 to 1.00) |" in lines
-    assert "| CPU a pod, ms | 2.00 (2.00 to 2.00) | 2.00 (2.00 to 2.00) | 1.00 (1.00 to 1.00) |" in lines
-    assert "| API calls a pod, loadmaster | POST pods/binding 1.00 |  |  |" in lines
-
-
-def test_one_scheduler_alone_has_no_ratio() -> None:
-    assert "| pods/s, first bind to last | 50 |" in table([PEER], LOAD).splitlines()
+    assert lines[0].startswith(
+        "- 2026-01-02 03:04 UTC, commit abc+: EPYC, 2 cores, 16 GiB, Linux 6; Kubernetes v1.36.3"
+    )
+    assert "| Basic/a | 500 | 1,000 | **1.75** (1.50 to 2.00): 550 / 325 |" in "\n".join(lines)
+    assert "| Basic/a | 500 | 1,000 | **0.50** (0.50 to 0.50): 1.00 / 2.00 |" in "\n".join(lines)
 
 
-def test_a_figure_of_zero_gives_no_ratio() -> None:
-    assert ratios([1.0, 3.0], [0.0, 2.0]) == [1.5]
-    assert spread([], "{}") == "-"
+def test_a_round_that_one_of_them_did_not_finish_gives_no_ratio() -> None:
+    text = tables([], [OURS, PEER, replace(PEER, round=2, average=1.0)], [])
+
+    assert "**1.50**: 600 / 200 |" in text
 
 
-def test_the_json_has_every_run_and_the_load() -> None:
-    written = as_json([OURS], LOAD)
+def test_a_scheduler_that_failed_has_its_row_and_its_reason() -> None:
+    failure = Failure("Basic/a", "loadmaster", 1, "no pod was bound\nand the log")
 
-    assert (written["nodes"], written["pods"]) == (10, 100)
-    assert written["measurements"][0]["requests"] == {"POST pods/binding": 1.0}
+    text = tables([], [PEER], [failure])
 
-
-def test_who_goes_first_alternates() -> None:
-    both = (Loadmaster(), KubeScheduler())
-
-    assert [in_turn(both, run)[0].name for run in (1, 2, 3)] == ["loadmaster", "kube-scheduler", "loadmaster"]
+    assert "| Basic/a | 500 | 1,000 | failed / 400 |" in text
+    assert text.endswith("- Basic/a, loadmaster, round 1: no pod was bound")
 
 
-def test_a_line_that_is_still_being_written_is_left_out() -> None:
-    assert read_sightings("watching\n1.5 10\n2.0 2") == [Sighting(1.5, 10)]
+def test_a_single_ratio_has_no_range_and_none_is_empty() -> None:
+    assert [spread([1.5]), spread([])] == ["**1.50**", ""]
+
+
+def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    failure = Failure("Basic/b", "loadmaster", 1, "slow")
+    with file.open("w") as stream:
+        for line in (SETTING, PEER, failure):
+            write(stream, line)
+
+    settings, measurements, failures = read([file])
+
+    assert (settings, failures) == ([SETTING], [failure])
+    assert measurements[0].requests == PEER.requests
+    assert [tuple(point) for point in measurements[0].timeline] == PEER.timeline
+
+
+def test_the_generated_part_of_a_page_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
+    file, page = tmp_path / "r.jsonl", tmp_path / "page.md"
+    with file.open("w") as stream:
+        write(stream, PEER)
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+
+    assert main([str(file), "--page", str(page), "--plot", "Basic/a"]) == 0
+
+    text = page.read_text()
+    assert text.startswith(f"before\n{BEGIN}\n")
+    assert text.endswith(f"{END}\nafter\n")
+    assert "old" not in text
+    assert "![Basic/a: pods bound over time](page/Basic-a.svg)" in text
+    assert (tmp_path / "page" / "Basic-a.svg").read_text().startswith("<svg ")
+
+
+def test_a_page_without_a_place_and_a_plot_without_figures_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="needs the lines"):
+        insert("a page", "text")
+    with pytest.raises(ValueError, match="nothing was measured of Other/x"):
+        plots([PEER], ["Other/x"], tmp_path)
+
+
+def test_a_plot_has_a_line_for_each_curve_and_a_legend_for_each_name() -> None:
+    svg = curves("a < b", "x", "y", [Curve("one", [(0, 0), (1, 5)]), Curve("one", [(0, 0)]), Curve("two", [(0, 1)])])
+
+    assert ElementTree.fromstring(svg).tag.endswith("svg")
+    assert svg.count("<polyline") == 3
+    assert svg.count(">one</text>") == svg.count(">two</text>") == 1
+    assert "a &lt; b" in svg
+
+
+@pytest.mark.parametrize(("largest", "last"), [(9400, 10_000), (0.3, 0.3), (1, 1), (0, 1), (12, 12.5)])
+def test_an_axis_ends_at_or_above_the_largest_value(largest: float, last: float) -> None:
+    assert ticks(largest)[-1] == pytest.approx(last)
+
+
+def test_the_processor_is_named() -> None:
+    assert machine("processor : 0\nmodel name\t: EPYC 7\n") == "EPYC 7"
+
+
+def test_progress_is_a_line_for_each_phase_where_there_is_no_terminal() -> None:
+    stream = StringIO()
+    progress = Progress("1/2 loadmaster Basic/a", stream)
+
+    progress.doing("createPods", 10)
+    progress.done(10)
+    progress.collecting(True)
+    progress.doing("createPods: wait", 10)
+    progress.done(4)
+    progress.finish("failed")
+
+    lines = [line.partition("s  ")[2] for line in stream.getvalue().splitlines()]
+    assert [line.rstrip() for line in lines] == [
+        "1/2 loadmaster Basic/a: createPods 10/10",
+        "1/2 loadmaster Basic/a: * createPods: wait 4/10",
+        "1/2 loadmaster Basic/a: failed",
+    ]

@@ -1,0 +1,75 @@
+"""The schedulers that are measured, and how each is started."""
+
+import sys
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import yaml
+
+from tests.bench.workloads import Workload
+from tests.cluster import loadmaster
+from tests.controlplane import Component, ControlPlane
+
+OURS: Final = "loadmaster"
+PEER: Final = "kube-scheduler"
+
+
+class Contender(Protocol):
+    """A scheduler that can be measured."""
+
+    name: str
+
+    def scheduler_name(self, workload: Workload) -> str:
+        """What its pods name as their scheduler."""
+
+    def start(self, controlplane: ControlPlane, workload: Workload) -> Component:
+        """Start the process on a new control plane and return when it is ready."""
+
+
+@dataclass
+class KubeScheduler:
+    """As it comes, but for the limit on its client."""
+
+    qps: float = 10_000
+    burst: int = 10_000
+    """Requests that its client may do: no limit in practice. Its defaults are 50 and 100."""
+    name: str = PEER
+
+    def scheduler_name(self, workload: Workload) -> str:
+        return configured_name(workload) or "default-scheduler"
+
+    def start(self, controlplane: ControlPlane, workload: Workload) -> Component:
+        return controlplane.start_kube_scheduler(workload.scheduler_config, qps=self.qps, burst=self.burst)
+
+
+@dataclass
+class Loadmaster:
+    """As it is shipped: its manifest, its account, its defaults."""
+
+    command: tuple[str, ...] = (sys.executable, "-m", "scheduler")
+    """Another one starts it under a profiler."""
+
+    name: str = OURS
+
+    def scheduler_name(self, workload: Workload) -> str:
+        return configured_name(workload) or "loadmaster"
+
+    def start(self, controlplane: ControlPlane, workload: Workload) -> Component:
+        loadmaster.install_rbac(controlplane)
+        kubeconfig = controlplane.service_account_kubeconfig(loadmaster.NAMESPACE, loadmaster.ACCOUNT)
+        config = [f"--config={workload.scheduler_config}"] if workload.scheduler_config else []
+
+        def argv(port: int) -> list[str]:
+            serving = ["--bind-address=127.0.0.1", f"--port={port}"]
+            return [*self.command, "run", f"--kubeconfig={kubeconfig}", *config, *serving]
+
+        return controlplane.spawn(self.name, argv, loadmaster.is_ready)
+
+
+def configured_name(workload: Workload) -> str:
+    """The name of the only profile in the workload's own configuration, empty if it has none."""
+    if workload.scheduler_config is None:
+        return ""
+    config: dict[str, Any] = yaml.safe_load(workload.scheduler_config.read_text())
+    name: str = config["profiles"][0]["schedulerName"]
+    return name

@@ -1,0 +1,30 @@
+"""Which feature gates a workload wants, and whether that is what Kubernetes does by itself. Pure but for one file.
+
+Both schedulers run beside an API server with its default gates, so a workload that wants others is left out.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+Gates = Mapping[str, bool]
+
+FEATURES: Final = Path("pkg/features/kube_features.go")
+BLOCK: Final = re.compile(r"^\t(\w+): \{\n(.*?)^\t\},", re.MULTILINE | re.DOTALL)
+ENTRY: Final = re.compile(r'Version: version\.MustParse\("(\d+)\.(\d+)"\), Default: (true|false)')
+
+
+def default_gates(source: str, version: tuple[int, int]) -> dict[str, bool]:
+    """The defaults at a version, from the text of kube_features.go: of each feature, the last entry up to it."""
+    found: dict[str, bool] = {}
+    for name, body in BLOCK.findall(source):
+        for major, minor, default in ENTRY.findall(body):
+            if (int(major), int(minor)) <= version:
+                found[name] = default == "true"
+    return found
+
+
+def unmet(wanted: Gates, defaults: Gates) -> list[str]:
+    """The gates that would have to be set otherwise, as `Name=false`; a gate that nobody knows counts as one."""
+    return [f"{name}={str(value).lower()}" for name, value in wanted.items() if defaults.get(name) is not value]
