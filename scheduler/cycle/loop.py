@@ -6,8 +6,7 @@
                  failure ◄───────────────────────── unreserve, forget ◄── any refusal or error
 
 Rule: pkg/scheduler/schedule_one.go at v1.36.3. A decision is synchronous: it reads the live tables, with no lock and
-no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch; more often
-while the watch is behind.
+no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch.
 """
 
 import asyncio
@@ -36,13 +35,6 @@ from scheduler.state.nominator import Nominator
 
 MAX_SECONDS_AT_A_STRETCH: Final = 0.003
 """How long pods are scheduled before other tasks (the watch, bindings) get their turn."""
-
-MAX_SECONDS_WHEN_BEHIND: Final = 0.0003
-"""The same while the watch is behind: about one decision. A watch event takes several turns of the event loop."""
-
-BEHIND: Final = 1_000
-"""Assumed pods from which on the watch counts as behind: it has not told of bindings that are long done, so it has not
-told of other schedulers' pods and of changed nodes either, and decisions are made on a stale view."""
 
 MAX_BINDINGS: Final = 1_000
 """Pods on their way to the API server at once. Beyond it the loop waits: deciding further would only grow memory.
@@ -121,7 +113,7 @@ class SchedulingLoop:
             while len(self._bindings) - self._parked >= MAX_BINDINGS:
                 self._binding_ended.clear()
                 await self._binding_ended.wait()
-            if time.perf_counter() - stretch_began > longest_stretch(self._cache.assumed_count):
+            if time.perf_counter() - stretch_began > MAX_SECONDS_AT_A_STRETCH:
                 await asyncio.sleep(0)
                 stretch_began = time.perf_counter()
 
@@ -309,11 +301,6 @@ class SchedulingLoop:
             metrics.pod_scheduling_sli_duration.labels(attempts).observe(waited)
         if queued.was_flushed:
             metrics.pod_scheduled_after_flush.inc()
-
-
-def longest_stretch(assumed: int) -> float:
-    """Return how long to schedule before others get their turn, in seconds, with so many assumed pods."""
-    return MAX_SECONDS_AT_A_STRETCH if assumed < BEHIND else MAX_SECONDS_WHEN_BEHIND
 
 
 def _unplaced_by(refusal: Status) -> Unplaced:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
+from prometheus_client import Counter
 
 from scheduler.api.objects import Node, Wire
 from scheduler.api.pod import Pod
@@ -26,6 +27,10 @@ NODES: Final = resources.NODES.name
 
 POD_FIELD_SELECTOR: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """A pod that has run to its end holds no resources. To the watch it is DELETED when it does."""
+
+DELETED: Final = "DELETED"
+NEWS: Final = ("ADDED", "MODIFIED", DELETED)
+"""Types of a watch's events that tell of objects; others are BOOKMARK and ERROR."""
 
 
 class ClusterHandlers(Protocol):
@@ -83,6 +88,13 @@ class Page(msgspec.Struct, Generic[T], frozen=True, gc=False):
     items: list[T]
 
 
+class Event(msgspec.Struct, Generic[T], frozen=True, gc=False):
+    """A line of a watch."""
+
+    type: str
+    object: T
+
+
 class _Version(Wire, frozen=True):
     uid: str
     resource_version: str
@@ -92,6 +104,14 @@ class _Address(Wire, frozen=True):
     """As little as is needed to tell which version of which object something is: all else may be unreadable."""
 
     metadata: _Version
+
+
+class _AnyEvent(msgspec.Struct, gc=False):
+    type: str
+    object: Any = None
+
+
+_any_event = msgspec.json.Decoder(_AnyEvent)
 
 
 class Intake(Generic[T]):
@@ -116,12 +136,17 @@ class Intake(Generic[T]):
             Page[type_],  # type: ignore[valid-type]
             dec_hook=unstructured_hook,
         )
+        self._event: msgspec.json.Decoder[Event[T]] = msgspec.json.Decoder(
+            Event[type_],  # type: ignore[valid-type]
+            dec_hook=unstructured_hook,
+        )
         self._raw_page = msgspec.json.Decoder(Page[msgspec.Raw])  # type: ignore[type-var]
         self._known = known
         self._changed = changed
         self._deleted = deleted
         self._tell_unreadable = unreadable
         self._metrics = metrics
+        self._event_counts: dict[str, Counter] = {}
         self._reported: dict[str, str] = {}
         """uid → the unreadable version that was reported."""
         self._compared_at = ""
@@ -131,27 +156,81 @@ class Intake(Generic[T]):
         self.failed: Callable[[], None] = lambda: None
         """Called when a change was lost: only a comparison with the API server finds it again."""
 
+    def from_line(self, line: bytes | bytearray) -> str | None:
+        """Take in one line of a watch as it comes from the API server. Never raises.
+
+        Returns the version of its object, empty if nobody can say; None if it tells of no object.
+        """
+        try:
+            event = self._event.decode(line)
+        except ValueError:  # rare, so once more from the start, expecting less
+            return self._from_odd_line(line)
+        type_, found = event.type, event.object
+        if type_ not in NEWS:
+            return None
+        uid: str = found.metadata.uid
+        version: str = found.metadata.resource_version
+        if not (uid and version):
+            return self._from_odd_line(line)
+        if type_ == DELETED:
+            self._count(type_)
+            self._delete(uid, version)
+        elif self._is_news(uid, version):
+            try:
+                self._check(found)
+            except ValueError:
+                return self._from_odd_line(line)
+            self._count(type_)
+            self._call(self._changed, found)
+        else:
+            self._count(type_)
+        return version
+
+    def _from_odd_line(self, line: bytes | bytearray) -> str | None:
+        try:
+            event = _any_event.decode(line)
+        except ValueError:  # not an event at all
+            return None
+        return self._from_event(event.type, event.object) if event.type in NEWS else None
+
     def from_watch(self, type_: str | None, raw: Mapping[str, Any]) -> None:
-        """Take in one event of the watch. Never raises."""
-        self._metrics.watch_events.labels(self.resource, type_ or "LISTED").inc()
+        """Take in one event of the watch that kopf has parsed; `type_` is None in its lists. Never raises."""
+        self._from_event(type_, raw)
+
+    def _from_event(self, type_: str | None, raw: Any) -> str:
+        self._count(type_ or "LISTED")
         try:
             address = msgspec.convert(raw, _Address).metadata
         except msgspec.ValidationError as error:  # nobody can say of what this is news
             self._count_unreadable("", str(error))
-            return
+            return ""
         uid, version = address.uid, address.resource_version
-        known = self._known().get(uid)
-        if type_ == "DELETED":
-            if self._gone is not None:
-                self._gone[uid] = version
-            self._reported.pop(uid, None)
-            # Not decoded: what we have will do, and what we do not have need not go.
-            if known is not None and not is_newer(known.metadata.resource_version, version):
-                self._call(self._deleted, known)
-        elif is_newer(version, self._compared_at if known is None else known.metadata.resource_version):
+        if type_ == DELETED:
+            self._delete(uid, version)
+        elif self._is_news(uid, version):
             found = self._read(raw)
             if found is not None:
                 self._call(self._changed, found)
+        return version
+
+    def _is_news(self, uid: str, version: str) -> bool:
+        known = self._known().get(uid)
+        return is_newer(version, self._compared_at if known is None else known.metadata.resource_version)
+
+    def _delete(self, uid: str, version: str) -> None:
+        """Take in a deletion. What we have of the object will do, and what we do not have need not go."""
+        if self._gone is not None:
+            self._gone[uid] = version
+        self._reported.pop(uid, None)
+        known = self._known().get(uid)
+        if known is not None and not is_newer(known.metadata.resource_version, version):
+            self._call(self._deleted, known)
+
+    def _count(self, type_: str) -> None:
+        count = self._event_counts.get(type_)
+        if count is None:  # looking it up by its labels costs more than to decode the event
+            count = self._event_counts[type_] = self._metrics.watch_events.labels(self.resource, type_)
+        count.inc()
 
     def start_listing(self) -> None:
         """Remember deletions from now on: a list that is under way may still contain what they deleted."""

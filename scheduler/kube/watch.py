@@ -1,8 +1,11 @@
-"""The watch on pods, nodes and what plugins ask for: kopf receives the events, `Intake` takes them in.
+"""The watch on pods, nodes and what plugins ask for: kopf keeps it going, `Intake` takes the events in.
 
-kopf does the streaming: reconnecting, going on from the last version, listing again after 410 Gone. Four things it
-does otherwise than a scheduler needs, and what is done about each:
+kopf opens the watch, opens it again when it breaks or is silent, goes on from the last version, lists again after 410
+Gone. Five things it does otherwise than a scheduler needs, and what is done about each:
 
+- It makes a task, a queue, loggers and a difference of each object. So `WatchResponse` takes the objects out of the
+  stream and leaves kopf the versions. Its handlers are there because it watches what has handlers; no event comes to
+  them, but for tests that compare.
 - Its list costs 200 µs an object and never says what was deleted. So it gets an empty list (`WatchSession` adds a
   selector that nothing matches): kopf goes on to watch from that list's version, and `Resync` is asked to compare.
 - `kopf.operator` cancels, when it ends, every task that is younger than itself: all of ours. So its tasks are started
@@ -18,22 +21,23 @@ whole; a definition that goes is a race, which, lost, ends the operator for all;
 resource that comes with an upgrade of the API server. Sixteen more operators cost 0.15 s of CPU at the start, 5 MB, and
 nothing measurable while nothing happens.
 
-CPU an event, measured on Python 3.11 with a pod of 1.6 kB, garbage collection rare (`gc.set_threshold(50_000, …)`):
+CPU an event on Python 3.11 with uvloop, pods of 1.4 kB, on two cores that were shared with others, by
+`python -m tests.unit.kube.watch_cost`:
 
-    first event of an object in 5 s (a worker is started)   276 µs   on uvloop 279 µs
-    further events of it                                    198 µs   on uvloop 150 µs
-    of these, `Intake` (decode, check, handler)               8 µs
+                                                            through kopf   directly
+    first event of an object in 5 s (a worker is started)         307 µs      14 µs
+    further events of it                                          240 µs      13 µs
 
-With Python's default thresholds the first event costs 470 µs: full collections walk over thousands of worker tasks.
-A shorter `idle_timeout` makes every event a first one. What is left is kopf's own: no setting takes it away.
+Of what is left, decoding and checking are half; telling kopf the version after each piece of the stream is lost in the
+noise even if each event comes by itself. On a whole scheduler kopf is left with 1 % of the CPU.
 """
 
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import aiohttp
 import kopf
@@ -44,6 +48,7 @@ from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import Client
 from scheduler.kube.intake import POD_FIELD_SELECTOR, PODS, Intake
 from scheduler.kube.served import Served
+from scheduler.kube.watch_stream import WatchResponse
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +77,9 @@ NOTHING: Final = "metadata.name=-"
 """A field selector that matches no object: `-` is no valid name."""
 
 
+Response: TypeAlias = aiohttp.ClientResponse | WatchResponse
+
+
 class Comparisons(Protocol):
     """What `Resync` does for the watch."""
 
@@ -93,14 +101,22 @@ class Watch:
         metrics: Metrics,
         after_start: Callable[[], None] = lambda: None,
         absent_seconds: float = ABSENT_SECONDS,
+        *,
+        frozen_seconds: float = FROZEN_SECONDS,
+        through_kopf: bool = False,
     ) -> None:
-        """One intake, or several of resources that the API server certainly serves."""
+        """One intake, or several of resources that the API server certainly serves.
+
+        `through_kopf`: events go all the way through kopf, to compare with.
+        """
         self._client = client
         self._intakes = intakes
         self._comparisons = comparisons
         self._metrics = metrics
         self._after_start = after_start
         self._absent_seconds = absent_seconds
+        self._frozen_seconds = frozen_seconds
+        self._through_kopf = through_kopf
         self._optional: Intake[Any] | None = intakes[0] if len(intakes) == 1 else None
         self.label = self._optional.resource if self._optional is not None else "all"
         """What logs and metrics call it."""
@@ -156,7 +172,7 @@ class Watch:
     async def _operate(self) -> None:
         self._listed.clear()
         tasks = await kopf.spawn_tasks(
-            registry=self._registry(), settings=watch_settings(), clusterwide=True, standalone=True
+            registry=self._registry(), settings=watch_settings(self._frozen_seconds), clusterwide=True, standalone=True
         )
         self._after_start()
         try:
@@ -212,8 +228,7 @@ class Watch:
         await self._client.authorized_session(rejected=self._logins > 0)
         self._logins += 1
         self._logged_in_at = loop.time()
-        paths = {intake.api.path: intake.resource for intake in self._intakes}
-        self._session = WatchSession(self._client, paths, self._on_list)
+        self._session = WatchSession(self._client, self._intakes, self._on_list, through_kopf=self._through_kopf)
         return kopf.AiohttpSession(
             server=self._client.credentials.server,
             aiohttp_session=self._session,  # type: ignore[arg-type]
@@ -230,23 +245,31 @@ def _handler(intake: Intake[Any]) -> Callable[..., Coroutine[Any, Any, None]]:
 
 
 class WatchSession:
-    """What kopf takes for an aiohttp session: the client's, with fresh credentials and empty lists."""
+    """What kopf takes for an aiohttp session: the client's, with fresh credentials, empty lists and its own streams."""
 
-    def __init__(self, client: Client, paths: Mapping[str, str], listed: Callable[[str], None]) -> None:
-        """`paths`: where lists are to be empty → the resource with which `listed` is called then."""
+    def __init__(
+        self,
+        client: Client,
+        intakes: Sequence[Intake[Any]],
+        listed: Callable[[str], None],
+        *,
+        through_kopf: bool = False,
+    ) -> None:
+        """`listed` is called with a resource of the intakes whose list was made empty; `through_kopf`: see `Watch`."""
         self._client = client
         # The API server may be behind a proxy, with a path of its own.
         root = URL(client.credentials.server).path.rstrip("/")
-        self._paths = {root + path: resource for path, resource in paths.items()}
+        self._intakes = {root + intake.api.path: intake for intake in intakes}
         self._listed = listed
+        self._through_kopf = through_kopf
         self._interrupted: set[str] = set()
-        self._streams: list[aiohttp.ClientResponse] = []
+        self._streams: list[Response] = []
         self._ended = False
         self._refused = asyncio.Semaphore(0)
         self.closed = False
         self.headers = dict(client.session.headers)
 
-    async def request(self, method: str, url: str, **options: Any) -> aiohttp.ClientResponse:
+    async def request(self, method: str, url: str, **options: Any) -> Response:
         if self._ended:
             self._refused.release()
             raise asyncio.CancelledError
@@ -254,8 +277,8 @@ class WatchSession:
             raise RuntimeError("Session is closed")
         session = await self._client.authorized_session()
         target = URL(url)
-        listed = self._paths.get(target.path) if "watch" not in target.query else None
-        if listed is not None:
+        intake, is_watch = self._intakes.get(target.path), "watch" in target.query
+        if intake is not None and not is_watch:
             target = target.update_query(fieldSelector=NOTHING)
         hostname = self._client.credentials.server_hostname
         try:
@@ -264,12 +287,19 @@ class WatchSession:
             self._tell(target.path, f"{type(error).__name__}: {error}")
             raise
         self._tell(target.path, f"HTTP {response.status}" if response.status >= 400 else None)
+        if is_watch:
+            stream = self._stream(response, intake)
+            self._streams = [stream for stream in self._streams if not stream.closed] + [stream]
+            return stream
         # Comparing starts after kopf's version is fixed, so what is compared is at least as new.
-        if listed is not None and response.status == 200:
-            self._listed(listed)
-        if "watch" in target.query:
-            self._streams = [stream for stream in self._streams if not stream.closed] + [response]
+        if intake is not None and response.status == 200:
+            self._listed(intake.resource)
         return response
+
+    def _stream(self, response: aiohttp.ClientResponse, intake: Intake[Any] | None) -> Response:
+        if intake is None or response.status != 200 or self._through_kopf:
+            return response
+        return WatchResponse(response, intake.from_line)
 
     def _tell(self, path: str, error: str | None) -> None:
         """Log when an interruption begins and ends; kopf would log every try."""
@@ -294,6 +324,9 @@ class WatchSession:
     async def close(self) -> None:
         """kopf has no more use for it; the client has."""
         self.closed = True
+        # kopf itself would close only what is really aiohttp's.
+        for stream in self._streams:
+            stream.close()
 
 
 class Waits:
@@ -306,7 +339,7 @@ class Waits:
             wait = min(2 * wait, LAST_WAIT)
 
 
-def watch_settings() -> kopf.OperatorSettings:
+def watch_settings(frozen_seconds: float) -> kopf.OperatorSettings:
     """kopf's settings for an operator that only looks."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
@@ -315,7 +348,7 @@ def watch_settings() -> kopf.OperatorSettings:
     settings.persistence.diffbase_storage = NoDiffBase()
     settings.persistence.progress_storage = NoProgress()
     settings.watching.field_selectors["v1", PODS] = POD_FIELD_SELECTOR
-    settings.watching.inactivity_timeout = FROZEN_SECONDS
+    settings.watching.inactivity_timeout = frozen_seconds
     settings.watching.connect_timeout = CONNECT_SECONDS
     settings.networking.connect_timeout = CONNECT_SECONDS
     settings.networking.request_timeout = 60.0

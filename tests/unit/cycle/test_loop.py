@@ -170,15 +170,3 @@ def test_metrics_are_those_of_the_profile() -> None:
         assert sample(scheduler.metrics, "scheduler_pod_scheduling_attempts_count") == 1
 
     run(story())
-
-
-@pytest.mark.parametrize(
-    ("assumed", "seconds"),
-    [
-        pytest.param(0, 0.003, id="up to date"),
-        pytest.param(999, 0.003, id="a little late"),
-        pytest.param(1_000, 0.0003, id="behind"),
-    ],
-)
-def test_others_get_their_turn_more_often_while_the_watch_is_behind(assumed: int, seconds: float) -> None:
-    assert loop_module.longest_stretch(assumed) == seconds

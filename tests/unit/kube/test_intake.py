@@ -1,5 +1,7 @@
 """What comes in from the watch and from lists, and what of it counts."""
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +14,25 @@ from tests.fakes import sample
 from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers, node_dict, object_dict, pod_dict
 
 BUDGETS = "budgets.v1.example.com"
+
+Tell = Callable[[Intake[Any], str, Any], None]
+"""Brings news of an object to an intake."""
+
+
+def in_a_line(intake: Intake[Any], type_: str, raw: Any) -> None:
+    version = intake.from_line(json.dumps({"type": type_, "object": raw}).encode())
+    assert version is not None
+
+
+def through_kopf(intake: Intake[Any], type_: str, raw: Any) -> None:
+    intake.from_watch(type_, raw)
+
+
+@pytest.fixture(params=[in_a_line, through_kopf])
+def tell(request: pytest.FixtureRequest) -> Tell:
+    """Both ways, which must come to the same."""
+    way: Tell = request.param
+    return way
 
 
 class Setup:
@@ -40,32 +61,32 @@ def test_versions_compare_as_numbers(version: str, other: str, newer: bool) -> N
     assert is_newer(version, other) is newer
 
 
-def test_events_reach_their_handlers(setup: Setup) -> None:
-    setup.pods.from_watch("ADDED", pod_dict("a", 5))
-    setup.nodes.from_watch("ADDED", node_dict("n", 6))
-    setup.pods.from_watch("MODIFIED", pod_dict("a", 7, nodeName="n"))
-    setup.pods.from_watch("DELETED", pod_dict("a", 8))
-    setup.nodes.from_watch("DELETED", node_dict("n", 9))
+def test_events_reach_their_handlers(setup: Setup, tell: Tell) -> None:
+    tell(setup.pods, "ADDED", pod_dict("a", 5))
+    tell(setup.nodes, "ADDED", node_dict("n", 6))
+    tell(setup.pods, "MODIFIED", pod_dict("a", 7, nodeName="n"))
+    tell(setup.pods, "DELETED", pod_dict("a", 8))
+    tell(setup.nodes, "DELETED", node_dict("n", 9))
 
     assert setup.handlers.calls == ["changed a 5", "changed n 6", "changed a 7", "deleted a", "deleted n"]
     assert sample(setup.metrics, "loadmaster_watch_events_total", resource="pods", type="DELETED") == 1
 
 
-def test_what_is_not_newer_is_dropped(setup: Setup) -> None:
+def test_what_is_not_newer_is_dropped(setup: Setup, tell: Tell) -> None:
     for version in (5, 5, 4):
-        setup.pods.from_watch(None, pod_dict("a", version))
+        tell(setup.pods, "MODIFIED", pod_dict("a", version))
 
     assert setup.handlers.calls == ["changed a 5"]
 
 
-def test_late_news_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(setup: Setup) -> None:
-    setup.pods.from_watch("ADDED", pod_dict("a", 5))
+def test_late_news_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(setup: Setup, tell: Tell) -> None:
+    tell(setup.pods, "ADDED", pod_dict("a", 5))
     (known,) = setup.handlers.known_pods().values()
     setup.pods.drop(known)
     setup.pods.compared("9")
 
-    setup.pods.from_watch("MODIFIED", pod_dict("a", 8))
-    setup.pods.from_watch("ADDED", pod_dict("b", 10))
+    tell(setup.pods, "MODIFIED", pod_dict("a", 8))
+    tell(setup.pods, "ADDED", pod_dict("b", 10))
 
     assert setup.handlers.calls == ["changed a 5", "deleted a", "changed b 10"]
 
@@ -74,39 +95,41 @@ def test_late_news_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(
     "raw",
     [{}, {"metadata": None}, {"metadata": {"uid": "a"}}, {"metadata": {"uid": "a", "resourceVersion": 7}}],
 )
-def test_news_of_nobody_knows_what_is_counted_and_changes_nothing(setup: Setup, raw: dict[str, Any]) -> None:
-    setup.pods.from_watch("MODIFIED", raw)
+def test_news_of_nobody_knows_what_is_counted_and_changes_nothing(
+    setup: Setup, raw: dict[str, Any], tell: Tell
+) -> None:
+    tell(setup.pods, "MODIFIED", raw)
 
     assert setup.handlers.calls == []
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 1
 
 
-def test_the_deletion_of_an_unknown_pod_is_dropped(setup: Setup) -> None:
-    setup.pods.from_watch("DELETED", pod_dict("a", 5))
+def test_the_deletion_of_an_unknown_pod_is_dropped(setup: Setup, tell: Tell) -> None:
+    tell(setup.pods, "DELETED", pod_dict("a", 5))
 
     assert setup.handlers.calls == []
 
 
-def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup) -> None:
+def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup, tell: Tell) -> None:
     for version in (5, 5, 6):
-        setup.pods.from_watch("MODIFIED", pod_dict("a", version, priority="high"))
+        tell(setup.pods, "MODIFIED", pod_dict("a", version, priority="high"))
 
     assert setup.handlers.calls == []
     assert setup.handlers.unreadable == [("a", "Expected `int | null`, got `str` - at `$.spec.priority`")] * 2
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 2
 
 
-def test_an_unreadable_quantity_is_found_at_the_edge(setup: Setup) -> None:
-    setup.pods.from_watch("ADDED", pod_dict("a", containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
+def test_an_unreadable_quantity_is_found_at_the_edge(setup: Setup, tell: Tell) -> None:
+    tell(setup.pods, "ADDED", pod_dict("a", containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
 
     assert setup.handlers.calls == []
     assert [name for name, _ in setup.handlers.unreadable] == ["a"]
 
 
-def test_a_failing_handler_asks_for_a_comparison(setup: Setup) -> None:
+def test_a_failing_handler_asks_for_a_comparison(setup: Setup, tell: Tell) -> None:
     setup.handlers.fail_on = "a"
-    setup.pods.from_watch("ADDED", pod_dict("a"))
-    setup.pods.from_watch("ADDED", pod_dict("b"))
+    tell(setup.pods, "ADDED", pod_dict("a"))
+    tell(setup.pods, "ADDED", pod_dict("b"))
 
     assert setup.handlers.calls == ["changed b 1"]
     assert setup.failures == 1
@@ -125,13 +148,13 @@ def test_one_unreadable_object_does_not_spoil_its_page(setup: Setup) -> None:
     assert [name for name, _ in setup.handlers.unreadable] == ["a"]
 
 
-def test_objects_of_any_resource_reach_their_handlers() -> None:
+def test_objects_of_any_resource_reach_their_handlers(tell: Tell) -> None:
     handlers, metrics = FakeObjectHandlers(), Metrics()
     budgets = object_intake(BUDGETS, parse_resource(BUDGETS), handlers, metrics)
 
-    budgets.from_watch("ADDED", object_dict("a", 5, spec={"pool": "blue"}))
-    budgets.from_watch("MODIFIED", object_dict("a", 5))
-    budgets.from_watch("MODIFIED", object_dict("b", 6, labels=3))
+    tell(budgets, "ADDED", object_dict("a", 5, spec={"pool": "blue"}))
+    tell(budgets, "MODIFIED", object_dict("a", 5))
+    tell(budgets, "MODIFIED", object_dict("b", 6, labels=3))
 
     assert handlers.calls == [f"changed {BUDGETS} a 5"]
     assert handlers.objects["uid-a"]["spec"] == {"pool": "blue"}
@@ -149,8 +172,8 @@ def test_one_unreadable_object_of_any_resource_does_not_spoil_its_page() -> None
     assert [budget.name for budget in budgets.read_page(body).items] == ["b"]
 
 
-def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup) -> None:
-    setup.pods.from_watch("ADDED", pod_dict("a", 1))
+def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup, tell: Tell) -> None:
+    tell(setup.pods, "ADDED", pod_dict("a", 1))
     body = b'{"metadata":{"resourceVersion":"9"},"items":[%b]}' % (
         b'{"metadata":{"name":"a","uid":"uid-a","resourceVersion":"2"},"spec":{"priority":"high"}}'
     )
@@ -158,3 +181,49 @@ def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup) -> 
     page = setup.pods.read_page(body)
 
     assert [pod.metadata.resource_version for pod in page.items] == ["1"]
+
+
+def test_what_kopf_lists_is_taken_in(setup: Setup) -> None:
+    setup.pods.from_watch(None, pod_dict("a", 5))
+
+    assert setup.handlers.calls == ["changed a 5"]
+    assert sample(setup.metrics, "loadmaster_watch_events_total", resource="pods", type="LISTED") == 1
+
+
+@pytest.mark.parametrize(
+    ("type_", "raw", "version"),
+    [
+        pytest.param("ADDED", pod_dict("b", 6), "6", id="news"),
+        pytest.param("DELETED", pod_dict("a", 7), "7", id="a deletion"),
+        pytest.param("DELETED", pod_dict("b", 7), "7", id="a deletion of something unknown"),
+        pytest.param("MODIFIED", pod_dict("a", 4), "4", id="old news"),
+        pytest.param("MODIFIED", pod_dict("a", 6, priority="high"), "6", id="a pod that cannot be read"),
+        pytest.param("DELETED", pod_dict("a", 6, priority="high"), "6", id="the deletion of one"),
+        pytest.param("ADDED", {"metadata": {"uid": "a"}}, "", id="no version"),
+        pytest.param("ADDED", {"metadata": {"resourceVersion": "5"}}, "", id="no uid"),
+        pytest.param("ADDED", None, "", id="no object"),
+        pytest.param("BOOKMARK", {"kind": "Pod", "metadata": {"resourceVersion": "9"}}, None, id="a bookmark"),
+        pytest.param("ERROR", {"kind": "Status", "status": "Failure", "code": 410}, None, id="an error"),
+        pytest.param("RENAMED", pod_dict("a", 6), None, id="a type of the future"),
+    ],
+)
+def test_a_line_tells_its_version_or_is_not_taken_in(setup: Setup, type_: str, raw: Any, version: str | None) -> None:
+    setup.pods.from_watch("ADDED", pod_dict("a", 5))
+
+    assert setup.pods.from_line(json.dumps({"type": type_, "object": raw}).encode()) == version
+
+
+@pytest.mark.parametrize("line", [b"{", b"[]", b"null", b'{"object":{}}', b'{"type":7,"object":{}}', b"\xff"])
+def test_a_line_that_is_no_event_is_not_taken_in(setup: Setup, line: bytes) -> None:
+    assert setup.pods.from_line(line) is None
+    assert setup.handlers.calls == []
+
+
+def test_the_deletion_of_a_pod_needs_no_more_than_its_metadata(setup: Setup, tell: Tell) -> None:
+    tell(setup.pods, "ADDED", pod_dict("a", 5))
+    tell(setup.pods, "DELETED", pod_dict("a", 6, containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
+    tell(setup.pods, "ADDED", pod_dict("b", 7))
+    tell(setup.pods, "DELETED", pod_dict("b", 8, priority="high"))
+
+    assert setup.handlers.calls == ["changed a 5", "deleted a", "changed b 7", "deleted b"]
+    assert setup.handlers.unreadable == []

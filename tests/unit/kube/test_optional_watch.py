@@ -15,10 +15,18 @@ from scheduler.framework.metrics import Metrics
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
-from scheduler.kube.intake import object_intake
+from scheduler.kube.intake import object_intake, pod_intake
 from scheduler.kube.watch import NOTHING, Watch, WatchSession
 from tests.fakes import run, sample
-from tests.unit.kube.fake_api import FakeApi, FakeObjectHandlers, fake_client, kubeconfig_text, object_dict, until
+from tests.unit.kube.fake_api import (
+    FakeApi,
+    FakeHandlers,
+    FakeObjectHandlers,
+    fake_client,
+    kubeconfig_text,
+    object_dict,
+    until,
+)
 
 BUDGETS = "budgets.v1.example.com"
 
@@ -36,6 +44,8 @@ class CustomApi:
         self.asked: list[str] = []
         """Paths of all requests; `list` and `watch` for those of budgets."""
         self.selectors: list[str] = []
+        self.versions: list[str] = []
+        """From which each watch was to go on."""
         self.streams: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         app = web.Application()
         app.router.add_get("/proxy/{path:.*}", self._answer)
@@ -70,6 +80,7 @@ class CustomApi:
             self.selectors.append(request.query.get("fieldSelector", ""))
             return web.json_response({"metadata": {"resourceVersion": "100"}, "items": []})
         self.asked.append("watch")
+        self.versions.append(request.query["resourceVersion"])
         response = web.StreamResponse()
         await response.prepare(request)
         while (event := await self.streams.get()) is not None:
@@ -128,6 +139,21 @@ def test_a_resource_that_is_served_is_watched(tmp_path: Path) -> None:
     assert setup.told == [f"compare {BUDGETS}"]
     assert setup.api.selectors == [NOTHING]
     assert setup.errors("absent") == 0
+
+
+def test_the_watch_on_it_goes_on_from_the_last_version(tmp_path: Path) -> None:
+    async def scenario() -> Setup:
+        async with a_watch(tmp_path, is_served=True) as setup:
+            for version in (101, 102):
+                setup.api.streams.put_nowait({"type": "MODIFIED", "object": object_dict("shop", version, spec={})})
+            setup.api.streams.put_nowait(None)
+            await until(lambda: len(setup.api.versions) == 2)
+            return setup
+
+    setup = run(scenario())
+    assert setup.handlers.calls == [f"changed {BUDGETS} shop 101", f"changed {BUDGETS} shop 102"]
+    assert setup.api.versions == ["100", "102"]
+    assert setup.told == [f"compare {BUDGETS}"]
 
 
 def test_a_resource_that_is_not_served_is_told_once_and_looked_for_again(tmp_path: Path) -> None:
@@ -190,7 +216,7 @@ def test_only_the_lists_of_what_is_watched_are_made_empty(tmp_path: Path) -> Non
     async def scenario() -> tuple[FakeApi, list[str]]:
         api, listed = FakeApi(), list[str]()
         async with fake_client(tmp_path, api) as client:
-            session = WatchSession(client, {"/api/v1/pods": "pods"}, listed.append)
+            session = WatchSession(client, [pod_intake(FakeHandlers(), Metrics())], listed.append)
             for path in (*paths, "/api/v1/pods?watch=true"):
                 async with await session.request("GET", str(api.server.make_url(path))):
                     """What is asked for is seen on the other side."""

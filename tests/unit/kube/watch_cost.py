@@ -1,0 +1,99 @@
+"""CPU that an event of the watch costs, on our way and through kopf: `python -m tests.unit.kube.watch_cost`.
+
+The API server is a fake one, in a process of its own; the watch, kopf and the client are the real ones, with the
+settings of the garbage collector that the scheduler has, and with uvloop where it is installed.
+"""
+
+import asyncio
+import gc
+import multiprocessing
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Final
+
+from scheduler.app import _loop_factory, _settle_memory
+from scheduler.framework.metrics import Metrics
+from scheduler.kube.client import Client
+from scheduler.kube.credentials import load_credentials
+from scheduler.kube.intake import node_intake, pod_intake
+from scheduler.kube.watch import Watch
+from tests.unit.kube.fake_api import FakeHandlers, kubeconfig_text, pod_dict, until
+from tests.unit.kube.watch_api import HistoryApi, size_of
+
+EVENTS: Final = 5_000
+OBJECTS: Final = {"each event of another object": EVENTS, "100 objects": 100}
+
+
+def main() -> int:
+    print(f"Python {sys.version.split()[0]}, {size_of([next(history(1))]):,} bytes an event")
+    for text, objects in OBJECTS.items():
+        for through_kopf in (True, False):
+            ours, theirs = multiprocessing.Pipe()
+            server = multiprocessing.get_context("spawn").Process(target=serve, args=(objects, theirs), daemon=True)
+            server.start()
+            with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+                seconds, lag = runner.run(watch(ours.recv(), through_kopf))
+            server.terminate()
+            server.join()
+            way = "through kopf" if through_kopf else "directly"
+            print(f"{text:30} {way:14} {1e6 * seconds / EVENTS:6.1f} µs CPU an event, {EVENTS / lag:8,.0f} events/s")
+    return 0
+
+
+def history(objects: int) -> Iterator[dict[str, Any]]:
+    """Events of pods as the API server sends them, the parts included that nobody reads."""
+    for i in range(EVENTS):
+        pod = pod_dict(f"pod-{i % objects:05}", 101 + i, schedulerName="loadmaster", nodeName="node-00001")
+        resources = {"requests": {"cpu": "100m", "memory": "500Mi"}}
+        pod["spec"]["containers"] = [{"name": "pause", "image": "registry.k8s.io/pause:3.10", "resources": resources}]
+        owned: dict[str, Any] = {"f:spec": {f"f:{field}": {} for field in "abcdefghijklmnopqrst"}}
+        pod["metadata"]["managedFields"] = [{"manager": "loadmaster", "operation": "Update", "fieldsV1": owned}] * 3
+        pod["metadata"]["labels"] = {"app": "web", "tier": "front"}
+        pod["status"] = {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "True"}], "qosClass": ""}
+        yield {"type": "ADDED" if i < objects else "MODIFIED", "object": pod}
+
+
+def serve(objects: int, connection: Connection) -> None:
+    async def forever() -> None:
+        api = HistoryApi(list(history(objects)), [])
+        async with api.server:
+            connection.send(str(api.server.make_url("/")))
+            await asyncio.Event().wait()
+
+    asyncio.run(forever())
+
+
+class Nobody:
+    def request(self, resource: str) -> None:
+        """Nothing is compared."""
+
+    absent = request
+
+
+async def watch(server: str, through_kopf: bool) -> tuple[float, float]:
+    """Watch until all events have come; return the seconds of CPU and of the clock from the first to the last."""
+    handlers, metrics = FakeHandlers(), Metrics()
+    intakes = (pod_intake(handlers, metrics), node_intake(handlers, metrics))
+    _settle_memory()
+    with tempfile.TemporaryDirectory() as directory:
+        kubeconfig = Path(directory) / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_text(server))
+        async with Client(await load_credentials(str(kubeconfig)), metrics) as client:
+            task = asyncio.create_task(Watch(client, intakes, Nobody(), metrics, through_kopf=through_kopf).run())
+            await until(lambda: handlers.calls)
+            before, cpu, clock = len(handlers.calls), time.process_time(), time.perf_counter()
+            await until(lambda: len(handlers.calls) >= EVENTS)
+            share = EVENTS / (EVENTS - before)
+            spent = share * (time.process_time() - cpu), share * (time.perf_counter() - clock)
+            task.cancel()
+            await asyncio.wait([task])
+    gc.unfreeze()
+    return spent
+
+
+if __name__ == "__main__":
+    sys.exit(main())
