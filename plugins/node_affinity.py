@@ -104,6 +104,10 @@ class NodeAffinity(
             return None
         return fw.PreFilterResult(frozenset(named)) if named else CONFLICT
 
+    def concerns(self, pod: fw.Pod) -> bool:
+        spec = pod.spec
+        return spec.node_selector is not None or spec.affinity is not None or self._added_terms() is not None
+
     def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
         """Return for each of `rows` whose terms it does not match: the scheduler's, else the pod's."""
         selected = selected_by_pod(pod, nodes, rows)

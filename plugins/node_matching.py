@@ -4,6 +4,7 @@ Each answer equals `scheduler.api.selectors` asked row by row. A label is judged
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 
@@ -20,7 +21,10 @@ from scheduler.api.selectors import (
     SelectorTerm,
     pod_selector_terms,
 )
-from scheduler.framework.nodes import BoolColumn, Int64Column, NodeColumns, Rows
+from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
+
+FEW: Final = 8
+"""Up to so many values of a label are compared one by one."""
 
 
 def selected_by_pod(pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> BoolColumn:
@@ -30,7 +34,7 @@ def selected_by_pod(pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> BoolColumn:
     """
     matching = np.ones(len(rows), np.bool_)
     for key, value in (pod.spec.node_selector or {}).items():
-        matching &= _has_label(LabelRequirement(key, IN, frozenset((value,))), nodes, rows)
+        matching &= has_label(LabelRequirement(key, IN, frozenset((value,))), nodes, rows)
     terms = pod_selector_terms(pod)
     if terms is not None:
         matching &= matching_any(terms, nodes, rows)
@@ -58,17 +62,20 @@ def _matching(term: SelectorTerm, nodes: NodeColumns, rows: Rows) -> BoolColumn:
         return np.zeros(len(rows), np.bool_)
     matching = np.ones(len(rows), np.bool_)
     for expression in term.expressions:
-        matching &= _has_label(expression, nodes, rows)
+        matching &= has_label(expression, nodes, rows)
     for field in term.fields:
         matching &= _has_field(field, nodes, rows)
     return matching
 
 
-def _has_label(requirement: LabelRequirement, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def has_label(requirement: LabelRequirement, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+    """Return which of `rows` fulfil one requirement."""
     codes = pick(nodes.label_codes(requirement.key), rows)
     if requirement.operator in (EXISTS, DOES_NOT_EXIST):
         has = codes.astype(np.bool_)
         return has if requirement.operator == EXISTS else ~has
+    if requirement.operator == IN and len(requirement.values) <= FEW:
+        return _has_value(requirement, codes, nodes)
     values = nodes.label_values(requirement.key)
     if 4 * len(rows) < len(values):  # which is about what it costs to look a value up
         return np.fromiter(
@@ -77,6 +84,16 @@ def _has_label(requirement: LabelRequirement, nodes: NodeColumns, rows: Rows) ->
     by_code = np.fromiter(requirement.matches_each(values), np.bool_, len(values))
     by_code[0] = requirement.matches(None)
     return by_code[codes]
+
+
+def _has_value(requirement: LabelRequirement, codes: Int32Column, nodes: NodeColumns) -> BoolColumn:
+    """Look up the few values, and no other: some labels have a value of their own on every node."""
+    matching = np.zeros(len(codes), np.bool_)
+    for value in requirement.values:
+        code = nodes.label_code(requirement.key, value)
+        if code:
+            matching |= codes == code
+    return matching
 
 
 def _has_field(requirement: FieldRequirement, nodes: NodeColumns, rows: Rows) -> BoolColumn:

@@ -51,6 +51,9 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
         state.write(_PRE_FILTERED, True)
         return None
 
+    def concerns(self, pod: fw.Pod) -> bool:
+        return bool(pod.host_ports)
+
     def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
         """Return 1 for each of `rows` on which a port is taken. Raises LookupError if `pre_filter` was not run."""
         if state.get(_PRE_FILTERED, bool) is None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plugins.column_math import Amount, quotient
-from plugins.resource_scoring import DEFAULT_RESOURCES, ResourceSpec, Usage, score_resources
+from plugins.resources.scoring import DEFAULT_RESOURCES, ResourceSpec, Usage, score_resources
 from scheduler import framework as fw
 from scheduler.framework.field_errors import duplicate, invalid
 from scheduler.framework.nodes import Int64Column, NodeColumns, Rows

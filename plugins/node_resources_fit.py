@@ -8,7 +8,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from plugins.allocation_strategies import (
+from plugins.column_math import Amount, amounts, any_of
+from plugins.resources.allocation_strategies import (
     MAX_SHAPE_SCORE,
     MAX_UTILIZATION,
     UtilizationShapePoint,
@@ -16,16 +17,16 @@ from plugins.allocation_strategies import (
     most_allocated,
     requested_to_capacity_ratio,
 )
-from plugins.column_math import Amount, amounts, any_of
-from plugins.fit_hints import (
+from plugins.resources.fit_hints import (
     FitHints,
     after_device_class_event,
     compared_amounts,
     counted_resources,
     named_resources,
 )
-from plugins.fit_requests import fit_requests, reports_resources
-from plugins.resource_scoring import DEFAULT_RESOURCES, MAX_WEIGHT, ResourceSpec, Scorer, score_resources
+from plugins.resources.fit_requests import fit_requests, reports_resources
+from plugins.resources.fit_trial import TOO_MANY_PODS, UNRESOLVABLE, FitTrials
+from plugins.resources.scoring import DEFAULT_RESOURCES, MAX_WEIGHT, ResourceSpec, Scorer, score_resources
 from scheduler import framework as fw
 from scheduler.api.labels import label_key_problems
 from scheduler.api.requests import (
@@ -49,9 +50,6 @@ _STRATEGIES = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
 _COMPARED = "PreFilterNodeResourcesFit"
 _ADDED = "PreScoreNodeResourcesFit"
 
-# A reason code is a set of bits: what is missing, and whether it is more than the node has when empty.
-_UNRESOLVABLE = 1 << 0
-_TOO_MANY_PODS = 1 << 1
 _FIRST_RESOURCE = 2
 _LAST_RESOURCE = 30
 
@@ -82,7 +80,7 @@ class ScoringStrategy:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeResourcesFit(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
+class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
     """Filter: the pod's requests fit into what the node's pods leave. Score: by `scoring_strategy`.
 
     Rule: noderesources/fit.go and resource_allocation.go at v1.36.3. Amounts are thousandths of a core, units or
@@ -147,21 +145,25 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.PreScorePlug
         codes: Amount = 0
         full = amounts(nodes.pod_count, rows) >= amounts(nodes.allowed_pods, rows)
         if any_of(full):
-            codes = full * _TOO_MANY_PODS
+            codes = full * TOO_MANY_PODS
         for bit, name, amount in _noted(state):
             capacity = amounts(nodes.allocatable(name), rows)
             short = capacity - amounts(nodes.requested(name), rows) < amount
             if any_of(short):
-                codes = codes | short * bit | (short & (capacity < amount)) * _UNRESOLVABLE
+                codes = codes | short * bit | (short & (capacity < amount)) * UNRESOLVABLE
         if isinstance(codes, int):
             return np.full(len(rows), codes, np.int32) if codes else None
         return codes.astype(np.int32)
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         """Name everything that is missing. Rule: fit.go (Filter)."""
-        reasons = ["Too many pods"] if code & _TOO_MANY_PODS else []
+        reasons = ["Too many pods"] if code & TOO_MANY_PODS else []
         reasons += (f"Insufficient {name}" for bit, name, _ in _noted(state) if code & bit)
-        return fw.unresolvable(*reasons) if code & _UNRESOLVABLE else fw.unschedulable(*reasons)
+        return fw.unresolvable(*reasons) if code & UNRESOLVABLE else fw.unschedulable(*reasons)
+
+    def filter_trials(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns) -> FitTrials:
+        """Follow nodes in plain integers."""
+        return FitTrials(_noted(state), nodes)
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
         """Note what Score is to add. It does without where PreScore is switched off."""

@@ -25,12 +25,14 @@ from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.metrics import Metrics
+from scheduler.kube.api_writer import PluginWriter
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
 from scheduler.kube.comparer import Comparer
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.debugger import Debugger
 from scheduler.kube.events import Events
+from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import node_intake, object_intake, pod_intake
 from scheduler.kube.permissions import Permission, check_permissions, permissions_for
 from scheduler.kube.resync import Resync
@@ -76,7 +78,8 @@ async def _run(options: RunOptions, config: Config) -> int:
         statuses = await stack.enter_async_context(_running(PodStatuses(client)))
         names = [profile.scheduler_name for profile in config.profiles]
         binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
-        edge = Edge(binder, EventsByProfile(events, names), StatusPatches(statuses))
+        evictor, writer = ApiEvictor(client, statuses), PluginWriter(client)
+        edge = Edge(binder, EventsByProfile(events, names), StatusPatches(statuses), evictor, writer)
         engine = build_engine(config, options.registry, edge, metrics, time.monotonic)
         _show_state(engine, metrics)
         intakes = (pod_intake(engine.handlers, metrics), node_intake(engine.handlers, metrics))
@@ -92,7 +95,8 @@ async def _run(options: RunOptions, config: Config) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
         stack.push_async_callback(debugger.close)
         await _serve(stack, options, metrics, resync, parts)
-        await _first_of(stop.wait(), _check_permissions(client, permissions_for(engine.watched.values())))
+        permissions = permissions_for(engine.watched.values(), engine.written)
+        await _first_of(stop.wait(), _check_permissions(client, permissions))
         if stop.is_set():
             return 0
         for watch in watches:

@@ -77,7 +77,7 @@ class FakeWorld:
 
     @property
     def edge(self) -> Edge:
-        return Edge(self, self, self)
+        return Edge(self, self, self, self)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         if self.gate is not None:
@@ -98,6 +98,13 @@ class FakeWorld:
     def forget(self, pod: Pod) -> None:
         self.told.append(("forget", pod.name))
 
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        self.told.append(("evict", victim.name, preemptor.name, message))
+        return True
+
+    def clear_nomination(self, pod: Pod) -> None:
+        self.told.append(("clear nomination", pod.name))
+
 
 class _NoActivator:
     def activate(self, uids: Iterable[str]) -> None:
@@ -115,6 +122,9 @@ def a_handle(table: NodeTable | None = None, nominator: Nominator | None = None,
         world,
         world,
         ObjectStore(),
+        {},
+        world,
+        Metrics(),
     )
 
 

@@ -5,6 +5,7 @@ object's memory. The structs are trees without cycles, so the garbage collector 
 Quantities stay strings here: `scheduler.api.quantity` reads them, and `scheduler.api.requests` adds them up.
 """
 
+from datetime import datetime
 from typing import Any, TypeAlias
 
 import msgspec
@@ -17,6 +18,25 @@ class Wire(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel", 
     """Base of everything decoded from the API."""
 
 
+class OwnerReference(Wire, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool | None = None
+
+
+class LabelSelectorRequirement(Wire, frozen=True):
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] | None = None
+
+
+class LabelSelector(Wire, frozen=True):
+    match_labels: dict[str, str] | None = None
+    match_expressions: tuple[LabelSelectorRequirement, ...] | None = None
+
+
 class ObjectMeta(Wire, frozen=True):
     name: str = ""
     namespace: str = ""
@@ -26,6 +46,7 @@ class ObjectMeta(Wire, frozen=True):
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
     labels: dict[str, str] | None = None
+    owner_references: tuple[OwnerReference, ...] | None = None
 
 
 class NodeMeta(ObjectMeta, frozen=True):
@@ -45,12 +66,17 @@ class ContainerPort(Wire, frozen=True):
     protocol: str = "TCP"
 
 
+class ContainerRestartRule(Wire, frozen=True):
+    action: str = ""
+
+
 class Container(Wire, frozen=True):
     name: str = ""
     image: str = ""
     resources: ResourceRequirements | None = None
     ports: tuple[ContainerPort, ...] | None = None
     restart_policy: str | None = None
+    restart_policy_rules: tuple[ContainerRestartRule, ...] | None = None
 
     @property
     def is_sidecar(self) -> bool:
@@ -99,8 +125,50 @@ class NodeAffinity(Wire, frozen=True):
     )
 
 
+class PodAffinityTerm(Wire, frozen=True):
+    """`matchLabelKeys` and `mismatchLabelKeys` are for the API server, which merges them into `labelSelector`."""
+
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] | None = None
+    topology_key: str = ""
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] | None = None
+    mismatch_label_keys: tuple[str, ...] | None = None
+
+
+class WeightedPodAffinityTerm(Wire, frozen=True):
+    weight: int = 0
+    pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
+
+
+class PodAffinity(Wire, frozen=True):
+    required: tuple[PodAffinityTerm, ...] | None = msgspec.field(
+        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
+    )
+    preferred: tuple[WeightedPodAffinityTerm, ...] | None = msgspec.field(
+        default=None, name="preferredDuringSchedulingIgnoredDuringExecution"
+    )
+
+
+class PodAntiAffinity(PodAffinity, frozen=True):
+    """The same form, with the opposite wish."""
+
+
 class Affinity(Wire, frozen=True):
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAntiAffinity | None = None
+
+
+class TopologySpreadConstraint(Wire, frozen=True):
+    max_skew: int = 0
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] | None = None
 
 
 class PodSchedulingGate(Wire, frozen=True):
@@ -111,9 +179,89 @@ class ImageVolumeSource(Wire, frozen=True):
     reference: str = ""
 
 
-class Volume(Wire, frozen=True):
+class PersistentVolumeClaimVolumeSource(Wire, frozen=True):
+    claim_name: str = ""
+
+
+class EphemeralVolumeSource(Wire, frozen=True):
+    """A claim that is made for the pod from a template; only that there is one matters here."""
+
+
+class GCEPersistentDisk(Wire, frozen=True):
+    pd_name: str = ""
+    read_only: bool = False
+
+
+class AWSElasticBlockStore(Wire, frozen=True):
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class AzureDisk(Wire, frozen=True):
+    disk_uri: str = msgspec.field(default="", name="diskURI")
+    kind: str | None = None
+
+
+class AzureFile(Wire, frozen=True):
+    """Of no interest but for its presence, as VsphereVolume: only the other five are counted as their drivers'."""
+
+
+class Cinder(Wire, frozen=True):
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class PortworxVolume(Wire, frozen=True):
+    volume_id: str = msgspec.field(default="", name="volumeID")
+
+
+class VsphereVolume(Wire, frozen=True):
+    """See AzureFile."""
+
+
+class ISCSI(Wire, frozen=True):
+    iqn: str = ""
+    read_only: bool = False
+
+
+class RBD(Wire, frozen=True):
+    monitors: tuple[str, ...] | None = None
+    image: str = ""
+    pool: str = ""
+    read_only: bool = False
+
+
+class CSIVolumeSource(Wire, frozen=True):
+    driver: str = ""
+
+
+class InTreeSources(Wire, frozen=True):
+    """The disks that Kubernetes once mounted by itself and CSI drivers serve now, in pods and in persistent volumes."""
+
+    aws_elastic_block_store: AWSElasticBlockStore | None = None
+    azure_disk: AzureDisk | None = None
+    azure_file: AzureFile | None = None
+    cinder: Cinder | None = None
+    gce_persistent_disk: GCEPersistentDisk | None = None
+    portworx_volume: PortworxVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+
+
+class Volume(InTreeSources, frozen=True):
+    """A pod's volume. Sources that scheduling does not look at are dropped: it has only a name then."""
+
     name: str = ""
     image: ImageVolumeSource | None = None
+    persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
+    ephemeral: EphemeralVolumeSource | None = None
+    iscsi: ISCSI | None = None
+    rbd: RBD | None = None
+    csi: CSIVolumeSource | None = None
+    """A volume that a driver makes for the pod alone, without a claim."""
+
+
+class PodResourceClaim(Wire, frozen=True):
+    name: str = ""
+    resource_claim_name: str | None = None
+    resource_claim_template_name: str | None = None
 
 
 class PodSpec(Wire, frozen=True):
@@ -124,6 +272,7 @@ class PodSpec(Wire, frozen=True):
     node_selector: dict[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] | None = None
+    topology_spread_constraints: tuple[TopologySpreadConstraint, ...] | None = None
     containers: tuple[Container, ...] | None = None
     init_containers: tuple[Container, ...] | None = None
     overhead: ResourceList | None = None
@@ -131,6 +280,8 @@ class PodSpec(Wire, frozen=True):
     scheduling_gates: tuple[PodSchedulingGate, ...] | None = None
     volumes: tuple[Volume, ...] | None = None
     host_network: bool = False
+    host_users: bool | None = None
+    resource_claims: tuple[PodResourceClaim, ...] | None = None
 
 
 class PodCondition(Wire, frozen=True):
@@ -161,6 +312,7 @@ class PodStatus(Wire, frozen=True):
     phase: str = ""
     conditions: tuple[PodCondition, ...] | None = None
     nominated_node_name: str = ""
+    start_time: datetime | None = None
     container_statuses: tuple[ContainerStatus, ...] | None = None
     init_container_statuses: tuple[ContainerStatus, ...] | None = None
     resources: ResourceRequirements | None = None

@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 
 from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus, Wire
+from scheduler.api.pod_affinity import AffinityTerms, affinity_terms_of
+from scheduler.api.pod_storage import PodStorage, storage_of
 from scheduler.api.requests import HostPort, PodResources, host_ports_of, resources_of
 
 
@@ -12,6 +14,8 @@ class _Derived(msgspec.Struct, gc=False):
     resources: PodResources | None = None
     host_ports: tuple[HostPort, ...] | None = None
     signatures: dict[str, Any] | None = None
+    affinity_terms: AffinityTerms | None = None
+    storage: PodStorage | None = None
 
 
 class Pod(Wire, frozen=True, eq=False):
@@ -78,7 +82,8 @@ class Pod(Wire, frozen=True, eq=False):
     @property
     def requests(self) -> dict[str, int]:
         """Resource name → amount: cpu in thousandths of a core, all others in units or bytes."""
-        return self.resources.requests
+        found = self.derived.resources  # as `resources` does it: a preemption asks ten thousand times
+        return (self.resources if found is None else found).requests
 
     @property
     def host_ports(self) -> tuple[HostPort, ...]:
@@ -86,6 +91,22 @@ class Pod(Wire, frozen=True, eq=False):
         found = self.derived.host_ports
         if found is None:
             found = self.derived.host_ports = host_ports_of(self.spec)
+        return found
+
+    @property
+    def affinity_terms(self) -> AffinityTerms:
+        """Its affinity and anti-affinity terms towards other pods."""
+        found = self.derived.affinity_terms
+        if found is None:
+            found = self.derived.affinity_terms = affinity_terms_of(self.spec.affinity, self.metadata.namespace)
+        return found
+
+    @property
+    def storage(self) -> PodStorage:
+        """Its claims, disks and network volumes."""
+        found = self.derived.storage
+        if found is None:
+            found = self.derived.storage = storage_of(self.metadata, self.spec)
         return found
 
     @property

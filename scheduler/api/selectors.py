@@ -5,20 +5,20 @@ pkg/labels/selector.go (Requirement) and pkg/fields/selector.go at v0.36.3. A te
 node; its problems tell why.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from scheduler.api.label_selectors import DOES_NOT_EXIST as DOES_NOT_EXIST
+from scheduler.api.label_selectors import EXISTS as EXISTS
+from scheduler.api.label_selectors import IN as IN
+from scheduler.api.label_selectors import NOT_IN as NOT_IN
 from scheduler.api.labels import label_key_problems, label_value_problems
+from scheduler.api.messages import aggregated, quoted
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from scheduler.api.pod import Pod
 
-IN: Final = "In"
-NOT_IN: Final = "NotIn"
-EXISTS: Final = "Exists"
-DOES_NOT_EXIST: Final = "DoesNotExist"
 GT: Final = "Gt"
 LT: Final = "Lt"
 
@@ -194,8 +194,7 @@ def problems_of(terms: Iterable[SelectorTerm]) -> list[FieldProblem]:
 
 def as_one_message(problems: Sequence[FieldProblem]) -> str:
     """Join problems as kube-scheduler joins errors: each once, in brackets if there are several."""
-    texts = list(dict.fromkeys(map(str, problems)))
-    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    return aggregated(map(str, problems))
 
 
 def parse_int64(text: str) -> int | None:
@@ -268,12 +267,8 @@ def _parse_field(requirement: NodeSelectorRequirement, path: str, problems: list
 
 def _unsupported(path: str, operator: str, supported: Iterable[str]) -> FieldProblem:
     known = ", ".join(f'"{name}"' for name in supported)
-    return FieldProblem(f"{path}.operator", f"Unsupported value: {_quoted(operator)}: supported values: {known}")
+    return FieldProblem(f"{path}.operator", f"Unsupported value: {quoted(operator)}: supported values: {known}")
 
 
 def _invalid(value: str | tuple[str, ...] | None, detail: str) -> str:
-    return f"Invalid value: {_quoted(value)}: {detail}"
-
-
-def _quoted(value: str | tuple[str, ...] | None) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"Invalid value: {quoted(value)}: {detail}"

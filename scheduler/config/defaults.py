@@ -21,27 +21,27 @@ DEFAULT_PLUGINS: Final = Plugins(
             PluginRef("NodeAffinity", 2),
             PluginRef("NodePorts"),
             PluginRef("NodeResourcesFit", 1),
+            PluginRef("VolumeRestrictions"),
+            PluginRef("NodeVolumeLimits"),
+            PluginRef("VolumeBinding"),
+            PluginRef("VolumeZone"),
+            PluginRef("PodTopologySpread", 2),
+            PluginRef("InterPodAffinity", 2),
+            PluginRef("DynamicResources", 2),
+            PluginRef("DefaultPreemption"),
             PluginRef("NodeResourcesBalancedAllocation", 1),
             PluginRef("ImageLocality", 1),
             PluginRef("DefaultBinder"),
+            PluginRef("NodeDeclaredFeatures"),
         )
     )
 )
 
 NOT_AVAILABLE_YET: Final = frozenset(
     {
-        "DefaultPreemption",
-        "DynamicResources",
         "GangScheduling",
-        "InterPodAffinity",
-        "NodeDeclaredFeatures",
-        "NodeVolumeLimits",
         "PodGroupPodsCount",
-        "PodTopologySpread",
         "TopologyPlacementGenerator",
-        "VolumeBinding",
-        "VolumeRestrictions",
-        "VolumeZone",
     }
 )
 """kube-scheduler's plugins that a configuration may disable here, but not enable or configure."""

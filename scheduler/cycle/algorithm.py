@@ -19,7 +19,7 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.filtering import FilterOutcome
 from scheduler.framework.nodes import Int64Column, Rows
 from scheduler.framework.runtime import Framework, go_list
-from scheduler.framework.status import Status, unresolvable
+from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.state.node_table import NodeTable
 
 _logger = logging.getLogger(__name__)
@@ -68,6 +68,11 @@ class Unplaced:
     """What its nomination becomes: None leaves it as it is, empty clears it."""
 
 
+def cut_off_by(diagnosis: Diagnosis) -> Status:
+    """What is said of the nodes that are not in the PreFilter plugins' result."""
+    return unresolvable(f"node(s) didn't satisfy plugin(s) {go_list(diagnosis.unschedulable_plugins)}")
+
+
 class Algorithm:
     """Searches and chooses. Holds only where the next search starts, which matters when not all nodes are asked."""
 
@@ -80,6 +85,7 @@ class Algorithm:
         """Choose a node for `pod`, or say why there is none. Raises PluginError."""
         if self._table.count == 0:
             return Unplaced(NO_NODES)
+        state.attempt = attempt
         search = self.search(framework, state, pod)
         if len(search.feasible) == 0:
             return self._unplaced(framework, state, pod, search.diagnosis)
@@ -109,7 +115,7 @@ class Algorithm:
             return search
         asked = table.in_use.copy()
         if names is not None:
-            search.absent = unresolvable(f"node(s) didn't satisfy plugin(s) {go_list(diagnosis.unschedulable_plugins)}")
+            search.absent = cut_off_by(diagnosis)
             chosen = [row for row in map(table.row_of, names) if row is not None]
             asked[:] = False
             asked[chosen] = True
@@ -134,7 +140,20 @@ class Algorithm:
         def names() -> Iterator[str]:
             return (name for name in table.node_names() if status(name) is not None)
 
-        return NodeToStatus(names, status)
+        def rows_with(code: Code) -> Rows:
+            outcome, others = search.outcome, table.in_use.copy()
+            found = np.zeros(table.size, np.bool_)
+            if outcome is not None:
+                found |= outcome.refused_with(code, state, pod)
+                others &= ~outcome.asked
+            if search.absent is not None and search.absent.code is code:
+                found |= others
+            for row, verdict in search.verdicts.items():
+                if others[row]:
+                    found[row] = verdict.code is code
+            return np.flatnonzero(found)
+
+        return NodeToStatus(names, status, rows_with)
 
     def _nominated_node_fits(self, framework: Framework, state: CycleState, pod: Pod, search: Search) -> bool:
         """Try the nominated node first: room was made there, and likely nowhere else."""

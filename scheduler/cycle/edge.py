@@ -1,10 +1,10 @@
 """What the cycle needs from the world. Implemented in scheduler.kube, faked in simulations and tests."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from scheduler.api.pod import Pod
-from scheduler.framework.handle import Binder, EventRecorder
+from scheduler.framework.handle import ApiWriter, Binder, EventRecorder, Evictor, NoWrites
 
 
 class StatusWriter(Protocol):
@@ -27,3 +27,5 @@ class Edge:
     binder: Binder
     events: EventRecorder
     status: StatusWriter
+    evictor: Evictor
+    api: ApiWriter = field(default_factory=NoWrites)

@@ -15,10 +15,11 @@ from scheduler.framework import profile
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.handle import Handle
 from scheduler.framework.metrics import Metrics
+from scheduler.framework.pre_binding import PodsInPreBind
 from scheduler.framework.profile import ProfilePlugins
 from scheduler.framework.profile_spec import ProfileSpec
 from scheduler.framework.registry import Registry
-from scheduler.framework.resources import ApiResource, resources_to_watch
+from scheduler.framework.resources import ApiResource, resources_to_watch, writes_of
 from scheduler.framework.runtime import Framework
 from scheduler.framework.waiting import WaitingPods
 from scheduler.queue.backoff_queue import Backoff
@@ -44,6 +45,8 @@ class Engine:
     object_handlers: ObjectHandlers
     watched: dict[str, ApiResource]
     """Event resource → API resource, of all that the plugins want to see besides pods and nodes."""
+    written: frozenset[tuple[ApiResource, str, tuple[str, ...]]]
+    """What the plugins change: resource, subresource or empty, verbs."""
 
 
 def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metrics, now: Callable[[], float]) -> Engine:
@@ -52,6 +55,8 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
     nominator = Nominator()
     activator = _Activator()
     objects = ObjectStore()
+    pods: dict[str, Pod] = {}
+    waiting_pods, pods_in_pre_bind = WaitingPods(), PodsInPreBind()
 
     def handle(profile_name: str) -> Handle:
         return Handle(
@@ -59,10 +64,15 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
             nodes=cache.table,
             nominator=nominator,
             activator=activator,
-            waiting_pods=WaitingPods(),
+            waiting_pods=waiting_pods,
             binder=edge.binder,
             events=edge.events,
             objects=objects,
+            pods=pods,
+            evictor=edge.evictor,
+            metrics=metrics,
+            pods_in_pre_bind=pods_in_pre_bind,
+            api=edge.api,
         )
 
     plugins = _plugins(config, registry, handle)
@@ -81,18 +91,27 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
         starvation_seconds=config.pod_max_backoff_seconds,
     )
     activator.queue = queue
-    pods: dict[str, Pod] = {}
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
     failure = FailureHandler(queue, nominator, pods, edge, metrics)
     loop = SchedulingLoop(frameworks, queue, cache, nominator, algorithm, failure, edge, metrics, now)
     waiting = {name: framework.handle.waiting_pods for name, framework in frameworks.items()}
     handlers = ClusterEventHandlers(pods, cache, queue, waiting, edge, metrics)
-    watched = resources_to_watch(
-        plugin for framework in frameworks.values() for plugin in framework.plugins.by_name.values()
-    )
+    every = [plugin for framework in frameworks.values() for plugin in framework.plugins.by_name.values()]
+    watched = resources_to_watch(every)
     object_handlers = ObjectHandlers(objects, queue, watched, metrics)
     return Engine(
-        frameworks, cache, queue, nominator, algorithm, handlers, loop, pods, objects, object_handlers, watched
+        frameworks,
+        cache,
+        queue,
+        nominator,
+        algorithm,
+        handlers,
+        loop,
+        pods,
+        objects,
+        object_handlers,
+        watched,
+        writes_of(every),
     )
 
 

@@ -28,7 +28,7 @@ from scheduler.framework.events import ASSIGNED_POD_DELETE
 from scheduler.framework.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.runtime import Framework
-from scheduler.framework.status import Status
+from scheduler.framework.status import Code, Status
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
@@ -249,7 +249,8 @@ class SchedulingLoop:
         if busy:
             self._parked += 1
             try:
-                refusal = await framework.run_pre_bind(state, pod, node)
+                pre_bind = framework.run_pre_bind(state, pod, node)
+                refusal = await framework.handle.pods_in_pre_bind.run(pod.uid, pre_bind)
             finally:
                 self._parked -= 1
             if refusal is not None:
@@ -271,6 +272,8 @@ class SchedulingLoop:
         refusal = await waiting.outcome()
         result = "Success" if refusal is None else refusal.code.label
         self._metrics.permit_wait_duration.labels(result).observe(time.perf_counter() - began)
+        if refusal is not None and refusal.code is Code.ERROR:  # preempted: it is to be tried again
+            raise SchedulerError(f"waiting on permit for pod: {refusal.message}")
         return refusal
 
     def _undo(self, attempt: _Attempt) -> None:

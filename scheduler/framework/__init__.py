@@ -6,6 +6,7 @@ from scheduler.api.objects import Toleration as Toleration
 from scheduler.api.pod import Pod as Pod
 from scheduler.api.unstructured import Unstructured as Unstructured
 from scheduler.framework.cycle_state import CycleState as CycleState
+from scheduler.framework.errors import ApiError as ApiError
 from scheduler.framework.errors import BindRejected as BindRejected
 from scheduler.framework.errors import PluginError as PluginError
 from scheduler.framework.events import ANY as ANY
@@ -28,6 +29,7 @@ from scheduler.framework.events import Action as Action
 from scheduler.framework.events import ClusterEvent as ClusterEvent
 from scheduler.framework.events import ClusterEventWithHint as ClusterEventWithHint
 from scheduler.framework.events import QueueingHint as QueueingHint
+from scheduler.framework.handle import ApiWriter as ApiWriter
 from scheduler.framework.handle import Handle as Handle
 from scheduler.framework.handle import ObjectLister as ObjectLister
 from scheduler.framework.nodes import Aspect as Aspect
@@ -59,6 +61,11 @@ from scheduler.framework.plugin import ReservePlugin as ReservePlugin
 from scheduler.framework.plugin import ScoreNodesPlugin as ScoreNodesPlugin
 from scheduler.framework.plugin import ScorePlugin as ScorePlugin
 from scheduler.framework.plugin import SignPlugin as SignPlugin
+from scheduler.framework.plugin import Write as Write
+from scheduler.framework.pods import PodIndex as PodIndex
+from scheduler.framework.pods import PodMatch as PodMatch
+from scheduler.framework.pods import TermColumn as TermColumn
+from scheduler.framework.pods import TermKind as TermKind
 from scheduler.framework.queued import QueuedPod as QueuedPod
 from scheduler.framework.resources import POD_DISRUPTION_BUDGET as POD_DISRUPTION_BUDGET
 from scheduler.framework.resources import REPLICA_SET as REPLICA_SET
@@ -71,3 +78,5 @@ from scheduler.framework.status import Status as Status
 from scheduler.framework.status import pending as pending
 from scheduler.framework.status import unresolvable as unresolvable
 from scheduler.framework.status import unschedulable as unschedulable
+from scheduler.framework.trials import FilterTrial as FilterTrial
+from scheduler.framework.trials import TrialPlugin as TrialPlugin

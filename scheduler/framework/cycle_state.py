@@ -17,6 +17,7 @@ class CycleState:
 
     __slots__ = (
         "_values",
+        "attempt",
         "pods_to_activate",
         "record_plugin_metrics",
         "skip_filter",
@@ -32,6 +33,8 @@ class CycleState:
         """Names of the plugins whose PreScore answered Skip."""
         self.skip_pre_bind: set[str] = set()
         """Names of the plugins whose PreBindPreFlight answered Skip."""
+        self.attempt = 0
+        """How often the pod was tried before: what is drawn by lot may depend on it, and stays the same in a replay."""
         self.record_plugin_metrics = False
         """Whether each plugin is timed in this cycle."""
         self.pods_to_activate: set[str] = set()
@@ -41,7 +44,9 @@ class CycleState:
         self._values[key] = value
 
     def read(self, key: str, kind: type[T]) -> T:
-        """Return what was written under `key`. Raises KeyError if nothing was, TypeError if it is another kind."""
+        """Return what was written under `key`. Raises LookupError if nothing was, TypeError if it is another kind."""
+        if key not in self._values:
+            raise LookupError("not found")  # kube-scheduler's words: a plugin without its PreFilter shows them
         value = self._values[key]
         if not isinstance(value, kind):
             raise TypeError(f"{key!r} holds a {type(value).__name__}, not a {kind.__name__}")
@@ -60,6 +65,7 @@ class CycleState:
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)
         copy.skip_pre_bind = set(self.skip_pre_bind)
+        copy.attempt = self.attempt
         copy.record_plugin_metrics = self.record_plugin_metrics
         copy.pods_to_activate = self.pods_to_activate
         return copy

@@ -7,6 +7,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from scheduler.framework.nodes import NodeColumns, Rows
 from scheduler.framework.status import Code, Status
 
 NO_NODES = "no nodes available to schedule pods"
@@ -15,9 +18,16 @@ NO_NODES = "no nodes available to schedule pods"
 class NodeToStatus(Mapping[str, Status]):
     """Node name → refusal, worked out for the nodes that somebody asks about."""
 
-    def __init__(self, names: Callable[[], Iterator[str]], status: Callable[[str], Status | None]) -> None:
+    def __init__(
+        self,
+        names: Callable[[], Iterator[str]],
+        status: Callable[[str], Status | None],
+        rows_with: Callable[[Code], Rows],
+    ) -> None:
         self._names = names
         self._status = status
+        self.rows_with = rows_with
+        """Code → the rows that were refused with it, in ascending order."""
 
     def __getitem__(self, name: str) -> Status:
         status = self._status(name)
@@ -30,6 +40,14 @@ class NodeToStatus(Mapping[str, Status]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self._names())
+
+
+def rows_with(code: Code, node_to_status: Mapping[str, Status], nodes: NodeColumns) -> Rows:
+    """Return the rows of the nodes that were refused with this code."""
+    if isinstance(node_to_status, NodeToStatus):
+        return node_to_status.rows_with(code)
+    found = (nodes.row_of(name) for name, status in node_to_status.items() if status.code is code)
+    return np.array([row for row in found if row is not None], np.intp)
 
 
 @dataclass(slots=True)

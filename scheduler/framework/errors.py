@@ -4,7 +4,8 @@ SchedulerError
 ├── ConfigError        something the user wrote is wrong: report every problem, exit 2
 ├── PluginError        a plugin raised or broke its contract: this pod backs off, the others go on
 └── ClusterError       the API server and we disagree
-    └── BindRejected   it refused the binding for good: forget the assumption, requeue the pod
+    ├── BindRejected   it refused the binding for good: forget the assumption, requeue the pod
+    └── ApiError       it did not do what a plugin asked: the plugin decides what that means
 """
 
 from collections.abc import Sequence
@@ -37,6 +38,7 @@ class PluginError(SchedulerError):
 _ANY_PLUGIN_ERROR = 'running {point} plugin "{plugin}": {detail}'
 _PLUGIN_ERRORS = {
     "PreFilterExtensionAddPod": 'running AddPod on PreFilter plugin "{plugin}": {detail}',
+    "PreFilterExtensionRemovePod": 'running RemovePod on PreFilter plugin "{plugin}": {detail}',
     "Filter": 'running "{plugin}" filter plugin: {detail}',
     "PostFilter": "{detail}",
     "Score": 'running Score plugins: plugin "{plugin}" failed with: {detail}',
@@ -47,6 +49,17 @@ _PLUGIN_ERRORS = {
 
 class ClusterError(SchedulerError):
     """The API server did not do what was asked of it."""
+
+
+class ApiError(ClusterError):
+    """A plugin's call was refused, or nobody could be reached. The text is the API server's.
+
+    `status` is the HTTP status: 409 if somebody else changed the object, 404 if it is gone; 0 without any answer.
+    """
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class BindRejected(ClusterError):

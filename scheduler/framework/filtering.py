@@ -5,7 +5,7 @@ kube-scheduler asks plugin after plugin for one node after the other; we ask nod
 other. What a node is refused for is the same: the first plugin in order that refuses it.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -17,14 +17,15 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.forms import PlainFilter
-from scheduler.framework.memo import ChangingColumns, Memo
-from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Rows
+from scheduler.framework.memo import ChangingColumns, Column, Evaluate, Memo
+from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
 from scheduler.framework.plugin import FilterNodesPlugin, FilterPlugin, Plugin, PreFilterExtensions, SignPlugin
 from scheduler.framework.plugin_calls import PluginCalls, as_plugin_error, check_column
-from scheduler.framework.status import Status
+from scheduler.framework.status import Code, Status
 
 FILTER: Final = "Filter"
 ADD_POD: Final = "PreFilterExtensionAddPod"
+REMOVE_POD: Final = "PreFilterExtensionRemovePod"
 
 
 class WhatIfColumns(ChangingColumns, Protocol):
@@ -101,6 +102,20 @@ class FilterOutcome:
                 diagnosis.add(status, int(nodes))
             left &= codes == 0
 
+    def refused_with(self, code: Code, state: CycleState, pod: Pod) -> BoolColumn:
+        """Return which rows were refused with a status of this code."""
+        left = self.asked.copy()
+        found = np.zeros(len(left), np.bool_)
+        for row, status in self.overrides.items():
+            left[row] = False
+            found[row] = status.code is code
+        for step, codes in self.codes:
+            for reason in np.unique(codes[left]).tolist():
+                if reason and step.status(state, pod, reason).code is code:
+                    found |= left & (codes == reason)
+            left &= codes == 0
+        return found
+
 
 class Filtering:
     """The Filter plugins of one profile."""
@@ -116,30 +131,46 @@ class Filtering:
     ) -> None:
         """`nominated` yields each node that is promised to pods, with these pods."""
         self.steps = tuple(map(FilterStep, plugins))
+        self.nodes = nodes
         self._extensions = tuple(extensions)
-        self._nodes = nodes
         self._memo = memo
         self._nominated = nominated
         self._calls = calls
 
     def run(self, state: CycleState, pod: Pod, asked: BoolColumn, signatures: dict[str, object]) -> FilterOutcome:
         """Return where `pod` can run among the rows that are `asked`. Raises PluginError."""
-        passing = asked.copy()
-        if not passing.any():
-            return FilterOutcome(np.arange(0), asked, [])
-        found: list[tuple[FilterStep, Int32Column]] = []
+        outcome = FilterOutcome(np.arange(0), asked, [])
+        if not asked.any():
+            return outcome
+        try:
+            passing = self._ask_all(outcome, asked.copy(), state, pod, signatures)
+            self._yield_to_nominated(outcome, passing, state, pod)
+        except PluginError:
+            # Not if it failed for nodes only that are refused beside their nominated pods: kube-scheduler begins with
+            # these, and asks no further.
+            outcome = FilterOutcome(np.arange(0), asked, [])
+            passing = asked.copy()
+            self._yield_to_nominated(outcome, passing, state, pod)
+            if not outcome.overrides:
+                raise
+            passing = self._ask_all(outcome, passing, state, pod, signatures)
+        outcome.feasible = np.flatnonzero(passing)
+        return outcome
+
+    def _ask_all(
+        self, outcome: FilterOutcome, passing: BoolColumn, state: CycleState, pod: Pod, signatures: dict[str, object]
+    ) -> BoolColumn:
+        """Ask the plugins in turn about the rows that pass so far; return which pass all. Raises PluginError."""
         for step in self.steps:
             if step.name in state.skip_filter:
                 continue
             codes = self._codes(step, state, pod, passing, signatures)
             if codes is not None:
-                found.append((step, codes))
+                outcome.codes.append((step, codes))
                 passing &= codes == 0
                 if not passing.any():
                     break  # every node has its answer: the others are not asked, as in kube-scheduler
-        outcome = FilterOutcome(np.flatnonzero(passing), asked, found)
-        self._yield_to_nominated(outcome, passing, state, pod)
-        return outcome
+        return passing
 
     def run_one(self, state: CycleState, pod: Pod, row: int) -> Status | None:
         """Return what the first plugin that refuses one row says, from the live table. Raises PluginError."""
@@ -152,6 +183,38 @@ class Filtering:
                 return step.status(state, pod, int(codes[0]))
         return None
 
+    def run_one_beside(self, others: Collection[Pod], state: CycleState, pod: Pod, row: int) -> Status | None:
+        """Like `run_one`, first with pods that are nominated to the node as if they ran there, then without them."""
+        status = self._refused_beside(others, state, pod, row) if others else None
+        return self.run_one(state, pod, row) if status is None else status
+
+    def tell_added(self, state: CycleState, pod: Pod, other: Pod, row: int) -> None:
+        """Tell the plugins that count pods that `other` is on the row now. Raises PluginError."""
+        for plugin in self._extensions:
+            self._tell(ADD_POD, plugin, plugin.add_pod, state, pod, other, row)
+
+    def tell_removed(self, state: CycleState, pod: Pod, other: Pod, row: int) -> None:
+        """Tell the plugins that count pods that `other` is on the row no more. Raises PluginError."""
+        for plugin in self._extensions:
+            self._tell(REMOVE_POD, plugin, plugin.remove_pod, state, pod, other, row)
+
+    def is_extended(self, plugin: str) -> bool:
+        """Whether a plugin's answers depend on counts that `tell_added` and `tell_removed` change."""
+        return any(each.name == plugin for each in self._extensions)
+
+    def stored(
+        self, key: tuple[Hashable, Hashable], aspects: tuple[Aspect, ...], dtype: type[np.generic], evaluate: Evaluate
+    ) -> Column:
+        """Return the column stored under `key`, brought up to date."""
+        return self._memo.column(key, aspects, dtype, evaluate).values
+
+    def stored_codes(self, step: FilterStep, state: CycleState, pod: Pod, signature: object) -> Int32Column | None:
+        """A code for each row from the memo, or None if there is no refusal. Raises PluginError."""
+        column = self._memo.column(
+            (("filter", step.name), signature), step.aspects, np.int32, lambda rows: self._ask(step, state, pod, rows)
+        )
+        return column.values if column.may_differ else None
+
     def _codes(
         self, step: FilterStep, state: CycleState, pod: Pod, passing: BoolColumn, signatures: dict[str, object]
     ) -> Int32Column | None:
@@ -161,13 +224,7 @@ class Filtering:
             self._memo.forget(("filter", step.name))
         signature = signatures.get(step.name)
         if signature is not None:
-            column = self._memo.column(
-                (("filter", step.name), signature),
-                step.aspects,
-                np.int32,
-                lambda rows: self._ask(step, state, pod, rows),
-            )
-            return column.values if column.may_differ else None
+            return self.stored_codes(step, state, pod, signature)
         # Nothing will be stored: only the nodes that passed so far need an answer.
         rows = np.flatnonzero(passing)
         answers = self._ask(step, state, pod, rows)
@@ -184,7 +241,7 @@ class Filtering:
         is refused anyway is asked again too: beside the nominated pods it may have more reasons, or other ones.
         """
         for name, nominated in self._nominated():
-            row = self._nodes.row_of(name)
+            row = self.nodes.row_of(name)
             if row is None or not outcome.asked[row]:
                 continue
             before = [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
@@ -192,29 +249,36 @@ class Filtering:
             if status is not None:
                 outcome.overrides[row] = status
                 passing[row] = False
-        if outcome.overrides:
-            outcome.feasible = np.flatnonzero(passing)
 
     def _refused_beside(self, others: Collection[Pod], state: CycleState, pod: Pod, row: int) -> Status | None:
         # A pod whose nomination ended without our hearing of it may be on the node already.
-        here = {other.uid for other in self._nodes.info(row).pods}
+        here = {other.uid for other in self.nodes.info(row).pods}
         others = [other for other in others if other.uid not in here]
         if not others:
             return None
         state = state.clone()
-        with self._nodes.what_if(row, add=others):
-            node = self._nodes.info(row)
+        with self.nodes.what_if(row, add=others):
             for other in others:
-                for plugin in self._extensions:
-                    if plugin.name in state.skip_filter:
-                        continue
-                    status = self._calls.run(ADD_POD, state, plugin.name, plugin.add_pod, state, pod, other, node)
-                    if status is not None:
-                        raise PluginError(plugin.name, ADD_POD, status.message or status.code.label)
+                self.tell_added(state, pod, other, row)
             return self.run_one(state, pod, row)
 
+    def _tell(
+        self,
+        point: str,
+        plugin: PreFilterExtensions,
+        call: Callable[[CycleState, Pod, Pod, NodeInfo], Status | None],
+        state: CycleState,
+        *told: *tuple[Pod, Pod, int],
+    ) -> None:
+        if plugin.name in state.skip_filter:
+            return
+        pod, other, row = told
+        status = self._calls.run(point, state, plugin.name, call, state, pod, other, self.nodes.info(row))
+        if status is not None:
+            raise PluginError(plugin.name, point, status.message or status.code.label)
+
     def _ask(self, step: FilterStep, state: CycleState, pod: Pod, rows: Rows) -> Int32Column | None:
-        codes = self._calls.run(FILTER, state, step.name, step.call.filter_nodes, state, pod, self._nodes, rows)
+        codes = self._calls.run(FILTER, state, step.name, step.call.filter_nodes, state, pod, self.nodes, rows)
         if codes is not None:
             check_column(FILTER, step.name, codes, rows, "iub")
         return codes

@@ -1,11 +1,15 @@
 """What the scheduler offers to its plugins. The roles are Protocols here and implemented in upper rooms."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
 
 from scheduler.api.pod import Pod
+from scheduler.framework.dry_run import DryRuns
+from scheduler.framework.errors import ApiError
+from scheduler.framework.metrics import Metrics
 from scheduler.framework.nodes import NodeColumns
+from scheduler.framework.pre_binding import PodsInPreBind
 from scheduler.framework.waiting import WaitingPods
 
 
@@ -34,6 +38,53 @@ class PodActivator(Protocol):
     def activate(self, uids: Iterable[str]) -> None: ...
 
 
+class Evictor(Protocol):
+    """Tells the API server which pods have to make room."""
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        """Set the condition DisruptionTarget with this message, then delete the pod; False if it was gone already.
+
+        Raises ClusterError if the API server does neither. To evict a pod twice does no harm, and a new pod of the
+        same name is never touched.
+        """
+
+    def clear_nomination(self, pod: Pod) -> None:
+        """Take the nominated node out of a pod's status. Never waits, never raises."""
+
+
+class ApiWriter(Protocol):
+    """Changes objects in the cluster, for plugins that declare it in `writes`. Resources are named as in events.
+
+    Each call tries again where that can help, and what became of one whose answer was lost is settled by a read. So a
+    write needs a resource version, or to be harmless when done twice. Both return the object as it is then, as parsed
+    JSON, and raise ApiError; 409 says that somebody else changed the object, or made it anew.
+    """
+
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+        """Put `content` in the place of the object of its name."""
+
+    async def patch(
+        self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
+    ) -> dict[str, Any]:
+        """Apply a JSON merge patch: null takes a field away. `namespace` is empty for resources without."""
+
+
+class NoWrites:
+    """An ApiWriter that refuses all."""
+
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+        raise ApiError(0, f"nothing is written here, so no {resource} either")
+
+    async def patch(
+        self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
+    ) -> dict[str, Any]:
+        raise ApiError(0, f"nothing is written here, so no {resource} either")
+
+
+Listener: TypeAlias = Callable[[Any | None, Any | None], None]
+"""`(old, new)`: told of each change of a resource's objects. Quick, and raises nothing."""
+
+
 class ObjectLister(Protocol):
     """Has the newest objects of all resources that plugins name in their events or in `reads`, as those name them.
 
@@ -50,6 +101,13 @@ class ObjectLister(Protocol):
     def version(self, resource: str) -> int:
         """Return a number that grows with each change of the resource's objects."""
 
+    def listen(self, resource: str, listener: Listener) -> None:
+        """Tell `listener` of each change from now on, and first of what there is already: `(None, object)`.
+
+        It is told as soon as `get` and `list` show the change, before pods are woken. For a plugin that keeps objects
+        by a key of its own, from when it is made.
+        """
+
 
 @dataclass(frozen=True, slots=True)
 class Handle:
@@ -63,3 +121,11 @@ class Handle:
     binder: Binder
     events: EventRecorder
     objects: ObjectLister
+    pods: Mapping[str, Pod]
+    """UID → newest version that the watch has shown, of all pods that have not ended. A live view."""
+    evictor: Evictor
+    metrics: Metrics
+    pods_in_pre_bind: PodsInPreBind = field(default_factory=PodsInPreBind)
+    api: ApiWriter = field(default_factory=NoWrites)
+    dry_runs: DryRuns = field(default_factory=DryRuns)
+    """For use within one call of a PostFilter plugin."""

@@ -80,6 +80,29 @@ class Metrics:
             ("result",),
             exponential(0.001, 2, 15),
         )
+        self.preemption_attempts = counter(
+            "scheduler_preemption_attempts", "Total preemption attempts in the cluster till now"
+        )
+        self.preemption_victims = histogram(
+            "scheduler_preemption_victims", "Number of selected preemption victims", (), exponential(1, 2, 7)
+        )
+        self.preemption_goroutines_duration = histogram(
+            "scheduler_preemption_goroutines_duration_seconds",
+            "Duration in seconds for running goroutines for the preemption.",
+            ("result",),
+            exponential(0.01, 2, 20),
+        )
+        self.preemption_goroutines_execution = counter(
+            "scheduler_preemption_goroutines_execution", "Number of preemption goroutines executed.", ("result",)
+        )
+        self.volume_binder_cache_requests = counter(
+            "scheduler_volume_binder_cache_requests",
+            "Total number for request volume binding cache. Nothing is counted: there is no such cache any more.",
+            ("operation",),
+        )
+        self.volume_stage_errors = counter(
+            "scheduler_volume_scheduling_stage_error", "Volume scheduling stage error count", ("operation",)
+        )
         self.queue_incoming_pods = counter(
             "scheduler_queue_incoming_pods",
             "Number of pods added to scheduling queues by event and queue type.",

@@ -6,20 +6,17 @@ nodes). Columns are live views of the scheduler's tables: read them, never keep 
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import IntFlag
-from typing import Protocol, TypeAlias
-
-import numpy as np
-import numpy.typing as npt
+from typing import Protocol
 
 from scheduler.api.objects import Node, Taint
 from scheduler.api.pod import Pod
-
-Rows: TypeAlias = npt.NDArray[np.intp]
-"""Row numbers, each at most once, in ascending order."""
-
-Int64Column: TypeAlias = npt.NDArray[np.int64]
-Int32Column: TypeAlias = npt.NDArray[np.int32]
-BoolColumn: TypeAlias = npt.NDArray[np.bool_]
+from scheduler.framework.columns import BoolColumn as BoolColumn
+from scheduler.framework.columns import Int32Column as Int32Column
+from scheduler.framework.columns import Int64Column as Int64Column
+from scheduler.framework.columns import Rows as Rows
+from scheduler.framework.pods import PodIndex
+from scheduler.framework.topology import Topology as Topology
+from scheduler.framework.volumes import VolumeIndex
 
 
 class Aspect(IntFlag):
@@ -39,6 +36,10 @@ class Aspect(IntFlag):
     """Which pods are on the node, with their labels."""
     NODE = 1 << 8
     """Anything in the Node object."""
+    VOLUMES = 1 << 9
+    """Which pods with claims or disks are on the node."""
+    STARTS = 1 << 10
+    """Which pods are on the node, with what they ask for, their priorities and when they started."""
 
 
 class ImageState(Protocol):
@@ -114,6 +115,12 @@ class NodeColumns(Protocol):
     def label_values(self, key: str) -> Sequence[str]:
         """The value behind each code of `label_codes`; the first entry, for code 0, means nothing."""
 
+    def label_code(self, key: str, value: str) -> int:
+        """The code of one value of a label; 0 if no node ever had it."""
+
+    def topology(self, key: str) -> Topology:
+        """The same for all who look at whole domains."""
+
     @property
     def taints(self) -> Mapping[Taint, BoolColumn]:
         """Every distinct taint in the cluster, and where it is."""
@@ -125,6 +132,14 @@ class NodeColumns(Protocol):
     @property
     def images(self) -> Mapping[str, ImageState]:
         """Every image name on any node."""
+
+    @property
+    def pods(self) -> PodIndex:
+        """Counts over the pods on nodes."""
+
+    @property
+    def volumes(self) -> VolumeIndex:
+        """The claims and disks that the pods on nodes use."""
 
     def row_of(self, name: str) -> int | None:
         """The row of a node, or None if there is no such node."""

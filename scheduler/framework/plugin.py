@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import total_ordering
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
@@ -32,6 +32,18 @@ MAX_PERMIT_SECONDS: Final = 15 * 60.0
 """A Permit plugin cannot hold a pod longer than this."""
 
 
+class Write(NamedTuple):
+    """What a plugin does to objects of a resource through `handle.api`."""
+
+    resource: str
+    """As events name it; with `subresource`, only that part of it."""
+
+    verbs: tuple[str, ...] = ("get", "patch")
+    """Those of the API: `patch` for a patch, `update` for an update; and `get`, or lost answers cannot be settled."""
+
+    subresource: str = ""
+
+
 class Plugin(ABC):
     """What every plugin has."""
 
@@ -40,6 +52,9 @@ class Plugin(ABC):
 
     reads: ClassVar[Sequence[str]] = ()
     """Resources whose objects it looks up with `handle.objects`, besides those that its events name."""
+
+    writes: ClassVar[Sequence[Write]] = ()
+    """What it changes with `handle.api`. Permissions follow from it."""
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may make a pod schedulable which this plugin refused.
@@ -110,6 +125,13 @@ class PreFilterPlugin(Plugin):
 
         `SKIP` leaves this plugin's Filter out of the cycle; a refusal ends the cycle for the whole pod.
         """
+
+    def concerns(self, pod: Pod) -> bool:
+        """Say whether `pre_filter` is to be asked. False only if it would skip the pod, whatever the cluster is like.
+
+        That is quicker for what most pods do not ask for. In cycles in which each plugin is timed it is asked anyway.
+        """
+        return True
 
 
 class PreFilterExtensions(Plugin):

@@ -11,7 +11,17 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
+from scheduler.api.devices import ResourceClaim, ResourceSlice
 from scheduler.api.unstructured import Unstructured
+from scheduler.api.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
 from scheduler.framework.events import (
     ANY,
     ASSIGNED_POD,
@@ -87,7 +97,17 @@ KNOWN: Final[Mapping[str, ApiResource]] = {
 }
 """Event resource → API resource."""
 
-STRUCTS: Final[Mapping[str, type[Any]]] = {}
+STRUCTS: Final[Mapping[str, type[Any]]] = {
+    PERSISTENT_VOLUME: PersistentVolume,
+    PERSISTENT_VOLUME_CLAIM: PersistentVolumeClaim,
+    CSI_NODE: CSINode,
+    CSI_DRIVER: CSIDriver,
+    CSI_STORAGE_CAPACITY: CSIStorageCapacity,
+    STORAGE_CLASS: StorageClass,
+    VOLUME_ATTACHMENT: VolumeAttachment,
+    RESOURCE_CLAIM: ResourceClaim,
+    RESOURCE_SLICE: ResourceSlice,
+}
 """Event resource → the struct, with a `metadata`, that its objects are decoded into; Unstructured without an entry."""
 
 _WATCHED_ANYWAY: Final = frozenset({POD, ASSIGNED_POD, UNSCHEDULABLE_POD, NODE})
@@ -134,6 +154,20 @@ def resources_to_watch(plugins: Iterable[Plugin]) -> dict[str, ApiResource]:
     return {name: parse_resource(name) for name in sorted(names)}
 
 
+def writes_of(plugins: Iterable[Plugin]) -> frozenset[tuple[ApiResource, str, tuple[str, ...]]]:
+    """Return what the plugins write: resource, subresource or empty, verbs. Raises ValueError as `parse_resource`."""
+    return frozenset(
+        (written_resource(write.resource), write.subresource, write.verbs)
+        for plugin in plugins
+        for write in plugin.writes
+    )
+
+
+def written_resource(name: str) -> ApiResource:
+    """Return the API resource of that name; pods, too, may be written. Raises ValueError as `parse_resource`."""
+    return PODS if name == POD else parse_resource(name)
+
+
 def resource_problems(plugin: Plugin) -> Iterator[str]:
     """Yield what is wrong with the resources that a plugin names."""
     try:
@@ -141,7 +175,7 @@ def resource_problems(plugin: Plugin) -> Iterator[str]:
     except Exception as error:  # noqa: BLE001  the plugin's own code: whatever it raises is told
         yield f"events_to_register: {type(error).__name__}: {error}"
         return
-    for name in names:
+    for name in (*names, *(write.resource for write in plugin.writes if write.resource != POD)):
         try:
             parse_resource(name)
         except ValueError as error:

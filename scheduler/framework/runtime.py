@@ -47,6 +47,8 @@ class NominatedPods(Protocol):
 
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]: ...
 
+    def nominated_pods(self, node_name: str) -> Collection[Pod]: ...
+
 
 class Framework:
     """kube-scheduler's framework.Framework: the plugins of one profile, ready to run."""
@@ -83,6 +85,7 @@ class Framework:
         self.scoring = Scoring(plugins.at["score"], plugins.weights, nodes, memo, calls)
         signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
         self._signers = tuple(signers.values())
+        handle.dry_runs.attach(self.filtering, nominated, self.signatures)
 
     @property
     def queue_sort(self) -> QueueSortPlugin:
@@ -137,7 +140,7 @@ class Framework:
     ) -> tuple[frozenset[str] | None, Status | None]:
         names: frozenset[str] | None = None
         refusal: Status | None = None
-        for plugin in self._pre_filter:
+        for plugin in self._concerned(state, pod):
             answer = self._calls.run("PreFilter", state, plugin.name, plugin.pre_filter, state, pod, self._nodes)
             if answer is None:
                 continue
@@ -157,6 +160,21 @@ class Framework:
             else:
                 raise PluginError(plugin.name, "PreFilter", answer.message or answer.code.label)
         return names, refusal
+
+    def _concerned(self, state: CycleState, pod: Pod) -> Sequence[PreFilterPlugin]:
+        """Return the plugins to be asked; the others skip the pod."""
+        if state.record_plugin_metrics:
+            return self._pre_filter
+        concerned = []
+        for plugin in self._pre_filter:
+            try:
+                if plugin.concerns(pod):
+                    concerned.append(plugin)
+                else:
+                    state.skip_filter.add(plugin.name)
+            except Exception as error:
+                raise as_plugin_error("PreFilter", plugin.name, error) from error
+        return concerned
 
     def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn) -> FilterOutcome:
         """Return where `pod` can run among the rows `asked`. Raises PluginError."""

@@ -34,12 +34,14 @@ from scheduler.api.objects import (
     ResourceRequirements,
     Taint,
     Toleration,
+    Volume,
 )
 from scheduler.api.objects import node_from_dict as node_from_dict
 from scheduler.api.pod import Pod
 from scheduler.api.pod import pod_from_dict as pod_from_dict
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.handle import Handle, ObjectLister
+from scheduler.framework.handle import Handle, Listener, ObjectLister
+from scheduler.framework.metrics import Metrics
 from scheduler.framework.nodes import NodeColumns
 from scheduler.framework.waiting import WaitingPods
 
@@ -81,6 +83,7 @@ def a_pod(
     node_selector: Mapping[str, str] | None = None,
     node_affinity: NodeAffinity | None = None,
     tolerations: Iterable[Toleration] = (),
+    volumes: Iterable[Volume] = (),
     gates: Iterable[str] = (),
     scheduler_name: str = "default-scheduler",
     status: PodStatus | None = None,
@@ -105,6 +108,7 @@ def a_pod(
             overhead=_amounts(overhead),
             resources=_requirements(pod_requests),
             scheduling_gates=tuple(PodSchedulingGate(name=gate) for gate in gates) or None,
+            volumes=tuple(volumes) or None,
         ),
         status=status or PodStatus(),
     )
@@ -189,11 +193,19 @@ class Objects:
     def __init__(self, objects: Mapping[str, Iterable[Any]]) -> None:
         self._objects = {resource: list(each) for resource, each in objects.items()}
         self._versions = dict.fromkeys(self._objects, 0)
+        self._listeners: dict[str, list[Listener]] = {}
 
     def put(self, resource: str, *objects: Any) -> None:
         """Have these objects, and no others, of a resource."""
+        before = self._objects.get(resource, [])
         self._objects[resource] = list(objects)
         self._versions[resource] = self._versions.get(resource, 0) + 1
+        old = {each.metadata.uid: each for each in before}
+        new = {each.metadata.uid: each for each in objects}
+        for uid in {**old, **new}:
+            if old.get(uid) is not new.get(uid):
+                for listener in self._listeners.get(resource, ()):
+                    listener(old.get(uid), new.get(uid))
 
     def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
         found = (each for each in self.list(resource, namespace) if each.metadata.name == name)
@@ -208,12 +220,19 @@ class Objects:
         self.list(resource)
         return self._versions[resource]
 
+    def listen(self, resource: str, listener: Listener) -> None:
+        self._listeners.setdefault(resource, []).append(listener)
+        for each in self._objects.get(resource, []):
+            listener(None, each)
+
 
 def a_handle(nodes: NodeColumns, objects: Mapping[str, Iterable[Any]] | ObjectLister | None = None) -> Handle:
     """Make a plugin's `handle` over some nodes and objects; pods are not nominated, not on hold, and bound nowhere."""
     lister = Objects(objects or {}) if objects is None or isinstance(objects, Mapping) else objects
     silent = _Silent()
-    return Handle("default-scheduler", nodes, silent, silent, WaitingPods(), silent, silent, lister)
+    return Handle(
+        "default-scheduler", nodes, silent, silent, WaitingPods(), silent, silent, lister, {}, silent, Metrics()
+    )
 
 
 class _Silent:
@@ -230,6 +249,13 @@ class _Silent:
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
         """Nobody is listening."""
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        """Nobody has to go."""
+        return False
+
+    def clear_nomination(self, pod: Pod) -> None:
+        """Nobody was nominated."""
 
 
 def _requirements(requests: Mapping[str, Quantity] | None) -> ResourceRequirements | None:

@@ -2,6 +2,7 @@
 
 add ──► WAITING ──allow by every plugin that holds it──► allowed
            ├─────reject by anybody────────────────────► rejected
+           ├─────preempt──────────────────────────────► preempted: an error, so that it is soon tried again
            └─────a plugin's timeout runs out──────────► rejected by that plugin
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from scheduler.api.pod import Pod
 from scheduler.framework.duration import Duration
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS
-from scheduler.framework.status import Status, unschedulable
+from scheduler.framework.status import Code, Status, unschedulable
 
 
 class WaitingPod:
@@ -48,15 +49,22 @@ class WaitingPod:
 
     def reject(self, plugin: str, message: str) -> bool:
         """Refuse the pod in the name of `plugin`; say whether it was still on hold."""
+        return self._end(unschedulable(message).by(plugin))
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Take the pod's room away in the name of `plugin`; say whether it was still on hold."""
+        return self._end(Status(Code.ERROR, (message,), plugin))
+
+    def _end(self, status: Status) -> bool:
         for timer in self._timers.values():
             timer.cancel()
         if self._outcome.done():
             return False
-        self._outcome.set_result(unschedulable(message).by(plugin))
+        self._outcome.set_result(status)
         return True
 
     async def outcome(self) -> Status | None:
-        """Wait for the end: None if the pod may be bound."""
+        """Wait for the end: None if the pod may be bound; a status of the code ERROR if it was preempted."""
         return await self._outcome
 
 

@@ -30,7 +30,7 @@ class Permission(NamedTuple):
 
 PERMISSIONS: Final = (
     Permission("", "nodes", ("list", "watch")),
-    Permission("", "pods", ("get", "list", "watch")),
+    Permission("", "pods", ("delete", "get", "list", "watch")),
     Permission("", "pods/binding", ("create",)),
     Permission("", "pods/status", ("patch",)),
     Permission("events.k8s.io", "events", ("create", "patch")),
@@ -38,10 +38,22 @@ PERMISSIONS: Final = (
 """Least privilege: `get` on pods settles what became of a binding whose answer was lost."""
 
 
-def permissions_for(watched: Iterable[ApiResource]) -> tuple[Permission, ...]:
-    """The table, and what it takes to watch further resources."""
-    further = sorted({(resource.group, resource.plural) for resource in watched})
-    return (*PERMISSIONS, *(Permission(group, plural, ("list", "watch")) for group, plural in further))
+def permissions_for(
+    watched: Iterable[ApiResource], written: Iterable[tuple[ApiResource, str, Sequence[str]]] = ()
+) -> tuple[Permission, ...]:
+    """The table, and what it takes to watch further resources and to write some.
+
+    `written`: resource, subresource or empty, verbs.
+    """
+    verbs = {(group, resource): set(these) for group, resource, these in PERMISSIONS}
+    further: dict[tuple[str, str], set[str]] = {}
+    for resource in watched:
+        further.setdefault((resource.group, resource.plural), set()).update(("list", "watch"))
+    for resource, subresource, these in written:
+        key = resource.group, f"{resource.plural}/{subresource}" if subresource else resource.plural
+        (verbs if key in verbs else further).setdefault(key, set()).update(these)
+    verbs.update(sorted(further.items()))
+    return tuple(Permission(*key, tuple(sorted(these))) for key, these in verbs.items())
 
 
 def cluster_role_rules(permissions: Iterable[Permission]) -> list[dict[str, Any]]:

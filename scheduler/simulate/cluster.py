@@ -20,6 +20,7 @@ from scheduler.simulate.checks import Problems, node_problems, pod_problems
 from scheduler.simulate.defaults import WrittenNode, WrittenPod, completed_node, completed_pod
 from scheduler.simulate.files import read_documents
 from scheduler.simulate.objects import OtherObject, OtherObjects
+from scheduler.simulate.storage_defaults import with_storage_defaults
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def cluster_of(documents: Iterable[Document], problems: list[str]) -> Cluster:
     first_place: dict[tuple[str, str], str] = {}
     for thing in _objects(documents, problems):
         if thing.kind not in _KINDS:
-            others.append(OtherObject(*thing))
+            others.append(OtherObject(thing.place, thing.kind, with_storage_defaults(thing.value)))
             continue
         found = _decode(thing, problems)
         if found is not None:

@@ -26,6 +26,7 @@ from scheduler.api.objects import (
     Wire,
 )
 from scheduler.api.pod import Pod
+from scheduler.simulate.match_label_keys import with_own_labels
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """What the API server writes into a pod that names no scheduler."""
@@ -72,7 +73,7 @@ class WrittenNode(Wire, frozen=True):
 
 def completed_pod(written: WrittenPod) -> Pod:
     """Return the pod as the API server would store it."""
-    spec = written.spec
+    spec = with_own_labels(written.spec, written.metadata.labels or {})
     containers = _completed(spec.containers, host_network=spec.host_network)
     return Pod(
         metadata=_identified(written.metadata, written.metadata.namespace or "default"),

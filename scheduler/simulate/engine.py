@@ -19,6 +19,7 @@ from scheduler.framework.metrics import Metrics
 from scheduler.framework.registry import Registry
 from scheduler.simulate.explain import explain_nodes
 from scheduler.simulate.objects import OtherObjects
+from scheduler.simulate.writes import SimulatedApi
 
 Result = dict[str, Any]
 """One pod of the JSON document: see `simulate`."""
@@ -43,9 +44,11 @@ def simulate(
     names the PreEnqueue plugin that holds the pod back; `nodes`, with `explain`, has the verdict on every node. Raises
     ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
-    world = _World()
-    engine = build_engine(config, registry, Edge(world, world, world), Metrics(), lambda: 0.0)
+    world, api = _World(), SimulatedApi()
+    engine = build_engine(config, registry, Edge(world, world, world, world, api), Metrics(), lambda: 0.0)
     world.bound = engine.handlers.pod_changed
+    api.objects, api.watch = engine.objects, engine.object_handlers
+    api.shows = not each_alone  # devices taken back for one pod must not help the next
     for name, each in (others or OtherObjects()).take(engine.watched):
         engine.object_handlers.object_changed(name, each)
     for node in nodes:
@@ -62,8 +65,7 @@ def simulate(
     for queued in engine.queue.pending_pods()["gated"]:
         world.results[queued.pod.uid]["gated"] = queued.gating_plugin
     if each_alone:
-        for pod in pending:
-            _judge(engine, pod, world.results[pod.uid], explain=explain)
+        asyncio.run(_judge_each(engine, pending, world, explain=explain))
     else:
         asyncio.run(_schedule_all(engine, world, explain=explain))
     return {"pods": list(world.results.values())}
@@ -78,6 +80,18 @@ def _empty(pod: Pod) -> Result:
         "victims": [],
         "message": "",
     }
+
+
+async def _judge_each(engine: Engine, pods: Iterable[Pod], world: "_World", *, explain: bool) -> None:
+    for pod in pods:
+        _judge(engine, pod, world.results[pod.uid], explain=explain)
+        await _background()
+
+
+async def _background() -> None:
+    """Let what was left to tasks, such as evictions, come to its end. Here it takes no time."""
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(others)
 
 
 def _judge(engine: Engine, pod: Pod, result: Result, *, explain: bool) -> None:
@@ -116,6 +130,7 @@ async def _schedule_all(engine: Engine, world: "_World", *, explain: bool) -> No
                 world.results[pod.uid]["nodes"] = nodes
         engine.loop.schedule_one(queued)
         await engine.loop.finish(seconds=PERMIT_SECONDS)
+        await _background()
 
 
 PERMIT_SECONDS = 1.0
@@ -148,3 +163,11 @@ class _World:
 
     def forget(self, pod: Pod) -> None:
         """Nothing is waiting to be sent."""
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        """Only say who would have to go: what the others see stays as it was given."""
+        self.results[preemptor.uid]["victims"].append(str(victim))
+        return True
+
+    def clear_nomination(self, pod: Pod) -> None:
+        """Nominations stay as they were given."""

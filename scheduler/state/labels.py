@@ -5,29 +5,91 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.framework.nodes import Int32Column
+from scheduler.framework.nodes import Int32Column, Rows
 
 MAX_KEYS: Final = 512
 """Label keys kept as columns. Pods name the keys: without a limit, their owners could fill our memory."""
 
 
-class _LabelColumn:
-    __slots__ = ("code_of", "codes", "values")
+class LabelColumn:
+    """Implements framework.nodes.Topology: one label key, a code a row."""
+
+    __slots__ = (
+        "_codes",
+        "_distinct",
+        "_distinct_at",
+        "_rows_of",
+        "_shared",
+        "code_of",
+        "labelled",
+        "size",
+        "values",
+        "version",
+    )
 
     def __init__(self, capacity: int) -> None:
-        self.codes = np.zeros(capacity, np.int32)
+        self._codes = np.zeros(capacity, np.int32)
+        self._rows_of = [0]
+        """How many rows have each code; 0 for code 0."""
+        self._shared = 0
+        """How many codes have more rows than one."""
+        self._distinct: Rows = np.zeros(0, np.intp)
+        self._distinct_at = 0
         self.values = [""]
         self.code_of: dict[str, int] = {}
+        self.labelled = 0
+        self.version = 0
+        """Changes with any code of any row, and when the column is given up."""
+        self.size = 0
+        """How many rows the table has."""
+
+    @property
+    def codes(self) -> Int32Column:
+        return self._codes[: self.size]
+
+    @property
+    def is_one_each(self) -> bool:
+        return not self._shared
+
+    @property
+    def distinct(self) -> Rows:
+        if self._distinct_at != self.version:
+            self._distinct = np.flatnonzero(self._rows_of)
+            self._distinct_at = self.version
+        return self._distinct
+
+    def code_at(self, row: int) -> int:
+        """Return the code of one row, be it beyond `size`."""
+        return self._codes.item(row)
 
     def set(self, row: int, value: str | None) -> None:
-        if value is None:
-            self.codes[row] = 0
+        old = self._codes.item(row)
+        code = 0 if value is None else self._code(value)
+        if code == old:
             return
+        self.version += 1
+        self._codes[row] = code
+        for each, rows in ((old, -1), (code, 1)):
+            if each:
+                self.labelled += rows
+                self._rows_of[each] += rows
+                # It came to be two, or ceased to be two.
+                self._shared += rows * (self._rows_of[each] == (2 if rows > 0 else 1))
+
+    def grow(self, capacity: int) -> None:
+        self._codes = np.concatenate([self._codes, np.zeros(capacity - len(self._codes), np.int32)])
+
+    def give_up(self) -> None:
+        """Tell those who keep something by codes that the codes are kept up to date no more."""
+        self.version += 1
+
+    def _code(self, value: str) -> int:
         code = self.code_of.get(value)
         if code is None:
             code = self.code_of[value] = len(self.values)
             self.values.append(value)
-        self.codes[row] = code
+            self._rows_of.append(0)
+        return code
 
 
 class LabelColumns:
@@ -35,26 +97,36 @@ class LabelColumns:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._columns: dict[str, _LabelColumn] = {}
+        self._columns: dict[str, LabelColumn] = {}
 
-    def column(self, key: str, labels: Iterable[Mapping[str, str] | None]) -> tuple[Int32Column, list[str]]:
-        """Return codes and values of `key`; `labels` are those of every row, read if the column is new."""
+    def column(self, key: str, size: int, labels: Iterable[Mapping[str, str] | None]) -> LabelColumn:
+        """Return the column of `key` for a table of `size` rows; `labels` are those of every row, read if it is new."""
         column = self._columns.get(key)
         if column is None:
             if len(self._columns) >= MAX_KEYS:
-                self._columns.clear()
-            column = self._columns[key] = _LabelColumn(self._capacity)
+                self._forget(list(self._columns))
+            column = self._columns[key] = LabelColumn(self._capacity)
             for row, of_row in enumerate(labels):
                 if of_row:
                     column.set(row, of_row.get(key))
-        return column.codes, column.values
+        column.size = size
+        return column
 
     def set_row(self, row: int, labels: Mapping[str, str] | None) -> None:
         """Take over the labels of one row; None clears it."""
+        outgrown: list[str] = []
         for key, column in self._columns.items():
             column.set(row, labels.get(key) if labels else None)
+            if len(column.values) > 2 * self._capacity:
+                outgrown.append(key)
+        # Most of their values are those of nodes that are gone: whoever asks for one gets a new one.
+        self._forget(outgrown)
 
     def grow(self, capacity: int) -> None:
         for column in self._columns.values():
-            column.codes = np.concatenate([column.codes, np.zeros(capacity - self._capacity, np.int32)])
+            column.grow(capacity)
         self._capacity = capacity
+
+    def _forget(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._columns.pop(key).give_up()

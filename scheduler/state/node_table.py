@@ -21,14 +21,15 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column
 from scheduler.state.change_log import ChangeLog
+from scheduler.state.host_ports import HostPorts
 from scheduler.state.images import ImageState, ImageTable
-from scheduler.state.labels import LabelColumns
+from scheduler.state.labels import LabelColumn, LabelColumns
 from scheduler.state.node_row import NodeRow
+from scheduler.state.pod_aspects import aspects_of
+from scheduler.state.pod_index import PodIndex
+from scheduler.state.volume_users import VolumeUsers
+from scheduler.state.wrapping import add_at, wrapped
 
-ANY_ADDRESS = "0.0.0.0"
-
-_POD_ASPECTS = Aspect.REQUESTED | Aspect.PODS
-_POD_AND_PORTS = _POD_ASPECTS | Aspect.PORTS
 _EVERYTHING = ~Aspect(0)
 
 
@@ -56,9 +57,11 @@ class NodeTable:
         self._taints: dict[Taint, BoolColumn] = {}
         self._labels = LabelColumns(capacity)
         self._images = ImageTable()
-        self._ports: dict[tuple[str, int], dict[str, dict[int, int]]] = {}
+        self._ports = HostPorts()
+        self._pod_index = PodIndex(capacity)
         self._logs = {aspect: ChangeLog(max(4096, capacity)) for aspect in Aspect}
         self._logs_of: dict[int, tuple[ChangeLog, ...]] = {}
+        self._volumes = VolumeUsers(self._logs[Aspect.VOLUMES])
 
     # What plugins read.
 
@@ -96,10 +99,16 @@ class NodeTable:
         return self._non_zero[resource][: self._size]
 
     def label_codes(self, key: str) -> Int32Column:
-        return self._labels.column(key, self._labels_by_row())[0][: self._size]
+        return self.topology(key).codes
 
     def label_values(self, key: str) -> Sequence[str]:
-        return self._labels.column(key, self._labels_by_row())[1]
+        return self.topology(key).values
+
+    def label_code(self, key: str, value: str) -> int:
+        return self.topology(key).code_of.get(value, 0)
+
+    def topology(self, key: str) -> LabelColumn:
+        return self._labels.column(key, self._size, self._labels_by_row())
 
     @property
     def taints(self) -> Mapping[Taint, BoolColumn]:
@@ -107,11 +116,19 @@ class NodeTable:
 
     @property
     def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[int, int]]]:
-        return self._ports
+        return self._ports.rows
 
     @property
     def images(self) -> Mapping[str, ImageState]:
         return self._images.states
+
+    @property
+    def pods(self) -> PodIndex:
+        return self._pod_index
+
+    @property
+    def volumes(self) -> VolumeUsers:
+        return self._volumes
 
     def row_of(self, name: str) -> int | None:
         row = self._row_of.get(name)
@@ -211,23 +228,25 @@ class NodeTable:
         if row is None:
             row = self._claim_row(name)
         self._count_pod(row, pod, resources.requests, 1)
-        self._mark(row, _POD_AND_PORTS if pod.host_ports else _POD_ASPECTS)
+        self._mark(row, aspects_of(pod))
 
     def remove_pod(self, name: str, pod: Pod) -> None:
         """Stop counting `pod`, which must be the very version that was added."""
         row = self._row_of[name]
         self._count_pod(row, pod, pod.resources.requests, -1)
-        self._mark(row, _POD_AND_PORTS if pod.host_ports else _POD_ASPECTS)
+        self._mark(row, aspects_of(pod))
         if not self._pods[row] and self._nodes[row] is None:
             self._release_row(name, row)
 
     def replace_pod(self, name: str, old: Pod, new: Pod) -> None:
         """Exchange a pod on a node for its new version. Raises ValueError for a quantity that cannot be read."""
-        if old.resources == new.resources and old.host_ports == new.host_ports:
+        if old.resources == new.resources and old.host_ports == new.host_ports and old.storage == new.storage:
             row = self._row_of[name]
             self._pods[row][new.uid] = new
-            if old.metadata.labels != new.metadata.labels or old.is_deleting != new.is_deleting:
+            if self._pod_index.replace(row, old, new):
                 self._mark(row, Aspect.PODS)
+            if old.status.start_time != new.status.start_time or old.priority != new.priority:
+                self._mark(row, Aspect.STARTS)
         else:
             self.remove_pod(name, old)
             self.add_pod(name, new)
@@ -264,15 +283,17 @@ class NodeTable:
                 for resource, amount in pod.requests.items():
                     expected[resource] = expected.get(resource, 0) + amount
             for resource, column in self._requested.items():
-                assert column[row] == _wrapped(expected.get(resource, 0)), (name, resource)
-            assert self._non_zero[CPU][row] == _wrapped(sum(pod.resources.non_zero_cpu for pod in pods)), name
-            assert self._non_zero[MEMORY][row] == _wrapped(sum(pod.resources.non_zero_memory for pod in pods)), name
+                assert column[row] == wrapped(expected.get(resource, 0)), (name, resource)
+            assert self._non_zero[CPU][row] == wrapped(sum(pod.resources.non_zero_cpu for pod in pods)), name
+            assert self._non_zero[MEMORY][row] == wrapped(sum(pod.resources.non_zero_memory for pod in pods)), name
             taints = {taint for taint, column in self._taints.items() if column[row]}
             assert taints == (set(node.taints) if node is not None else set()), name
         for row in self._free:
             assert not self._pods[row], row
             assert self._pod_count[row] == 0, row
             assert not any(column[row] for column in (*self._requested.values(), *self._allocatable.values())), row
+        self._pod_index.check_invariants([pods.values() for pods in self._pods])
+        self._volumes.check_invariants(pods.values() for pods in self._pods)
 
     # How.
 
@@ -295,22 +316,14 @@ class NodeTable:
             del self._pods[row][pod.uid]
         self._pod_count[row] += sign
         for resource, amount in requests.items():
-            _add(self._column(self._requested, resource), row, sign * amount)
-        _add(self._non_zero[CPU], row, sign * pod.resources.non_zero_cpu)
-        _add(self._non_zero[MEMORY], row, sign * pod.resources.non_zero_memory)
-        for ip, protocol, port in pod.host_ports:
-            rows = self._ports.setdefault((protocol, port), {}).setdefault(ip or ANY_ADDRESS, {})
-            rows[row] = rows.get(row, 0) + sign
-            if not rows[row]:
-                self._drop_port(row, protocol, port, ip or ANY_ADDRESS)
-
-    def _drop_port(self, row: int, protocol: str, port: int, ip: str) -> None:
-        by_ip = self._ports[protocol, port]
-        del by_ip[ip][row]
-        if not by_ip[ip]:
-            del by_ip[ip]
-        if not by_ip:
-            del self._ports[protocol, port]
+            add_at(self._column(self._requested, resource), row, sign * amount)
+        add_at(self._non_zero[CPU], row, sign * pod.resources.non_zero_cpu)
+        add_at(self._non_zero[MEMORY], row, sign * pod.resources.non_zero_memory)
+        if pod.host_ports:
+            self._ports.count(row, pod.host_ports, sign)
+        if pod.storage.volumes:
+            self._volumes.count(row, pod.storage, sign)
+        self._pod_index.count(row, pod, sign)
 
     def _clear_node(self, row: int, old: Node, amounts: Mapping[str, int], new: Node | None) -> Aspect:
         """Take the old version's facts out of the columns; return the aspects in which the new one differs."""
@@ -353,6 +366,7 @@ class NodeTable:
             self._names.append("")
             self._nodes.append(None)
             self._pods.append({})
+            self._pod_index.resize(self._size)
         self._row_of[name] = row
         return row
 
@@ -381,13 +395,3 @@ class NodeTable:
         for log in self._logs.values():
             log.limit = max(log.limit, capacity)
         self._capacity = capacity
-
-
-def _add(column: Int64Column, row: int, amount: int) -> None:
-    """Add within int64, wrapping on overflow as Go does; numpy would warn or raise."""
-    total = column.item(row) + amount
-    column[row] = total if -(2**63) <= total < 2**63 else _wrapped(total)
-
-
-def _wrapped(total: int) -> int:
-    return (total + 2**63) % 2**64 - 2**63

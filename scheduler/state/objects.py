@@ -3,10 +3,12 @@
 Written by the handlers of the watch before anybody hears of a change; read by plugins as `handle.objects`.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from scheduler.api.versions import is_newer
+from scheduler.framework.handle import Listener
 
 
 class ObjectStore:
@@ -14,6 +16,7 @@ class ObjectStore:
 
     def __init__(self) -> None:
         self._resources: dict[str, _Objects] = {}
+        self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
 
     def watch(self, resources: Iterable[str]) -> None:
         """Say which resources there are to ask for."""
@@ -36,6 +39,13 @@ class ObjectStore:
     def version(self, resource: str) -> int:
         """Return a number that grows with each change. Raises LookupError if the resource is not watched."""
         return self._of(resource).version
+
+    def listen(self, resource: str, listener: Listener) -> None:
+        """Tell `listener` of each change, `(old, new)`, and first of what there is already."""
+        self._listeners[resource].append(listener)
+        if resource in self._resources:
+            for each in tuple(self._resources[resource].by_uid.values()):
+                listener(None, each)
 
     # What the watch tells.
 
@@ -60,6 +70,8 @@ class ObjectStore:
         in_namespace[metadata.name] = new
         objects.by_uid[metadata.uid] = new
         objects.version += 1
+        for listener in self._listeners[resource]:
+            listener(old, new)
         return old
 
     def remove(self, resource: str, uid: str) -> Any | None:
@@ -72,6 +84,8 @@ class ObjectStore:
             if not in_namespace:
                 del objects.by_name[old.metadata.namespace]
             objects.version += 1
+            for listener in self._listeners[resource]:
+                listener(old, None)
         return old
 
     def check_invariants(self) -> None:

@@ -29,7 +29,7 @@ from scheduler.framework.changes import node_changes
 from scheduler.framework.events import ASSIGNED_POD_DELETE, ClusterEvent
 from scheduler.framework.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from tests.bench.cycle import NoWorld
+from tests.bench.cycle_world import NoWorld
 
 CROWDS: Final = ((10_000, 50), (100_000, 50), (10_000, 10_000))
 """Waiting pods, and how many shapes they have."""
@@ -65,7 +65,7 @@ class Waiting:
         world = NoWorld()
         self.clock = StandingClock()
         config = load_config(None, plugins.IN_TREE)
-        engine = build_engine(config, plugins.IN_TREE, Edge(world, world, world), Metrics(), self.clock)
+        engine = build_engine(config, plugins.IN_TREE, Edge(world, world, world, world), Metrics(), self.clock)
         self.queue: SchedulingQueue = engine.queue
         self._rejecters = rejecters
 

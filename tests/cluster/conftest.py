@@ -6,7 +6,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.controlplane import BuildError, Client, Cluster, ControlPlane, ProcessError, a_node, is_ready, wait_until
+from tests.cluster.bind_watch import BindWatch
+from tests.cluster.loadmaster import install_rbac, start
+from tests.cluster.requeue_stage import Stage, Timings
+from tests.controlplane import (
+    BuildError,
+    Client,
+    Cluster,
+    Component,
+    ControlPlane,
+    ProcessError,
+    a_node,
+    is_ready,
+    wait_until,
+)
 from tests.controlplane.client import Object
 from tests.controlplane.foreign import ClusterError, choose
 from tests.controlplane.kubeconfig import KubeconfigError
@@ -75,3 +88,30 @@ def make_nodes(api: Client) -> Iterator[MakeNodes]:
 
     yield make
     api.delete_many("Node", made)
+
+
+@pytest.fixture(scope="module")
+def loadmaster(cluster: Cluster) -> Iterator[Component]:
+    """The scheduler as it is shipped, for all tests of a module; some modules start one in another way."""
+    install_rbac(cluster)
+    with start(cluster) as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def timings(pytestconfig: pytest.Config) -> Iterator[Timings]:
+    """Collects the times of all tests of a module, and prints them at the end."""
+    timings = Timings()
+    yield timings
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        print(f"\n\nFrom the event to the bind\n{timings.table()}")
+
+
+@pytest.fixture
+def stage(cluster: Cluster, loadmaster: Component, api: Client, namespace: str, timings: Timings) -> Iterator[Stage]:
+    """A stage of the test's own, empty at both ends."""
+    with BindWatch(cluster, api, namespace) as watch:
+        stage = Stage(api, namespace, loadmaster.port, watch, timings)
+        yield stage
+        stage.clear()

@@ -62,6 +62,7 @@ class Stage:
         self.watch = watch
         self._timings = timings
         self._nodes: list[str] = []
+        self._others: set[str] = set()
         self._made = 0
 
     def repeat(self, what: str, prepare: Callable[[], tuple[str, Event]]) -> None:
@@ -107,6 +108,13 @@ class Stage:
         self.watch.bound_at(pod["metadata"]["uid"])
         return pod
 
+    def running_elsewhere(self, name: str, namespace: str, node: str, **spec: Any) -> None:
+        """Create a pod in another namespace, on a node already; it is deleted with the others."""
+        self._others.add(namespace)
+        before = metric(self.port, "scheduler_cache_size", type="pods")
+        self.api.create(a_pod(name, nodeName=node, tolerations=[NOT_READY], **spec), namespace)
+        self._wait_for_cache("pods", int(before) + 1)
+
     def waiting(self, name: str, message: str, *, reason: str = "Unschedulable", **spec: Any) -> str:
         """Create a pod that cannot be placed, and return its UID when its condition says why in these words."""
         pod = self._create(name, **spec)
@@ -115,8 +123,9 @@ class Stage:
             found = condition(self.api.get("Pod", name, self.namespace), "PodScheduled")
             if found is None:
                 return None
-            # What preemption adds is a matter of other tests.
-            return found["status"], found["reason"], found["message"].partition(" preemption:")[0]
+            # What PostFilter plugins add, first about claims, then about preemption, is a matter of other tests.
+            refusal = found["message"].partition(" no new claims")[0].partition(" preemption:")[0]
+            return found["status"], found["reason"], refusal
 
         expected = ("False", reason, message)
         wait_until(lambda: scheduled() == expected, 10, f"{name} waits: {message}; it says {scheduled()}")
@@ -129,7 +138,8 @@ class Stage:
 
     def clear(self) -> None:
         """Delete every pod and node, and wait until the scheduler knows."""
-        self.api.delete_all("Pod", self.namespace)
+        for namespace in (self.namespace, *self._others):
+            self.api.delete_all("Pod", namespace)
         self.api.delete_many("Node", self._nodes)
         self._nodes.clear()
         self._wait_for_cache("nodes", 0)

@@ -55,7 +55,10 @@ def test_a_pod_that_fits_nowhere_is_told_why_and_bound_when_a_node_comes(
 ) -> None:
     make_nodes(2, cpu="1")
     make_nodes(1, taints=[{"key": "special", "value": "yes", "effect": "NoSchedule"}])
-    expected = "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
+    expected = (
+        "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims to deallocate, "
+        "preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+    )
 
     api.create(a_pod("big", cpu="4"), namespace)
 

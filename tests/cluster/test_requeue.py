@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.bind_watch import BindWatch
-from tests.cluster.loadmaster import install_rbac, metric, start
-from tests.cluster.requeue_stage import Event, Stage, Timings, by_label, wait_out_backoff
-from tests.controlplane import Client, Cluster, Component, a_node, wait_until
+from tests.cluster.loadmaster import metric
+from tests.cluster.requeue_stage import Event, Stage, by_label, wait_out_backoff
+from tests.controlplane import Client, a_node, wait_until
 
 TAINT = {"key": "special", "value": "yes", "effect": "NoSchedule"}
 TOLERATION = {"key": "special", "operator": "Exists"}
@@ -19,31 +18,6 @@ NO_PORT = "0/1 nodes are available: 1 node(s) didn't have free ports for the req
 TAINTED = "0/1 nodes are available: 1 node(s) had untolerated taint(s)."
 CORDONED = "0/1 nodes are available: 1 node(s) were unschedulable."
 GATED = "Scheduling is blocked due to non-empty scheduling gates"
-
-
-@pytest.fixture(scope="module")
-def loadmaster(cluster: Cluster) -> Iterator[Component]:
-    install_rbac(cluster)
-    with start(cluster) as process:
-        yield process
-
-
-@pytest.fixture(scope="module")
-def timings(pytestconfig: pytest.Config) -> Iterator[Timings]:
-    """Collects the times of all tests here, and prints them at the end."""
-    timings = Timings()
-    yield timings
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        print(f"\n\nFrom the event to the bind\n{timings.table()}")
-
-
-@pytest.fixture
-def stage(cluster: Cluster, loadmaster: Component, api: Client, namespace: str, timings: Timings) -> Iterator[Stage]:
-    with BindWatch(cluster, api, namespace) as watch:
-        stage = Stage(api, namespace, loadmaster.port, watch, timings)
-        yield stage
-        stage.clear()
 
 
 @pytest.fixture

@@ -12,24 +12,47 @@ from collections.abc import Sequence
 from typing import Final
 
 from tests.conformance.generators.affinity import Affinity
+from tests.conformance.generators.declared_features import DeclaredFeatures
+from tests.conformance.generators.devices import Devices
 from tests.conformance.generators.images import Images
+from tests.conformance.generators.pod_affinity import PodAffinity
 from tests.conformance.generators.ports import Ports
+from tests.conformance.generators.preemption import Preemption
 from tests.conformance.generators.profiles import configuration
 from tests.conformance.generators.resize import Resize
 from tests.conformance.generators.resources import Resources
+from tests.conformance.generators.spread import Spread
 from tests.conformance.generators.taints import Taints
-from tests.conformance.generators.topic import Cluster, Draw, Json, Topic
+from tests.conformance.generators.topic import Cluster, Draw, Json, Topic, containers
+from tests.conformance.generators.volume_binding import VolumeBinding
+from tests.conformance.generators.volumes import Volumes
 from tests.conformance.generators.waiting import Waiting
 
 ALWAYS: Final[Sequence[Topic]] = (Resources(),)
-TOPICS: Final[Sequence[Topic]] = (Resize(), Affinity(), Taints(), Ports(), Images(), Waiting())
+TOPICS: Final[Sequence[Topic]] = (
+    Resize(),
+    Affinity(),
+    PodAffinity(),
+    Spread(),
+    Taints(),
+    Ports(),
+    Images(),
+    Waiting(),
+    Preemption(),
+    DeclaredFeatures(),
+    Devices(),
+    Volumes(),
+    VolumeBinding(),
+)
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
 
 
 def generate(seed: int) -> Json:
     """The case of this seed: a name, a configuration and objects."""
     draw = Draw(seed)
-    topics = [*ALWAYS, *(topic for topic in TOPICS if draw.chance(0.45))]
+    # Many topics for how plugins get on with each other; few, so that the last plugins have nodes left to refuse.
+    share = draw.choice((0.45, 0.12))
+    topics = [*ALWAYS, *(topic for topic in TOPICS if draw.chance(share))]
     config = configuration(draw, topics)
     schedulers = [profile["schedulerName"] for profile in config["profiles"]]
     cluster = Cluster(node_names=tuple(f"n{number:03}" for number in range(1, node_count(draw) + 1)))
@@ -38,8 +61,20 @@ def generate(seed: int) -> Json:
         pod(draw, f"running-{i}", schedulers, topics, cluster, on_node=True)
         for i in range(running_count(draw, cluster))
     ]
+    start(draw, running)
+    part_ports(running)
     waiting = [pod(draw, f"waiting-{i}", schedulers, topics, cluster, on_node=False) for i in range(draw.randint(1, 8))]
-    return {"name": f"seed-{seed}", "config": config, "objects": [*nodes, *running, *waiting]}
+    others = once([made for topic in topics for made in topic.objects(draw, cluster)])
+    return {"name": f"seed-{seed}", "config": config, "objects": [*others, *nodes, *running, *waiting]}
+
+
+def once(objects: Sequence[Json]) -> list[Json]:
+    """Leave out what an earlier topic has made already, such as the CSINode of a node."""
+    found: dict[tuple[str, str, str], Json] = {}
+    for each in objects:
+        metadata = each["metadata"]
+        found.setdefault((each["kind"], metadata.get("namespace", ""), metadata["name"]), each)
+    return list(found.values())
 
 
 def node_count(draw: Draw) -> int:
@@ -50,6 +85,35 @@ def node_count(draw: Draw) -> int:
 def running_count(draw: Draw, cluster: Cluster) -> int:
     """Up to three a node."""
     return draw.randint(0, min(3 * len(cluster.node_names), 60))
+
+
+def start(draw: Draw, running: Sequence[Json]) -> None:
+    """Say when pods started, no two of a node at the same time: kube-scheduler has no rule which is more important."""
+    on_node: dict[str, list[Json]] = {}
+    for each in running:
+        on_node.setdefault(each["spec"]["nodeName"], []).append(each)
+    for pods in on_node.values():
+        for minute, each in zip(draw.sample(range(len(pods) + 3), len(pods)), pods, strict=True):
+            if minute:  # one at most may not have started yet
+                each["status"]["startTime"] = f"2026-01-01T{minute // 60:02}:{minute % 60:02}:00Z"
+
+
+def part_ports(running: Sequence[Json]) -> None:
+    """Let no two pods of a node hold the same port of an address: kube-scheduler would free it with the first to go."""
+    held: set[tuple[str, str, str, int]] = set()
+    for each in running:
+        node_name, found = each["spec"]["nodeName"], set()
+        for made in containers(each):
+            ports = [port for port in made.get("ports", ()) if (node_name, *host_port(port)) not in held]
+            found |= {(node_name, *host_port(port)) for port in ports if "hostPort" in port}
+            if "ports" in made:
+                made["ports"] = ports
+        held |= found
+
+
+def host_port(port: Json) -> tuple[str, str, int]:
+    """Address, protocol and number of a host port."""
+    return port.get("hostIP") or "0.0.0.0", port.get("protocol", "TCP"), port.get("hostPort", 0)
 
 
 def node(draw: Draw, name: str, topics: Sequence[Topic]) -> Json:

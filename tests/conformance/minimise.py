@@ -10,7 +10,19 @@ Failing = Callable[[Sequence[Json]], Iterable[bool]]
 """Says of several candidates which still fail; it may be lazy, for the first that does is taken."""
 
 NEEDED = frozenset(
-    {"apiVersion", "kind", "name", "namespace", "uid", "metadata", "spec", "status", "containers", "objects"}
+    {
+        "apiVersion",
+        "kind",
+        "name",
+        "namespace",
+        "uid",
+        "metadata",
+        "spec",
+        "status",
+        "containers",
+        "objects",
+        "startTime",
+    }
 )
 """Without these an object is no object; whether it fails without them would teach nothing."""
 

@@ -7,6 +7,8 @@ from scheduler.api.objects import node_from_dict
 from scheduler.api.pod import pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import simulate
+from scheduler.simulate.objects import OtherObject, OtherObjects
+from tests.conformance.claims_ours import add_claims
 
 Json = dict[str, Any]
 
@@ -19,10 +21,17 @@ DEFAULT_CONFIG: Json = {
 
 def judge(case: Json) -> Json:
     """The verdict on a case, in the oracle's form but without `best`."""
-    config = config_from_dict(case["config"] or DEFAULT_CONFIG, plugins.IN_TREE)
+    config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE)
     nodes = [node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node"]
     pods = [pod_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Pod"]
-    verdict = simulate(nodes, pods, config, plugins.IN_TREE, each_alone=True, explain=True)
+    verdict = simulate(nodes, pods, config, plugins.IN_TREE, others(case), each_alone=True, explain=True)
+    add_claims(verdict, pods, nodes, others(case))
     # kube-scheduler does not judge pods that are being deleted; they are still there.
     deleting = {str(pod) for pod in pods if pod.is_deleting}
     return {"pods": [pod for pod in verdict["pods"] if f"{pod['namespace']}/{pod['name']}" not in deleting]}
+
+
+def others(case: Json) -> OtherObjects:
+    """The objects that are neither pods nor nodes."""
+    rest = [obj for obj in case["objects"] if obj["kind"] not in {"Node", "Pod"}]
+    return OtherObjects(OtherObject(f"objects of {case.get('name')}", obj["kind"], obj) for obj in rest)

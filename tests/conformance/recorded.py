@@ -1,9 +1,10 @@
 """Cases with kube-scheduler's verdict, kept in files so that checking them needs no Go.
 
-A line of a file is `{"case": …, "expected": …}`. `generated.jsonl` is made by `record`; a `failed-*.jsonl` is what
-`run` left behind of a difference, small enough to keep for good.
+A line of a file is `{"case": …, "expected": …}`. `generated.jsonl.gz` is made by `record` and compressed (`zcat`
+shows it); a `failed-*.jsonl` is what `run` left behind of a difference, small enough to keep for good.
 """
 
+import gzip
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -15,15 +16,18 @@ CASES: Final = Path(__file__).parent / "cases"
 
 def read_cases(directory: Path = CASES) -> Iterator[Json]:
     """Every recorded case of every file."""
-    for path in sorted(directory.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
+    for path in sorted(directory.glob("*.jsonl*")):
+        content = path.read_bytes()
+        for line in (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines():
             yield json.loads(line)
 
 
 def write_cases(path: Path, cases: Iterable[Json]) -> Path:
-    """Write `cases` to `path`, a line each."""
+    """Write `cases` to `path`, a line each; compressed if its name ends in `.gz`."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(to_line(case) + "\n" for case in cases), encoding="utf-8")
+    content = "".join(to_line(case) + "\n" for case in cases).encode()
+    # Without the time of writing, so that the same cases make the same file.
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
     return path
 
 

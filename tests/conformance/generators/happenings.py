@@ -1,4 +1,4 @@
-"""What happens to a node, a pod or a DeviceClass: the object before and after, and who waits for it.
+"""What happens to a node, a pod or another object: the object before and after, and who waits for it.
 
 A node or a pod changes in one to three aspects, often to what another one of the same case has, so that the change
 matters to the pods of the case.
@@ -8,6 +8,7 @@ import copy
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from tests.conformance.generators import volume_binding, volumes
 from tests.conformance.generators.resize import Resize, container_status
 from tests.conformance.generators.resources import CPU, EXTENDED, MEMORY
 from tests.conformance.generators.topic import Cluster, Draw, Json, assigned
@@ -45,7 +46,7 @@ def question(draw: Draw, nodes: Sequence[Json], pods: Sequence[Json]) -> Json:
     pod = copy.deepcopy(draw.choice(waiting))
     if draw.chance(0.1):  # which cannot be: yet it shows that what a kubelet reports is left out where it must be
         pod["status"]["containerStatuses"] = [container_status(draw, each) for each in pod["spec"]["containers"]]
-    kinds = ["Pod", "Pod", "DeviceClass"] + (["Node"] * 4 if nodes else [])
+    kinds = ["Pod", "Pod", "DeviceClass", "Storage", "Storage"] + (["Node"] * 4 if nodes else [])
     match draw.choice(kinds):
         case "Node":
             old, new = happening(draw, draw.choice(nodes), draw.choice(nodes), NODE_ASPECTS)
@@ -56,6 +57,11 @@ def question(draw: Draw, nodes: Sequence[Json], pods: Sequence[Json]) -> Json:
             there = new or old or {}
             resource = "AssignedPod" if assigned(there) else "UnschedulablePod"
             return asked(pod, old, new, resource, POD_UPDATES)
+        case "Storage":
+            resource, make = draw.choice(STORAGE)
+            old, new = make(draw), make(draw)
+            before, after = draw.choice(((None, new), (old, None), (old, new), (old, new)))
+            return asked(pod, before, after, resource, ("Update",))
         case _:
             if draw.chance(0.3):
                 set_request(draw, pod, draw.choice(IMPLICIT), draw.choice(("1", "0")))
@@ -94,6 +100,45 @@ def device_class(name: str, extended: str | None) -> Json:
     """A DeviceClass that stands for an extended resource, or does not."""
     spec = {} if extended is None else {"extendedResourceName": extended}
     return {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": name}, "spec": spec}
+
+
+def some_claim(draw: Draw) -> Json:
+    """A claim that a pod may name, or one that was made for a pod."""
+    namespace = draw.choice(volumes.NAMESPACES)
+    if draw.chance(0.3):
+        return volumes.made_for(draw, namespace, f"waiting-{draw.randint(0, 3)}")
+    return volumes.claim(draw, namespace, draw.choice(volumes.CLAIMS[:4]))
+
+
+def some_class(draw: Draw) -> Json:
+    """A storage class."""
+    return volumes.storage_class(draw.choice(tuple(volumes.PROVISIONERS)))
+
+
+def some_migration(draw: Draw) -> Json:
+    """A node whose drivers have taken over some kinds of volumes, or none."""
+    made = volume_binding.csi_node("n001")
+    if draw.chance(0.5):
+        del made["metadata"]["annotations"]
+    return made
+
+
+STORAGE: Final[Sequence[tuple[str, Callable[[Draw], Json]]]] = (
+    ("PersistentVolume", lambda draw: volumes.volume(draw, "pv-0")),
+    ("PersistentVolumeClaim", some_claim),
+    ("PersistentVolumeClaim", some_claim),
+    ("storage.k8s.io/StorageClass", some_class),
+    ("storage.k8s.io/CSINode", lambda draw: volumes.csi_node(draw, "n001")),
+    ("storage.k8s.io/StorageClass", lambda draw: volume_binding.storage_class(draw, volume_binding.MADE)),
+    ("storage.k8s.io/CSINode", some_migration),
+    ("storage.k8s.io/CSIDriver", lambda draw: volume_binding.csi_driver(draw, draw.choice(volume_binding.DRIVERS))),
+    (
+        "storage.k8s.io/CSIStorageCapacity",
+        lambda draw: volume_binding.capacity(draw, 0, Cluster(node_names=("n001",))),
+    ),
+    ("storage.k8s.io/VolumeAttachment", lambda draw: volumes.attachment(draw, "a", Cluster(node_names=("n001",)))),
+)
+"""Resource, and what makes an object of it."""
 
 
 def allocatable(draw: Draw, node: Json, donor: Json) -> None:

@@ -15,9 +15,18 @@ DEFAULT_WEIGHTS: Final = {
     "NodeAffinity": 2,
     "NodePorts": 0,
     "NodeResourcesFit": 1,
+    "VolumeRestrictions": 0,
+    "NodeVolumeLimits": 0,
+    "VolumeBinding": 0,
+    "VolumeZone": 0,
+    "PodTopologySpread": 2,
+    "InterPodAffinity": 2,
+    "DynamicResources": 2,
+    "DefaultPreemption": 0,
     "NodeResourcesBalancedAllocation": 1,
     "ImageLocality": 1,
     "DefaultBinder": 0,
+    "NodeDeclaredFeatures": 0,
 }
 INDISPENSABLE: Final = ("PrioritySort", "DefaultBinder")
 POINTS: Final = {
@@ -25,8 +34,17 @@ POINTS: Final = {
     "NodeAffinity": ("preFilter", "filter", "preScore", "score"),
     "NodePorts": ("preFilter", "filter"),
     "NodeResourcesFit": ("preFilter", "filter", "preScore", "score"),
+    "VolumeRestrictions": ("preFilter", "filter"),
+    "NodeVolumeLimits": ("preFilter", "filter"),
+    "VolumeBinding": ("preFilter", "filter", "preScore", "score"),
+    "VolumeZone": ("preFilter", "filter"),
+    "PodTopologySpread": ("preFilter", "filter", "preScore", "score"),
+    "InterPodAffinity": ("preFilter", "filter", "preScore", "score"),
+    "DefaultPreemption": ("postFilter",),
     "NodeResourcesBalancedAllocation": ("preScore", "score"),
     "ImageLocality": ("score",),
+    "NodeDeclaredFeatures": ("preFilter", "filter"),
+    "DynamicResources": ("preFilter", "filter", "score"),
 }
 
 

@@ -39,6 +39,10 @@ class Cluster:
 class Topic:
     """One aspect of a cluster. Each method changes what it is given; by default nothing."""
 
+    def objects(self, draw: Draw, cluster: Cluster) -> list[Json]:
+        """Objects that are neither nodes nor pods."""
+        return []
+
     def dress_node(self, draw: Draw, node: Json) -> None:
         """Show on a node."""
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 )
@@ -38,6 +39,7 @@ type verdict struct {
 	Node          *string                `json:"node"`
 	NominatedNode *string                `json:"nominatedNode"`
 	Victims       []string               `json:"victims"`
+	Preemptions   []choice               `json:"preemptions,omitempty"`
 	Message       string                 `json:"message"`
 	Best          []string               `json:"best"`
 	Nodes         map[string]nodeVerdict `json:"nodes"`
@@ -50,6 +52,8 @@ type nodeVerdict struct {
 	Reasons []string         `json:"reasons,omitempty"`
 	Scores  map[string]int64 `json:"scores,omitzero"`
 	Total   *int64           `json:"total,omitempty"`
+	// Claims has the devices that unallocated claims of the pod would get on a feasible node.
+	Claims map[string]*resourceapi.AllocationResult `json:"claims,omitempty"`
 }
 
 // decodeObjects reads the objects strictly, so that a misspelt field of a hand-written case is an error.

@@ -60,7 +60,7 @@ func explainScores(
 	ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo, said *verdict,
 ) {
 	scored, status := score(ctx, profile, state, pod, feasible)
-	if !status.IsSuccess() {
+	if !status.IsSuccess() || len(scored) == 0 {
 		return // one feasible node is taken unscored, and then a failing Score plugin goes unnoticed
 	}
 	highest := slices.MaxFunc(scored, func(a, b fwk.NodePluginScores) int { return cmp.Compare(a.TotalScore, b.TotalScore) })

@@ -84,17 +84,14 @@ func judgePod(
 		return said, err
 	}
 	defer own.close()
-	return said, postFilter(ctx, own, pod, &said)
+	return said, postFilter(ctx, own, config, pod, &said)
 }
 
 // schedule runs kube-scheduler's algorithm for its answer, and the same extension points by hand for the details that
 // the algorithm keeps to itself when it finds a node.
 func schedule(ctx context.Context, c *cluster, pod *v1.Pod, said *verdict) error {
 	profile := c.Profiles[pod.Spec.SchedulerName]
-	info, err := queued(pod)
-	if err != nil {
-		return err
-	}
+	info := queued(pod)
 	chosen, scheduleErr := c.SchedulePod(ctx, profile, framework.NewCycleState(), info)
 	feasible, state := explainFilters(ctx, profile, pod, said)
 	var misfit *framework.FitError
@@ -108,6 +105,9 @@ func schedule(ctx context.Context, c *cluster, pod *v1.Pod, said *verdict) error
 		return nil
 	}
 	explainScores(ctx, profile, state, pod, feasible, said)
+	if err := explainClaims(ctx, profile, state, pod, feasible, said); err != nil {
+		return err
+	}
 	// A nominated node that still fits ends the search: it wins whatever the others would have scored.
 	if nominated := pod.Status.NominatedNodeName; nominated != "" && said.Nodes[nominated].Code == fwk.Success.String() {
 		said.Best = []string{nominated}
@@ -124,20 +124,28 @@ func schedule(ctx context.Context, c *cluster, pod *v1.Pod, said *verdict) error
 }
 
 // postFilter adds the nominated node, the victims and the PostFilter part of the message.
-func postFilter(ctx context.Context, own *cluster, pod *v1.Pod, said *verdict) error {
+func postFilter(
+	ctx context.Context, own *cluster, config *kubeconfig.KubeSchedulerConfiguration, pod *v1.Pod, said *verdict,
+) error {
 	profile := own.Profiles[pod.Spec.SchedulerName]
 	if err := own.refreshSnapshot(ctx, profile); err != nil {
 		return err
 	}
-	info, err := queued(pod)
-	if err != nil {
-		return err
-	}
+	info := queued(pod)
 	state := framework.NewCycleState()
-	_, err = own.SchedulePod(ctx, profile, state, info)
+	_, err := own.SchedulePod(ctx, profile, state, info)
 	var misfit *framework.FitError
 	if !errors.As(err, &misfit) {
 		return fmt.Errorf("the second attempt ended differently: %w", err)
+	}
+	// A state of its own: what DynamicResources finds in a dry run would change what its PostFilter does.
+	dryRun := framework.NewCycleState()
+	if _, err := own.SchedulePod(ctx, profile, dryRun, info); !errors.As(err, &misfit) {
+		return fmt.Errorf("the third attempt ended differently: %w", err)
+	}
+	choices, err := preemptions(ctx, profile, config, dryRun, pod, misfit.Diagnosis.NodeToStatus)
+	if err != nil {
+		return err
 	}
 	outcome, status := profile.RunPostFilterPlugins(ctx, state, pod, misfit.Diagnosis.NodeToStatus)
 	misfit.Diagnosis.PostFilterMsg = status.Message()
@@ -145,14 +153,17 @@ func postFilter(ctx context.Context, own *cluster, pod *v1.Pod, said *verdict) e
 	if outcome != nil && outcome.NominatingInfo != nil && outcome.NominatedNodeName != "" {
 		said.NominatedNode = &outcome.NominatedNodeName
 	}
+	awaitEvictions(ctx, profile, pod)
 	said.Victims = own.evicted()
+	if said.NominatedNode != nil {
+		said.Preemptions = choices
+		return isAmong(choices, *said.NominatedNode, said.Victims)
+	}
 	return nil
 }
 
-func queued(pod *v1.Pod) (*framework.QueuedPodInfo, error) {
-	info, err := framework.NewPodInfo(pod)
-	if err != nil {
-		return nil, err
-	}
-	return &framework.QueuedPodInfo{PodInfo: info}, nil
+// queued does as the scheduling queue does, which takes a pod whose affinity terms cannot be parsed.
+func queued(pod *v1.Pod) *framework.QueuedPodInfo {
+	info, _ := framework.NewPodInfo(pod)
+	return &framework.QueuedPodInfo{PodInfo: info}
 }

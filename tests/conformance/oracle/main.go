@@ -11,7 +11,6 @@ import (
 	"io"
 	"os"
 
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/klog/v2"
 )
 
@@ -36,10 +35,6 @@ func main() {
 
 // run answers cases concurrently and prints the answers in order.
 func run(in io.Reader, out io.Writer, answer func(context.Context, testCase) result, workers int) error {
-	// Preemption would evict in the background, after the answer.
-	if err := utilfeature.DefaultMutableFeatureGate.Set("SchedulerAsyncPreemption=false"); err != nil {
-		return err
-	}
 	pending := make(chan chan result, workers)
 	failed := make(chan error, 1)
 	go func() {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -12,6 +13,9 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	corepolicyv1 "k8s.io/kubernetes/pkg/apis/policy/v1"
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
 )
 
 // objections says whether an API server could have stored the objects of a case: whether it would have accepted them,
@@ -41,6 +45,18 @@ func objectTo(object runtime.Object) []string {
 			return []string{err.Error()}
 		}
 		return texts(object.Name, validation.ValidateNode(internal))
+	case *policyv1.PodDisruptionBudget:
+		internal := &policy.PodDisruptionBudget{}
+		if err := corepolicyv1.Convert_v1_PodDisruptionBudget_To_policy_PodDisruptionBudget(object.DeepCopy(), internal, nil); err != nil {
+			return []string{err.Error()}
+		}
+		return texts(object.Name, policyvalidation.ValidatePodDisruptionBudget(internal, policyvalidation.PodDisruptionBudgetValidationOptions{}))
+	case *v1.Namespace:
+		internal := &core.Namespace{}
+		if err := corev1.Convert_v1_Namespace_To_core_Namespace(object.DeepCopy(), internal, nil); err != nil {
+			return []string{err.Error()}
+		}
+		return texts(object.Name, validation.ValidateNamespace(internal))
 	}
 	return nil
 }

@@ -105,3 +105,18 @@ def test_what_kube_scheduler_leaves_to_chance_is_no_difference(path: tuple[str |
 
 def test_an_error_of_ours_is_a_difference() -> None:
     assert differences(a_verdict(), {"error": "KeyError: 'x'", "pods": []})
+
+
+def with_claims(**result: object) -> Json:
+    """The verdict, with what a claim would get on a node."""
+    results = [{"request": "q", "driver": "d", "pool": "p", "device": "gpu-0", **result}]
+    return with_change((0, "nodes", "n1", "claims"), {"default/c": {"devices": {"results": results}}})
+
+
+def test_devices_are_compared_but_not_share_ids_or_how_a_quantity_is_spelled() -> None:
+    one = with_claims(shareID="a", consumedCapacity={"memory": "1Gi"})
+    same = with_claims(shareID="b", consumedCapacity={"memory": "1024Mi"})
+    other = with_claims(device="gpu-1")
+
+    assert differences(one, same) == []
+    assert [each.where for each in differences(one, other)] == ["default/placed on n1: claims"]

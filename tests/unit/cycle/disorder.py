@@ -41,6 +41,7 @@ class World:
         self.engine = an_engine()
         self.engine.edge.hangs = True
         self.engine.edge.exists = lambda uid: uid in self.truth.objects[PODS]
+        self.engine.edge.delete = lambda uid: self.truth.remove(PODS, uid)
         handlers, metrics = self.engine.handlers, self.engine.metrics
         self.intakes: dict[str, Intake[Any]] = {
             PODS: pod_intake(handlers, metrics),
@@ -260,8 +261,13 @@ class World:
         ours = [pod for pod in self.engine.handlers.known_pods().values() if waits_for_us(pod)]
         assert sorted(pod.uid for pod in waiting if not pod.is_deleting) == sorted(pod.uid for pod in ours)
         for pod in ours:
-            fits = [name for name, cpu in free.items() if cpu >= pod.requests["cpu"]]
+            fits = [name for name, cpu in free.items() if cpu - self.promised(name, pod) >= pod.requests["cpu"]]
             assert pod.spec.scheduling_gates or not fits, f"{pod.uid} would fit on {fits}"
+
+    def promised(self, node_name: str, pod: Pod) -> int:
+        """Thousandths of a core on a node that other pods were promised to which this one has to yield."""
+        others = self.engine.nominator.nominated_pods(node_name)
+        return sum(other.requests["cpu"] for other in others if other.priority >= pod.priority and other.uid != pod.uid)
 
 
 def waits_for_us(pod: Pod) -> bool:

@@ -70,6 +70,14 @@ class FakeEdge:
     conditions: list[Condition] = field(default_factory=list)
     nominations: list[tuple[str, str]] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
+    evictions: list[tuple[str, str, str]] = field(default_factory=list)
+    """Victim, preemptor and message of each."""
+
+    delete: Callable[[str], None] = lambda uid: None
+    """Deletes the pod of this UID, as the API server does with a victim."""
+
+    eviction_answer: Exception | None = None
+    """What evictions fail with."""
 
     async def bind(self, pod: fw.Pod, node_name: str) -> None:
         self.asked.append((pod.uid, node_name))
@@ -105,6 +113,19 @@ class FakeEdge:
 
     def forget(self, pod: fw.Pod) -> None:
         self.forgotten.append(str(pod))
+
+    async def evict(self, victim: fw.Pod, preemptor: fw.Pod, message: str) -> bool:
+        """Delete the victim, as far as the API server goes; a test lets the watch tell of it."""
+        self.evictions.append((str(victim), str(preemptor), message))
+        if self.eviction_answer is not None:
+            raise self.eviction_answer
+        was_there = self.exists(victim.uid)
+        if was_there:
+            self.delete(victim.uid)
+        return was_there
+
+    def clear_nomination(self, pod: fw.Pod) -> None:
+        self.nominations.append((str(pod), ""))
 
     def notes(self, reason: str = "FailedScheduling") -> list[str]:
         """The texts of the events of one kind."""
@@ -190,7 +211,9 @@ def an_engine(
     )
     registry = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
     edge, clock, metrics = FakeEdge(), FakeClock(), Metrics()
-    return EngineUnderTest(build_engine(config, registry, Edge(edge, edge, edge), metrics, clock), edge, clock, metrics)
+    return EngineUnderTest(
+        build_engine(config, registry, Edge(edge, edge, edge, edge), metrics, clock), edge, clock, metrics
+    )
 
 
 def refusing(name: str, refusals: Mapping[str, fw.Status]) -> type[fw.Plugin]:

@@ -2,7 +2,7 @@
 
 The truth is an API server in memory. Its news comes through the real intake into a whole engine, which goes on
 deciding meanwhile. `LOADMASTER_SEED=7 pytest` on this file runs another 10,000 steps; a failure is shrunk and printed
-as the steps that lead to it. Not covered: preemption, Permit, and what only the binder does when no answer comes.
+as the steps that lead to it. Not covered: Permit, and what only the binder does when no answer comes.
 """
 
 import itertools

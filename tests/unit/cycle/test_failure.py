@@ -24,7 +24,7 @@ def popped(pod: fw.Pod) -> tuple[EngineUnderTest, QueuedPod]:
 
 
 def fail(engine: EngineUnderTest, queued: QueuedPod, cause: Unplaced | SchedulerError = NO_FIT) -> None:
-    edge = Edge(engine.edge, engine.edge, engine.edge)
+    edge = Edge(engine.edge, engine.edge, engine.edge, engine.edge)
     handler = FailureHandler(engine.queue, engine.nominator, engine.engine.pods, edge, engine.metrics)
     handler.handle(PROFILE, queued, cause, started=0.0)
     engine.check()

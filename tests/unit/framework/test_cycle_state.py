@@ -31,7 +31,7 @@ def test_the_last_value_under_a_key_counts() -> None:
 
 
 def test_reading_what_nobody_wrote_is_an_error() -> None:
-    with pytest.raises(KeyError):
+    with pytest.raises(LookupError):
         CycleState().read("Fit", dict)
 
 

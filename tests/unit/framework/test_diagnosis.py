@@ -1,5 +1,6 @@
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from scheduler.framework.diagnosis import Diagnosis, NodeToStatus
@@ -84,7 +85,7 @@ def test_the_status_of_a_node_is_worked_out_when_asked_for() -> None:
         asked.append(name)
         return BUSY if name == "a" else None
 
-    statuses = NodeToStatus(lambda: iter(("a", "b")), status)
+    statuses = NodeToStatus(lambda: iter(("a", "b")), status, lambda code: np.arange(0))
 
     assert (list(statuses), len(statuses), asked) == (["a", "b"], 2, [])
     assert statuses["a"] is BUSY

@@ -9,6 +9,10 @@ COUNTERS = {
     "schedule_attempts": ("result", "profile"),
     "queue_incoming_pods": ("queue", "event"),
     "pod_scheduled_after_flush": (),
+    "volume_binder_cache_requests": ("operation",),
+    "volume_scheduling_stage_error": ("operation",),
+    "preemption_attempts": (),
+    "preemption_goroutines_execution": ("result",),
 }
 """kube-scheduler's counters that we have, without `_total`: their labels."""
 
@@ -19,6 +23,8 @@ HISTOGRAMS = {
     "pod_scheduling_sli_duration_seconds": (("attempts",), (0.01, 2, 20)),
     "framework_extension_point_duration_seconds": (("extension_point", "status", "profile"), (0.0001, 2, 12)),
     "plugin_execution_duration_seconds": (("plugin", "extension_point", "status"), (0.00001, 1.5, 20)),
+    "preemption_victims": ((), (1, 2, 7)),
+    "preemption_goroutines_duration_seconds": (("result",), (0.01, 2, 20)),
     "permit_wait_duration_seconds": (("result",), (0.001, 2, 15)),
     "queueing_hint_execution_duration_seconds": (("plugin", "event", "hint"), (0.00001, 1.5, 20)),
     "event_handling_duration_seconds": (("event",), (0.0001, 2, 12)),

@@ -17,6 +17,7 @@ from scheduler.framework.resources import (
     resource_problems,
     resources_to_watch,
     struct_of,
+    writes_of,
 )
 from scheduler.framework.testing import a_handle
 from tests.fakes import plugin
@@ -135,3 +136,21 @@ def test_a_plugin_that_cannot_say_what_it_registers_for_is_a_problem() -> None:
     made = plugin(fw.FilterPlugin, "Broken", events_to_register=broken)
 
     assert list(resource_problems(made)) == ["events_to_register: RuntimeError: boom"]
+
+
+def test_what_plugins_write_is_known_by_resource_and_part() -> None:
+    made = registering()
+    type(made).writes = (fw.Write(fw.PERSISTENT_VOLUME), fw.Write(fw.POD, ("patch",), "status"))
+
+    assert writes_of([made, made]) == {
+        (KNOWN[fw.PERSISTENT_VOLUME], "", ("get", "patch")),
+        (PODS, "status", ("patch",)),
+    }
+    assert list(resource_problems(made)) == []
+
+
+def test_a_plugin_cannot_write_what_is_no_resource() -> None:
+    made = registering()
+    type(made).writes = (fw.Write("nonsense"),)
+
+    assert [problem.partition(":")[0] for problem in resource_problems(made)] == ["'nonsense' is no resource"]

@@ -97,6 +97,31 @@ def test_a_pre_filter_that_skips_leaves_the_filter_of_its_plugin_out() -> None:
     assert (state.skip_filter, names, refusal) == ({"P0"}, None, None)
 
 
+@pytest.mark.parametrize("timed", [False, True])
+def test_a_plugin_that_a_pod_does_not_concern_is_asked_only_to_be_timed(timed: bool) -> None:
+    asked: list[str] = []
+    plugins = [
+        plugin(PreFilterPlugin, name, pre_filter=lambda *_, name=name: asked.append(name), concerns=answer(concerned))
+        for name, concerned in (("Yes", True), ("No", False))
+    ]
+    state = CycleState()
+    state.record_plugin_metrics = timed
+
+    a_framework(*plugins).run_pre_filter(state, a_pod(), Diagnosis(3))
+
+    assert asked == (["Yes", "No"] if timed else ["Yes"])
+    assert state.skip_filter == (set() if timed else {"No"})
+
+
+def test_a_plugin_that_cannot_tell_whether_a_pod_concerns_it_is_named() -> None:
+    framework = a_framework(plugin(PreFilterPlugin, "P", pre_filter=answer(None), concerns=fail))
+
+    with pytest.raises(PluginError) as raised:
+        framework.run_pre_filter(CycleState(), a_pod(), Diagnosis(3))
+
+    assert (raised.value.plugin, raised.value.point) == ("P", "PreFilter")
+
+
 @pytest.mark.parametrize("odd", [ERROR, pending("broken")], ids=["error", "pending"])
 def test_a_pre_filter_that_neither_passes_nor_refuses_is_an_error(odd: Status) -> None:
     with pytest.raises(PluginError, match='running PreFilter plugin "P0": broken'):

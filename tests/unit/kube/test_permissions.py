@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import parse_resource
+from scheduler.framework.resources import PODS, parse_resource
 from scheduler.kube.permissions import (
     PERMISSIONS,
     Permission,
@@ -32,7 +32,8 @@ def documents(path: Path) -> list[Any]:
 
 def default_permissions() -> tuple[Permission, ...]:
     """What the default profile needs."""
-    return permissions_for(an_engine().engine.watched.values())
+    engine = an_engine().engine
+    return permissions_for(engine.watched.values(), engine.written)
 
 
 def of_kind(path: Path, kind: str) -> Any:
@@ -62,6 +63,17 @@ def test_each_watched_resource_is_listed_and_watched_once() -> None:
         Permission("", "namespaces", ("list", "watch")),
         Permission("example.com", "foos", ("list", "watch")),
     )
+
+
+def test_what_is_written_is_added_to_what_is_watched_or_done_anyway() -> None:
+    budgets = parse_resource("foos.v1.example.com")
+    written = [(budgets, "", ("get", "patch")), (budgets, "status", ("update",)), (PODS, "status", ("get",))]
+
+    rules = {(group, resource): verbs for group, resource, verbs in permissions_for([budgets], written)}
+
+    assert rules["example.com", "foos"] == ("get", "list", "patch", "watch")
+    assert rules["example.com", "foos/status"] == ("update",)
+    assert rules["", "pods/status"] == ("get", "patch")
 
 
 def test_chart_and_manifest_have_the_same_configuration() -> None:

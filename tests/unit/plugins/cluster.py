@@ -5,7 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from scheduler import framework as fw
+from scheduler.framework.metrics import Metrics
 from scheduler.framework.nodes import Int64Column, Rows
+from scheduler.framework.resources import KNOWN
 from scheduler.framework.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
@@ -47,11 +49,23 @@ class _Silent:
     def event(self, pod: fw.Pod, type_: str, reason: str, action: str, note: str) -> None:
         """Nobody is listening."""
 
+    async def evict(self, victim: fw.Pod, preemptor: fw.Pod, message: str) -> bool:
+        """Nobody has to go."""
+        return False
+
+    def clear_nomination(self, pod: fw.Pod) -> None:
+        """Nobody was nominated."""
+
 
 def a_handle(binder: FakeBinder | None = None) -> fw.Handle:
     silent = _Silent()
+    objects = ObjectStore()
+    objects.watch(KNOWN)
     waiting, binder = WaitingPods(), binder or FakeBinder()
-    return fw.Handle("default-scheduler", a_cluster(), silent, silent, waiting, binder, silent, ObjectStore())
+    metrics = Metrics()
+    return fw.Handle(
+        "default-scheduler", a_cluster(), silent, silent, waiting, binder, silent, objects, {}, silent, metrics
+    )
 
 
 def every_row(table: NodeTable) -> Rows:

@@ -7,20 +7,25 @@ import numpy as np
 import pytest
 
 from plugins import IN_TREE
-from plugins.allocation_strategies import UtilizationShapePoint
+from plugins.inter_pod_affinity import InterPodAffinity
 from plugins.node_affinity import NodeAffinity
 from plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
 from plugins.node_resources_fit import NodeResourcesFit, RequestedToCapacityRatio, ScoringStrategy
-from plugins.resource_scoring import ResourceSpec
+from plugins.resources.allocation_strategies import UtilizationShapePoint
+from plugins.resources.scoring import ResourceSpec
 from scheduler import framework as fw
-from scheduler.api.objects import ContainerPort
+from scheduler.api.objects import ContainerPort, LabelSelector, LabelSelectorRequirement
 from scheduler.framework.nodes import NodeColumns
 from scheduler.framework.testing import a_container, a_node, a_pod, a_requirement, a_term, preferred, required
 from scheduler.state.node_table import NodeTable
 from tests.unit.plugins.cluster import a_handle, every_row
+from tests.unit.plugins.pod_affinity import pods_like, with_terms
+from tests.unit.plugins.spread import a_constraint, a_spread_pod
 
 GPU = "example.com/gpu"
 HUGE = 2**61
+WEB = {"app": "web"}
+WEBS = pods_like("zone", app="web")
 THREE = (ResourceSpec("cpu", 2), ResourceSpec(GPU, 5), ResourceSpec("ephemeral-storage"))
 
 
@@ -46,7 +51,10 @@ WITH_ARGUMENTS = [
         id="Balanced, three resources",
     ),
     pytest.param(NodeAffinity(required(a_term(a_requirement("zone", "Exists")))), id="NodeAffinity, added"),
+    pytest.param(InterPodAffinity(a_handle(), 100, True), id="InterPodAffinity, with weight"),
 ]
+
+NO_APP = LabelSelector(match_expressions=(LabelSelectorRequirement(key="app", operator="DoesNotExist"),))
 
 SIGNING = [param for param in (*PLUGINS, *WITH_ARGUMENTS) if isinstance(param.values[0], fw.SignPlugin)]
 
@@ -73,6 +81,8 @@ def a_mixed_cluster() -> NodeTable:
         for j in range(dice.randrange(3)):
             ports = [ContainerPort(host_port=8080, host_ip=dice.choice(["", "10.0.0.1"]))] if j else []
             table.add_pod(f"n{i}", a_pod(f"p{i}-{j}", requests={"cpu": "700m", "memory": "1Gi", GPU: "1"}, ports=ports))
+    table.add_pod("n10", with_terms("near", WEB, near=[WEBS], likes=[(7, WEBS)]))
+    table.add_pod("n11", with_terms("apart", WEB, apart=[WEBS], dislikes=[(9, pods_like("generation", app="web"))]))
     table.add_pod("gone", a_pod("orphan", requests={"cpu": "1"}))
     table.remove_node("n3")
     return table
@@ -91,6 +101,15 @@ def some_pods() -> list[fw.Pod]:
         a_pod(node_affinity=preferred((3, term), (50, numbers))),
         a_pod(containers=[a_container(image="app"), a_container("db", image="db:1")]),
         a_pod(gates=["later"]),
+        a_pod(labels=WEB),
+        with_terms(labels=WEB, near=[WEBS], apart=[pods_like("generation", app="web")], likes=[(5, WEBS)]),
+        a_spread_pod(a_constraint("zone", label_selector=NO_APP), a_constraint(soft=True, label_selector=NO_APP)),
+        a_spread_pod(
+            a_constraint("zone", soft=True, label_selector=NO_APP, node_taints_policy="Honor"),
+            a_constraint("generation", soft=True, label_selector=NO_APP),
+            a_constraint("generation", label_selector=NO_APP, min_domains=3),
+            node_selector={"zone": "a"},
+        ),
     ]
 
 
@@ -133,6 +152,14 @@ def test_the_defaults_are_valid_arguments(plugin: fw.Plugin) -> None:
     problems = getattr(plugin, "problems", list)
 
     assert list(problems()) == []
+
+
+@pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
+def test_pods_that_do_not_concern_a_plugin_are_those_that_it_skips(plugin: fw.Plugin) -> None:
+    if isinstance(plugin, fw.PreFilterPlugin):
+        nodes = a_mixed_cluster()
+        for pod in some_pods():
+            assert plugin.concerns(pod) or plugin.pre_filter(fw.CycleState(), pod, nodes) == fw.SKIP
 
 
 @pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])

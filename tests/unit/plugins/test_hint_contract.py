@@ -1,7 +1,7 @@
 """What the hints of all in-tree plugins promise: pods of equal shape get equal answers."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from typing import Any
 
@@ -9,16 +9,46 @@ import pytest
 
 from plugins import IN_TREE
 from plugins.node_affinity import NodeAffinity
+from plugins.pod_topology_spread import PodTopologySpread
 from plugins.queueing import OncePerEvent
 from scheduler import framework as fw
-from scheduler.api.objects import ContainerPort, PodStatus
+from scheduler.api.devices import Allocation, ClaimMeta, ClaimStatus, ResourceClaim
+from scheduler.api.objects import (
+    AWSElasticBlockStore,
+    ContainerPort,
+    EphemeralVolumeSource,
+    GCEPersistentDisk,
+    LabelSelector,
+    PersistentVolumeClaimVolumeSource,
+    PodStatus,
+    TopologySpreadConstraint,
+    Volume,
+)
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.testing import a_node, a_pod, a_requirement, a_term, required
+from tests.unit.plugins.cluster import a_handle
+from tests.unit.plugins.spread import a_constraint, a_spread_pod
+from tests.unit.plugins.storage import any_object
 from tests.unit.plugins.test_contract import by_default
 
 GPU = "example.com/gpu"
 ZONE_A = a_term(a_requirement("zone", "In", "a"))
-PLUGINS = [by_default(cls) for cls in IN_TREE.values()] + [NodeAffinity(added_affinity=required(ZONE_A))]
+IN_APP = LabelSelector(match_labels={"app": "x"})
+SPREADS: Sequence[Sequence[TopologySpreadConstraint]] = (
+    (),
+    (a_constraint("zone", label_selector=IN_APP),),
+    (a_constraint("zone", label_selector=LabelSelector(), match_label_keys=("app",), node_taints_policy="Honor"),),
+)
+VOLUMES = (
+    Volume(name="a", persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name="data")),
+    Volume(name="own", ephemeral=EphemeralVolumeSource()),
+    Volume(name="b", gce_persistent_disk=GCEPersistentDisk(pd_name="disk")),
+    Volume(name="c", aws_elastic_block_store=AWSElasticBlockStore(volume_id="vol-1")),
+)
+PLUGINS = [by_default(cls) for cls in IN_TREE.values()] + [
+    NodeAffinity(added_affinity=required(ZONE_A)),
+    PodTopologySpread(a_handle(), (a_constraint("zone", label_selector=None),), "List"),
+]
 HINTED = [
     pytest.param(each, id=f"{plugin.name} {each.event.resource}")
     for plugin in PLUGINS
@@ -31,8 +61,9 @@ def waiting_pods(dice: random.Random) -> Iterator[fw.Pod]:
     """Pods that often agree in what a hint looks at, and seldom in all."""
     tolerations = [fw.Toleration(key=key, operator="Exists") for key in ("a", "b", "node.kubernetes.io/unschedulable")]
     for i in range(120):
-        yield a_pod(
-            f"waiting-{i}",
+        yield a_spread_pod(
+            *dice.choice(SPREADS),
+            name=f"waiting-{i}",
             labels={"app": dice.choice("xyz")},
             requests=dice.choice([{}, {"cpu": "1"}, {"cpu": "1000m"}, {"cpu": "3", GPU: "1"}, {GPU: "0"}]),
             ports=dice.choice([[], [ContainerPort(host_port=80)], [ContainerPort(host_port=81)]]),
@@ -40,14 +71,17 @@ def waiting_pods(dice: random.Random) -> Iterator[fw.Pod]:
             node_affinity=dice.choice([None, required(ZONE_A), required(a_term(a_requirement("zone", "Exists")))]),
             tolerations=dice.sample(tolerations, dice.randint(0, 2)),
             priority=dice.randint(0, 9),
+            volumes=dice.sample(VOLUMES, dice.choice([0, 0, 1, 2])),
         )
 
 
 def happenings(dice: random.Random, resource: str) -> Iterator[tuple[Any, Any]]:
     """Old and new objects, either of which may be missing."""
-    make = {fw.NODE: any_node, fw.POD: any_pod, fw.DEVICE_CLASS: any_class}[resource]
+    makers: dict[str, Callable[[random.Random], Any]] = {fw.NODE: any_node, fw.POD: any_pod}
+    makers |= {fw.DEVICE_CLASS: any_class, fw.RESOURCE_CLAIM: any_claim, fw.NAMESPACE: any_namespace}
     for _ in range(40):
-        old, new = make(dice), make(dice)
+        make = makers.get(resource)
+        old, new = (any_object(dice, resource) if make is None else make(dice) for _ in range(2))
         yield from ((None, new), (old, new)) if resource != fw.POD else ((old, None), (old, new))
 
 
@@ -65,9 +99,11 @@ def any_node(dice: random.Random) -> fw.Node:
 def any_pod(dice: random.Random) -> fw.Pod:
     return a_pod(
         "other",
+        labels=dice.choice([None, {"app": "x"}, {"app": "y"}]),
         node_name=dice.choice(["", "n1"]),
         requests=dice.choice([{}, {"cpu": "1"}, {"cpu": "2", GPU: "1"}]),
         ports=dice.choice([[], [ContainerPort(host_port=80)]]),
+        volumes=dice.sample(VOLUMES, dice.choice([0, 1])),
         status=PodStatus(nominated_node_name=dice.choice(["", "n1"])),
     )
 
@@ -76,6 +112,15 @@ def any_class(dice: random.Random) -> Unstructured:
     return Unstructured.from_dict(
         {"metadata": {"name": "gpus"}, "spec": dice.choice([{}, {"extendedResourceName": GPU}])}
     )
+
+
+def any_claim(dice: random.Random) -> ResourceClaim:
+    status = ClaimStatus(allocation=dice.choice([None, Allocation()]))
+    return ResourceClaim(metadata=ClaimMeta(name="claim", namespace="default", uid="claim"), status=status)
+
+
+def any_namespace(dice: random.Random) -> Unstructured:
+    return Unstructured.from_dict({"metadata": {"name": "default", "labels": dice.choice([{}, {"team": "red"}])}})
 
 
 def answer(registered: fw.ClusterEventWithHint, pod: fw.Pod, old: Any, new: Any) -> fw.QueueingHint:

@@ -1,10 +1,11 @@
 """ImageLocality: nodes that have the images already."""
 
 import pytest
+from msgspec.structs import replace
 
 from plugins.image_locality import MEBIBYTE, ImageLocality
 from scheduler import framework as fw
-from scheduler.api.objects import ContainerImage
+from scheduler.api.objects import ContainerImage, ImageVolumeSource, Volume
 from scheduler.framework.testing import a_container, a_node, a_pod, node_from_dict
 from tests.unit.plugins.cluster import a_cluster, scores
 
@@ -64,6 +65,15 @@ def test_an_image_has_several_names() -> None:
 
     assert node.status.images == (ContainerImage(names=("x@sha256:1", "x:1"), size_bytes=500 * MEBIBYTE),)
     assert scores(ImageLocality(), pod_of("x:1"), a_cluster(node)) == {"a": 48}
+
+
+def test_an_image_that_is_a_volume_counts_but_is_no_container() -> None:
+    image = Volume(name="data", image=ImageVolumeSource(reference="data"))
+    pod = pod_of("app:1")
+    pod = replace(pod, spec=replace(pod.spec, volumes=(image,)))
+    images = {"app:1": 300 * MEBIBYTE, "data:latest": 500 * MEBIBYTE}
+
+    assert scores(ImageLocality(), pod, a_cluster(a_node("a", images=images))) == {"a": 79}
 
 
 def test_two_images_add_up() -> None:

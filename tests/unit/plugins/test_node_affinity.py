@@ -74,6 +74,24 @@ def by_name(operator: str, *names: str) -> objects.NodeSelectorTerm:
         ),
         pytest.param(a_pod(node_affinity=required(by_name("In", "gone"))), set(), id="matchFields names no known node"),
         pytest.param(
+            a_pod(node_affinity=required(a_term(SSD, fields=[a_requirement("metadata.name", "In", "a")]))),
+            {"a"},
+            id="labels and fields of a term both match",
+        ),
+        pytest.param(
+            a_pod(node_affinity=required(a_term(SSD, fields=[a_requirement("metadata.name", "In", "b")]))),
+            set(),
+            id="labels of a term match, its fields do not",
+        ),
+        pytest.param(
+            a_pod(node_affinity=required(by_name("In", "gone"), a_term(SSD))),
+            {"a"},
+            id="fields do not match, labels of another term do",
+        ),
+        pytest.param(
+            a_pod(node_affinity=preferred((1, a_term(SSD)))), {"a", "b", "bare"}, id="what is preferred is not required"
+        ),
+        pytest.param(
             a_pod(node_affinity=required(a_term(fields=[a_requirement("spec.unschedulable", "NotIn", "x")]))),
             {"a", "b", "bare"},
             id="an unknown field is empty",
@@ -100,6 +118,20 @@ def test_preemption_does_not_help() -> None:
     assert fw.unresolvable("node(s) didn't match Pod's node affinity/selector") == NOT_SELECTED
     assert fw.unresolvable("node(s) didn't match scheduler-enforced node affinity") == NOT_ENFORCED
     assert fw.unresolvable("pod affinity terms conflict") == CONFLICT
+
+
+def test_filter_and_score_do_without_pre_filter_and_pre_score() -> None:
+    cluster, plugin = three_nodes(), NodeAffinity()
+    picky = a_pod(node_selector={"disk": "ssd"}, node_affinity=required(a_term(ZONE_A)))
+    choosy = a_pod(node_affinity=preferred((7, a_term(ZONE_A))))
+
+    codes = plugin.filter_nodes(fw.CycleState(), picky, cluster, every_row(cluster))
+    found = plugin.score_nodes(fw.CycleState(), choosy, cluster, every_row(cluster))
+
+    assert codes is not None
+    assert (codes == 0).tolist() == [True, False, False]
+    assert found is not None
+    assert found.tolist() == [7, 0, 0]
 
 
 def test_labels_of_many_values_are_matched_as_well() -> None:

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from plugins.resource_scoring import ResourceSpec
+from plugins.resources.scoring import ResourceSpec
 from scheduler import framework as fw
 from scheduler.framework.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, scores

@@ -104,6 +104,21 @@ def test_init_containers_run_one_after_another_and_beside_sidecars() -> None:
     assert verdict(pod, a_node(cpu="3499m")) == fw.unresolvable("Insufficient cpu")
 
 
+@pytest.mark.parametrize("resource", [GPU, "hugepages-2Mi", "ephemeral-storage", "kubernetes.io/something"])
+def test_other_resources_are_counted_as_cpu_and_memory_are(resource: str) -> None:
+    node = a_node(allocatable={resource: "4"})
+    two = a_pod(containers=[a_container("a", requests={resource: "1"}), a_container("b", requests={resource: "1"})])
+    one_after_another = a_pod(
+        init_containers=[a_container("a", requests={resource: "2"}), a_container("b", requests={resource: "2"})]
+    )
+
+    assert verdict(two, node, a_pod("other", requests={resource: "2"})) is None
+    assert verdict(one_after_another, node, a_pod("other", requests={resource: "2"})) is None
+    for pod in (two, one_after_another):
+        refusal = verdict(pod, node, a_pod("other", requests={resource: "3"}))
+        assert refusal == fw.unschedulable(f"Insufficient {resource}")
+
+
 def test_overhead_counts() -> None:
     pod = a_pod(requests={"cpu": "1"}, overhead={"cpu": "500m"})
 
@@ -116,6 +131,15 @@ def test_requests_of_the_pod_as_a_whole_replace_those_of_its_containers() -> Non
 
     assert verdict(pod, a_node(cpu="3")) is None
     assert verdict(pod, a_node(cpu="2")) == fw.unresolvable("Insufficient cpu")
+
+
+def test_huge_pages_of_the_pod_as_a_whole_count_and_what_it_does_not_name_is_its_containers() -> None:
+    pod = a_pod(requests={"memory": "2Gi", "hugepages-2Mi": "2Mi"}, pod_requests={"hugepages-2Mi": "8Mi", "cpu": "1"})
+
+    assert verdict(pod, a_node(cpu="1", memory="2Gi", allocatable={"hugepages-2Mi": "8Mi"})) is None
+    assert verdict(pod, a_node(cpu="1", memory="1Gi", allocatable={"hugepages-2Mi": "6Mi"})) == fw.unresolvable(
+        "Insufficient memory", "Insufficient hugepages-2Mi"
+    )
 
 
 def test_what_a_waiting_pods_status_says_does_not_count() -> None:

@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from plugins.allocation_strategies import UtilizationShapePoint
 from plugins.node_resources_fit import NodeResourcesFit, RequestedToCapacityRatio, ScoringStrategy
-from plugins.resource_scoring import ResourceSpec
+from plugins.resources.allocation_strategies import UtilizationShapePoint
+from plugins.resources.scoring import ResourceSpec
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerStatus, PodStatus, ResourceRequirements
 from scheduler.framework.testing import a_container, a_node, a_pod
@@ -128,6 +128,39 @@ def test_containers_without_requests_count_with_defaults_on_the_node_too() -> No
     others = [a_pod(f"p{i}", containers=[a_container(), a_container("second")]) for i in range(3)]
 
     assert score(fit("LeastAllocated", *CPU_ONLY), a_pod(), a_node(cpu="1"), *others) == 30
+
+
+def test_overhead_counts_beside_the_defaults_of_containers_without_requests() -> None:
+    one = a_pod(overhead={"cpu": "500m"})
+    mixed = a_pod(containers=[a_container(), a_container("b", requests={"cpu": "1"})], overhead={"cpu": "500m"})
+
+    assert score(fit("LeastAllocated", *CPU_ONLY), one, a_node(cpu="4")) == 85
+    assert score(fit("LeastAllocated", *CPU_ONLY), mixed, a_node(cpu="4")) == 60
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("LeastAllocated", 25), ("MostAllocated", 75)])
+def test_sidecars_count_beside_the_containers(kind: str, expected: int) -> None:
+    pod = a_pod(
+        requests={"cpu": "1"},
+        init_containers=[
+            a_container("sidecar", requests={"cpu": "2"}, sidecar=True),
+            a_container("init", requests={"cpu": "500m"}),
+        ],
+    )
+
+    assert score(fit(kind, *CPU_ONLY), pod, a_node(cpu="4")) == expected
+
+
+def test_several_extended_resources_are_packed_by_weight() -> None:
+    plugin = fit("RequestedToCapacityRatio", ResourceSpec(GPU, 3), ResourceSpec("example.com/net", 5), shape=RISING)
+    cluster = a_cluster(
+        a_node("small", allocatable={GPU: "4", "example.com/net": "8"}),
+        a_node("large", allocatable={GPU: "8", "example.com/net": "4"}),
+    )
+    nothing, some = a_pod(), a_pod(requests={GPU: "2", "example.com/net": "4"})
+
+    assert scores(plugin, nothing, cluster) == {"small": 0, "large": 0}
+    assert scores(plugin, some, cluster) == {"small": 50, "large": 72}
 
 
 def test_scoring_overlooks_requests_of_the_pod_as_a_whole_and_resizes() -> None:

@@ -26,7 +26,7 @@ kind: Pod
 metadata: {name: strange}
 spec: {schedulerName: other, containers: [{name: c}]}
 ---
-kind: Service
+kind: ConfigMap
 """
 
 
@@ -43,12 +43,13 @@ def test_simulate_says_where_pods_go(cluster: str, capsys: pytest.CaptureFixture
     out, err = capsys.readouterr()
     assert out.splitlines()[1:] == [
         "default/fits   n1",
-        "default/large  -     0/1 nodes are available: 1 Insufficient cpu.",
+        "default/large  -     0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: "
+        "0/1 nodes are available: 1 No preemption victims found for incoming pod.",
         "1 of 2 pods placed",
     ]
     assert err.splitlines() == [
         "left out 1 waiting pods of other schedulers",
-        "left out objects of other kinds: 1 Service",
+        "left out objects of other kinds: 1 ConfigMap",
     ]
 
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from scheduler.api.objects import ContainerPort, Node, Taint
+from scheduler.api.objects import ContainerPort, GCEPersistentDisk, Node, Taint, Volume
 from scheduler.api.pod import Pod
 from scheduler.framework.metrics import Metrics
 from scheduler.framework.nodes import Aspect
@@ -36,6 +36,7 @@ pod_shapes = st.fixed_dictionaries(
             [{}, {"cpu": 1}, {"cpu": 2, GPU: 1}, {"memory": HUGE}, {"memory": HUGE, "cpu": 1}, {"cpu": "lots"}]
         ),
         "ports": st.sampled_from([(), (80,), (80, 80), (80, 443)]),
+        "disks": st.sampled_from([(), (), ("a",), ("a", "b")]),
         "labels": st.sampled_from([{}, {"app": "web"}]),
     }
 )
@@ -61,7 +62,7 @@ class Believed:
     deadline: float | None = None
 
 
-def facts(table: NodeTable, aspect: Aspect, row: int) -> object:
+def facts(table: NodeTable, aspect: Aspect, row: int) -> object:  # noqa: C901  a case for each aspect
     """What plugins that read an aspect can see of one node."""
     node = table.info(row)
     match aspect:
@@ -86,6 +87,10 @@ def facts(table: NodeTable, aspect: Aspect, row: int) -> object:
                 for name, image in table.images.items()
                 if row in image.rows
             }
+        case Aspect.VOLUMES:
+            return {pod.uid: pod.storage.keys for pod in node.pods if pod.storage.volumes}
+        case Aspect.STARTS:
+            return {pod.uid: pod.status.start_time for pod in node.pods}
         case Aspect.PODS:
             return {pod.uid: pod.labels for pod in node.pods}
         case _:
@@ -110,7 +115,12 @@ class CacheLife(RuleBasedStateMachine):
 
     def a_version(self, uid: str, node: str, shape: dict[str, Any]) -> Pod:
         ports = [ContainerPort(host_port=port) for port in shape["ports"]]
-        return a_pod(uid, uid=uid, node_name=node, requests=shape["requests"], labels=shape["labels"], ports=ports)
+        volumes = [
+            Volume(name=f"v{i}", gce_persistent_disk=GCEPersistentDisk(pd_name=name))
+            for i, name in enumerate(shape["disks"])
+        ]
+        rest: dict[str, Any] = {"requests": shape["requests"], "labels": shape["labels"]}
+        return a_pod(uid, uid=uid, node_name=node, ports=ports, volumes=volumes, **rest)
 
     # The scheduling loop.
 

@@ -1,12 +1,13 @@
 """What the table reports as changed, by aspect and row."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 
 import msgspec
 import numpy as np
 import pytest
 
-from scheduler.api.objects import ContainerPort, Node, NodeCondition
+from scheduler.api.objects import Cinder, ContainerPort, Node, NodeCondition, PodStatus, Volume
 from scheduler.api.pod import Pod
 from scheduler.framework.nodes import Aspect
 from scheduler.framework.testing import a_node, a_pod
@@ -14,7 +15,9 @@ from scheduler.state.node_table import NodeTable
 from tests.unit.state.tables import GPU, LOCKED, a_table, positions, with_ports
 
 EVERY = ~Aspect(0)
-ON_PODS = Aspect.REQUESTED | Aspect.PODS
+DISK = Volume(name="disk", cinder=Cinder(volume_id="c"))
+STARTED = PodStatus(start_time=datetime(2026, 1, 1, tzinfo=UTC))
+ON_PODS = Aspect.REQUESTED | Aspect.PODS | Aspect.STARTS
 
 
 def changes(table: NodeTable, since: Mapping[Aspect, int]) -> dict[Aspect, set[int] | None]:
@@ -149,6 +152,8 @@ def test_a_placeholder_that_becomes_a_node_changes_every_aspect() -> None:
         pytest.param(a_pod(), ON_PODS, id="a pod"),
         pytest.param(with_ports("p", ContainerPort(host_port=80)), ON_PODS | Aspect.PORTS, id="one with host ports"),
         pytest.param(with_ports("p", ContainerPort(container_port=80)), ON_PODS, id="one with ports of its own"),
+        pytest.param(a_pod(volumes=[DISK]), ON_PODS | Aspect.VOLUMES, id="one with a disk"),
+        pytest.param(a_pod(volumes=[Volume(name="tmp")]), ON_PODS, id="one with a volume of its own"),
     ],
 )
 def test_a_pod_that_comes_or_goes_changes_what_is_requested(pod: Pod, aspects: Aspect) -> None:
@@ -170,6 +175,7 @@ def test_a_pod_that_comes_or_goes_changes_what_is_requested(pod: Pod, aspects: A
         pytest.param(a_pod(requests={"cpu": "1"}), Aspect(0), id="a status that says nothing new"),
         pytest.param(a_pod(requests={"cpu": "1"}, labels={"app": "web"}), Aspect.PODS, id="a label"),
         pytest.param(a_pod(requests={"cpu": "2"}), ON_PODS, id="a resize"),
+        pytest.param(a_pod(requests={"cpu": "1"}, status=STARTED), Aspect.STARTS, id="a start"),
         pytest.param(
             a_pod(requests={"cpu": "1"}, ports=[ContainerPort(host_port=80)]), ON_PODS | Aspect.PORTS, id="a host port"
         ),

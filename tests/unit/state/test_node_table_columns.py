@@ -74,6 +74,8 @@ def test_equal_labels_have_equal_codes_and_a_missing_label_has_none() -> None:
     assert codes[0] == codes[2] != codes[1]
     assert codes[3] == 0
     assert [table.label_values("z")[code] for code in codes[:3]] == ["a", "b", "a"]
+    assert [table.label_code("z", value) for value in ("a", "b", "c")] == [codes[0], codes[1], 0]
+    assert table.label_code("other", "a") == 0
 
 
 def test_a_label_with_an_empty_value_is_a_label() -> None:
@@ -124,6 +126,20 @@ def test_pods_cannot_make_us_keep_more_than_a_limited_number_of_keys() -> None:
 
 
 # Taints.
+
+
+def test_values_of_nodes_that_are_gone_are_forgotten_in_time() -> None:
+    table = a_table()
+    table.set_node(a_node("stays", labels={"host": "stays"}))
+    for i in range(1000):
+        table.set_node(a_node(f"n{i}", labels={"host": f"n{i}"}))
+        table.label_codes("host")
+        table.remove_node(f"n{i}")
+
+    codes, values = table.label_codes("host").tolist(), table.label_values("host")
+
+    assert len(values) < 200
+    assert values[codes[table.row_of("stays") or 0]] == "stays"
 
 
 def test_a_taint_is_listed_with_where_it_is_while_anybody_has_it() -> None:

@@ -98,6 +98,37 @@ def test_the_version_grows_with_each_change_of_its_own_resource() -> None:
     assert store.version("Service") == 0
 
 
+def test_a_listener_is_told_of_what_there_is_and_of_each_change() -> None:
+    first, second, third = (an_object("a", version=version, uid="u") for version in (1, 2, 3))
+    again = an_object("a", version=4, uid="v")
+    store = a_store(first)
+    told: list[tuple[Any, Any]] = []
+
+    store.listen(BUDGETS, lambda old, new: told.append((old, new)))
+    store.set(BUDGETS, second)
+    store.set("Service", an_object("s"))
+    store.set(BUDGETS, third)
+    store.set(BUDGETS, again)
+    store.remove(BUDGETS, "u")
+    store.remove(BUDGETS, "v")
+
+    assert told == [(None, first), (first, second), (second, third), (third, again), (again, None)]
+
+
+def test_a_listener_may_come_before_its_resource_is_watched() -> None:
+    store = ObjectStore()
+    told: list[Any] = []
+    store.listen(BUDGETS, lambda old, new: told.append(new))
+
+    with pytest.raises(LookupError):
+        store.list(BUDGETS)
+    store.watch([BUDGETS])
+    budget = an_object("a")
+    store.set(BUDGETS, budget)
+
+    assert told == [budget]
+
+
 def test_a_resource_that_nobody_named_cannot_be_asked_for() -> None:
     store = a_store()
 

@@ -7,8 +7,8 @@ isSchedulableAfterDeviceClassEvent). A node counts as if it were empty: its pods
 from collections.abc import Hashable
 from typing import Final, NamedTuple
 
-from plugins.fit_requests import fit_requests
 from plugins.queueing import OncePerEvent
+from plugins.resources.fit_requests import fit_requests
 from scheduler import framework as fw
 from scheduler.api.requests import PODS, allocatable_of
 from scheduler.api.unstructured import Unstructured

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from plugins.column_math import Amount, lesser, quotient
-from plugins.resource_scoring import Usage
+from plugins.resources.scoring import Usage
 from scheduler import framework as fw
 from scheduler.framework.nodes import Int64Column
 

@@ -1,0 +1,100 @@
+"""PodDisruptionBudgets, as far as a preemption heeds them: whose disruption would be one too many.
+
+Rule: filterPodsWithPDBViolation in defaultpreemption/default_preemption.go at v1.36.3.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from scheduler import framework as fw
+from scheduler.api.label_selectors import Selector, parse_label_selector
+from scheduler.api.objects import LabelSelector
+from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
+from scheduler.framework.pods import PodMatch
+
+POD_DISRUPTION_BUDGET: Final = "policy/PodDisruptionBudget"
+"""What `reads` and `handle.objects` call them."""
+
+
+class _Spec(msgspec.Struct, frozen=True, gc=False):
+    selector: LabelSelector | None = None
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel", gc=False):
+    disruptions_allowed: int = 0
+    disrupted_pods: dict[str, Any] | None = None
+
+
+class _Written(msgspec.Struct, frozen=True, gc=False):
+    spec: _Spec = _Spec()
+    status: _Status = _Status()
+
+
+class Budget(NamedTuple):
+    """One of them, with a selector that selects something."""
+
+    selector: Selector
+    allowed: int
+    """How many pods may be disrupted now."""
+    disrupted: frozenset[str]
+    """Names of pods whose eviction the API server has counted already."""
+
+
+class Budgets:
+    """All of them, by namespace."""
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        """`objects` as `handle.objects` has them. One that cannot be read, like one of no pods, protects none."""
+        found: dict[str, list[Budget]] = defaultdict(list)
+        for each in objects:
+            budget = _read(each.content)
+            if budget is not None:
+                found[each.metadata.namespace].append(budget)
+        self._by_namespace: Mapping[str, Sequence[Budget]] = found
+
+    def may_protect(self, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+        """Which of `rows` have a pod that comes under a budget."""
+        found: BoolColumn = np.zeros(len(rows), np.bool_)
+        for namespace, budgets in self._by_namespace.items():
+            for selector in {budget.selector for budget in budgets}:
+                found |= nodes.pods.counts(PodMatch(frozenset((namespace,)), selector))[rows] > 0
+        return found
+
+    def split(self, pods: Sequence[fw.Pod]) -> tuple[Sequence[fw.Pod], Sequence[fw.Pod]]:
+        """Return the pods whose disruption violates a budget, and the others, if they go in this order."""
+        if not self._by_namespace:
+            return (), pods
+        violating: list[fw.Pod] = []
+        others: list[fw.Pod] = []
+        left: dict[tuple[str, int], int] = {}
+        for pod in pods:
+            (violating if self._violates(pod, left) else others).append(pod)
+        return violating, others
+
+    def _violates(self, pod: fw.Pod, left: dict[tuple[str, int], int]) -> bool:
+        """Take the pod off every budget that it comes under. `left`: namespace and place → what is left of a budget."""
+        violates = False
+        labels = pod.labels
+        if not labels:
+            return False
+        for place, budget in enumerate(self._by_namespace.get(pod.namespace, ())):
+            if pod.name not in budget.disrupted and budget.selector.matches(labels):
+                key = (pod.namespace, place)
+                left[key] = left.get(key, budget.allowed) - 1
+                violates = violates or left[key] < 0
+        return violates
+
+
+def _read(content: Mapping[str, Any]) -> Budget | None:
+    try:
+        written = msgspec.convert(content, _Written)
+        selector = parse_label_selector(written.spec.selector)
+    except ValueError:  # msgspec's is one too
+        return None
+    if selector.is_nothing or selector.is_everything:
+        return None
+    return Budget(selector, written.status.disruptions_allowed, frozenset(written.status.disrupted_pods or ()))

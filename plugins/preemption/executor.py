@@ -1,0 +1,107 @@
+"""What follows from a preemption, without holding up the scheduler: victims go, lower nominations end.
+
+    start ─► PREEMPTING ─► victims but the last, all at once ─► the last victim ─► (nothing)
+                 └────────────── any failure ──► (nothing), and the preemptor is tried again at once
+
+A preemptor is kept out of activeQ meanwhile: until its victims are on their way it would only choose them again. It may
+come back once its last victim is going, for what brings it back is that deletion's event.
+
+Rule: framework/preemption/executor.go at v1.36.3.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from scheduler import framework as fw
+
+_logger = logging.getLogger(__name__)
+
+SUCCESS: Final = "success"
+ERROR: Final = "error"
+
+
+class Executor:
+    """The preemptions of one profile that are under way."""
+
+    def __init__(self, handle: fw.Handle, plugin: str) -> None:
+        self._handle = handle
+        self._plugin = plugin
+        self._last_victims: dict[str, str] = {}
+        """UID of a preemptor → UID of its last victim; empty as long as there are more."""
+        self._tasks: set[asyncio.Task[None]] = set()  # the event loop alone does not keep them
+
+    def is_running(self, uid: str) -> bool:
+        """Whether a pod has to wait for its own preemption."""
+        last = self._last_victims.get(uid)
+        if last is None:
+            return False
+        victim = self._handle.pods.get(last)
+        return not last or (victim is not None and not victim.is_deleting)
+
+    def start(self, preemptor: fw.Pod, node_name: str, victims: Sequence[fw.Pod]) -> None:
+        """Make the victims leave, in the background. Those that are leaving already are left alone."""
+        staying = [victim for victim in victims if not victim.is_deleting]
+        if not staying:
+            return
+        self._handle.metrics.preemption_victims.observe(len(victims))
+        self._last_victims[preemptor.uid] = ""
+        work = self._run(preemptor, node_name, staying)
+        task = asyncio.get_running_loop().create_task(work, name=f"preempt for {preemptor}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(self, preemptor: fw.Pod, node_name: str, victims: Sequence[fw.Pod]) -> None:
+        started = time.perf_counter()
+        try:
+            done = await self._make_room(preemptor, node_name, victims)
+        finally:
+            del self._last_victims[preemptor.uid]
+        if not done:
+            # No deletion may come that would bring it back.
+            self._handle.activator.activate((preemptor.uid,))
+        result = SUCCESS if done else ERROR
+        metrics = self._handle.metrics
+        metrics.preemption_goroutines_execution.labels(result).inc()
+        metrics.preemption_goroutines_duration.labels(result).observe(time.perf_counter() - started)
+
+    async def _make_room(self, preemptor: fw.Pod, node_name: str, victims: Sequence[fw.Pod]) -> bool:
+        for pod in self._handle.nominator.nominated_pods(node_name):
+            # They may not fit any more; without their nomination they look for another place at once.
+            if pod.priority < preemptor.priority and pod.nominated_node_name:
+                self._handle.evictor.clear_nomination(pod)
+        *others, last = victims
+        if not all(await asyncio.gather(*(self._preempt(preemptor, node_name, victim) for victim in others))):
+            return False
+        # Its deletion may be known before we hear that it succeeded: from here on `is_running` looks at the pod.
+        self._last_victims[preemptor.uid] = last.uid
+        return await self._preempt(preemptor, node_name, last)
+
+    async def _preempt(self, preemptor: fw.Pod, node_name: str, victim: fw.Pod) -> bool:
+        """Make one victim leave; False if that failed."""
+        fields = {"preemptor": str(preemptor), "victim": str(victim), "node": node_name}
+        note = f"Preempted by pod {preemptor.uid} on node {node_name}"
+        if self._call_off(victim):
+            note += " (in kube-scheduler memory)."
+        else:
+            message = f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod"
+            try:
+                was_there = await self._handle.evictor.evict(victim, preemptor, message)
+            except Exception as error:  # noqa: BLE001  whatever it is, the preemptor must not wait for ever
+                _logger.error("Tried to preempt pod", extra={**fields, "err": str(error) or type(error).__name__})
+                return False
+            if not was_there:
+                _logger.info("Victim pod is already deleted", extra=fields)
+                return True
+        _logger.info("Preemptor pod preempted victim pod", extra=fields)
+        self._handle.events.event(victim, "Normal", "Preempted", "Preempting", note)
+        return True
+
+    def _call_off(self, victim: fw.Pod) -> bool:
+        """End a binding that is on hold or being prepared: the pod goes back to the queue, nothing is deleted."""
+        waiting = self._handle.waiting_pods.get(victim.uid)
+        if waiting is not None:
+            return waiting.preempt(self._plugin, "preempted")
+        return self._handle.pods_in_pre_bind.cancel(victim.uid, f"preempted by {self._plugin}")

@@ -1,0 +1,98 @@
+"""Which pods belong together, as far as the objects above them tell: Services, and the pod's own controller.
+
+Rule: helper/spread.go (DefaultSelector) at v1.36.3.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from scheduler import framework as fw
+from scheduler.api.label_selectors import Selector, parse_label_selector, selector_from_labels, selector_of
+from scheduler.api.objects import LabelSelector, OwnerReference
+
+RESOURCES: Final = (fw.SERVICE, fw.REPLICATION_CONTROLLER, fw.REPLICA_SET, fw.STATEFUL_SET)
+"""What has to be watched for `DefaultSelectors`."""
+
+_CONTROLLERS: Final = {
+    ("v1", "ReplicationController"): fw.REPLICATION_CONTROLLER,
+    ("apps/v1", "ReplicaSet"): fw.REPLICA_SET,
+    ("apps/v1", "StatefulSet"): fw.STATEFUL_SET,
+}
+
+_CACHED_LABELS: Final = 4096
+
+
+class DefaultSelectors:
+    """Finds the selector of each pod; what Services say is kept until any of them changes."""
+
+    __slots__ = ("_by_services", "_handle", "_version")
+
+    def __init__(self, handle: fw.Handle) -> None:
+        """A profile that is only checked has no handle: its objects are looked at when a pod is."""
+        self._handle = handle
+        self._version = -1
+        self._by_services: dict[tuple[str, frozenset[tuple[str, str]]], Selector] = {}
+        """(Namespace, labels) → what the Services that select such pods ask for."""
+
+    def of(self, pod: fw.Pod) -> Selector:
+        """Return the selector of the pods that are of one kind with `pod`; everything if nothing tells."""
+        selector = self._of_services(pod)
+        if not pod.metadata.owner_references:
+            return selector
+        owner = _controller_of(pod)
+        resource = None if owner is None else _CONTROLLERS.get((owner.api_version, owner.kind))
+        if owner is None or resource is None:
+            return selector
+        controller = self._handle.objects.get(resource, owner.name, pod.namespace)
+        if controller is None:
+            return selector
+        written = (controller.content.get("spec") or {}).get("selector")
+        if resource == fw.REPLICATION_CONTROLLER:
+            return _overridden(selector, written or {})
+        return selector.and_also(_parsed(written))
+
+    def _of_services(self, pod: fw.Pod) -> Selector:
+        objects = self._handle.objects
+        version = objects.version(fw.SERVICE)
+        if version != self._version or len(self._by_services) >= _CACHED_LABELS:
+            self._by_services.clear()
+            self._version = version
+        labels = pod.labels
+        key = (pod.metadata.namespace, frozenset(labels.items()))
+        found = self._by_services.get(key)
+        if found is None:
+            merged: dict[str, str] = {}
+            for service in objects.list(fw.SERVICE, pod.namespace):
+                # One without a selector selects nothing, and one that selects everything asks for no label.
+                selector = (service.content.get("spec") or {}).get("selector") or {}
+                if selector.items() <= labels.items():
+                    merged.update(selector)
+            found = self._by_services[key] = selector_from_labels(merged)
+        return found
+
+
+def controller_of(pod: fw.Pod) -> tuple[str, str, str] | None:
+    """Return version, kind and name of the object that controls `pod`."""
+    owner = _controller_of(pod)
+    return None if owner is None else (owner.api_version, owner.kind, owner.name)
+
+
+def _controller_of(pod: fw.Pod) -> OwnerReference | None:
+    return next((owner for owner in pod.metadata.owner_references or () if owner.controller), None)
+
+
+def _overridden(selector: Selector, labels: Mapping[str, str]) -> Selector:
+    """A ReplicationController that does not select the pod, though it should, has the last word on a label."""
+    others = (requirement for requirement in selector.requirements if requirement.key not in labels)
+    return selector_of((*others, *selector_from_labels(labels).requirements))
+
+
+def _parsed(written: Any) -> Selector:
+    """One that is missing or cannot be read adds nothing."""
+    try:
+        selector = parse_label_selector(msgspec.convert(written, LabelSelector | None))
+    except ValueError:
+        return Selector()
+    return Selector() if selector.is_nothing else selector

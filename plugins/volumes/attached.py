@@ -1,0 +1,246 @@
+"""How many volumes each node has room for, by CSI driver.
+
+To tell what is behind a pod's volumes takes many look-ups, and most nodes are far from their limits. So a node is first
+taken to have as many volumes of each driver as its pods and its VolumeAttachments have in all: there cannot be more.
+Where that leaves too little room they are counted one by one.
+
+    ROUGH ──too little room for some pod──► COUNTED ──pods come or go, objects that were looked up change──► ROUGH
+
+A decision costs as much as there were changes, whatever the number of nodes.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from plugins.column_math import pick
+from plugins.volumes.csi import Attached, CsiVolumes, Reference
+from plugins.volumes.on_node import NO_VOLUMES, NodeCounter, NodeVolumes, limits_of
+from plugins.volumes.rows_by_key import RowsByKey
+from scheduler import framework as fw
+from scheduler.api.volumes import CSINode, VolumeAttachment
+from scheduler.framework.nodes import BoolColumn, Int64Column, Rows
+
+_NO_LIMIT: Final = np.iinfo(np.int64).max
+_NONE: Final[Mapping[str, VolumeAttachment]] = {}
+
+
+class _Row(msgspec.Struct):
+    """A node with a CSINode."""
+
+    csi_node: CSINode
+    limits: Mapping[str, int]
+    counted: NodeVolumes = NO_VOLUMES
+    """The last count, though pods may have come and gone since then."""
+
+
+class AttachedVolumes:
+    """All nodes, kept up to date."""
+
+    def __init__(self, handle: fw.Handle, volumes: CsiVolumes) -> None:
+        self._nodes = handle.nodes
+        self._objects = handle.objects
+        self._counter = NodeCounter(handle.objects, volumes)
+        self._by_row: dict[int, _Row] = {}
+        self._known = np.zeros(0, np.bool_)
+        self._is_counted = np.zeros(0, np.bool_)
+        """Whether a row's last count is that of its pods now."""
+        self._room: dict[str, Int64Column] = {}
+        """Driver → how many volumes more; at least so many where the row is not counted."""
+        self._troubled: set[int] = set()
+        self._users: RowsByKey[str] = RowsByKey()
+        """Unique name of a volume → the rows whose last count has it."""
+        self._dependents: RowsByKey[Reference] = RowsByKey()
+        """An object → the rows whose last count looked it up."""
+        self._attachments: dict[str, dict[str, VolumeAttachment]] = {}
+        """Node → name → attachment."""
+        self._position = -1
+        self._stale: set[int] = set()
+        self._listen()
+
+    # What is asked.
+
+    def refresh(self) -> None:
+        """Look again at the nodes that changed. Not within a what-if."""
+        changes = self._nodes.volumes.changes
+        if changes.position != self._position:
+            rows = None if self._position < 0 else changes.since(self._position)
+            self._position = changes.position
+            self._stale.update(range(self._nodes.size) if rows is None else rows)
+        if len(self._known) < self._nodes.size:
+            self._grow()
+        if self._stale:
+            # Not emptied one by one: what is left of a large set is searched for its next member.
+            stale, self._stale = self._stale, set()
+            for row in stale:
+                self._look_again(row)
+
+    def known(self, rows: Rows) -> BoolColumn:
+        """Which of `rows` have a CSINode."""
+        return pick(self._known[: self._nodes.size], rows)
+
+    def first_problem(self, rows: Rows) -> str:
+        """Return why the volumes cannot be counted on the first of `rows` where that is so; empty if there is none."""
+        if not self._troubled:
+            return ""
+        row = next((row for row in rows.tolist() if row in self._troubled), None)
+        return "" if row is None else self._by_row[row].counted.problem
+
+    def exceeded(self, new: Attached, rows: Rows) -> BoolColumn | None:
+        """Return which of `rows` have too little room for the volumes of a pending pod (None: none of them).
+
+        No row may be in trouble.
+        """
+        over = self._over(new, rows)
+        if over is None:
+            return None
+        rough = over & ~pick(self._is_counted[: self._nodes.size], rows)
+        if rough.any():
+            for row in rows[rough].tolist():
+                self._count(row)
+            over = self._over(new, rows)
+            if over is None:
+                return None
+        # What a pod there uses already does not count twice.
+        for row in {row for name in new for row in self._users.of(name)}:
+            place = int(np.searchsorted(rows, row))
+            if place < len(rows) and rows[place] == row and over[place]:
+                found = self._by_row[row]
+                over[place] = found.counted.exceeds(new, found.limits)
+        return over
+
+    def exceeds(self, node: fw.NodeInfo, csi_node: CSINode, new: Attached) -> bool:
+        """Whether one node has too little room, by its pods of this moment, also within a what-if.
+
+        Raises VolumeError if a volume there cannot be counted.
+        """
+        limits = limits_of(csi_node)
+        if not new or not limits:
+            return False
+        users, attachments = self._nodes.volumes, self._attachments.get(node.name, _NONE)
+        if not users.has_odd_pods(node.row):
+            least = min((limits[driver] for driver in new.values() if driver in limits), default=_NO_LIMIT)
+            if users.most(node.row) + len(attachments) + len(new) <= least:
+                return False
+        found = self._by_row.get(node.row)
+        before = NO_VOLUMES if found is None else found.counted
+        return self._counter.count(node, attachments.values(), before).exceeds(new, limits)
+
+    # How.
+
+    def _over(self, new: Attached, rows: Rows) -> BoolColumn | None:
+        over: BoolColumn | None = None
+        for driver, count in Counter(new.values()).items():
+            room = self._room.get(driver)
+            if room is not None:
+                too_little = pick(room[: self._nodes.size], rows) < count
+                over = too_little if over is None else over | too_little
+        return over if over is not None and over.any() else None
+
+    def _look_again(self, row: int) -> None:
+        csi_node: CSINode | None = None
+        name = self._nodes.names()[row]
+        if self._nodes.in_use[row]:
+            csi_node = self._objects.get(fw.CSI_NODE, name)
+        found = self._by_row.get(row)
+        if found is not None and found.csi_node is not csi_node:
+            self._forget(row, found)
+            found = None
+        if csi_node is None:
+            return
+        if found is None:
+            found = self._by_row[row] = _Row(csi_node, limits_of(csi_node))
+            self._known[row] = True
+        self._is_counted[row] = False
+        self._troubled.discard(row)
+        if not found.limits:
+            return
+        used = self._nodes.volumes.most(row) + len(self._attachments.get(name, ()))
+        for driver, limit in found.limits.items():
+            self._column(driver)[row] = limit - used
+        if self._nodes.volumes.has_odd_pods(row):
+            self._count(row)  # it may be in trouble
+
+    def _count(self, row: int) -> None:
+        found, node = self._by_row[row], self._nodes.info(row)
+        attachments = self._attachments.get(node.name, _NONE).values()
+        counted = self._counter.count(node, attachments, found.counted)
+        self._replace(row, found, counted)
+        for driver, limit in found.limits.items():
+            self._room[driver][row] = limit - counted.counts.get(driver, 0)
+        self._is_counted[row] = True
+        if counted.problem:
+            self._troubled.add(row)
+
+    def _replace(self, row: int, found: _Row, counted: NodeVolumes) -> None:
+        old = found.counted
+        found.counted = counted
+        self._users.remove(old.attached.keys() - counted.attached.keys(), row)
+        self._users.add(counted.attached.keys() - old.attached.keys(), row)
+        self._dependents.remove(old.depends_on - counted.depends_on, row)
+        self._dependents.add(counted.depends_on - old.depends_on, row)
+
+    def _forget(self, row: int, found: _Row) -> None:
+        self._replace(row, found, NO_VOLUMES)
+        del self._by_row[row]
+        self._known[row] = self._is_counted[row] = False
+        self._troubled.discard(row)
+        for driver in found.limits:
+            self._room[driver][row] = _NO_LIMIT
+
+    def _column(self, driver: str) -> Int64Column:
+        column = self._room.get(driver)
+        if column is None:
+            column = self._room[driver] = np.full(len(self._known), _NO_LIMIT, np.int64)
+        return column
+
+    def _grow(self) -> None:
+        before = len(self._known)
+        more = max(self._nodes.size, 2 * before) - before
+        self._known = np.concatenate([self._known, np.zeros(more, np.bool_)])
+        self._is_counted = np.concatenate([self._is_counted, np.zeros(more, np.bool_)])
+        for driver, column in self._room.items():
+            self._room[driver] = np.concatenate([column, np.full(more, _NO_LIMIT, np.int64)])
+
+    # What objects make stale.
+
+    def _listen(self) -> None:
+        listen = self._objects.listen
+        for resource in (fw.PERSISTENT_VOLUME_CLAIM, fw.PERSISTENT_VOLUME, fw.STORAGE_CLASS):
+            listen(resource, partial(self._object_changed, resource))
+        listen(fw.CSI_NODE, self._csi_node_changed)
+        listen(fw.VOLUME_ATTACHMENT, self._attachment_changed)
+
+    def _object_changed(self, resource: str, old: Any | None, new: Any | None) -> None:
+        changed = old if new is None else new
+        if changed is not None:
+            metadata = changed.metadata
+            for row in self._dependents.of((resource, metadata.name, metadata.namespace)):
+                self._replace(row, self._by_row[row], NO_VOLUMES)
+                self._stale.add(row)
+
+    def _csi_node_changed(self, old: CSINode | None, new: CSINode | None) -> None:
+        csi_node = new or old
+        if csi_node is not None:
+            self._node_changed(csi_node.name)
+
+    def _attachment_changed(self, old: VolumeAttachment | None, new: VolumeAttachment | None) -> None:
+        if old is not None:
+            on_node = self._attachments.get(old.spec.node_name, {})
+            on_node.pop(old.name, None)
+            if not on_node:
+                self._attachments.pop(old.spec.node_name, None)
+            self._node_changed(old.spec.node_name)
+        if new is not None:
+            self._attachments.setdefault(new.spec.node_name, {})[new.name] = new
+            self._node_changed(new.spec.node_name)
+
+    def _node_changed(self, name: str) -> None:
+        # A node that comes later is in the log of changes then.
+        row = self._nodes.row_of(name)
+        if row is not None and self._position >= 0:
+            self._stale.add(row)

@@ -1,0 +1,198 @@
+"""What becomes of a pod's claims on each node: bound volumes that are in reach, others that match or can be made.
+
+Rule: volumebinding/binder.go (FindPodVolumes, checkBoundClaims, findMatchingVolumes, checkVolumeProvisions) at v1.36.3.
+kube-scheduler asks node after node; here each step is taken for all nodes that are still in question.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from plugins.volumes.assume import AssumeCache
+from plugins.volumes.capacity import CapacityIndex
+from plugins.volumes.claims import PodClaims
+from plugins.volumes.index import VolumeIndex
+from plugins.volumes.matching import NONE, Choices, Matching, by_size
+from plugins.volumes.topology import allowed, reachable
+from scheduler import framework as fw
+from scheduler.api.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
+from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
+
+NODE_CONFLICT: Final = 1
+BIND_CONFLICT: Final = 2
+NOT_ENOUGH_SPACE: Final = 4
+VOLUME_MISSING: Final = 8
+"""Reason codes; a node can have several, added up."""
+
+REASONS: Final = {
+    NODE_CONFLICT: "node(s) didn't match PersistentVolume's node affinity",
+    BIND_CONFLICT: "node(s) didn't find available persistent volumes to bind",
+    NOT_ENOUGH_SPACE: "node(s) did not have enough free storage",
+    VOLUME_MISSING: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+}
+
+NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
+
+
+@dataclass(slots=True)
+class PodVolumes:
+    """What has to be done for a pod on one node."""
+
+    bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
+    """Claims that get a volume there is."""
+    provisions: list[PersistentVolumeClaim] = field(default_factory=list)
+    """Claims for which a volume is to be made."""
+
+
+class Finder:
+    """Looks for volumes in the cluster as it is, and as it is assumed to be."""
+
+    def __init__(
+        self,
+        objects: fw.ObjectLister,
+        volumes: AssumeCache[PersistentVolume],
+        index: VolumeIndex,
+        capacities: CapacityIndex,
+    ) -> None:
+        self._objects = objects
+        self._volumes = volumes
+        self._index = index
+        self._capacities = capacities
+
+    def refusals(self, claims: PodClaims, nodes: NodeColumns, rows: Rows) -> tuple[Int32Column | None, "Search | None"]:
+        """Return for each of `rows` the sum of its reason codes (None: no refusal at all), and how they were found.
+
+        Raises ValueError for what concerns the pod or its claims and not the nodes.
+        """
+        codes = self._of_bound(claims.bound, nodes, rows)
+        if not claims.delayed:
+            return codes, None
+        search = Search(self, claims.delayed, nodes, rows)
+        return search.codes if codes is None else codes + search.codes, search
+
+    def search(self, claims: PodClaims, nodes: NodeColumns, rows: Rows) -> "Search":
+        """Look for the volumes of unbound claims. Raises as `refusals`."""
+        return Search(self, claims.delayed, nodes, rows)
+
+    def _of_bound(self, claims: list[PersistentVolumeClaim], nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """A node is told of its first obstacle only."""
+        codes: Int32Column | None = None
+        for claim in claims:
+            volume = self._volumes.get(claim.spec.volume_name)
+            if volume is None:
+                code, refused = VOLUME_MISSING, np.ones(len(rows), np.bool_)
+            else:
+                reached = self._reachable(volume, nodes, rows, codes)
+                if reached is None:
+                    continue
+                code, refused = NODE_CONFLICT, ~reached
+            if codes is None:
+                codes = np.zeros(len(rows), np.int32)
+            codes[refused & (codes == 0)] = code
+            if volume is None:
+                break
+        return codes
+
+    def _reachable(
+        self, volume: PersistentVolume, nodes: NodeColumns, rows: Rows, codes: Int32Column | None
+    ) -> BoolColumn | None:
+        """As `reachable`, for rows without an obstacle: what is wrong with a volume must not be told for others."""
+        if codes is None or not codes.any():
+            return reachable(volume, nodes, rows, self._objects)
+        reached = np.zeros(len(rows), np.bool_)
+        open_ = codes == 0
+        found = reachable(volume, nodes, rows[open_], self._objects)
+        reached[open_] = True if found is None else found
+        return reached
+
+    def matching(self, nodes: NodeColumns, rows: Rows) -> Matching:
+        return Matching(self._index, self._volumes, nodes, rows)
+
+    def storage_class(self, claim: PersistentVolumeClaim) -> StorageClass:
+        """Return the class of a claim for which a volume is to be made. Raises ValueError if there is none."""
+        name = claim.class_name
+        if not name:
+            raise ValueError(f'no class for claim "{claim}"')
+        found: StorageClass | None = self._objects.get(fw.STORAGE_CLASS, name)
+        if found is None:
+            raise ValueError(f'failed to find storage class "{name}"')
+        return found
+
+    def room(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: NodeColumns, rows: Rows
+    ) -> BoolColumn | None:
+        return self._capacities.enough(claim, storage_class, nodes, rows)
+
+
+class Search:
+    """One search for the volumes of unbound claims, on all of `rows`."""
+
+    def __init__(self, finder: Finder, claims: list[PersistentVolumeClaim], nodes: NodeColumns, rows: Rows) -> None:
+        self._finder = finder
+        self._nodes = nodes
+        self._rows = rows
+        self.codes: Int32Column = np.zeros(len(rows), np.int32)
+        selected = [claim for claim in claims if SELECTED_NODE in claim.annotations]
+        self._refuse_other_nodes(selected)
+        self._matching = finder.matching(nodes, rows)
+        self._choices: list[tuple[PersistentVolumeClaim, Choices]] = []
+        self._to_provision: list[tuple[PersistentVolumeClaim, BoolColumn]] = [
+            (claim, np.ones(len(rows), np.bool_)) for claim in selected
+        ]
+        if self._open().any():
+            self._match([claim for claim in claims if SELECTED_NODE not in claim.annotations])
+            self._provision()
+
+    def found(self, row: int) -> PodVolumes | None:
+        """What has to be done on one row; None if it was not among those that were looked at."""
+        at = int(np.searchsorted(self._rows, row))
+        if at == len(self._rows) or self._rows[at] != row:
+            return None
+        volumes = PodVolumes()
+        for claim, choices in self._choices:
+            if choices[at] != NONE:
+                volumes.bindings.append((claim, self._matching.volume(int(choices[at]))))
+        volumes.provisions = [claim for claim, needed in self._to_provision if needed[at]]
+        return volumes
+
+    def _open(self) -> BoolColumn:
+        open_: BoolColumn = self.codes == 0
+        return open_
+
+    def _refuse_other_nodes(self, selected: list[PersistentVolumeClaim]) -> None:
+        """A claim whose volume is being made for one node can be used there only."""
+        for claim in selected:
+            row = self._nodes.row_of(claim.annotations[SELECTED_NODE])
+            self.codes[self._rows != (-1 if row is None else row)] = BIND_CONFLICT
+
+    def _match(self, claims: list[PersistentVolumeClaim]) -> None:
+        for claim in by_size(claims):
+            choices = self._matching.choose(claim)
+            self._choices.append((claim, choices))
+            unmatched = choices == NONE
+            if unmatched.any():
+                self._to_provision.append((claim, unmatched))
+
+    def _provision(self) -> None:
+        """Refuse nodes on which a volume that is missing cannot be made. The first obstacle counts."""
+        for claim, needed in self._to_provision:
+            asked = needed & self._open()
+            if asked.any():
+                for code, possible in self._conditions(claim):
+                    if possible is not None:
+                        self.codes[asked & self._open() & ~possible] = code
+
+    def _conditions(self, claim: PersistentVolumeClaim) -> Iterator[tuple[int, BoolColumn | None]]:
+        storage_class = self._finder.storage_class(claim)
+        if storage_class.provisioner in ("", NO_PROVISIONER):
+            yield BIND_CONFLICT, np.zeros(len(self._rows), np.bool_)
+            return
+        yield BIND_CONFLICT, allowed(storage_class, self._nodes, self._rows)
+        yield NOT_ENOUGH_SPACE, self._finder.room(claim, storage_class, self._nodes, self._rows)
+
+
+def reasons_of(codes: int) -> tuple[str, ...]:
+    """The texts behind a sum of codes, in kube-scheduler's order."""
+    return tuple(text for code, text in REASONS.items() if codes & code)

@@ -1,0 +1,87 @@
+"""Which changes in the cluster may help a pod that VolumeBinding refused.
+
+Rule: volumebinding/volume_binding.go (EventsToRegister, isSchedulableAfter…) at v1.36.3.
+"""
+
+from collections.abc import Hashable
+
+from plugins.volumes.capacity import volume_limit
+from plugins.volumes.topology import migrated_plugins
+from scheduler import framework as fw
+from scheduler.api.volumes import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolumeClaim,
+    StorageClass,
+    claim_name_of,
+)
+
+QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
+
+
+def volume_binding_events() -> tuple[fw.ClusterEventWithHint, ...]:
+    """All that matters to claims and volumes, and the labels of nodes."""
+    add_or_update = fw.Action.ADD | fw.Action.UPDATE
+    node = fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)
+    return (
+        fw.ClusterEventWithHint(fw.ClusterEvent(fw.STORAGE_CLASS, add_or_update), after_storage_class, _any_pod),
+        fw.ClusterEventWithHint(fw.ClusterEvent(fw.PERSISTENT_VOLUME_CLAIM, add_or_update), after_claim, _claims),
+        fw.ClusterEventWithHint(fw.ClusterEvent(fw.PERSISTENT_VOLUME, add_or_update)),
+        fw.ClusterEventWithHint(node),
+        fw.ClusterEventWithHint(fw.ClusterEvent(fw.CSI_NODE, add_or_update), after_csi_node, _any_pod),
+        fw.ClusterEventWithHint(fw.ClusterEvent(fw.CSI_DRIVER, fw.Action.UPDATE), after_csi_driver, _drivers),
+        fw.ClusterEventWithHint(fw.ClusterEvent(fw.CSI_STORAGE_CAPACITY, add_or_update), after_capacity, _any_pod),
+    )
+
+
+def after_storage_class(pod: fw.Pod, old: StorageClass | None, new: StorageClass) -> fw.QueueingHint:
+    """A class helps that is new or allows other nodes; its binding mode never changes."""
+    changed = old is None or (old.allowed_topologies or ()) != (new.allowed_topologies or ())
+    return QUEUE if changed else SKIP
+
+
+def after_claim(pod: fw.Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> fw.QueueingHint:
+    """Only the pod's own claims help."""
+    return QUEUE if pod.namespace == new.namespace and new.name in _claim_names(pod) else SKIP
+
+
+def after_csi_node(pod: fw.Pod, old: CSINode | None, new: CSINode) -> fw.QueueingHint:
+    """A node helps whose drivers serve other kinds of volumes than before."""
+    if old is None or migrated_plugins(old.annotations) != migrated_plugins(new.annotations):
+        return QUEUE
+    return SKIP
+
+
+def after_csi_driver(pod: fw.Pod, old: CSIDriver, new: CSIDriver) -> fw.QueueingHint:
+    """A driver helps that stops keeping account of its storage."""
+    stopped = old.spec.storage_capacity and not new.spec.storage_capacity
+    return QUEUE if stopped and new.name in _driver_names(pod) else SKIP
+
+
+def after_capacity(pod: fw.Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> fw.QueueingHint:
+    """Storage helps that is new, or has room for larger volumes."""
+    if old is None:
+        return QUEUE
+    before, now = volume_limit(old), volume_limit(new)
+    return QUEUE if now is not None and (before is None or now > before) else SKIP
+
+
+def _claim_names(pod: fw.Pod) -> list[str | None]:
+    return [claim_name_of(pod, volume) for volume in pod.spec.volumes or ()]
+
+
+def _driver_names(pod: fw.Pod) -> list[str]:
+    return [volume.csi.driver for volume in pod.spec.volumes or () if volume.csi is not None]
+
+
+def _any_pod(pod: fw.Pod) -> Hashable:
+    return ()
+
+
+def _claims(pod: fw.Pod) -> Hashable:
+    return pod.namespace, frozenset(_claim_names(pod))
+
+
+def _drivers(pod: fw.Pod) -> Hashable:
+    return frozenset(_driver_names(pod))

@@ -1,0 +1,197 @@
+"""Which volume a claim would get on each node: the smallest that fits, over columns.
+
+A volume is either of use to a claim on all nodes that reach it, or on none. So the volumes that are of use are sorted,
+smallest first, and a node gets the first that it reaches and that no other claim of the pod has taken. Volumes are
+looked at by what their node affinity asks for: of those that ask for the same, the first few will do.
+
+Rule: component-helpers, storage/volume/pv_helpers.go (FindMatchingVolume) at v0.36.3.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from plugins.node_matching import matching_any
+from plugins.volumes.assume import AssumeCache
+from plugins.volumes.index import Candidate, VolumeIndex, candidate_of, is_meant_for, kind_of, storage_of
+from scheduler.api.label_selectors import Selector, parse_label_selector
+from scheduler.api.selectors import SelectorTerm
+from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
+from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
+
+NONE: Final = -1
+"""In a column of choices: no volume."""
+
+_LAST: Final = 2**31 - 1
+"""A rank behind all others."""
+
+Choices = npt.NDArray[np.int64]
+"""For each row the number of a candidate, or NONE."""
+
+Ranks = npt.NDArray[np.int32]
+"""For each row some places in the order of the candidates."""
+
+
+class Matching:
+    """The volumes for the claims of one pod, claim after claim. Those chosen before are not chosen again."""
+
+    def __init__(
+        self, index: VolumeIndex, volumes: AssumeCache[PersistentVolume], nodes: NodeColumns, rows: Rows
+    ) -> None:
+        self._index = index
+        self._assumed = {volume.name: candidate_of(volume) for volume in volumes.assumed()}
+        self._nodes = nodes
+        self._rows = rows
+        self._meant: dict[str, Candidate | None] = {}
+        self._looked_at: list[Sequence[Candidate]] = []
+        self._chosen: list[Choices] = []
+
+    def volume(self, number: int) -> PersistentVolume:
+        """Return the volume behind a number that was chosen."""
+        return next(each.volume for some in self._looked_at for each in some if each.number == number)
+
+    def choose(self, claim: PersistentVolumeClaim) -> Choices:
+        """Return for each row the volume that the claim would get there. Raises ValueError for a wrong selector."""
+        selector = _selector_of(claim)
+        key = claim.metadata.uid
+        if key not in self._meant:  # two volumes of the pod may be the same claim
+            self._meant[key] = next(self._meant_for(claim), None)
+        meant = self._meant[key]
+        if meant is None:
+            choices = self._best(claim, selector)
+        else:
+            self._looked_at.append((meant,))
+            choices = np.where(self._reaches(meant.terms), np.int64(meant.number), np.int64(NONE))
+            taken = self._is_taken(choices) & (choices != NONE)
+            if taken.any():
+                choices = np.where(taken, self._best(claim, selector), choices)
+        self._chosen.append(choices)
+        return choices
+
+    def _meant_for(self, claim: PersistentVolumeClaim) -> Iterator[Candidate]:
+        """Volumes that name the claim, and that it can use. They are not asked for access modes and labels."""
+        for candidate in self._index.meant_for(claim):
+            if candidate.name not in self._assumed and _can_hold(candidate, claim):
+                yield candidate
+        for candidate in self._assumed.values():
+            if is_meant_for(candidate.volume, claim) and _can_hold(candidate, claim):
+                yield candidate
+
+    def _of_use(self, claim: PersistentVolumeClaim, selector: Selector | None) -> Sequence[Candidate]:
+        free = self._index.free(claim.class_name, kind_of(claim), _requested(claim))
+        if selector is not None:
+            free = [each for each in free if selector.matches(each.volume.metadata.labels)]
+        return [each for each in free if each.name not in self._assumed] if self._assumed else free
+
+    def _best(self, claim: PersistentVolumeClaim, selector: Selector | None) -> Choices:
+        """The first volume of use that each row reaches and that is not taken."""
+        depth = len(self._chosen) + 1  # so many of those that ask for the same, and one is left
+        ordered = self._of_use(claim, selector)
+        anywhere: list[int] = []
+        by_label: defaultdict[str, list[dict[str, int]]] = defaultdict(lambda: [{} for _ in range(depth)])
+        by_terms: defaultdict[tuple[SelectorTerm, ...], list[int]] = defaultdict(list)
+        for rank, candidate in enumerate(ordered):
+            if candidate.label is not None:
+                key, values = candidate.label
+                layers = by_label[key]
+                for value in values:
+                    for layer in layers:
+                        if value not in layer:
+                            layer[value] = rank
+                            break
+            elif candidate.terms is not None:
+                _add(by_terms[candidate.terms], rank, depth)
+            else:
+                _add(anywhere, rank, depth)
+                if len(anywhere) == depth:
+                    break  # whatever comes later is larger, and these are always at hand
+        options = [
+            *(self._by_value(key, layer) for key, layers in by_label.items() for layer in layers if layer),
+            *(self._where(self._reaches(terms), ranks) for terms, ranks in by_terms.items()),
+            *([self._where(None, anywhere)] if anywhere else []),
+        ]
+        if not options:
+            return np.full(len(self._rows), NONE, np.int64)
+        self._looked_at.append(ordered)
+        return self._first_free(options[0] if len(options) == 1 else np.concatenate(options, axis=1), ordered)
+
+    def _by_value(self, key: str, ranks: Mapping[str, int]) -> Ranks:
+        """One rank for each of our rows, by the value of a label."""
+        values = self._nodes.label_values(key)
+        by_code = np.full(len(values), _LAST, np.int32)
+        if 4 * len(ranks) < len(values):
+            for value, rank in ranks.items():
+                by_code[self._nodes.label_code(key, value)] = rank
+        else:
+            by_code[:] = [ranks.get(value, _LAST) for value in values]
+        by_code[0] = _LAST  # stands for nodes without the label, and for values that no node has
+        found: Ranks = by_code[self._nodes.label_codes(key)[self._rows], np.newaxis]
+        return found
+
+    def _where(self, reaches: BoolColumn | None, ranks: Sequence[int]) -> Ranks:
+        found = np.empty((len(self._rows), len(ranks)), np.int32)
+        found[:] = ranks
+        if reaches is not None:
+            found[~reaches] = _LAST
+        return found
+
+    def _first_free(self, ranks: Ranks, ordered: Sequence[Candidate]) -> Choices:
+        numbers = np.array([each.number for each in ordered] + [NONE], np.int64)
+        if not self._chosen:
+            first: Choices = numbers[np.minimum(ranks.min(axis=1), len(ordered))]
+            return first
+        ranks = np.sort(ranks, axis=1)
+        choices = np.full(len(self._rows), NONE, np.int64)
+        for column in range(ranks.shape[1] - 1, -1, -1):
+            these = numbers[np.minimum(ranks[:, column], len(ordered))]
+            usable = (these != NONE) & ~self._is_taken(these)
+            choices[usable] = these[usable]
+        return choices
+
+    def _is_taken(self, numbers: Choices) -> BoolColumn:
+        taken = np.zeros(len(self._rows), np.bool_)
+        for chosen in self._chosen:
+            taken |= chosen == numbers
+        return taken
+
+    def _reaches(self, terms: tuple[SelectorTerm, ...] | None) -> BoolColumn:
+        if terms is None:
+            return np.ones(len(self._rows), np.bool_)
+        return matching_any(terms, self._nodes, self._rows)
+
+
+def by_size(claims: Sequence[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
+    """The claims that ask for least come first, and get the smallest volumes."""
+    return sorted(claims, key=_requested)
+
+
+def _add(ranks: list[int], rank: int, depth: int) -> None:
+    if len(ranks) < depth:
+        ranks.append(rank)
+
+
+def _requested(claim: PersistentVolumeClaim) -> int:
+    resources = claim.spec.resources
+    return storage_of(None if resources is None else resources.requests)
+
+
+def _can_hold(candidate: Candidate, claim: PersistentVolumeClaim) -> bool:
+    volume = candidate.volume
+    return (
+        candidate.capacity >= _requested(claim)
+        and volume.class_name == claim.class_name
+        and volume.metadata.deletion_timestamp is None
+        and candidate.kind[1:] == kind_of(claim)[1:]
+    )
+
+
+def _selector_of(claim: PersistentVolumeClaim) -> Selector | None:
+    if claim.spec.selector is None:
+        return None
+    try:
+        return parse_label_selector(claim.spec.selector)
+    except ValueError as error:
+        raise ValueError(f"error creating internal label selector for claim: {claim}: {error}") from error

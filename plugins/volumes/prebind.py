@@ -1,0 +1,245 @@
+"""Before a pod is bound: tell the API server which volumes its claims get, and wait until they have them.
+
+    write each volume's claim, each claim's node ──► CHECK ──every claim is bound──► done
+                                                      │ ▲ └──undone, or the time is up──► error: the pod is tried again
+                                                      ▼ │
+                                 a change of a claim or of its volume, or a second
+
+Rule: volumebinding/binder.go (AssumePodVolumes, BindPodVolumes, bindAPIUpdate, checkBindings) at v1.36.3, which looks
+once a second. Writes are patches that hold only if the object is still the version that was seen.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import msgspec
+
+from plugins.volumes.assume import AssumeCache
+from plugins.volumes.claims import is_fully_bound
+from plugins.volumes.finding import PodVolumes
+from plugins.volumes.index import is_meant_for
+from plugins.volumes.topology import unreachable_because
+from scheduler import framework as fw
+from scheduler.api.versions import is_newer
+from scheduler.api.volumes import (
+    BOUND_BY_CONTROLLER,
+    SELECTED_NODE,
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+)
+
+LOOK_AGAIN_SECONDS: Final = 1.0
+"""At least so often is looked: whether pod and node are still there is told by no change of a claim."""
+
+TIMED_OUT: Final = "context deadline exceeded"
+
+
+class Assumed(msgspec.Struct):
+    """What is to be written for a pod on its node. Written objects have the resource version that they got."""
+
+    bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
+    provisions: list[PersistentVolumeClaim] = []
+
+
+class VolumeBinder:
+    """Assumes, takes back, writes and waits, for the pods of one profile."""
+
+    def __init__(
+        self,
+        handle: fw.Handle,
+        volumes: AssumeCache[PersistentVolume],
+        claims: AssumeCache[PersistentVolumeClaim],
+        timeout: float,
+    ) -> None:
+        """`timeout`: seconds for the claims of one pod to be bound."""
+        self._handle = handle
+        self._volumes = volumes
+        self._claims = claims
+        self._timeout = timeout
+        self._waiting: defaultdict[tuple[str, str], set[asyncio.Event]] = defaultdict(set)
+        handle.objects.listen(fw.PERSISTENT_VOLUME_CLAIM, self._claim_changed)
+        handle.objects.listen(fw.PERSISTENT_VOLUME, self._volume_changed)
+
+    def assume(self, found: PodVolumes, node_name: str) -> Assumed:
+        """Count with what was found. Raises ValueError, with nothing assumed, if an object is no longer as it was."""
+        assumed = Assumed()
+        try:
+            for claim, volume in found.bindings:
+                meant = meant_for(volume, claim)
+                if meant is not volume:
+                    self._volumes.assume(meant)
+                assumed.bindings.append((claim, meant))
+            for claim in found.provisions:
+                selected = _annotated(claim, SELECTED_NODE, node_name)
+                self._claims.assume(selected)
+                assumed.provisions.append(selected)
+        except ValueError:
+            self.revert(assumed)
+            raise
+        return assumed
+
+    def revert(self, assumed: Assumed) -> None:
+        """Stop counting with what is not written yet; what is written ends with the watch's news of it."""
+        for _, volume in assumed.bindings:
+            self._volumes.restore(volume)
+        for claim in assumed.provisions:
+            self._claims.restore(claim)
+
+    async def bind(self, pod: fw.Pod, node_name: str, assumed: Assumed) -> None:
+        """Return once all claims are bound. Raises ApiError, or ValueError if that is undone or takes too long."""
+        await self._write(assumed)
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout
+        try:
+            with self._told_of_changes(assumed) as changed:
+                while not self._is_bound(pod, node_name, assumed):
+                    left = deadline - loop.time()
+                    if left <= 0:
+                        raise ValueError(TIMED_OUT)
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(min(left, LOOK_AGAIN_SECONDS)):
+                            await changed.wait()
+                    changed.clear()
+        except ValueError as error:
+            raise ValueError(f"binding volumes: {error}") from error
+
+    async def _write(self, assumed: Assumed) -> None:
+        """One after the other, as kube-scheduler does: after a failure the rest stays as it is."""
+        for i, (claim, volume) in enumerate(assumed.bindings):
+            patch = _patch_of(volume, BOUND_BY_CONTROLLER)
+            patch["spec"] = {"claimRef": msgspec.to_builtins(volume.spec.claim_ref)}
+            written = await self._handle.api.patch(fw.PERSISTENT_VOLUME, volume.name, "", patch)
+            assumed.bindings[i] = claim, _at_version(volume, written)
+        for i, claim in enumerate(assumed.provisions):
+            patch = _patch_of(claim, SELECTED_NODE)
+            written = await self._handle.api.patch(fw.PERSISTENT_VOLUME_CLAIM, claim.name, claim.namespace, patch)
+            assumed.provisions[i] = _at_version(claim, written)
+
+    def _is_bound(self, pod: fw.Pod, node_name: str, assumed: Assumed) -> bool:
+        """Whether all claims are bound. Raises ValueError for whatever calls for another attempt."""
+        row = self._handle.nodes.row_of(node_name)
+        if row is None:
+            raise ValueError(f'failed to get node "{node_name}": node "{node_name}" not found')
+        node = self._handle.nodes.info(row)
+        if pod.uid not in self._handle.pods:
+            raise ValueError(f'pod does not exist any more: pod "{pod.name}" not found')
+        return all(self._has_volume(claim, volume, node) for claim, volume in assumed.bindings) and all(
+            self._is_provisioned(claim, node) for claim in assumed.provisions
+        )
+
+    def _has_volume(self, wanted: PersistentVolumeClaim, written: PersistentVolume, node: fw.NodeInfo) -> bool:
+        try:
+            volume = self._volumes.existing(written.name)
+            claim = self._claims.existing(wanted.name, wanted.namespace)
+        except ValueError as error:
+            raise ValueError(f"failed to check binding: {error}") from error
+        if is_newer(written.metadata.resource_version, volume.metadata.resource_version):
+            return False  # the watch has still to tell of our own write
+        self._check_reach(volume, node, "failed to translate pv to csi: ")
+        if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
+            raise ValueError(f'ClaimRef got reset for pv "{volume.name}"')
+        return is_fully_bound(claim)
+
+    def _is_provisioned(self, written: PersistentVolumeClaim, node: fw.NodeInfo) -> bool:
+        try:
+            claim = self._claims.existing(written.name, written.namespace)
+        except ValueError as error:
+            raise ValueError(f"failed to check provisioning pvc: {error}") from error
+        if is_newer(written.metadata.resource_version, claim.metadata.resource_version):
+            return False
+        if not claim.annotations:
+            raise ValueError(f'selectedNode annotation reset for PVC "{claim.name}"')
+        if claim.annotations.get(SELECTED_NODE, "") != node.name:
+            # This is how a provisioner says that it cannot make the volume there.
+            raise ValueError(f'provisioning failed for PVC "{claim.name}"')
+        if claim.spec.volume_name:
+            volume = self._volumes.seen(claim.spec.volume_name)
+            if volume is None:
+                return False  # the watch on volumes may be behind that on claims
+            self._check_reach(volume, node)
+        return is_fully_bound(claim)
+
+    def _check_reach(self, volume: PersistentVolume, node: fw.NodeInfo, in_front: str = "") -> None:
+        try:
+            problem = unreachable_because(volume, node, self._handle.objects)
+        except ValueError as error:
+            raise ValueError(f"{in_front}{error}") from error
+        if problem:
+            raise ValueError(f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}": {problem}')
+
+    @contextmanager
+    def _told_of_changes(self, assumed: Assumed) -> Iterator[asyncio.Event]:
+        changed = asyncio.Event()
+        claims = [*(claim for claim, _ in assumed.bindings), *assumed.provisions]
+        keys = {(claim.namespace, claim.name) for claim in claims}
+        for key in keys:
+            self._waiting[key].add(changed)
+        try:
+            yield changed
+        finally:
+            for key in keys:
+                self._waiting[key].discard(changed)
+                if not self._waiting[key]:
+                    del self._waiting[key]
+
+    def _claim_changed(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
+        for claim in (old, new):
+            if claim is not None:
+                self._wake(claim.namespace, claim.name)
+
+    def _volume_changed(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
+        for volume in (old, new):
+            if volume is not None and volume.spec.claim_ref is not None:
+                self._wake(volume.spec.claim_ref.namespace, volume.spec.claim_ref.name)
+
+    def _wake(self, namespace: str, name: str) -> None:
+        for waiting in self._waiting.get((namespace, name), ()):
+            waiting.set()
+
+
+def meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    """Return the volume with a reference to the claim; the same object if it has all of that.
+
+    Rule: component-helpers, storage/volume/pv_helpers.go (GetBindVolumeToClaim) at v0.36.3.
+    """
+    metadata = claim.metadata
+    reference = volume.spec.claim_ref
+    # Whether the user had meant it for the claim decides what the controller does when the claim is gone.
+    changed = volume if is_meant_for(volume, claim) else _annotated(volume, BOUND_BY_CONTROLLER, "yes")
+    if reference is None or (reference.namespace, reference.name, reference.uid) != (
+        metadata.namespace,
+        metadata.name,
+        metadata.uid,
+    ):
+        reference = ObjectReference(
+            api_version="v1",
+            kind="PersistentVolumeClaim",
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+            resource_version=metadata.resource_version,
+        )
+        changed = msgspec.structs.replace(changed, spec=msgspec.structs.replace(changed.spec, claim_ref=reference))
+    return changed
+
+
+def _annotated(thing: Any, key: str, value: str) -> Any:
+    annotations = {**thing.annotations, key: value}
+    return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(thing.metadata, annotations=annotations))
+
+
+def _patch_of(thing: Any, annotation: str) -> dict[str, Any]:
+    """A merge patch with one annotation, if it is there, that holds for this version of the object only."""
+    metadata: dict[str, Any] = {"resourceVersion": thing.metadata.resource_version}
+    if annotation in thing.annotations:
+        metadata["annotations"] = {annotation: thing.annotations[annotation]}
+    return {"metadata": metadata}
+
+
+def _at_version(thing: Any, written: dict[str, Any]) -> Any:
+    version = written["metadata"]["resourceVersion"]
+    return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(thing.metadata, resource_version=version))

@@ -1,0 +1,264 @@
+"""resource.k8s.io/v1, reduced to what scheduling reads: claims, slices of devices, classes.
+
+Field names are the API's in snake case. What a claim is written back with is made of these structs too, so an
+allocation has all of its fields. Quantities stay strings: `scheduler.api.quantity` reads them.
+"""
+
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from scheduler.api.objects import NodeSelector, ObjectMeta, Wire
+
+CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+MAX_RESULTS: Final = 32
+"""Devices that one claim can have."""
+
+MAX_ALTERNATIVES: Final = 8
+"""Entries of `firstAvailable`."""
+
+Quantity: TypeAlias = str | int | float
+
+
+class CELSelector(Wire, frozen=True):
+    expression: str = ""
+
+
+class DeviceSelector(Wire, frozen=True):
+    cel: CELSelector | None = None
+
+
+class DeviceToleration(Wire, frozen=True):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+class CapacityRequirements(Wire, frozen=True):
+    requests: dict[str, Quantity] | None = None
+
+
+class ExactRequest(Wire, frozen=True):
+    """What is asked for: `exactly` that, or an alternative in `firstAvailable`, which has a name of its own.
+
+    Mode and count default as the API server fills them in.
+    """
+
+    name: str = ""
+    device_class_name: str = ""
+    selectors: tuple[DeviceSelector, ...] | None = None
+    allocation_mode: str = "ExactCount"
+    count: int = 1
+    admin_access: bool | None = None
+    tolerations: tuple[DeviceToleration, ...] | None = None
+    capacity: CapacityRequirements | None = None
+
+
+class DeviceRequest(Wire, frozen=True):
+    name: str = ""
+    exactly: ExactRequest | None = None
+    first_available: tuple[ExactRequest, ...] | None = None
+
+
+class DeviceConstraint(Wire, frozen=True):
+    requests: tuple[str, ...] | None = None
+    match_attribute: str | None = None
+    distinct_attribute: str | None = None
+
+
+class DeviceConfiguration(Wire, frozen=True):
+    """`opaque` goes from class or claim into the allocation as it is."""
+
+    opaque: dict[str, Any] | None = None
+
+
+class ClaimConfiguration(DeviceConfiguration, frozen=True):
+    requests: tuple[str, ...] | None = None
+
+
+class DeviceClaim(Wire, frozen=True):
+    requests: tuple[DeviceRequest, ...] | None = None
+    constraints: tuple[DeviceConstraint, ...] | None = None
+    config: tuple[ClaimConfiguration, ...] | None = None
+
+
+class ClaimSpec(Wire, frozen=True):
+    devices: DeviceClaim = DeviceClaim()
+
+
+class DeviceResult(Wire, frozen=True):
+    """A device that a claim has, for one of its requests."""
+
+    request: str = ""
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    admin_access: bool | None = None
+    tolerations: tuple[DeviceToleration, ...] | None = None
+    binding_conditions: tuple[str, ...] | None = None
+    binding_failure_conditions: tuple[str, ...] | None = None
+    share_id: str | None = msgspec.field(default=None, name="shareID")
+    consumed_capacity: dict[str, Quantity] | None = None
+
+
+class AllocatedConfiguration(DeviceConfiguration, frozen=True):
+    source: str = ""
+    requests: tuple[str, ...] | None = None
+
+
+class DeviceAllocation(Wire, frozen=True):
+    results: tuple[DeviceResult, ...] | None = None
+    config: tuple[AllocatedConfiguration, ...] | None = None
+
+
+class Allocation(Wire, frozen=True):
+    """Which devices a claim has, and on which nodes they can be used (None: on all)."""
+
+    devices: DeviceAllocation = DeviceAllocation()
+    node_selector: NodeSelector | None = None
+    allocation_timestamp: str | None = None
+
+
+class ConsumerReference(Wire, frozen=True):
+    api_group: str = ""
+    resource: str = ""
+    name: str = ""
+    uid: str = ""
+
+
+class ClaimStatus(Wire, frozen=True):
+    allocation: Allocation | None = None
+    reserved_for: tuple[ConsumerReference, ...] | None = None
+    devices: list[dict[str, Any]] | None = None
+    """What drivers tell of the devices; only that something changed matters here."""
+
+
+class ClaimMeta(ObjectMeta, frozen=True):
+    finalizers: tuple[str, ...] | None = None
+
+
+class ResourceClaim(Wire, frozen=True):
+    """A resource.k8s.io/v1 ResourceClaim."""
+
+    metadata: ClaimMeta = ClaimMeta()
+    spec: ClaimSpec = ClaimSpec()
+    status: ClaimStatus = ClaimStatus()
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def requests(self) -> tuple[DeviceRequest, ...]:
+        return self.spec.devices.requests or ()
+
+    def allocated(self, allocation: Allocation) -> "ResourceClaim":
+        """This claim as it will be once the allocation is written."""
+        return msgspec.structs.replace(self, status=msgspec.structs.replace(self.status, allocation=allocation))
+
+    def __str__(self) -> str:
+        return f"{self.metadata.namespace}/{self.metadata.name}"
+
+
+class ClassSpec(Wire, frozen=True):
+    selectors: tuple[DeviceSelector, ...] | None = None
+    config: tuple[DeviceConfiguration, ...] | None = None
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(Wire, frozen=True):
+    """A resource.k8s.io/v1 DeviceClass."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: ClassSpec = ClassSpec()
+
+
+class Attribute(Wire, frozen=True):
+    """One of the values is set; the lists are for a feature that is off by default."""
+
+    int_value: int | None = msgspec.field(default=None, name="int")
+    bool_value: bool | None = msgspec.field(default=None, name="bool")
+    string_value: str | None = msgspec.field(default=None, name="string")
+    version_value: str | None = msgspec.field(default=None, name="version")
+
+
+class CapacityRange(Wire, frozen=True):
+    min: Quantity | None = None
+    max: Quantity | None = None
+    step: Quantity | None = None
+
+
+class CapacityPolicy(Wire, frozen=True):
+    default: Quantity | None = None
+    valid_values: tuple[Quantity, ...] | None = None
+    valid_range: CapacityRange | None = None
+
+
+class Capacity(Wire, frozen=True):
+    value: Quantity = "0"
+    request_policy: CapacityPolicy | None = None
+
+
+class Counter(Wire, frozen=True):
+    value: Quantity = "0"
+
+
+class CounterSet(Wire, frozen=True):
+    name: str = ""
+    counters: dict[str, Counter] | None = None
+
+
+class CounterConsumption(Wire, frozen=True):
+    counter_set: str = ""
+    counters: dict[str, Counter] | None = None
+
+
+class DeviceTaint(Wire, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class Device(Wire, frozen=True):
+    name: str = ""
+    attributes: dict[str, Attribute] | None = None
+    capacity: dict[str, Capacity] | None = None
+    consumes_counters: tuple[CounterConsumption, ...] | None = None
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    taints: tuple[DeviceTaint, ...] | None = None
+    binds_to_node: bool | None = None
+    binding_conditions: tuple[str, ...] | None = None
+    binding_failure_conditions: tuple[str, ...] | None = None
+    allow_multiple_allocations: bool | None = None
+
+
+class ResourcePool(Wire, frozen=True):
+    name: str = ""
+    generation: int = 0
+    resource_slice_count: int = 0
+
+
+class SliceSpec(Wire, frozen=True):
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    devices: tuple[Device, ...] | None = None
+    per_device_node_selection: bool | None = None
+    shared_counters: tuple[CounterSet, ...] | None = None
+
+
+class ResourceSlice(Wire, frozen=True):
+    """A resource.k8s.io/v1 ResourceSlice: some devices of a pool."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: SliceSpec = SliceSpec()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name

@@ -1,0 +1,87 @@
+"""How plugins see the pods on nodes: how many of them match, on each node, without a look at any single pod.
+
+All pods count that are bound or assumed, whichever scheduler placed them, also on rows that are no node (`in_use` of
+NodeColumns tells).
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+from scheduler.api.label_selectors import Selector
+from scheduler.api.pod_affinity import AffinityTerm
+from scheduler.framework.columns import Int32Column, Int64Column
+from scheduler.framework.topology import Topology
+
+
+class PodMatch(NamedTuple):
+    """Which pods to count. A match is stored by value: keep to few, such as one a constraint or term."""
+
+    namespaces: frozenset[str] | None
+    """None stands for every namespace, also for those that no Namespace object describes."""
+    selector: Selector
+    alive_only: bool = False
+    """Whether to leave out the pods that are being deleted."""
+
+
+class TermKind(Enum):
+    """The four lists of terms that a pod may have."""
+
+    REQUIRED_AFFINITY = "required affinity"
+    REQUIRED_ANTI_AFFINITY = "required anti-affinity"
+    PREFERRED_AFFINITY = "preferred affinity"
+    PREFERRED_ANTI_AFFINITY = "preferred anti-affinity"
+
+
+class PodCounts(Protocol):
+    """How many pods of some kind there are, and where."""
+
+    @property
+    def counts(self) -> Int32Column:
+        """How many on each row. Read it, never keep or change it."""
+
+    def sums(self, topology: Topology) -> Int64Column:
+        """How many in each domain, by code; 0 for code 0, which is no domain. Read it, never keep or change it.
+
+        For a topology of few domains it is kept up to date from the first call on.
+        """
+
+
+class TermColumn(PodCounts, Protocol):
+    """A term that pods on nodes have, and where they are."""
+
+    @property
+    def term(self) -> AffinityTerm: ...
+    @property
+    def weight(self) -> int:
+        """The weight that comes with it; 0 for required terms."""
+
+    @property
+    def rows(self) -> Mapping[int, int]:
+        """Row → how often its pods have the term with this weight; rows without it are left out.
+
+        `counts` is the same as a column. It is made at the first call: for few rows, `rows` is cheaper.
+        """
+
+
+class PodIndex(Protocol):
+    """Counts over the pods on nodes, up to date at any time, also within a what-if."""
+
+    def counts(self, match: PodMatch) -> Int32Column:
+        """How many pods of each row match. Read it, never keep or change it.
+
+        The first call for a match costs a look at every distinct set of labels; then it is kept up to date, as long
+        as it is asked for now and then.
+        """
+
+    def matching(self, match: PodMatch) -> PodCounts:
+        """The same, to be summed over topologies as well. Read it, never keep it."""
+
+    def terms(self, kind: TermKind) -> Collection[TermColumn]:
+        """Every distinct term, with its weight, that any pod on a row has. Read it, never keep it."""
+
+    def term_candidates(self, kind: TermKind, namespace: str, labels: Mapping[str, str]) -> Iterable[TermColumn]:
+        """The terms that may match a pod of that namespace with these labels: a few of `terms`, which must be asked.
+
+        Every term that matches is among them, each once, whatever the labels of the namespace.
+        """

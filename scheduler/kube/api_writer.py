@@ -1,0 +1,229 @@
+"""What plugins write: told to the API server until it is certain whether it took effect.
+
+What to do next is decided by `Writing`, which does no I/O:
+
+    SEND ──2xx──────────────────────────────────────────► done
+      │ ──not sent, no answer, 401, 429, 5xx──wait──► SEND     failed after MAX_TRIES
+      │ ──409, an answer having been lost before──► READ       it may be our own change that is in the way
+      └──other 4xx──────────────────────────────────────► failed
+    READ ──the object has all that was written──────────► done
+      │ ──no answer, 401, 429, 5xx──wait──► READ               failed after MAX_TRIES
+      └──anything else, or no object────────────────────► failed
+
+A write with a resource version takes effect once: a repetition answers 409. One without is done again, so it must be
+harmless when done twice.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+import orjson
+
+from scheduler.framework.errors import ApiError
+from scheduler.framework.resources import ApiResource, written_resource
+from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+
+log = logging.getLogger(__name__)
+
+MAX_IN_FLIGHT: Final = 50
+"""Writes at once; as many reads."""
+
+MAX_TRIES: Final = 10
+"""Failures after which a write fails: about 12 s. Then the pod backs off, and its plugin decides anew."""
+
+FIRST_WAIT: Final = 0.1
+LAST_WAIT: Final = 2.0
+"""Seconds before the second try, doubled for each further one, up to the last; each ±25 % at random."""
+
+MERGE_PATCH: Final = "application/merge-patch+json"
+
+_BY_SERVER: Final = frozenset({"resourceVersion", "managedFields", "generation"})
+"""Metadata that a write itself changes."""
+
+
+class Send(msgspec.Struct, frozen=True, gc=False):
+    """Write, after `wait` seconds."""
+
+    wait: float = 0.0
+
+
+class Read(msgspec.Struct, frozen=True, gc=False):
+    """Ask what the object is like, after `wait` seconds."""
+
+    wait: float = 0.0
+
+
+class Done(msgspec.Struct, frozen=True):
+    """It took effect."""
+
+    found: dict[str, Any]
+
+
+class Failed(msgspec.Struct, frozen=True, gc=False):
+    """It did not, as far as anybody can tell."""
+
+    status: int
+    """HTTP's; 0 without an answer."""
+    because: str
+
+
+Step: TypeAlias = Send | Read | Done | Failed
+Outcome: TypeAlias = Reply | NotSent | AnswerLost
+
+
+class Writing:
+    """One write from the first call to certainty. No I/O: outcomes in, steps out."""
+
+    def __init__(self, wanted: Mapping[str, Any], jitter: Callable[[], float] = random.random) -> None:
+        """`wanted`: what the object has once the write took effect; a null stands for a field that is gone."""
+        self._wanted = wanted
+        self._jitter = jitter
+        self._tries = 0
+        self._in_doubt = False
+        """Whether a call may have been carried out although no answer said so."""
+        self._conflict = ""
+
+    def sent(self, outcome: Outcome) -> Step:
+        """What to do after a write."""
+        if isinstance(outcome, Reply):
+            if outcome.ok:
+                found = _object_in(outcome)
+                if found is not None:
+                    return Done(found)
+                outcome = AnswerLost("the answer cannot be read")
+            elif outcome.status == 409 and self._in_doubt:
+                self._conflict = outcome.message
+                return Read()
+        if isinstance(outcome, AnswerLost) or (isinstance(outcome, Reply) and outcome.status >= 500):
+            self._in_doubt = True
+        return self._again(Send, outcome)
+
+    def read(self, outcome: Outcome) -> Step:
+        """What to do after a read."""
+        if isinstance(outcome, Reply) and outcome.ok:
+            found = _object_in(outcome)
+            if found is not None:
+                return Done(found) if has_all(found, self._wanted) else Failed(409, self._conflict)
+            outcome = AnswerLost("the answer cannot be read")
+        return self._again(Read, outcome)
+
+    def _again(self, step: type[Send] | type[Read], outcome: Outcome) -> Step:
+        status, failure, at_least = 0, str(outcome), 0.0
+        if isinstance(outcome, Reply):
+            status, failure, at_least = outcome.status, outcome.message, outcome.retry_after
+            if status < 500 and status not in (401, 429):
+                return Failed(status, failure)
+        wait = min(FIRST_WAIT * 2.0**self._tries, LAST_WAIT) * (0.75 + self._jitter() / 2)
+        self._tries += 1
+        if self._tries == MAX_TRIES:
+            return Failed(status, f"{failure} ({self._tries} tries)")
+        return step(max(wait, at_least))
+
+
+def has_all(found: Any, wanted: Any) -> bool:
+    """Whether an object is as a write wanted it, whatever else it has."""
+    if not isinstance(wanted, Mapping):
+        return bool(found == wanted)
+    if not isinstance(found, Mapping):
+        return False
+    return all(
+        has_all(found.get(key), value)
+        if key != "metadata" or not isinstance(value, Mapping)
+        else has_all(found.get(key), {name: each for name, each in value.items() if name not in _BY_SERVER})
+        for key, value in wanted.items()
+    )
+
+
+class PluginWriter:
+    """framework.handle.ApiWriter on the API server."""
+
+    def __init__(self, client: Client, timeout: float = 10.0) -> None:
+        """`timeout`: seconds for one call, after which its answer counts as lost."""
+        self._client = client
+        self._timeout = timeout
+        # What is in doubt must not wait for new writes.
+        self._writes, self._reads = Budget(MAX_IN_FLIGHT), Budget(MAX_IN_FLIGHT)
+        self._operations: dict[tuple[str, str], Operation] = {}
+
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+        """Put `content` in the place of the object of its name; return the object as it is then. Raises ApiError."""
+        metadata = content["metadata"]
+        place = _Place(written_resource(resource), metadata["name"], metadata.get("namespace", ""), subresource)
+        return await self._write(self._operation("PUT", place, self._writes), place, content)
+
+    async def patch(
+        self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
+    ) -> dict[str, Any]:
+        """Apply a JSON merge patch; return the object as it is then. Raises ApiError."""
+        place = _Place(written_resource(resource), name, namespace, subresource)
+        return await self._write(self._operation("PATCH", place, self._writes), place, patch)
+
+    async def _write(self, operation: Operation, place: "_Place", wanted: Mapping[str, Any]) -> dict[str, Any]:
+        get = self._operation("GET", place, self._reads)
+        body = orjson.dumps(wanted)
+        writing = Writing(wanted)
+        step: Step = Send()
+        while True:
+            match step:
+                case Send(wait=wait):
+                    await _pause(wait)
+                    step = writing.sent(await self._call(operation, place.path, body))
+                case Read(wait=wait):
+                    await _pause(wait)
+                    log.warning("Reading what became of a write", extra={"path": place.path})
+                    step = writing.read(await self._call(get, place.path))
+                case Failed(status=status, because=because):
+                    raise ApiError(status, because)
+                case Done(found=found):
+                    return found
+
+    def _operation(self, verb: str, place: "_Place", budget: Budget) -> Operation:
+        key = verb, place.label
+        operation = self._operations.get(key)
+        if operation is None:
+            content_type = MERGE_PATCH if verb == "PATCH" else None
+            operation = self._operations[key] = Operation(verb, place.label, budget, self._timeout, content_type)
+        return operation
+
+    async def _call(self, operation: Operation, path: str, body: bytes | None = None) -> Outcome:
+        try:
+            return await self._client.call(operation, path, body)
+        except (NotSent, AnswerLost) as error:
+            return error
+
+
+class _Place(msgspec.Struct, frozen=True, gc=False):
+    """An object, or a part of it, at the API server."""
+
+    resource: ApiResource
+    name: str
+    namespace: str
+    subresource: str
+
+    @property
+    def label(self) -> str:
+        """How the metrics call what is written there."""
+        return f"{self.resource.name}/{self.subresource}" if self.subresource else self.resource.name
+
+    @property
+    def path(self) -> str:
+        namespace = f"/namespaces/{self.namespace}" if self.namespace else ""
+        part = f"/{self.subresource}" if self.subresource else ""
+        return f"{self.resource.version_path}{namespace}/{self.resource.plural}/{self.name}{part}"
+
+
+def _object_in(reply: Reply) -> dict[str, Any] | None:
+    try:
+        found = orjson.loads(reply.body)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+async def _pause(seconds: float) -> None:
+    if seconds:
+        await asyncio.sleep(seconds)

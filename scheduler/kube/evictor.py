@@ -1,0 +1,219 @@
+"""Evictions for a preemption: a condition that tells the victim's owner why, then the deletion.
+
+What to do next is decided by `Eviction`, which does no I/O:
+
+    PATCH ──2xx, or the condition is there──► DELETE
+      │ ──404────────────────────────────────► gone
+      │ ──409──► READ ──our pod──wait──► PATCH          gone if there is none, or another of its name
+      │ ──not sent, no answer, 401, 429, 5xx──wait──► PATCH
+    DELETE ──2xx─────────────────────────────► deleted
+      │ ──404, 409───────────────────────────► gone; deleted, if an answer was lost before
+      │ ──not sent, no answer, 401, 429, 5xx──wait──► DELETE
+    any ──other 4xx, or MAX_TRIES────────────► failed
+
+Nothing is in doubt at the end: both calls may be repeated, and both carry the pod's uid, as a precondition of the
+deletion and as a field that a patch cannot change, so that a new pod of the same name is never touched.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import msgspec
+import orjson
+
+from scheduler.api.pod import Pod
+from scheduler.framework.errors import ClusterError
+from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+from scheduler.kube.status import Condition, PodStatuses, status_patch
+
+log = logging.getLogger(__name__)
+
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
+
+MAX_IN_FLIGHT: Final = 32
+"""Calls of each kind at once. A preemption has few victims, and its preemptor has to wait for their end anyway."""
+
+MAX_TRIES: Final = 10
+"""Failures after which an eviction fails: about 12 s. Then the preemptor is tried again, and may find other victims."""
+
+FIRST_WAIT: Final = 0.1
+LAST_WAIT: Final = 2.0
+"""Seconds before the second try, doubled for each further one, up to the last; each ±25 % at random."""
+
+
+class Patch(msgspec.Struct, frozen=True, gc=False):
+    """Set the condition, after `wait` seconds."""
+
+    wait: float = 0.0
+
+
+class Read(msgspec.Struct, frozen=True, gc=False):
+    """Ask whether the pod is still there."""
+
+    wait: float = 0.0
+
+
+class Delete(msgspec.Struct, frozen=True, gc=False):
+    """Delete the pod, after `wait` seconds."""
+
+    wait: float = 0.0
+
+
+class Deleted(msgspec.Struct, frozen=True, gc=False):
+    """It goes because of us."""
+
+
+class Gone(msgspec.Struct, frozen=True, gc=False):
+    """It went by itself."""
+
+
+class Failed(msgspec.Struct, frozen=True, gc=False):
+    """It stays."""
+
+    because: str
+
+
+Call: TypeAlias = Patch | Read | Delete
+Step: TypeAlias = Call | Deleted | Gone | Failed
+Outcome: TypeAlias = Reply | NotSent | AnswerLost
+
+
+class Eviction:
+    """One victim's way to its end. No I/O: outcomes in, steps out."""
+
+    def __init__(self, uid: str, jitter: Callable[[], float] = random.random) -> None:
+        self._uid = uid
+        self._jitter = jitter
+        self._tries = 0
+        self._may_be_deleted = False
+        """Whether a deletion may have been carried out although no answer said so."""
+
+    def after(self, call: Call, outcome: Outcome) -> Step:
+        """What to do next."""
+        match call:
+            case Patch():
+                return self._patched(outcome)
+            case Read():
+                return self._read(outcome)
+            case Delete():
+                return self._deleted(outcome)
+
+    def _patched(self, outcome: Outcome) -> Step:
+        if isinstance(outcome, Reply):
+            if outcome.ok:
+                return Delete()
+            if outcome.status == 404:
+                return Gone()
+            if outcome.status == 409:
+                return self._again(Read, outcome)
+        return self._again(Patch, outcome)
+
+    def _read(self, outcome: Outcome) -> Step:
+        if not isinstance(outcome, Reply):
+            return self._again(Read, outcome)
+        if outcome.status == 404:
+            return Gone()
+        uid = _uid_of(outcome) if outcome.ok else None
+        if uid is None:
+            return self._again(Read, outcome)
+        return Patch() if uid == self._uid else Gone()
+
+    def _deleted(self, outcome: Outcome) -> Step:
+        if isinstance(outcome, Reply):
+            if outcome.ok:
+                return Deleted()
+            if outcome.status in (404, 409):
+                return Deleted() if self._may_be_deleted else Gone()
+        if isinstance(outcome, AnswerLost) or (isinstance(outcome, Reply) and outcome.status >= 500):
+            self._may_be_deleted = True
+        return self._again(Delete, outcome)
+
+    def _again(self, call: type[Call], outcome: Outcome) -> Step:
+        failure, at_least = str(outcome), 0.0
+        if isinstance(outcome, Reply):
+            failure, at_least = outcome.message, outcome.retry_after
+            if 400 <= outcome.status < 500 and outcome.status not in (401, 409, 429):
+                return Failed(failure)
+        wait = min(FIRST_WAIT * 2.0**self._tries, LAST_WAIT) * (0.75 + self._jitter() / 2)
+        self._tries += 1
+        if self._tries == MAX_TRIES:
+            return Failed(f"{failure} ({self._tries} tries)")
+        return call(max(wait, at_least))
+
+
+class ApiEvictor:
+    """framework.handle.Evictor on the API server."""
+
+    def __init__(self, client: Client, statuses: PodStatuses, now: Callable[[], float] = time.time) -> None:
+        """`now`: seconds since 1970."""
+        self._client = client
+        self._statuses = statuses
+        self._now = now
+        # Budgets of their own: a preemptor waits for these calls.
+        patch = "application/strategic-merge-patch+json"
+        self._patch = Operation("PATCH", "pods/status", Budget(MAX_IN_FLIGHT), content_type=patch)
+        self._get = Operation("GET", "pods", Budget(MAX_IN_FLIGHT))
+        self._delete = Operation("DELETE", "pods", Budget(MAX_IN_FLIGHT))
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        """Mark and delete a pod; False if it was gone already. Raises ClusterError if it stays."""
+        path = f"/api/v1/namespaces/{victim.namespace}/pods/{victim.name}"
+        condition = Condition("True", PREEMPTION_BY_SCHEDULER, message, DISRUPTION_TARGET)
+        eviction = Eviction(victim.uid)
+        # Without a difference there is nothing to patch.
+        step: Step = Delete() if self._difference(victim, condition) is None else Patch()
+        while isinstance(step, Patch | Read | Delete):
+            if step.wait:
+                await asyncio.sleep(step.wait)
+            step = eviction.after(step, await self._call(step, path, victim, condition))
+        if isinstance(step, Failed):
+            raise ClusterError(f"evicting pod {victim}: {step.because}")
+        return isinstance(step, Deleted)
+
+    def clear_nomination(self, pod: Pod) -> None:
+        self._statuses.set(pod, None, "")
+
+    async def _call(self, step: Call, path: str, victim: Pod, condition: Condition) -> Outcome:
+        try:
+            match step:
+                case Patch():
+                    body = orjson.dumps(self._difference(victim, condition))
+                    return await self._client.call(self._patch, f"{path}/status", body)
+                case Read():
+                    return await self._client.call(self._get, path)
+                case Delete():
+                    return await self._client.call(self._delete, path, delete_options(victim.uid))
+        except (NotSent, AnswerLost) as error:
+            log.warning("An eviction is tried again", extra={"pod": str(victim), "error": str(error)})
+            return error
+
+    def _difference(self, victim: Pod, condition: Condition) -> dict[str, object] | None:
+        return status_patch(victim, (condition,), None, self._now())
+
+
+def delete_options(uid: str) -> bytes:
+    """The body of the deletion: this very pod, with its own grace period."""
+    return orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
+
+
+class _Metadata(msgspec.Struct, gc=False):
+    uid: str = ""
+
+
+class _Named(msgspec.Struct, gc=False):
+    metadata: _Metadata
+
+
+_decoder = msgspec.json.Decoder(_Named)
+
+
+def _uid_of(reply: Reply) -> str | None:
+    try:
+        return _decoder.decode(reply.body).metadata.uid
+    except msgspec.DecodeError:
+        return None

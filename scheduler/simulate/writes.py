@@ -1,0 +1,154 @@
+"""What plugins write in a simulation: into its own objects, nowhere else.
+
+The controllers of a cluster are played where a pod would wait for them: a claim gets its volume at once, one that has
+to be made is made as a driver would make it, for whatever nodes the class allows.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from scheduler.api.unstructured import Unstructured, unstructured_hook
+from scheduler.api.volumes import (
+    BIND_COMPLETED,
+    SELECTED_NODE,
+    AnnotatedMeta,
+    ObjectReference,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PersistentVolumeSpec,
+    PersistentVolumeStatus,
+    StorageClass,
+    VolumeNodeAffinity,
+)
+from scheduler.framework.errors import ApiError
+from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
+from scheduler.framework.handle import ObjectLister
+from scheduler.framework.resources import struct_of
+
+BOUND: Final = "Bound"
+
+
+class Watch(Protocol):
+    """Told of what was written, as if the API server had told it."""
+
+    def object_changed(self, resource: str, new: Any) -> None: ...
+
+
+class SimulatedApi:
+    """framework.handle.ApiWriter over the objects of a simulation."""
+
+    objects: ObjectLister
+    watch: Watch
+
+    shows = True
+    """Whether what is written is there from then on; if not, it is answered and forgotten."""
+
+    def __init__(self) -> None:
+        self._version = 0
+
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+        """Put `content` in the place of the object of its name. Raises ApiError."""
+        metadata = content["metadata"]
+        return self._write(resource, metadata["name"], metadata.get("namespace", ""), content, whole=True)
+
+    async def patch(
+        self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
+    ) -> dict[str, Any]:
+        """Apply a JSON merge patch. Raises ApiError."""
+        return self._write(resource, name, namespace, patch, whole=False)
+
+    def _write(
+        self, resource: str, name: str, namespace: str, content: Mapping[str, Any], *, whole: bool
+    ) -> dict[str, Any]:
+        current = self.objects.get(resource, name, namespace)
+        if current is None:
+            raise ApiError(404, f'{resource} "{name}" not found')
+        asked = content.get("metadata", {}).get("resourceVersion", "")
+        if asked and asked != current.metadata.resource_version:
+            raise ApiError(409, f'{resource} "{name}": the object has been modified')
+        before = current.content if isinstance(current, Unstructured) else msgspec.to_builtins(current)
+        self._version += 1
+        stamp = {"metadata": {"resourceVersion": f"{self._version}", "uid": current.metadata.uid}}
+        written: dict[str, Any] = merged(content if whole else merged(before, content), stamp)
+        new = msgspec.convert(written, struct_of(resource), dec_hook=unstructured_hook)
+        if not self.shows:
+            return written
+        self.watch.object_changed(resource, new)
+        if resource == PERSISTENT_VOLUME:
+            self._bind(new)
+        elif resource == PERSISTENT_VOLUME_CLAIM and SELECTED_NODE in new.annotations and not new.spec.volume_name:
+            self._make_volume(new)
+        return written
+
+    def _bind(self, volume: PersistentVolume) -> None:
+        """Let a claim have the volume that names it."""
+        reference = volume.spec.claim_ref
+        if reference is None or not reference.uid:
+            return
+        claim: PersistentVolumeClaim | None = self.objects.get(
+            PERSISTENT_VOLUME_CLAIM, reference.name, reference.namespace
+        )
+        if claim is None or claim.metadata.uid != reference.uid:
+            return
+        self._show(PERSISTENT_VOLUME, volume, status={"phase": BOUND})
+        spec, annotations = {"volumeName": volume.name}, {BIND_COMPLETED: "yes"}
+        self._show(
+            PERSISTENT_VOLUME_CLAIM, claim, metadata={"annotations": annotations}, spec=spec, status={"phase": BOUND}
+        )
+
+    def _make_volume(self, claim: PersistentVolumeClaim) -> None:
+        metadata, spec = claim.metadata, claim.spec
+        name = f"pvc-{metadata.uid}"
+        reference = ObjectReference(namespace=metadata.namespace, name=metadata.name, uid=metadata.uid)
+        volume = PersistentVolume(
+            metadata=AnnotatedMeta(name=name, uid=name, resource_version="0"),
+            spec=PersistentVolumeSpec(
+                access_modes=spec.access_modes,
+                capacity=None if spec.resources is None else spec.resources.requests,
+                claim_ref=reference,
+                node_affinity=self._reach(claim.class_name),
+                storage_class_name=claim.class_name,
+                volume_attributes_class_name=spec.volume_attributes_class_name,
+                volume_mode=spec.volume_mode,
+            ),
+            status=PersistentVolumeStatus(phase="Available"),
+        )
+        self.watch.object_changed(PERSISTENT_VOLUME, volume)
+        self._bind(volume)
+
+    def _reach(self, class_name: str) -> VolumeNodeAffinity | None:
+        storage_class: StorageClass | None = self.objects.get(STORAGE_CLASS, class_name)
+        if storage_class is None or not storage_class.allowed_topologies:
+            return None
+        terms = tuple(
+            NodeSelectorTerm(
+                match_expressions=tuple(
+                    NodeSelectorRequirement(key=each.key, operator="In", values=each.values)
+                    for each in term.match_label_expressions or ()
+                )
+            )
+            for term in storage_class.allowed_topologies
+        )
+        return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
+
+    def _show(self, resource: str, thing: Any, **changes: Mapping[str, Any]) -> None:
+        self._version += 1
+        stamp = {"metadata": {"resourceVersion": f"{self._version}"}}
+        content = merged(merged(msgspec.to_builtins(thing), changes), stamp)
+        self.watch.object_changed(resource, msgspec.convert(content, type(thing)))
+
+
+def merged(target: Any, patch: Any) -> Any:
+    """Apply a JSON merge patch (RFC 7386); nothing that is given is changed."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(target) if isinstance(target, Mapping) else {}
+    for key, value in patch.items():
+        if value is None:
+            result.pop(key, None)
+        else:
+            result[key] = merged(result.get(key), value)
+    return result

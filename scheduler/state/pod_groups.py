@@ -1,0 +1,55 @@
+"""Pods that no selector can tell apart, counted together: same namespace, same labels, both being deleted or not."""
+
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from scheduler.api.pod import Pod
+from scheduler.framework.columns import Int32Column
+from scheduler.framework.pods import PodMatch
+from scheduler.state.count_columns import CountColumn
+
+GroupKey: TypeAlias = tuple[str | bool, ...]
+"""Within a namespace: being deleted or not, the label keys, the label values. Flat, since there may be one a pod."""
+
+
+class PodGroup(msgspec.Struct, eq=False, gc=False):
+    """One group. It refers to columns and they to nothing, so the garbage collector need not see it."""
+
+    labels: Mapping[str, str]
+    is_deleting: bool
+    rows: dict[int, int]
+    """Row → how many of its pods are there; never 0."""
+    columns: tuple[CountColumn, ...] = ()
+    """Where its pods are counted: the columns of the matches that it fulfils."""
+
+
+def group_key(pod: Pod) -> GroupKey:
+    """Return what the pod's group is known by in its namespace."""
+    metadata = pod.metadata
+    labels = metadata.labels
+    # Labels come from the API server in the order of their keys; another order costs one more group, no more.
+    if labels:
+        return (metadata.deletion_timestamp is not None, *labels, *labels.values())
+    return (metadata.deletion_timestamp is not None,)
+
+
+def fulfils(match: PodMatch, namespace: str, group: PodGroup) -> bool:
+    """Whether the pods of a group match."""
+    if group.is_deleting and match.alive_only:
+        return False
+    return (match.namespaces is None or namespace in match.namespaces) and match.selector.matches(group.labels)
+
+
+def add_up(groups: Iterable[PodGroup], counts: Int32Column) -> None:
+    """Add to `counts` how many pods of the groups are on each row."""
+    by_row = [group.rows for group in groups]
+    if not by_row:
+        return
+    size = sum(map(len, by_row))
+    rows = np.fromiter(chain.from_iterable(by_row), np.intp, size)
+    pods = np.fromiter(chain.from_iterable(of_group.values() for of_group in by_row), np.int32, size)
+    np.add.at(counts, rows, pods)

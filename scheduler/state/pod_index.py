@@ -1,0 +1,197 @@
+"""How many pods on each row match: kept up to date as pods come and go, for every match that somebody asked for.
+
+Pods that no selector can tell apart form a group, and a match is asked once a group. A pod then costs a look-up of its
+group, and one addition for each match that the group fulfils.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from scheduler.api.label_selectors import IN
+from scheduler.api.pod import Pod
+from scheduler.api.pod_affinity import NO_TERMS
+from scheduler.framework.columns import Int32Column, Int64Column
+from scheduler.framework.pods import PodCounts, PodMatch, TermColumn, TermKind
+from scheduler.framework.topology import Topology
+from scheduler.state.count_columns import COLUMN_BYTES, CountColumn, CountColumns
+from scheduler.state.pod_groups import GroupKey, PodGroup, add_up, fulfils, group_key
+from scheduler.state.pod_terms import TermTable
+from scheduler.state.selector_postings import SelectorPostings
+
+_NO_GROUPS: Final[Mapping[GroupKey, PodGroup]] = {}
+
+
+class MatchCounts(NamedTuple):
+    """Implements framework.pods.PodCounts, for a table of `size` rows."""
+
+    column: CountColumn
+    size: int
+
+    @property
+    def counts(self) -> Int32Column:
+        return self.column.counts[: self.size]
+
+    def sums(self, topology: Topology) -> Int64Column:
+        return self.column.sums(topology)
+
+
+class PodIndex:
+    """Implements framework.pods.PodIndex. One writer, the node table."""
+
+    def __init__(self, capacity: int, limit: int = COLUMN_BYTES) -> None:
+        self._size = 0
+        self._capacity = capacity
+        self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
+        self._matches: CountColumns[PodMatch] = CountColumns(capacity, limit)
+        self._postings: SelectorPostings[PodMatch] = SelectorPostings()
+        self._terms = TermTable(capacity, limit)
+
+    # What plugins read.
+
+    def counts(self, match: PodMatch) -> Int32Column:
+        return self._column(match).counts[: self._size]
+
+    def matching(self, match: PodMatch) -> PodCounts:
+        return MatchCounts(self._column(match), self._size)
+
+    def terms(self, kind: TermKind) -> Collection[TermColumn]:
+        return self._terms.of_kind(kind)
+
+    def term_candidates(self, kind: TermKind, namespace: str, labels: Mapping[str, str]) -> Iterator[TermColumn]:
+        return self._terms.candidates(kind, namespace, labels)
+
+    # What the node table writes.
+
+    def resize(self, size: int) -> None:
+        """Follow the node table to a new number of rows, which never sinks."""
+        self._size = self._terms.size = size
+        if size > self._capacity:
+            self._capacity = max(size, 2 * self._capacity)
+            self._matches.grow(self._capacity)
+            self._terms.grow(self._capacity)
+
+    def count(self, row: int, pod: Pod, sign: int) -> None:
+        """Count a pod on a row, or with `sign` -1 stop counting it.
+
+        Raises KeyError if no such pod, with these labels, was counted there.
+        """
+        key = group_key(pod)
+        groups = self._groups.get(pod.metadata.namespace)
+        group = groups.get(key) if groups is not None else None
+        if group is None:
+            if sign < 0:
+                raise KeyError(f"no pod like {pod} was counted")
+            group = self._new_group(pod, key)
+        rows = group.rows
+        pods = rows.get(row, 0) + sign
+        if pods > 0:
+            rows[row] = pods
+        else:
+            del rows[row]  # a KeyError if there was none
+            if not rows:
+                self._drop_group(pod.metadata.namespace, key)
+        for column in group.columns:
+            column.add(row, sign)
+        if pod.spec.affinity is not None:
+            terms = pod.affinity_terms
+            if terms is not NO_TERMS:
+                self._terms.count(row, terms, sign)
+
+    def replace(self, row: int, old: Pod, new: Pod) -> bool:
+        """Exchange a pod for its new version; return whether they differ in anything that is counted here."""
+        if (
+            old.metadata.labels == new.metadata.labels
+            and old.is_deleting == new.is_deleting
+            and old.affinity_terms is new.affinity_terms
+        ):
+            return False
+        self.count(row, old, -1)
+        self.count(row, new, 1)
+        return True
+
+    def live_matches(self) -> list[PodMatch]:
+        """The matches whose columns are kept up to date. For tests and debugging."""
+        return [match for match, _ in self._matches.items()]
+
+    def check_invariants(self, pods_by_row: Sequence[Collection[Pod]]) -> None:
+        """Every column equals a recount of the pods. For tests and debugging."""
+        assert self._size == len(pods_by_row)
+        expected: dict[tuple[str, GroupKey], dict[int, int]] = {}
+        for row, pods in enumerate(pods_by_row):
+            for pod in pods:
+                rows = expected.setdefault((pod.namespace, group_key(pod)), {})
+                rows[row] = rows.get(row, 0) + 1
+        found = {(name, key): group for name, groups in self._groups.items() for key, group in groups.items()}
+        assert expected == {key: group.rows for key, group in found.items()}
+        assert all(self._groups.values()), "a namespace without groups"
+        columns = {id(column): match for match, column in self._matches.items()}
+        for (namespace, _), group in found.items():
+            counted = [columns[id(column)] for column in group.columns]
+            assert len(counted) == len(set(counted)), group
+            assert set(counted) == {match for match, _ in self._matches.items() if fulfils(match, namespace, group)}
+        for match, column in self._matches.items():
+            recount = np.zeros(self._capacity, np.int32)
+            add_up((group for (namespace, _), group in found.items() if fulfils(match, namespace, group)), recount)
+            assert np.array_equal(column.counts, recount), match
+            column.check_invariants()
+        self._terms.check_invariants()
+
+    # How.
+
+    def _column(self, match: PodMatch) -> CountColumn:
+        column = self._matches.get(match)
+        if column is None:
+            self._forget_unused()
+            column = self._matches.add(match)
+            self._postings.add(match, match.namespaces, match.selector)
+            groups = self._fulfilling(match)
+            add_up(groups, column.counts)
+            for group in groups:
+                group.columns = (*group.columns, column)
+        return column
+
+    def _new_group(self, pod: Pod, key: GroupKey) -> PodGroup:
+        namespace = pod.metadata.namespace
+        group = PodGroup(pod.metadata.labels or {}, pod.is_deleting, {})
+        group.columns = tuple(
+            self._matches.peek(match)
+            for match in self._postings.candidates(namespace, group.labels)
+            if fulfils(match, namespace, group)
+        )
+        self._groups.setdefault(namespace, {})[key] = group
+        return group
+
+    def _drop_group(self, namespace: str, key: GroupKey) -> None:
+        groups = self._groups[namespace]
+        del groups[key]
+        if not groups:
+            del self._groups[namespace]
+
+    def _fulfilling(self, match: PodMatch) -> list[PodGroup]:
+        if match.selector.is_nothing:
+            return []
+        namespaces: Iterable[str] = self._groups if match.namespaces is None else match.namespaces
+        found: list[PodGroup] = []
+        for namespace in namespaces:
+            groups: Iterable[PodGroup] = self._groups.get(namespace, _NO_GROUPS).values()
+            for requirement in match.selector.requirements:
+                if requirement.operator == IN:  # the one that leaves few groups to ask, and that is cheap to ask
+                    key, values = requirement.key, requirement.values
+                    groups = [group for group in groups if group.labels.get(key) in values]
+                    break
+            found += (group for group in groups if fulfils(match, namespace, group))
+        return found
+
+    def _forget_unused(self) -> None:
+        dropped = self._matches.make_room()
+        if not dropped:
+            return
+        gone = {id(column) for _, column in dropped}
+        for match, _ in dropped:
+            self._postings.remove(match, match.namespaces, match.selector)
+        for groups in self._groups.values():
+            for group in groups.values():
+                if any(id(column) in gone for column in group.columns):
+                    group.columns = tuple(column for column in group.columns if id(column) not in gone)

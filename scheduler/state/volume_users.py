@@ -1,0 +1,61 @@
+"""Which claims and disks the pods on nodes use, and where."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from scheduler.api.pod import Pod
+from scheduler.api.pod_storage import PodStorage, VolumeKey
+from scheduler.state.change_log import ChangeLog
+
+_NOWHERE: Final[Mapping[int, int]] = {}
+
+
+class VolumeUsers:
+    """Implements framework.volumes.VolumeIndex. Sparse: pods without volumes cost nothing."""
+
+    def __init__(self, changes: ChangeLog) -> None:
+        self.changes = changes
+        self._rows: dict[VolumeKey, dict[int, int]] = {}
+        self._volumes: dict[int, int] = {}
+        """Row → volumes of its pods."""
+        self._odd: dict[int, int] = {}
+        """Row → pods whose volumes are not regular."""
+
+    def users(self, key: VolumeKey) -> Mapping[int, int]:
+        return self._rows.get(key, _NOWHERE)
+
+    def most(self, row: int) -> int:
+        return self._volumes.get(row, 0)
+
+    def has_odd_pods(self, row: int) -> bool:
+        return row in self._odd
+
+    def count(self, row: int, storage: PodStorage, sign: int) -> None:
+        """Count a pod with this storage on a row, or with `sign` -1 stop counting it."""
+        _add(self._volumes, row, sign * len(storage.volumes))
+        if not storage.regular:
+            _add(self._odd, row, sign)
+        for key in storage.keys:
+            rows = self._rows.setdefault(key, {})
+            _add(rows, row, sign)
+            if not rows:
+                del self._rows[key]
+
+    def check_invariants(self, pods_by_row: Iterable[Iterable[Pod]]) -> None:
+        """The counts are those of the pods. For tests and debugging."""
+        expected = VolumeUsers(self.changes)
+        for row, pods in enumerate(pods_by_row):
+            for pod in pods:
+                if pod.storage.volumes:
+                    expected.count(row, pod.storage, 1)
+        assert expected._rows == self._rows
+        assert expected._volumes == self._volumes
+        assert expected._odd == self._odd
+
+
+def _add(counts: dict[int, int], row: int, number: int) -> None:
+    total = counts.get(row, 0) + number
+    if total:
+        counts[row] = total
+    else:
+        del counts[row]

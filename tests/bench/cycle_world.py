@@ -1,0 +1,119 @@
+"""A cluster in memory for benchmarks of the cycle: an engine with an edge that leads nowhere, nodes, and many pods.
+
+Nodes have 32 cores and 256 GiB and lie in three zones, pods ask for 100m and 500Mi, as scheduler_perf's do.
+"""
+
+import time
+from collections.abc import Iterable
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+import plugins
+from scheduler.api.objects import Node, node_from_dict
+from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.config.load import load_config
+from scheduler.cycle.edge import Edge
+from scheduler.cycle.engine import Engine, build_engine
+from scheduler.framework.metrics import Metrics
+from scheduler.framework.runtime import Framework
+
+Json = dict[str, Any]
+
+PROFILE: Final = "loadmaster"
+HOSTNAME: Final = "kubernetes.io/hostname"
+ZONE: Final = "topology.kubernetes.io/zone"
+
+
+class NoWorld:
+    """An edge to nowhere: no decision here gets as far as a binding. It notes who was to be evicted."""
+
+    def __init__(self) -> None:
+        self.victims: list[Pod] = []
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        raise AssertionError("decisions are not bound here")
+
+    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        if reason != "Preempted":
+            raise AssertionError(note)
+
+    def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
+        raise AssertionError(message)
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        """Nobody listens."""
+
+    def forget(self, pod: Pod) -> None:
+        """Nothing is kept."""
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        self.victims.append(victim)
+        return True
+
+    def clear_nomination(self, pod: Pod) -> None:
+        """Nobody was nominated."""
+
+
+class World:
+    """An engine with the default profile, and what it believes to be the cluster."""
+
+    def __init__(self, nodes: int) -> None:
+        self.edge = NoWorld()
+        edge = Edge(self.edge, self.edge, self.edge, self.edge)
+        config = load_config(None, plugins.IN_TREE)
+        self.engine: Engine = build_engine(config, plugins.IN_TREE, edge, Metrics(), time.monotonic)
+        self.nodes = nodes
+        for number in range(nodes):
+            self.engine.handlers.node_changed(a_node(number))
+
+    @property
+    def framework(self) -> Framework:
+        return self.engine.frameworks[PROFILE]
+
+    def add_pods(self, pods: Iterable[Pod]) -> None:
+        """Let pods run: the first on the first node, and so on around, beginning one node later in each round.
+
+        So pods of one app do not meet on a node before the numbers of apps and of nodes have come around together.
+        """
+        for number, pod in enumerate(pods):
+            node = (number + number // self.nodes) % self.nodes
+            self.engine.handlers.pod_changed(bound(pod, node_name(node)))
+
+    def add_objects(self, objects: Iterable[tuple[str, Any]]) -> None:
+        """Let other objects be there, given as (event resource, object). What no plugin watches is left out."""
+        for resource, each in objects:
+            if resource in self.engine.watched:
+                self.engine.object_handlers.object_changed(resource, each)
+
+
+def node_name(number: int) -> str:
+    return f"node-{number:06d}"
+
+
+def a_node(number: int) -> Node:
+    name = node_name(number)
+    labels = {HOSTNAME: name, ZONE: f"zone-{number % 3}"}
+    allocatable = {"cpu": "32", "memory": "256Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+    return node_from_dict({"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}})
+
+
+def a_pod(name: str, spec: Json | None = None, *, app: str = "", namespace: str = "default", cpu: str = "100m") -> Pod:
+    """Decode a pod with what `spec` says besides the usual; `app` is its label, if it has one."""
+    requests = {"cpu": cpu, "memory": "500Mi"}
+    container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
+    metadata: Json = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
+    if app:
+        metadata["labels"] = {"app": app}
+    whole = {"schedulerName": PROFILE, "containers": [container], **(spec or {})}
+    return pod_from_dict({"metadata": metadata, "spec": whole})
+
+
+def sibling(pod: Pod, name: str) -> Pod:
+    """Another pod of the same shape, at a tenth of what it costs to decode one. What was derived is shared."""
+    return replace(pod, metadata=replace(pod.metadata, name=name, uid=f"uid-{name}"))
+
+
+def bound(pod: Pod, node: str) -> Pod:
+    """The pod as the watch shows it once it runs."""
+    return replace(pod.bound_to(node), status=replace(pod.status, phase="Running"))

@@ -1,0 +1,157 @@
+"""Preemption on a real API server: who goes, what is told, and how soon the pod runs."""
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.loadmaster import install_rbac, metric, node_of, start
+from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
+from tests.controlplane.client import Object
+
+LOW, HIGH = "preemption-low", "preemption-high"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rbac(cluster: Cluster) -> None:
+    install_rbac(cluster)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def priorities(api: Client) -> Iterator[None]:
+    for name, value in ((LOW, 10), (HIGH, 1000)):
+        api.create(
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": value,
+            }
+        )
+    yield
+    for name in (LOW, HIGH):
+        api.delete("scheduling.k8s.io/v1/PriorityClass", name)
+
+
+@pytest.fixture
+def loadmaster(cluster: Cluster) -> Iterator[Component]:
+    with start(cluster) as process:
+        yield process
+
+
+def a_running_pod(api: Client, namespace: str, name: str, cpu: str, **labels: str) -> str:
+    """Create a pod of low priority and return its node once it is bound."""
+    pod = a_pod(name, cpu=cpu, priorityClassName=LOW, terminationGracePeriodSeconds=0)
+    pod["metadata"]["labels"] = labels
+    api.create(pod, namespace)
+    return wait_until(lambda: node_of(api.get("Pod", name, namespace)), 10, f"{name} is bound")
+
+
+def a_high_pod(cpu: str) -> Object:
+    return a_pod("high", cpu=cpu, priorityClassName=HIGH)
+
+
+def a_budget(namespace: str, api: Client, **labels: str) -> None:
+    """Protect these pods: none of them may go."""
+    budget: Object = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "all-stay"},
+        "spec": {"maxUnavailable": 0, "selector": {"matchLabels": labels}},
+    }
+    api.create(budget, namespace)
+
+
+def notes(api: Client, namespace: str, reason: str) -> dict[str, str]:
+    """Pod → note of its event."""
+    every = api.list("events.k8s.io/v1/Event", namespace)
+    return {event["regarding"]["name"]: event["note"] for event in every if event["reason"] == reason}
+
+
+def test_a_pod_takes_the_place_of_a_lower_one(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    (node,) = make_nodes(1, cpu="4")
+    a_running_pod(api, namespace, "low", "3")
+    # Without a grace period the victim would be gone before anybody could look at it.
+    api.patch("Pod", "low", {"metadata": {"finalizers": ["example.com/look-at-me"]}}, namespace)
+
+    began = time.monotonic()
+    uid = api.create(a_high_pod("2"), namespace)["metadata"]["uid"]
+    going = wait_until(lambda: deleting(api, "low", namespace), 10, "the victim goes")
+    assert going is not None
+    nominated = api.get("Pod", "high", namespace)
+
+    target = condition(going, "DisruptionTarget")
+    assert target is not None
+    assert (target["status"], target["reason"]) == ("True", "PreemptionByScheduler")
+    assert target["message"] == "loadmaster: preempting to accommodate a higher priority pod"
+    wait_until(lambda: notes(api, namespace, "Preempted"), 10, "the event")
+    assert notes(api, namespace, "Preempted") == {"low": f"Preempted by pod {uid} on node {node}"}
+    wait_until(lambda: api.get("Pod", "high", namespace)["status"].get("nominatedNodeName"), 10, "the nomination")
+    assert nominated["status"].get("nominatedNodeName", node) == node
+    assert notes(api, namespace, "FailedScheduling")["high"] == "0/1 nodes are available: 1 Insufficient cpu."
+    assert not node_of(api.get("Pod", "high", namespace)), "the victim is still there"
+
+    api.patch("Pod", "low", {"metadata": {"finalizers": None}}, namespace)
+    freed = time.monotonic()
+    wait_until(lambda: node_of(api.get("Pod", "high", namespace)) == node, 15, "the pod runs", interval=0.01)
+    print(f"bound {time.monotonic() - freed:.2f} s after its victim was gone, {time.monotonic() - began:.2f} s in all")
+    assert metric(loadmaster.port, "scheduler_preemption_attempts_total") >= 1
+    assert metric(loadmaster.port, "scheduler_preemption_victims_sum") == 1
+    assert metric(loadmaster.port, "scheduler_preemption_goroutines_execution_total", result="success") == 1
+
+
+def deleting(api: Client, name: str, namespace: str) -> Object | None:
+    pod = api.get("Pod", name, namespace)
+    return pod if "deletionTimestamp" in pod["metadata"] else None
+
+
+def test_a_budget_sends_the_preemptor_elsewhere(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(2, cpu="4")
+    a_running_pod(api, namespace, "db", "3", app="db")
+    place = a_running_pod(api, namespace, "web", "3", app="web")
+    a_budget(namespace, api, app="db")
+    wait_until(lambda: budget_is_known(api, namespace), 15, "the controller has counted")
+
+    api.create(a_high_pod("2"), namespace)
+
+    wait_until(lambda: node_of(api.get("Pod", "high", namespace)) == place, 15, "it runs where web was")
+    assert set(notes(api, namespace, "Preempted")) == {"web"}
+
+
+def test_a_budget_is_violated_where_there_is_no_other_way(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    (node,) = make_nodes(1, cpu="4")
+    a_running_pod(api, namespace, "db", "3", app="db")
+    a_budget(namespace, api, app="db")
+    wait_until(lambda: budget_is_known(api, namespace), 15, "the controller has counted")
+
+    api.create(a_high_pod("2"), namespace)
+
+    wait_until(lambda: node_of(api.get("Pod", "high", namespace)) == node, 15, "it runs where the database was")
+    assert set(notes(api, namespace, "Preempted")) == {"db"}
+
+
+def budget_is_known(api: Client, namespace: str) -> bool:
+    (budget,) = api.list("policy/v1/PodDisruptionBudget", namespace)
+    status = budget.get("status", {})
+    return bool(status.get("observedGeneration")) and status.get("disruptionsAllowed", 0) == 0
+
+
+def test_pods_of_the_same_priority_stay_and_the_owner_is_told(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1, cpu="4")
+    a_running_pod(api, namespace, "first", "3")
+
+    api.create(a_pod("second", cpu="3", priorityClassName=LOW), namespace)
+
+    told = wait_until(lambda: notes(api, namespace, "FailedScheduling"), 10, "the event")
+    nobody = "preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod."
+    assert told["second"].endswith(nobody)
+    assert notes(api, namespace, "Preempted") == {}

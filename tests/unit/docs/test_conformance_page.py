@@ -1,0 +1,93 @@
+"""docs/conformance.md lists every test table of kube-scheduler's plugins, and what it points to exists."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.upstream_tables import Table, count_cases, find_sources, tables
+
+ROOT = Path(__file__).parents[3]
+UNIT = ROOT / "tests" / "unit"
+GENERATORS = ROOT / "tests" / "conformance" / "generators"
+
+ROW = re.compile(r"^\| `(\w+_test\.go)` (\w+) \| (\d+) \| (.+) \|$")
+HEADING = re.compile(r"^### (\w+)$")
+REFERENCE = re.compile(r"`((?:\w+/)*test_\w+\.py)(?:::(test_\w+))?`")
+TOPICS = re.compile(r"topics? (`\w+`(?:(?:, | and )`\w+`)*)")
+
+
+@cache
+def page() -> dict[Table, str]:
+    """Table → where it is covered."""
+    found: dict[Table, str] = {}
+    folder = ""
+    for line in (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8").splitlines():
+        if heading := HEADING.match(line):
+            folder = heading[1]
+        elif row := ROW.match(line):
+            found[Table(f"{folder}/{row[1]}", row[2], int(row[3]))] = row[4]
+    return found
+
+
+def test_every_table_of_kube_scheduler_is_listed_with_its_number_of_cases() -> None:
+    sources = find_sources()
+    if sources is None:
+        pytest.skip("kube-scheduler's sources are not in Go's module cache")
+
+    assert sorted(page()) == sorted(tables(sources))
+
+
+def test_every_row_says_where_the_intent_is_covered_or_why_it_is_not() -> None:
+    silent = [
+        f"{table.file} {table.function}"
+        for table, where in page().items()
+        if not (where.startswith("not applicable: ") or REFERENCE.search(where) or TOPICS.search(where))
+    ]
+
+    assert silent == []
+    assert len(page()) > 100
+
+
+def test_what_the_page_points_to_exists() -> None:
+    assert [gone for where in page().values() for gone in _gone(where)] == []
+
+
+def _gone(where: str) -> Iterator[str]:
+    for file, test in REFERENCE.findall(where):
+        path = _unit_test(file)
+        if path is None or (test and f"def {test}(" not in _text(path)):
+            yield f"{file}::{test}"
+    for names in TOPICS.findall(where):
+        for topic in re.findall(r"`(\w+)`", names):
+            if not (GENERATORS / f"{topic}.py").exists():
+                yield f"topic {topic}"
+
+
+def _unit_test(file: str) -> Path | None:
+    """Files are named below tests/unit/plugins, or with their folder below tests/unit."""
+    return next((path for path in (UNIT / "plugins" / file, UNIT / file) if path.exists()), None)
+
+
+@cache
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("code", "cases"),
+    [
+        pytest.param(
+            "tests := []struct {\n a int\n}{\n {a: 1},\n {a: 2, b: f(x, y)},\n}\nfor range tests {}", 2, id="list"
+        ),
+        pytest.param("testcases := map[string]struct {\n a int\n}{\n xxx: {a: 1},\n}", 1, id="map"),
+        pytest.param("for _, tt := range []struct {\n a int\n}{\n {1},\n {2},\n {3},\n} {\n}", 3, id="inline"),
+        pytest.param("scenarios := map[string]scenarioType{xx: {}, yy: {}}", 2, id="of a named type"),
+        pytest.param("tests := []struct {}{{}, {}}\nfor _, on := range []bool{true, false} {}", 2, id="ways to run it"),
+        pytest.param("labels := map[string]string{a: b}\nrun(labels)", 1, id="no table"),
+    ],
+)
+def test_cases_are_counted_in_go_code(code: str, cases: int) -> None:
+    assert count_cases(code) == cases

@@ -1,0 +1,158 @@
+"""What plugins write reaches the API server once, or the plugin learns why not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.framework.errors import ApiError
+from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
+from scheduler.kube.api_writer import Done, Failed, PluginWriter, Read, Send, Writing, has_all
+from scheduler.kube.client import AnswerLost, NotSent, Reply
+from tests.fakes import run
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
+
+CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/data"
+PATCH = {"metadata": {"resourceVersion": "7", "annotations": {"node": "a", "old": None}}}
+WRITTEN = b'{"metadata":{"resourceVersion":"8","annotations":{"node":"a"}}}'
+OTHER = b'{"metadata":{"resourceVersion":"8","annotations":{"node":"b"}}}'
+CONFLICT = Reply(409, b'{"message":"the object has been modified"}')
+LOST_ANSWER = AnswerLost("no answer")
+
+
+def a_writing() -> Writing:
+    return Writing(PATCH, jitter=lambda: 0.5)
+
+
+def test_an_answer_ends_it() -> None:
+    step = a_writing().sent(Reply(200, WRITTEN))
+
+    assert isinstance(step, Done)
+    assert step.found["metadata"]["resourceVersion"] == "8"
+
+
+@pytest.mark.parametrize("outcome", [NotSent("refused"), LOST_ANSWER, Reply(503, b""), Reply(200, b"cut o")])
+def test_a_failure_is_tried_again_after_a_while_that_grows(outcome: Any) -> None:
+    writing = a_writing()
+
+    assert [writing.sent(outcome) for _ in range(3)] == [Send(0.1), Send(0.2), Send(0.4)]
+
+
+def test_it_waits_as_long_as_the_server_asks() -> None:
+    assert a_writing().sent(Reply(429, b"", retry_after=3.0)) == Send(3.0)
+
+
+@pytest.mark.parametrize(("status", "text"), [(404, "not found"), (422, "invalid"), (403, "forbidden"), (409, "newer")])
+def test_a_refusal_ends_it(status: int, text: str) -> None:
+    assert a_writing().sent(Reply(status, b'{"message":"%s"}' % text.encode())) == Failed(status, text)
+
+
+def test_it_is_given_up_after_ten_failures() -> None:
+    writing = a_writing()
+
+    steps = [writing.sent(NotSent("refused")) for _ in range(10)]
+
+    assert steps[8] == Send(2.0)
+    assert steps[9] == Failed(0, "refused (10 tries)")
+
+
+@pytest.mark.parametrize("first", [LOST_ANSWER, Reply(500, b"")])
+def test_a_conflict_after_a_lost_answer_is_settled_by_a_read(first: Any) -> None:
+    writing = a_writing()
+    writing.sent(first)
+
+    assert writing.sent(CONFLICT) == Read()
+    assert isinstance(writing.read(Reply(200, WRITTEN)), Done)
+    assert writing.read(Reply(200, OTHER)) == Failed(409, "the object has been modified")
+    assert writing.read(Reply(404, b'{"message":"gone"}')) == Failed(404, "gone")
+    assert isinstance(writing.read(LOST_ANSWER), Read)
+
+
+def test_without_a_lost_answer_a_conflict_is_somebody_else_s() -> None:
+    writing = a_writing()
+    writing.sent(NotSent("refused"))
+
+    assert writing.sent(CONFLICT) == Failed(409, "the object has been modified")
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "yes"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, True),
+        ({"a": 1}, {"a": 2}, False),
+        ({"b": 1}, {"a": None}, True),
+        ({"a": 1}, {"a": None}, False),
+        ({"a": {"b": [1, 2], "c": 3}}, {"a": {"b": [1, 2]}}, True),
+        ({"a": {"b": [1, 2]}}, {"a": {"b": [1]}}, False),
+        ({"a": 1}, {"a": {"b": 1}}, False),
+        ({"metadata": {"resourceVersion": "2", "labels": {}}}, {"metadata": {"resourceVersion": "1"}}, True),
+        ({}, {"metadata": {"labels": {"a": "b"}}}, False),
+    ],
+)
+def test_whether_an_object_is_as_was_wanted(found: Any, wanted: Any, yes: bool) -> None:
+    assert has_all(found, wanted) is yes
+
+
+def test_a_patch_goes_where_the_object_is(tmp_path: Path) -> None:
+    async def scenario() -> tuple[FakeApi, dict[str, Any]]:
+        api = FakeApi()
+        api.on(f"PATCH {CLAIM}", Answer(200, {"metadata": {"resourceVersion": "8"}}))
+        api.on("PATCH /api/v1/persistentvolumes/pv", Answer(200, {"kind": "PersistentVolume"}))
+        async with fake_client(tmp_path, api) as client:
+            writer = PluginWriter(client)
+            await writer.patch(PERSISTENT_VOLUME, "pv", "", {"spec": {}})
+            return api, await writer.patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
+
+    api, found = run(scenario())
+    (request,) = api.seen(f"PATCH {CLAIM}")
+
+    assert found == {"metadata": {"resourceVersion": "8"}}
+    assert request.headers["Content-Type"] == "application/merge-patch+json"
+    assert request.body == PATCH
+
+
+def test_an_update_puts_a_whole_object_or_a_part_of_it(tmp_path: Path) -> None:
+    path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/gpu"
+    content = {"metadata": {"name": "gpu", "namespace": "default", "resourceVersion": "3"}, "status": {}}
+
+    async def scenario() -> FakeApi:
+        api = FakeApi()
+        api.on(f"PUT {path}/status", Answer(200, content))
+        async with fake_client(tmp_path, api) as client:
+            assert await PluginWriter(client).update(RESOURCE_CLAIM, content, "status") == content
+        return api
+
+    (request,) = run(scenario()).requests
+
+    assert request.body == content
+    assert request.headers["Content-Type"] == "application/json"
+
+
+def test_a_write_whose_answer_is_lost_is_settled(tmp_path: Path) -> None:
+    after = {"metadata": {"resourceVersion": "8", "annotations": {"node": "a"}}}
+
+    async def scenario() -> tuple[FakeApi, dict[str, Any]]:
+        api = FakeApi()
+        api.on(f"PATCH {CLAIM}", LOST, Answer(409, {"message": "newer"}))
+        api.on(f"GET {CLAIM}", Answer(200, after))
+        async with fake_client(tmp_path, api) as client:
+            return api, await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
+
+    api, found = run(scenario())
+
+    assert found == after
+    assert [request.method for request in api.requests] == ["PATCH", "PATCH", "GET"]
+
+
+def test_a_plugin_sees_the_status_of_a_refusal(tmp_path: Path) -> None:
+    async def scenario() -> ApiError:
+        api = FakeApi()
+        api.on(f"PATCH {CLAIM}", Answer(409, {"message": "the object has been modified"}))
+        async with fake_client(tmp_path, api) as client:
+            with pytest.raises(ApiError) as raised:
+                await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
+        return raised.value
+
+    error = run(scenario())
+
+    assert (error.status, str(error)) == (409, "the object has been modified")

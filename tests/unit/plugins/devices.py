@@ -1,0 +1,156 @@
+"""Claims, slices and classes in one line, and a scheduler's handle over them."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from scheduler import framework as fw
+from scheduler.api.devices import ResourceClaim, ResourceSlice
+from scheduler.framework.errors import ApiError
+from scheduler.framework.resources import KNOWN
+from scheduler.framework.testing import pod_from_dict
+from scheduler.simulate.writes import merged
+from scheduler.state.objects import ObjectStore
+from tests.fakes import a_handle
+
+DRIVER = "gpu.example.com"
+Json = dict[str, Any]
+
+
+def a_device(name: str, **fields: Any) -> Json:
+    """A device; `model="A100"` is an attribute, `memory="40Gi"` a capacity, anything else a field of the API."""
+    made: Json = {"name": name}
+    for key, value in fields.items():
+        if key == "model":
+            made.setdefault("attributes", {})[key] = {"string": value}
+        elif key == "memory":
+            made.setdefault("capacity", {})[key] = {"value": value}
+        else:
+            made[key] = value
+    return made
+
+
+def a_slice(name: str, *devices: Json, driver: str = DRIVER, pool: str = "", of: int = 1, **spec: Any) -> ResourceSlice:
+    """A slice of the pool `pool`, which has `of` slices; for the node of its name unless `spec` says otherwise."""
+    places = {"nodeName", "allNodes", "nodeSelector", "perDeviceNodeSelection"}
+    if not places & spec.keys():
+        spec["nodeName"] = name
+    generation = spec.pop("generation", 1)
+    whole = {
+        "driver": driver,
+        "pool": {"name": pool or name, "generation": generation, "resourceSliceCount": of},
+        "devices": list(devices),
+        **spec,
+    }
+    return msgspec.convert({"metadata": {"name": name, "uid": f"slice-{name}"}, "spec": whole}, ResourceSlice)
+
+
+def a_request(name: str = "q", cls: str = "any", *expressions: str, **fields: Any) -> Json:
+    selectors = {"selectors": [{"cel": {"expression": each}} for each in expressions]} if expressions else {}
+    return {"name": name, "exactly": {"deviceClassName": cls, **selectors, **fields}}
+
+
+def a_claim(
+    name: str, *requests: Json, status: Json | None = None, version: str = "1", **devices: Any
+) -> ResourceClaim:
+    metadata = {"name": name, "namespace": "default", "uid": f"claim-{name}", "resourceVersion": version}
+    spec = {"devices": {"requests": list(requests or (a_request(),)), **devices}}
+    return msgspec.convert({"metadata": metadata, "spec": spec, "status": status or {}}, ResourceClaim)
+
+
+def a_class(name: str, *expressions: str, **spec: Any) -> fw.Unstructured:
+    selectors = [{"cel": {"expression": each}} for each in expressions]
+    return fw.Unstructured.from_dict(
+        {"metadata": {"name": name, "uid": f"class-{name}"}, "spec": {"selectors": selectors, **spec}}
+    )
+
+
+def allocated(*devices: str, node: str = "", reserved_for: tuple[str, ...] = (), **result: Any) -> Json:
+    """The status of a claim that has devices, `pool/device`, for pods of these UIDs."""
+    results = [
+        {"request": "q", "driver": DRIVER, "pool": pool, "device": device, **result}
+        for pool, device in (each.split("/") for each in devices)
+    ]
+    allocation: Json = {"devices": {"results": results}}
+    if node:
+        here = {"key": "metadata.name", "operator": "In", "values": [node]}
+        allocation["nodeSelector"] = {"nodeSelectorTerms": [{"matchFields": [here]}]}
+    consumers = [{"resource": "pods", "name": uid, "uid": uid} for uid in reserved_for]
+    return {"allocation": allocation, "reservedFor": consumers}
+
+
+def a_pod(name: str, *claims: str, **status: Any) -> fw.Pod:
+    """A pod with these claims; one that ends in `*` is made from a template, of that name."""
+    written = [
+        {"name": each.rstrip("*"), ("resourceClaimTemplateName" if each[-1] == "*" else "resourceClaimName"): each}
+        for each in claims
+    ]
+    return pod_from_dict(
+        {
+            "metadata": {"name": name, "namespace": "default", "uid": name},
+            "spec": {"resourceClaims": written},
+            "status": status,
+        }
+    )
+
+
+class Api:
+    """An ApiWriter over an ObjectStore, which shows at once what is written, unless it is `late`."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self.store = store
+        self.patches: list[tuple[str, Json]] = []
+        self.errors: list[ApiError] = []
+        """What to answer next, before anything succeeds."""
+        self.late = False
+        self.versions = 100
+        self.hidden: dict[str, Any] = {}
+        """Name → newest version of what the watch has not shown yet."""
+
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Json:
+        raise NotImplementedError
+
+    async def patch(
+        self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
+    ) -> Json:
+        self.patches.append((subresource, dict(patch)))
+        if self.errors:
+            raise self.errors.pop(0)
+        current = self.hidden.get(name) or self.store.get(resource, name, namespace)
+        if current is None:
+            raise ApiError(404, "not found")
+        if patch["metadata"]["resourceVersion"] != current.metadata.resource_version:
+            raise ApiError(409, "the object has been modified")
+        self.versions += 1
+        written: Json = merged(
+            merged(msgspec.to_builtins(current), patch), {"metadata": {"resourceVersion": str(self.versions)}}
+        )
+        new = msgspec.convert(written, type(current))
+        if self.late:
+            self.hidden[name] = new
+        else:
+            self.store.set(resource, new)
+        return written
+
+    def show(self) -> None:
+        """Let the watch catch up."""
+        for new in self.hidden.values():
+            self.store.set(fw.RESOURCE_CLAIM, new)
+        self.hidden.clear()
+
+
+def a_world(*objects: Any) -> tuple[fw.Handle, ObjectStore, Api]:
+    """A handle over these slices, claims and classes, and a class `any` that has every device."""
+    store = ObjectStore()
+    store.watch(KNOWN)
+    for each in (a_class("any"), *objects):
+        put(store, each)
+    api = Api(store)
+    return dataclasses.replace(a_handle(), objects=store, api=api), store, api
+
+
+def put(store: ObjectStore, thing: Any) -> None:
+    kinds = {ResourceClaim: fw.RESOURCE_CLAIM, ResourceSlice: fw.RESOURCE_SLICE, fw.Unstructured: fw.DEVICE_CLASS}
+    store.set(kinds[type(thing)], thing)

@@ -1,0 +1,377 @@
+"""The allocator: which devices claims get on a node, in which order they are tried.
+
+The intent of kube-scheduler's own table (structured/internal/allocatortesting); equality on generated clusters is
+judged by the conformance suite.
+"""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from plugins.devices.allocator import Allocator, NoDevices
+from plugins.devices.catalog import catalog_of
+from plugins.devices.pools import DevicesError
+from scheduler.api.devices import Allocation, ResourceClaim
+from scheduler.framework.testing import a_node
+from tests.unit.plugins.devices import DRIVER, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated
+
+FAST = f'has(device.attributes["{DRIVER}"].model) && device.attributes["{DRIVER}"].model == "A100"'
+HERE = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+
+
+def allocate(world: list[Any], *claims: ResourceClaim, node: str = "n1", **labels: str) -> list[Allocation] | None:
+    handle, _, _ = a_world(*world)
+    catalog = catalog_of(handle.objects)
+    allocator = Allocator(catalog, claims, catalog.allocated())
+    solution = allocator.allocate(a_node(node, labels=labels), lambda: None)
+    return None if solution is None else solution.allocations
+
+
+def devices(found: list[Allocation] | None) -> list[list[str]] | None:
+    """`request: pool/device` of each claim."""
+    if found is None:
+        return None
+    return [[f"{each.request}: {each.pool}/{each.device}" for each in one.devices.results or ()] for one in found]
+
+
+def two(**fields: Any) -> Any:
+    return a_slice("n1", a_device("d0", **fields), a_device("d1", **fields))
+
+
+def test_the_first_devices_are_taken_each_once() -> None:
+    assert devices(allocate([two()], a_claim("a"), a_claim("b"))) == [["q: n1/d0"], ["q: n1/d1"]]
+
+
+def test_there_is_nothing_once_all_are_taken() -> None:
+    assert allocate([two()], a_claim("a", a_request(count=3))) is None
+    assert allocate([two()], a_claim("a"), node="n2") is None
+
+
+def test_pools_are_tried_by_name_and_slices_by_name_and_devices_as_listed() -> None:
+    world = [
+        a_slice("s2", a_device("first"), pool="b", nodeName="n1"),
+        a_slice("s4", a_device("z"), a_device("y"), pool="a", of=2, nodeName="n1"),
+        a_slice("s3", a_device("x"), pool="a", of=2, nodeName="n1"),
+        a_slice("s0", a_device("last"), driver="z.example.com", pool="0", nodeName="n1"),
+    ]
+
+    assert devices(allocate(world, a_claim("c", a_request(count=5)))) == [
+        ["q: a/x", "q: a/z", "q: a/y", "q: b/first", "q: 0/last"]
+    ]
+
+
+def test_pools_with_binding_conditions_come_last() -> None:
+    world = [
+        a_slice("a", a_device("d", bindingConditions=["ready"], bindingFailureConditions=["failed"]), nodeName="n1"),
+        a_slice("b", a_device("d"), nodeName="n1"),
+    ]
+    found = allocate(world, a_claim("c", a_request(count=2)))
+
+    assert devices(found) == [["q: b/d", "q: a/d"]]
+    assert found is not None
+    results = found[0].devices.results or ()
+    assert [(each.binding_conditions, each.binding_failure_conditions) for each in results] == [
+        (None, None),
+        (("ready",), ("failed",)),
+    ]
+
+
+def test_class_and_request_both_select() -> None:
+    world = [
+        a_slice(
+            "n1",
+            a_device("slow"),
+            a_device("small", model="A100", memory="1Gi"),
+            a_device("good", model="A100", memory="2Gi"),
+        ),
+        a_class("fast", FAST),
+    ]
+    big = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("2Gi")) >= 0'
+
+    assert devices(allocate(world, a_claim("c", a_request("q", "fast", big)))) == [["q: n1/good"]]
+
+
+def test_a_failing_expression_ends_the_attempt() -> None:
+    claim = a_claim("c", a_request("q", "any", "true", f'device.attributes["{DRIVER}"].model == "A100"'))
+
+    with pytest.raises(DevicesError) as raised:
+        allocate([two()], claim)
+
+    assert str(raised.value) == "claim default/c: selector #1: CEL runtime error: no such key: model"
+
+
+def test_the_search_goes_back_for_a_device_that_a_later_request_needs() -> None:
+    world = [a_slice("n1", a_device("both", model="A100"), a_device("plain"))]
+    claim = a_claim("c", a_request("any"), a_request("fast", "any", FAST))
+
+    assert devices(allocate(world, claim)) == [["any: n1/plain", "fast: n1/both"]]
+
+
+def test_all_devices_are_taken_or_none() -> None:
+    everything = a_claim("c", a_request(allocationMode="All", count=0))
+    taken = a_claim("other", status=allocated("n1/d0"))
+
+    assert devices(allocate([two()], everything)) == [["q: n1/d0", "q: n1/d1"]]
+    assert allocate([two(), taken], everything) is None
+    assert allocate([], everything) is None
+
+
+def test_an_incomplete_pool_gives_nothing_and_all_of_it_cannot_be_known() -> None:
+    incomplete = a_slice("n1", a_device("d"), of=2)
+
+    assert allocate([incomplete], a_claim("c")) is None
+    with pytest.raises(
+        DevicesError, match=f"asks for all devices, but resource pool {DRIVER}/n1 is currently being upd"
+    ):
+        allocate([incomplete], a_claim("c", a_request(allocationMode="All")))
+
+
+def test_only_the_newest_generation_counts_also_where_it_has_nothing_for_the_node() -> None:
+    old = a_slice("old", a_device("d"), pool="p", nodeName="n1", generation=1)
+    new = a_slice("new", a_device("e"), pool="p", nodeName="n1", generation=2)
+    elsewhere = a_slice("elsewhere", a_device("e"), pool="p", of=2, nodeName="n2", generation=3)
+
+    assert devices(allocate([old, new], a_claim("c"))) == [["q: p/e"]]
+    assert allocate([a_slice("old", a_device("d"), pool="p", of=2, nodeName="n1"), elsewhere], a_claim("c")) is None
+
+
+def test_an_invalid_pool_is_told_if_nothing_else_will_do() -> None:
+    invalid = a_slice("n1", a_device("d"), a_device("d"))
+
+    with pytest.raises(NoDevices, match="invalid resource pools were encountered"):
+        allocate([invalid], a_claim("c"))
+    assert devices(allocate([invalid, a_slice("more", a_device("d"), nodeName="n1")], a_claim("c"))) == [["q: more/d"]]
+
+
+def test_the_first_alternative_that_works_is_taken() -> None:
+    alternatives = {
+        "name": "q",
+        "firstAvailable": [
+            {"name": "many", "deviceClassName": "any", "count": 3},
+            {"name": "two", "deviceClassName": "any", "count": 2},
+            {"name": "one", "deviceClassName": "any"},
+        ],
+    }
+
+    assert devices(allocate([two()], a_claim("c", alternatives))) == [["q/two: n1/d0", "q/two: n1/d1"]]
+    assert devices(allocate([two()], a_claim("c", alternatives), a_claim("d"))) == [["q/one: n1/d0"], ["q: n1/d1"]]
+
+
+def test_more_devices_than_a_claim_can_have_are_an_error_or_the_next_alternative() -> None:
+    world = [a_slice("n1", *(a_device(f"d{i:02}") for i in range(40)))]
+    either = {
+        "name": "q",
+        "firstAvailable": [
+            {"name": "a", "deviceClassName": "any", "count": 20},
+            {"name": "b", "deviceClassName": "any"},
+        ],
+    }
+
+    with pytest.raises(DevicesError, match="number of requested devices 33 exceeds the claim limit of 32"):
+        allocate(world, a_claim("c", a_request(count=33)))
+    found = allocate(world, a_claim("c", a_request("first", count=20), either))
+    assert [len(one) for one in devices(found) or []] == [21]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "expected"),
+    [
+        ({"matchAttribute": f"{DRIVER}/model"}, ["a: n1/d1", "b: n1/d2"]),
+        ({"matchAttribute": f"{DRIVER}/model", "requests": ["a"]}, ["a: n1/d0", "b: n1/d1"]),
+        ({"matchAttribute": f"{DRIVER}/absent"}, None),
+        ({"distinctAttribute": f"{DRIVER}/model"}, ["a: n1/d0", "b: n1/d1"]),
+    ],
+)
+def test_constraints_hold_between_devices(constraint: Any, expected: list[str] | None) -> None:
+    models = ("T4", "A100", "A100")
+    world = [a_slice("n1", *(a_device(f"d{i}", model=model) for i, model in enumerate(models)))]
+    found = devices(allocate(world, a_claim("c", a_request("a"), a_request("b"), constraints=[constraint])))
+
+    assert found == (None if expected is None else [expected])
+
+
+def test_all_devices_that_a_constraint_keeps_apart_are_an_error() -> None:
+    world = [a_slice("n1", a_device("d0", model="T4"), a_device("d1", model="A100"))]
+    claim = a_claim("c", a_request(allocationMode="All"), constraints=[{"matchAttribute": f"{DRIVER}/model"}])
+
+    with pytest.raises(
+        DevicesError, match=r"cannot add device gpu.example.com/n1/d1 because a claim constraint would not"
+    ):
+        allocate(world, claim)
+
+
+def test_admin_access_takes_what_others_have_but_not_twice_in_a_claim() -> None:
+    taken = a_claim("other", status=allocated("n1/d0", "n1/d1"))
+    found = allocate([two(), taken], a_claim("c", a_request(adminAccess=True, count=2)))
+
+    assert devices(found) == [["q: n1/d0", "q: n1/d1"]]
+    assert found is not None
+    assert [each.admin_access for each in found[0].devices.results or ()] == [True, True]
+    assert allocate([two()], a_claim("c", a_request(adminAccess=True, count=3))) is None
+
+
+def test_what_is_taken_with_admin_access_is_free_for_others() -> None:
+    watcher = a_claim("other", status=allocated("n1/d0", adminAccess=True))
+
+    assert devices(allocate([two(), watcher], a_claim("c"))) == [["q: n1/d0"]]
+
+
+@pytest.mark.parametrize(
+    ("effect", "tolerations", "device"),
+    [
+        ("NoSchedule", None, "d1"),
+        ("NoExecute", None, "d1"),
+        ("None", None, "d0"),
+        ("NoSchedule", [{"key": "broken", "operator": "Exists"}], "d0"),
+        ("NoSchedule", [{"operator": "Exists", "effect": "NoExecute"}], "d1"),
+        ("NoSchedule", [{"key": "broken", "value": "other"}], "d1"),
+        ("NoSchedule", [{"key": "broken", "operator": "Equal", "value": "yes"}], "d0"),
+    ],
+)
+def test_tainted_devices_are_for_those_who_tolerate_them(effect: str, tolerations: Any, device: str) -> None:
+    taint = {"key": "broken", "value": "yes", "effect": effect}
+    world = [a_slice("n1", a_device("d0", taints=[taint]), a_device("d1"))]
+    found = allocate(world, a_claim("c", a_request(**({"tolerations": tolerations} if tolerations else {}))))
+
+    assert devices(found) == [[f"q: n1/{device}"]]
+
+
+def counted(name: str, slots: int) -> Any:
+    return a_device(name, consumesCounters=[{"counterSet": "chip", "counters": {"slots": {"value": str(slots)}}}])
+
+
+def chip() -> list[Any]:
+    counters = [{"name": "chip", "counters": {"slots": {"value": "4"}}}]
+    return [
+        a_slice("counters", pool="p", of=2, nodeName="n1", sharedCounters=counters),
+        a_slice("parts", counted("whole", 4), counted("half", 2), counted("other", 2), pool="p", of=2, nodeName="n1"),
+    ]
+
+
+def test_parts_of_a_device_fit_as_long_as_its_counters_last() -> None:
+    assert devices(allocate(chip(), a_claim("c"))) == [["q: p/whole"]]
+    assert devices(allocate(chip(), a_claim("c", a_request(count=2)))) == [["q: p/half", "q: p/other"]]
+    assert allocate(chip(), a_claim("c", a_request(count=3))) is None
+
+
+def test_counters_of_allocated_parts_are_gone() -> None:
+    assert devices(allocate([*chip(), a_claim("o", status=allocated("p/half"))], a_claim("c"))) == [["q: p/other"]]
+    assert allocate([*chip(), a_claim("o", status=allocated("p/whole"))], a_claim("c")) is None
+
+
+def test_a_counter_that_no_set_has_makes_the_pool_invalid() -> None:
+    with pytest.raises(NoDevices):
+        allocate([a_slice("parts", counted("d", 1), pool="p", nodeName="n1")], a_claim("c"))
+
+
+def shared(**policy: Any) -> Any:
+    capacity = {"memory": {"value": "10Gi", **({"requestPolicy": policy} if policy else {})}}
+    return a_slice("n1", {"name": "d", "allowMultipleAllocations": True, "capacity": capacity})
+
+
+def wants(name: str, amount: str) -> ResourceClaim:
+    return a_claim(name, a_request(capacity={"requests": {"memory": amount}}))
+
+
+def test_a_device_is_shared_until_its_capacity_is_used_up() -> None:
+    found = allocate([shared()], wants("a", "6Gi"), wants("b", "4Gi"))
+
+    assert found is not None
+    results = [one.devices.results or () for one in found]
+    assert [each[0].consumed_capacity for each in results] == [{"memory": "6Gi"}, {"memory": "4Gi"}]
+    assert len({each[0].share_id for each in results} - {None}) == 2
+    assert allocate([shared()], wants("a", "6Gi"), wants("b", "5Gi")) is None
+    used = a_claim("used", status=allocated("n1/d", shareID="x", consumedCapacity={"memory": "6Gi"}))
+    assert allocate([shared(), used], wants("a", "5Gi")) is None
+    assert allocate([shared(), used], wants("a", "4Gi")) is not None
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "consumed"),
+    [
+        ({}, None, "10Gi"),
+        ({"default": "1Gi"}, None, "1Gi"),
+        ({"default": "2Gi", "validValues": ["2Gi", "4Gi"]}, "3Gi", "4Gi"),
+        ({"default": "2Gi", "validValues": ["2Gi", "4Gi"]}, "5Gi", None),
+        ({"default": "1Gi", "validRange": {"min": "1Gi", "step": "2Gi"}}, "1500Mi", "3Gi"),
+        ({"default": "1Gi", "validRange": {"min": "1Gi", "max": "4Gi"}}, "100Mi", "1Gi"),
+        ({"default": "1Gi", "validRange": {"min": "1Gi", "max": "4Gi"}}, "5Gi", None),
+    ],
+)
+def test_policies_round_what_is_asked_for(policy: Any, asked: str | None, consumed: str | None) -> None:
+    found = allocate([shared(**policy)], a_claim("c") if asked is None else wants("c", asked))
+
+    if consumed is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert [each.consumed_capacity for each in found[0].devices.results or ()] == [{"memory": consumed}]
+
+
+def test_a_capacity_that_the_device_has_not_does_not_fit() -> None:
+    assert allocate([two()], wants("c", "1Gi")) is None
+
+
+ZONE = {"key": "zone", "operator": "In", "values": ["a"]}
+IN_ZONE = {"nodeSelectorTerms": [{"matchExpressions": [ZONE]}]}
+
+
+@pytest.mark.parametrize(
+    ("slice_", "selector"),
+    [
+        (a_slice("s", a_device("d"), nodeName="n1"), {"matchFields": [HERE]}),
+        (a_slice("s", a_device("d"), allNodes=True), None),
+        (a_slice("s", a_device("d", bindsToNode=True), allNodes=True), {"matchFields": [HERE]}),
+        (a_slice("s", a_device("d"), nodeSelector=IN_ZONE), {"matchExpressions": [ZONE]}),
+        (a_slice("s", a_device("d", nodeSelector=IN_ZONE), perDeviceNodeSelection=True), {"matchExpressions": [ZONE]}),
+        (a_slice("s", a_device("d", nodeName="n1"), perDeviceNodeSelection=True), {"matchFields": [HERE]}),
+    ],
+)
+def test_an_allocation_tells_where_it_can_be_used(slice_: Any, selector: Any) -> None:
+    found = allocate([slice_], a_claim("c"), zone="a")
+
+    assert found is not None
+    terms = msgspec.to_builtins(found[0].node_selector)
+    as_lists = msgspec.json.decode(msgspec.json.encode(terms))
+    assert as_lists == (None if selector is None else {"nodeSelectorTerms": [selector]})
+
+
+def test_devices_for_other_nodes_are_left_out() -> None:
+    world = [
+        a_slice("s", a_device("d0", nodeName="n2"), a_device("d1", allNodes=True), perDeviceNodeSelection=True),
+        a_slice("t", a_device("e"), nodeSelector=IN_ZONE),
+    ]
+
+    assert devices(allocate(world, a_claim("c", a_request(count=1)), zone="b")) == [["q: s/d1"]]
+    assert allocate(world, a_claim("c", a_request(count=2)), zone="b") is None
+
+
+def test_configuration_comes_from_classes_once_and_from_the_claim_for_its_requests() -> None:
+    configured = a_class("configured", config=[{"opaque": {"driver": DRIVER, "parameters": {"from": "class"}}}])
+    config = [
+        {"opaque": {"driver": DRIVER, "parameters": {"for": "all"}}},
+        {"requests": ["b"], "opaque": {"driver": DRIVER, "parameters": {"for": "b"}}},
+        {"requests": ["other"], "opaque": {"driver": DRIVER, "parameters": {"for": "other"}}},
+    ]
+    claim = a_claim("c", a_request("a", "configured"), a_request("b", "configured"), config=config)
+    found = allocate([two(), configured], claim)
+
+    assert found is not None
+    entries = found[0].devices.config or ()
+    assert [(e.source, e.requests, (e.opaque or {})["parameters"]) for e in entries] == [
+        ("FromClass", ("a", "b"), {"from": "class"}),
+        ("FromClaim", None, {"for": "all"}),
+        ("FromClaim", ("b",), {"for": "b"}),
+    ]
+
+
+def test_the_time_is_checked_while_searching() -> None:
+    def too_late() -> None:
+        raise TimeoutError("late")
+
+    handle, _, _ = a_world(two())
+    catalog = catalog_of(handle.objects)
+
+    with pytest.raises(TimeoutError):
+        Allocator(catalog, [a_claim("c")], catalog.allocated()).allocate(a_node("n1"), too_late)

@@ -1,0 +1,142 @@
+"""CEL over devices: what Kubernetes adds to it, and what goes wrong."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from plugins.devices.cel_values import parse_version
+from plugins.devices.selectors import SelectorError, compiled, view_of
+from scheduler.api.devices import Device
+
+DRIVER = "gpu.example.com"
+
+
+def view(**fields: Any) -> Any:
+    attributes = {
+        "model": {"string": "A100"},
+        "cores": {"int": 64},
+        "fast": {"bool": True},
+        "version": {"version": "1.10.0"},
+        "other.example.com/rail": {"string": "r1"},
+    }
+    whole = {"name": "d", "attributes": attributes, "capacity": {"memory": {"value": "40Gi"}}, **fields}
+    return view_of(DRIVER, msgspec.convert(whole, Device))
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ('device.driver == "gpu.example.com"', True),
+        ('device.attributes["gpu.example.com"].model == "A100"', True),
+        ('device.attributes["gpu.example.com"].model in ["H100"]', False),
+        ('device.attributes["other.example.com"].rail == "r1"', True),
+        ('device.attributes["gpu.example.com"].cores > 63', True),
+        ('device.attributes["gpu.example.com"].cores == 64.0', True),
+        ('device.attributes["gpu.example.com"].fast', True),
+        ('"cores" in device.attributes["gpu.example.com"]', True),
+        ('has(device.attributes["gpu.example.com"].slow)', False),
+        ('device.attributes["gpu.example.com"].?slow.orValue(true)', True),
+        ('cel.bind(d, device.attributes["gpu.example.com"], d.fast && d.cores == 64)', True),
+        ('device.capacity["gpu.example.com"].memory.compareTo(quantity("40Gi")) == 0', True),
+        ('device.capacity["gpu.example.com"].memory == quantity("40960Mi")', True),
+        ('device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("40G"))', True),
+        ('device.capacity["gpu.example.com"].memory.isLessThan(quantity("40G"))', False),
+        ('device.capacity["gpu.example.com"].memory.sub(quantity("40Gi")).sign() == 0', True),
+        ('quantity("50k").add(20).asInteger() == 50020', True),
+        ('quantity("1500m").isInteger()', False),
+        ('quantity("1500m").asApproximateFloat() == 1.5', True),
+        ('isQuantity("200K")', False),
+        ('device.attributes["gpu.example.com"].version.isGreaterThan(semver("1.9.9"))', True),
+        ('device.attributes["gpu.example.com"].version.compareTo(semver("1.10.0-rc.1")) == 1', True),
+        ('device.attributes["gpu.example.com"].version.minor() == 10', True),
+        ('semver("v01.1", true) == semver("1.1.0+build")', True),
+        ('isSemver("1.0")', False),
+        ("device.allowMultipleAllocations", False),
+        ('device.attributes["gpu.example.com"].model.lowerAscii() == "a100"', True),
+    ],
+)
+def test_expressions_see_a_device(expression: str, expected: bool) -> None:
+    assert compiled(expression).matches(view()) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ('"x" in device.attributes["absent.example.com"]', False),
+        ("has(device.attributes['absent.example.com'].x)", False),
+        ('"absent.example.com" in device.attributes', False),
+        ('"gpu.example.com" in device.attributes', True),
+        ("size(device.attributes) == 2", True),
+        ('device.attributes.exists(domain, domain.startsWith("absent"))', False),
+        ('"device.attributes[" == "device.attributes["', True),
+    ],
+)
+def test_the_look_up_of_an_unknown_domain_gives_an_empty_map(expression: str, expected: bool) -> None:
+    assert compiled(expression).matches(view()) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        ('device.attributes["gpu.example.com"].slow', "CEL runtime error: no such key: slow"),
+        ('device.attributes["absent.example.com"].x == 1', "CEL runtime error: no such key: x"),
+        (
+            'device.capacity["gpu.example.com"].memory.isLessThan(semver("1.0.0"))',
+            "CEL runtime error: no such overload",
+        ),
+        ('device.attributes["gpu.example.com"].cores / 0 == 1', "CEL runtime error: division by zero"),
+        (
+            'device.attributes["gpu.example.com"].model',
+            "CEL runtime error: CEL result of type string could not be converted to bool",
+        ),
+    ],
+)
+def test_what_fails_for_a_device_is_told(expression: str, problem: str) -> None:
+    with pytest.raises(SelectorError) as raised:
+        compiled(expression).matches(view())
+
+    assert str(raised.value) == problem
+
+
+@pytest.mark.parametrize("expression", ["", "device.", "nothing == 1", 'ip("10.0.0.1").isLoopback()'])
+def test_what_cannot_be_compiled_is_told_when_it_is_asked(expression: str) -> None:
+    with pytest.raises(SelectorError, match=r"^CEL compile error: "):
+        compiled(expression).matches(view())
+
+
+@pytest.mark.parametrize(
+    ("attribute", "problem"),
+    [
+        ({"version": "1.0"}, "attribute x: parse semantic version: "),
+        ({"ints": [1, 2]}, "attribute x: unsupported attribute value"),
+    ],
+)
+def test_an_attribute_that_cannot_be_shown_fails_every_expression(attribute: dict[str, Any], problem: str) -> None:
+    with pytest.raises(SelectorError) as raised:
+        view(attributes={"x": attribute})
+
+    assert problem in str(raised.value)
+
+
+def test_versions_have_the_order_of_semver() -> None:
+    ordered = [
+        "1.0.0-alpha",
+        "1.0.0-alpha.1",
+        "1.0.0-alpha.beta",
+        "1.0.0-beta.2",
+        "1.0.0-beta.11",
+        "1.0.0-rc.1",
+        "1.0.0",
+    ]
+    versions = [parse_version(text) for text in ordered]
+
+    for i, one in enumerate(versions):
+        for j, other in enumerate(versions):
+            assert one.compared_to(other) == (i > j) - (i < j)
+
+
+@pytest.mark.parametrize("text", ["1.0", "01.0.0", "1.0.0-01", "1.0.0-", "v1.0.0", "1.0.0+"])
+def test_what_is_no_version_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="version"):
+        parse_version(text)

@@ -1,0 +1,101 @@
+"""Which victims a PodDisruptionBudget protects."""
+
+from typing import Any
+
+import pytest
+
+from plugins.preemption.budgets import Budgets
+from scheduler import framework as fw
+from scheduler.api.unstructured import Unstructured
+from scheduler.framework.testing import a_pod, an_object
+
+DB = {"app": "db"}
+
+
+def a_budget(allowed: int = 0, namespace: str = "default", **spec: Any) -> Unstructured:
+    return an_object("budget", namespace=namespace, spec=spec, status={"disruptionsAllowed": allowed})
+
+
+def protecting(allowed: int = 0, **labels: str) -> Unstructured:
+    return a_budget(allowed, selector={"matchLabels": labels})
+
+
+def violating(pods: list[fw.Pod], *budgets: Unstructured) -> list[str]:
+    """Return who is protected; the others are the rest, in their order."""
+    protected, others = Budgets(budgets).split(pods)
+    names = {pod.name for pod in protected}
+    assert [pod.name for pod in pods if pod.name not in names] == [pod.name for pod in others]
+    return [pod.name for pod in protected]
+
+
+PODS = [a_pod("db-1", labels=DB), a_pod("web", labels={"app": "web"}), a_pod("db-2", labels=DB), a_pod("bare")]
+
+
+def test_without_budgets_nobody_is_protected() -> None:
+    assert violating(PODS) == []
+
+
+def test_what_is_allowed_is_taken_in_order() -> None:
+    assert violating(PODS, protecting(0, app="db")) == ["db-1", "db-2"]
+    assert violating(PODS, protecting(1, app="db")) == ["db-2"]
+    assert violating(PODS, protecting(2, app="db")) == []
+
+
+def test_each_question_begins_with_the_whole_budget() -> None:
+    budgets = Budgets([protecting(1, app="db")])
+
+    assert [len(budgets.split(PODS[:1])[0]) for _ in range(3)] == [0, 0, 0]
+
+
+def test_one_violated_budget_is_enough() -> None:
+    both = a_pod("both", labels={"app": "db", "tier": "back"})
+
+    assert violating([both], protecting(5, app="db"), protecting(0, tier="back")) == ["both"]
+
+
+def test_a_pod_takes_from_every_budget_that_it_comes_under() -> None:
+    first, second = a_pod("first", labels={"app": "db", "tier": "back"}), a_pod("second", labels={"tier": "back"})
+
+    assert violating([first, second], protecting(0, app="db"), protecting(1, tier="back")) == ["first", "second"]
+
+
+def test_a_budget_is_for_its_namespace() -> None:
+    other = a_budget(namespace="other", selector={"matchLabels": DB})
+
+    assert violating(PODS, other) == []
+
+
+def test_pods_that_the_api_server_has_counted_already_take_nothing() -> None:
+    counted = an_object(
+        "budget",
+        namespace="default",
+        spec={"selector": {"matchLabels": DB}},
+        status={"disruptionsAllowed": 0, "disruptedPods": {"db-1": "2026-01-01T00:00:00Z"}},
+    )
+
+    assert violating(PODS, counted) == ["db-2"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({}, id="no selector"),
+        pytest.param({"selector": {}}, id="an empty selector"),
+        pytest.param({"selector": {"matchExpressions": [{"key": "app", "operator": "Is"}]}}, id="no such operator"),
+        pytest.param({"selector": "app=db"}, id="not a selector"),
+    ],
+)
+def test_a_selector_of_no_use_protects_nobody(spec: dict[str, Any]) -> None:
+    assert violating(PODS, a_budget(**spec)) == []
+
+
+def test_a_pod_without_labels_is_protected_by_none() -> None:
+    not_db = a_budget(selector={"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]})
+
+    assert violating(PODS, not_db) == ["web"]
+
+
+def test_a_budget_without_a_status_allows_nothing() -> None:
+    fresh = an_object("budget", namespace="default", spec={"selector": {"matchLabels": DB}})
+
+    assert violating(PODS, fresh) == ["db-1", "db-2"]

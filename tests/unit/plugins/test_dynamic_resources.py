@@ -1,0 +1,383 @@
+"""DynamicResources: a pod's claims on their way from waiting for them to writing what they got."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from plugins.devices.catalog import catalog_of, results_of
+from plugins.devices.pools import DevicesError
+from plugins.dynamic_resources import (
+    DEALLOCATED,
+    NOT_ALLOCATABLE,
+    NOT_AVAILABLE,
+    NOTHING_TO_DEALLOCATE,
+    STILL_UNSCHEDULABLE,
+    DynamicResources,
+)
+from scheduler import framework as fw
+from scheduler.api.devices import ResourceClaim
+from scheduler.framework.duration import Duration
+from scheduler.framework.errors import ApiError
+from scheduler.framework.testing import a_node
+from scheduler.state.node_table import NodeTable
+from scheduler.state.objects import ObjectStore
+from tests.fakes import run, settle
+from tests.unit.plugins.cluster import a_cluster
+from tests.unit.plugins.devices import (
+    DRIVER,
+    Api,
+    a_claim,
+    a_class,
+    a_device,
+    a_pod,
+    a_request,
+    a_slice,
+    a_world,
+    allocated,
+    put,
+)
+
+NODES = a_cluster(a_node("n1"), a_node("n2"))
+GPUS = (a_slice("n1", a_device("d0"), a_device("d1")), a_slice("n2", a_device("d0")))
+CLAIM_CHANGED = fw.ClusterEvent(fw.RESOURCE_CLAIM, fw.Action.UPDATE_OTHER)
+
+
+class Attempt:
+    """One pod's way through the plugin."""
+
+    def __init__(self, plugin: DynamicResources, pod: fw.Pod, nodes: NodeTable = NODES) -> None:
+        self.plugin, self.pod, self.nodes = plugin, pod, nodes
+        self.state = fw.CycleState()
+        self.pre_filter = plugin.pre_filter(self.state, pod, nodes)
+
+    def filter(self, name: str) -> fw.Status | None:
+        row = self.nodes.row_of(name)
+        assert row is not None
+        return self.plugin.filter(self.state, self.pod, self.nodes.info(row))
+
+    def reserve(self, name: str) -> fw.Status | None:
+        return self.plugin.reserve(self.state, self.pod, name)
+
+    def unreserve(self, name: str) -> None:
+        self.plugin.unreserve(self.state, self.pod, name)
+
+    async def pre_bind(self, name: str) -> fw.Status | None:
+        return await self.plugin.pre_bind(self.state, self.pod, name)
+
+    def post_filter(self) -> fw.Status | None:
+        return self.plugin.post_filter(self.state, self.pod, {})[1]
+
+    def scores(self) -> list[int]:
+        found = self.plugin.score_nodes(self.state, self.pod, self.nodes, np.arange(self.nodes.size))
+        if found is None:
+            return []
+        return [found[self.nodes.row_of(name) or 0] for name in ("n1", "n2")]
+
+
+def a_plugin(*objects: Any) -> tuple[DynamicResources, ObjectStore, Api]:
+    handle, store, api = a_world(*objects)
+    return DynamicResources(handle=handle), store, api
+
+
+def stored(store: ObjectStore, name: str) -> ResourceClaim:
+    claim = store.get(fw.RESOURCE_CLAIM, name, "default")
+    assert isinstance(claim, ResourceClaim)
+    return claim
+
+
+def refusal(reason: str) -> fw.Status:
+    return fw.unresolvable(reason)
+
+
+def test_pods_without_claims_are_nothing_to_it() -> None:
+    plugin, _, _ = a_plugin()
+    attempt = Attempt(plugin, a_pod("p"))
+
+    assert plugin.pre_enqueue(a_pod("p")) is None
+    assert attempt.pre_filter == fw.SKIP
+    assert attempt.post_filter() == NOTHING_TO_DEALLOCATE
+    assert attempt.scores() == []
+    assert attempt.reserve("n1") is None
+    assert plugin.pre_bind_pre_flight(attempt.state, attempt.pod, "n1") == fw.SKIP
+    attempt.unreserve("n1")
+
+
+@pytest.mark.parametrize(
+    ("pod", "reason"),
+    [
+        pytest.param(a_pod("p", "absent"), 'could not find ResourceClaim "default/absent"', id="no such claim"),
+        pytest.param(a_pod("p", "made*"), 'pod "default/p": ResourceClaim not created yet', id="not made yet"),
+        pytest.param(a_pod("p", "going"), 'resourceclaim "going" is being deleted', id="being deleted"),
+        pytest.param(
+            a_pod("p", "made*", resourceClaimStatuses=[{"name": "made", "resourceClaimName": "mine"}]),
+            "ResourceClaim default/mine was not created for Pod default/p (Pod is not owner)",
+            id="made for somebody else",
+        ),
+    ],
+)
+def test_a_pod_waits_for_its_claims(pod: fw.Pod, reason: str) -> None:
+    going = a_claim("going")
+    meta = msgspec.structs.replace(going.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    plugin, _, _ = a_plugin(a_claim("mine"), msgspec.structs.replace(going, metadata=meta))
+
+    assert plugin.pre_enqueue(pod) == refusal(reason)
+    assert Attempt(plugin, pod).pre_filter == refusal(reason)
+
+
+def test_a_claim_that_was_left_out_on_purpose_is_not_waited_for() -> None:
+    plugin, _, _ = a_plugin()
+    pod = a_pod("p", "made*", resourceClaimStatuses=[{"name": "made"}])
+
+    assert plugin.pre_enqueue(pod) is None
+    assert Attempt(plugin, pod).pre_filter == fw.SKIP
+
+
+def test_a_missing_class_refuses_the_pod_everywhere() -> None:
+    either = {"name": "q", "firstAvailable": [{"name": "s", "deviceClassName": "absent"}]}
+    plugin, _, _ = a_plugin(a_claim("one", a_request("q", "absent")), a_claim("two", either))
+
+    assert Attempt(plugin, a_pod("p", "one")).pre_filter == refusal("request q: device class absent does not exist")
+    assert Attempt(plugin, a_pod("p", "two")).pre_filter == refusal("request q/s: device class absent does not exist")
+
+
+def test_nodes_without_devices_are_refused() -> None:
+    plugin, _, _ = a_plugin(*GPUS, a_claim("c", a_request(count=2)))
+    attempt = Attempt(plugin, a_pod("p", "c"))
+
+    assert attempt.pre_filter is None
+    assert (attempt.filter("n1"), attempt.filter("n2")) == (None, NOT_ALLOCATABLE)
+
+
+def test_devices_are_taken_in_memory_then_written() -> None:
+    plugin, store, api = a_plugin(*GPUS, a_claim("c"))
+    first = Attempt(plugin, a_pod("first", "c"))
+    assert first.filter("n2") is None
+    assert first.reserve("n2") is None
+
+    waiting = Attempt(plugin, a_pod("second", "c"))
+    run(first.pre_bind("n2"))
+
+    assert waiting.pre_filter == refusal("resource claim default/c is in the process of being allocated")
+    written = stored(store, "c")
+    assert [(each.pool, each.device) for each in results_of(written)] == [("n2", "d0")]
+    assert [each.uid for each in written.status.reserved_for or ()] == ["first"]
+    assert written.metadata.finalizers == ("resource.kubernetes.io/delete-protection",)
+    assert [subresource for subresource, _ in api.patches] == ["", "status"]
+    later = Attempt(plugin, a_pod("second", "c"))
+    assert (later.filter("n1"), later.filter("n2")) == (NOT_AVAILABLE, None)
+
+
+def test_reserved_devices_are_taken_for_other_claims() -> None:
+    plugin, _, _ = a_plugin(*GPUS, a_claim("c"), a_claim("d"))
+    first = Attempt(plugin, a_pod("first", "c"))
+    first.filter("n2")
+    first.reserve("n2")
+
+    assert Attempt(plugin, a_pod("second", "d")).filter("n2") == NOT_ALLOCATABLE
+    first.unreserve("n2")
+    assert Attempt(plugin, a_pod("second", "d")).filter("n2") is None
+
+
+def test_what_was_written_counts_before_the_watch_shows_it() -> None:
+    plugin, store, api = a_plugin(*GPUS, a_claim("c"), a_claim("d"))
+    api.late = True
+    first = Attempt(plugin, a_pod("first", "c"))
+    first.filter("n2")
+    first.reserve("n2")
+
+    run(first.pre_bind("n2"))
+
+    assert stored(store, "c").status.allocation is None
+    assert Attempt(plugin, a_pod("second", "d")).filter("n2") == NOT_ALLOCATABLE
+    assert Attempt(plugin, a_pod("third", "c")).filter("n1") == NOT_AVAILABLE
+    api.show()
+    assert Attempt(plugin, a_pod("second", "d")).filter("n2") == NOT_ALLOCATABLE
+    store.remove(fw.RESOURCE_CLAIM, "claim-c")
+    assert Attempt(plugin, a_pod("second", "d")).filter("n2") is None
+
+
+def test_a_conflict_is_tried_again_with_the_newest_version() -> None:
+    plugin, store, api = a_plugin(*GPUS, a_claim("c"))
+    api.errors = [ApiError(409, "the object has been modified")]
+    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt.filter("n1")
+    attempt.reserve("n1")
+    plugin._writer._sleep = lambda seconds: asyncio.sleep(0)
+
+    run(attempt.pre_bind("n1"))
+
+    assert stored(store, "c").status.allocation is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        pytest.param(
+            a_claim("c", status=allocated("n1/d1"), version="2"), "allocated elsewhere in the meantime", id="allocated"
+        ),
+        pytest.param(None, "not found", id="deleted"),
+    ],
+)
+def test_a_claim_that_changed_meanwhile_fails_the_binding(change: ResourceClaim | None, problem: str) -> None:
+    plugin, store, _ = a_plugin(*GPUS, a_claim("c"))
+    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt.filter("n1")
+    attempt.reserve("n1")
+    plugin._writer._sleep = lambda seconds: asyncio.sleep(0)
+    store.remove(fw.RESOURCE_CLAIM, "claim-c")
+    put(store, change or a_claim("other"))
+
+    with pytest.raises(Exception, match=problem):
+        run(attempt.pre_bind("n1"))
+
+    assert catalog_of(store).in_flight("claim-c") is None
+
+
+def test_unreserve_takes_the_pod_out_of_claims_that_were_written() -> None:
+    plugin, store, _ = a_plugin(*GPUS, a_claim("c", status=allocated("n1/d0", reserved_for=("other",))))
+    attempt = Attempt(plugin, a_pod("p", "c"))
+
+    async def go() -> list[list[str]]:
+        await attempt.pre_bind("n1")
+        before = [each.uid for each in stored(store, "c").status.reserved_for or ()]
+        attempt.unreserve("n1")
+        await settle()
+        return [before, [each.uid for each in stored(store, "c").status.reserved_for or ()]]
+
+    assert run(go()) == [["other", "p"], ["other"]]
+    assert stored(store, "c").status.allocation is not None
+
+
+def test_devices_that_keep_the_pod_from_all_nodes_are_given_back() -> None:
+    plugin, store, _ = a_plugin(*GPUS, a_claim("c", status=allocated("gone/d0", node="gone", reserved_for=("p",))))
+
+    async def go() -> fw.Status | None:
+        attempt = Attempt(plugin, a_pod("p", "c"))
+        assert attempt.filter("n1") == NOT_AVAILABLE
+        found = attempt.post_filter()
+        await settle()
+        return found
+
+    assert run(go()) == DEALLOCATED
+    assert stored(store, "c").status.allocation is None
+    assert not stored(store, "c").status.reserved_for
+
+
+def test_devices_that_another_pod_uses_stay() -> None:
+    status = allocated("gone/d0", node="gone", reserved_for=("p", "other"))
+    plugin, _, api = a_plugin(a_claim("c", status=status))
+    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt.filter("n1")
+
+    assert attempt.post_filter() == STILL_UNSCHEDULABLE
+    assert api.patches == []
+
+
+def test_earlier_alternatives_score_higher() -> None:
+    either = {
+        "name": "q",
+        "firstAvailable": [
+            {"name": "two", "deviceClassName": "any", "count": 2},
+            {"name": "one", "deviceClassName": "any"},
+        ],
+    }
+    plugin, _, _ = a_plugin(*GPUS, a_claim("c", either))
+    attempt = Attempt(plugin, a_pod("p", "c"))
+    for node in ("n1", "n2"):
+        assert attempt.filter(node) is None
+
+    assert attempt.scores() == [8, 7]
+    normal = plugin.normalize_score(attempt.state, attempt.pod, np.array([8, 7], np.int64))
+    assert normal.tolist() == [100, 87]
+
+
+def test_a_broken_expression_and_a_slow_search_are_errors() -> None:
+    claims = (a_claim("c", a_request("q", "broken")), a_claim("d"))
+    handle, _, _ = a_world(*GPUS, a_class("broken", f'device.attributes["{DRIVER}"].x == 1'), *claims)
+    plugin = DynamicResources(handle=handle)
+
+    with pytest.raises(DevicesError, match="class broken: selector #0: CEL runtime error: no such key: x"):
+        Attempt(plugin, a_pod("p", "c")).filter("n1")
+    with pytest.raises(TimeoutError, match="node n1: timed out trying to allocate devices"):
+        Attempt(DynamicResources(handle=handle, filter_timeout=Duration(1e-9)), a_pod("p", "d")).filter("n1")
+
+
+READY: dict[str, Any] = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
+
+
+def condition(kind: str) -> Any:
+    conditions = [{"type": kind, "status": "True", "reason": "R", "message": "M"}]
+    return [{"driver": DRIVER, "pool": "n1", "device": "d0", "conditions": conditions}]
+
+
+def test_a_binding_waits_until_its_devices_are_ready() -> None:
+    plugin, store, _ = a_plugin(a_slice("n1", a_device("d0", **READY)), a_claim("c"))
+    slept = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        claim = stored(store, "c")
+        status = msgspec.structs.replace(claim.status, devices=condition("ready"))
+        meta = msgspec.structs.replace(claim.metadata, resource_version="900")
+        store.set(fw.RESOURCE_CLAIM, msgspec.structs.replace(claim, status=status, metadata=meta))
+
+    object.__setattr__(plugin, "_sleep", sleep)
+    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt.filter("n1")
+    attempt.reserve("n1")
+
+    run(attempt.pre_bind("n1"))
+
+    assert slept == [5.0]
+
+
+def test_a_device_that_will_not_be_ready_fails_the_binding_and_is_given_back_later() -> None:
+    status = {**allocated("n1/d0", reserved_for=("p",), **READY), "devices": condition("failed")}
+    plugin, _, _ = a_plugin(a_claim("c", status=status))
+    attempt = Attempt(plugin, a_pod("p", "c"))
+
+    assert attempt.filter("n1") == NOT_AVAILABLE
+    with pytest.raises(Exception, match='device binding failed: claim=c, reason=R, message="M"'):
+        run(attempt.pre_bind("n1"))
+
+
+def test_an_overdue_device_is_not_waited_for() -> None:
+    status = allocated("n1/d0", **READY)
+    status["allocation"]["allocationTimestamp"] = "2020-01-01T00:00:00Z"
+    plugin, _, _ = a_plugin(a_claim("c", status=status))
+
+    assert Attempt(plugin, a_pod("p", "c")).filter("n1") == NOT_AVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(a_claim("c", status=allocated("n1/d0")), a_claim("c"), True, id="its own gave devices back"),
+        pytest.param(a_claim("x", status=allocated("n1/d0")), a_claim("x"), True, id="another one gave devices back"),
+        pytest.param(None, a_claim("c"), True, id="its own is there"),
+        pytest.param(None, a_claim("x"), False, id="another one is there"),
+        pytest.param(a_claim("c"), a_claim("c", status=allocated("n1/d0")), True, id="its own got devices"),
+        pytest.param(a_claim("x"), a_claim("x", status=allocated("n1/d0")), False, id="another one got devices"),
+        pytest.param(a_claim("c"), a_claim("c", version="2"), False, id="its own changed in something else"),
+    ],
+)
+def test_claims_help_that_are_the_pods_or_free_devices(
+    old: ResourceClaim | None, new: ResourceClaim, expected: bool
+) -> None:
+    plugin, _, _ = a_plugin(a_claim("c"))
+    hints = [each.hint for each in plugin.events_to_register() if each.event.matches(CLAIM_CHANGED)]
+    (hint,) = hints
+    assert hint is not None
+
+    assert (hint(a_pod("p", "c"), old, new) is fw.QueueingHint.QUEUE) == expected
+    assert hint(a_pod("p", "c", "absent"), old, new) is fw.QueueingHint.SKIP
+
+
+def test_wrong_arguments_are_told() -> None:
+    handle, _, _ = a_world()
+    wrong = DynamicResources(handle=handle, filter_timeout=Duration(-1), binding_timeout=Duration(0.5))
+
+    assert [path for path, _ in wrong.problems()] == ["filterTimeout", "bindingTimeout"]

@@ -1,0 +1,181 @@
+"""Which events wake a pod that spread constraints refused: the intent of podtopologyspread/plugin_test.go."""
+
+from typing import Any
+
+import pytest
+
+from plugins.pod_topology_spread import PodTopologySpread
+from scheduler import framework as fw
+from scheduler.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
+from scheduler.framework.testing import a_node
+from tests.unit.plugins.spread import HOSTNAME, WEB, ZONE, Objects, a_constraint, a_spread, a_spread_pod
+
+POD_ADDED = fw.ClusterEvent(fw.POD, fw.Action.ADD)
+NODE_ADDED = fw.ClusterEvent(fw.NODE, fw.Action.ADD)
+DB = LabelSelector(match_labels={"app": "db"})
+BOTH_KEYS = (a_constraint(), a_constraint(HOSTNAME))
+TAINT = fw.Taint(key="k", effect="NoSchedule")
+TOLERATION = fw.Toleration(operator="Exists")
+
+
+def wakes(pod: fw.Pod, event: fw.ClusterEvent, old: Any, new: Any, plugin: PodTopologySpread | None = None) -> bool:
+    """Whether the plugin wants `pod` tried again."""
+    (registered,) = [each for each in (plugin or a_spread()).events_to_register() if each.event.matches(event)]
+    assert registered.hint is not None
+    return registered.hint(pod, old, new) is fw.QueueingHint.QUEUE
+
+
+def a_running(name: str = "other", **fields: Any) -> fw.Pod:
+    return a_spread_pod(**{"name": name, "node_name": "a", **fields})
+
+
+def a_zoned(name: str = "a", **labels: str) -> fw.Node:
+    return a_node(name, labels={HOSTNAME: name, **labels} if name else labels)
+
+
+def test_it_hears_of_pods_and_nodes() -> None:
+    pods, nodes = a_spread().events_to_register()
+
+    action = fw.Action
+    assert pods.event.resource == fw.POD
+    assert pods.event.action == action.ADD | action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION | action.DELETE
+    assert nodes.event.resource == fw.NODE
+    assert nodes.event.action == action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        (a_running(), True),
+        (a_running(labels={"app": "db"}), False),
+        (a_running(namespace="team"), False),
+        (a_running(node_name=""), False),
+        (a_running(node_name="", nominated="a"), True),
+        (a_running(node_name="", nominated="a", labels=None), False),
+    ],
+)
+def test_a_pod_that_comes_or_goes_wakes_those_that_count_it(other: fw.Pod, expected: bool) -> None:
+    pod = a_spread_pod(a_constraint())
+
+    assert wakes(pod, POD_ADDED, None, other) is expected
+    assert wakes(pod, POD_ADDED, other, None) is expected
+
+
+@pytest.mark.parametrize(
+    ("constraints", "old", "new", "expected"),
+    [
+        ((a_constraint(),), WEB, {**WEB, "tier": "1"}, False),
+        ((a_constraint(),), None, WEB, True),
+        ((a_constraint(),), WEB, None, True),
+        ((a_constraint(),), WEB, {"app": "db"}, True),
+        ((a_constraint(),), {"app": "x"}, {"app": "db"}, False),
+        ((a_constraint(), a_constraint(HOSTNAME, label_selector=DB)), {"app": "x"}, {"app": "db"}, True),
+        ((a_constraint(), a_constraint(HOSTNAME, label_selector=DB)), {"app": "x"}, {"app": "y"}, False),
+        ((a_constraint(),), WEB, WEB, False),
+    ],
+)
+def test_new_labels_wake_pods_that_count_it_now_or_no_longer(
+    constraints: tuple[TopologySpreadConstraint, ...],
+    old: dict[str, str] | None,
+    new: dict[str, str] | None,
+    expected: bool,
+) -> None:
+    pod = a_spread_pod(*constraints)
+
+    assert wakes(pod, POD_ADDED, a_running(labels=old), a_running(labels=new)) is expected
+    assert wakes(pod, POD_ADDED, a_running(labels=old, node_name=""), a_running(labels=new, node_name="")) is False
+
+
+def test_labels_and_tolerations_of_the_pod_itself_matter_though_it_runs_nowhere() -> None:
+    honours, ignores = a_constraint(node_taints_policy="Honor"), a_constraint()
+    for constraint, expected in ((honours, True), (ignores, False)):
+        old = a_spread_pod(constraint)
+        assert wakes(old, POD_ADDED, old, a_spread_pod(constraint, tolerations=[TOLERATION])) is expected
+
+    assert wakes(a_spread_pod(ignores), POD_ADDED, a_spread_pod(ignores, labels=None), a_spread_pod(ignores)) is True
+    assert wakes(a_spread_pod(ignores), POD_ADDED, a_spread_pod(ignores, labels={"x": "y"}), a_spread_pod()) is True
+
+
+@pytest.mark.parametrize(
+    ("constraints", "node", "expected"),
+    [
+        ((a_constraint(),), a_zoned(disk="ssd"), False),
+        ((a_constraint(),), a_zoned(**{ZONE: "1"}), True),
+        (BOTH_KEYS, a_zoned(), False),
+        (BOTH_KEYS, a_zoned(**{ZONE: "1"}), True),
+    ],
+)
+def test_a_node_that_comes_or_goes_wakes_pods_of_which_it_has_all_keys(
+    constraints: tuple[TopologySpreadConstraint, ...], node: fw.Node, expected: bool
+) -> None:
+    assert wakes(a_spread_pod(*constraints), NODE_ADDED, None, node) is expected
+    assert wakes(a_spread_pod(*constraints), NODE_ADDED, node, None) is expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (a_zoned(**{ZONE: "1"}), a_zoned(**{ZONE: "2"}), True),
+        (a_zoned(), a_zoned(**{ZONE: "1"}), True),
+        (a_zoned(**{ZONE: "1"}), a_zoned(), True),
+        (a_zoned(), a_zoned(disk="ssd"), False),
+        (a_zoned(**{ZONE: "1"}), a_zoned(**{ZONE: "1", "disk": "ssd"}), False),
+        (a_zoned(**{ZONE: ""}), a_zoned(**{ZONE: "", "disk": "ssd"}), False),
+        (a_node(labels={ZONE: "1"}), a_node(labels={ZONE: "1"}, taints=[TAINT]), False),
+        (
+            a_node(labels={ZONE: "1", HOSTNAME: "a"}),
+            a_node(labels={ZONE: "1", HOSTNAME: "a"}, taints=[TAINT]),
+            True,
+        ),
+    ],
+)
+def test_a_changed_node_wakes_pods_if_it_counts_otherwise_than_before(
+    old: fw.Node, new: fw.Node, expected: bool
+) -> None:
+    assert wakes(a_spread_pod(*BOTH_KEYS), NODE_ADDED, old, new) is expected
+
+
+def test_default_constraints_count_as_the_pods_own() -> None:
+    defaults = (a_constraint(label_selector=None),)
+    objects = Objects().service(WEB)
+    plugin = a_spread(objects, defaulting_type="List", default_constraints=defaults)
+
+    assert wakes(a_spread_pod(), POD_ADDED, None, a_running(), plugin) is True
+    assert wakes(a_spread_pod(), POD_ADDED, None, a_running(labels={"app": "db"}), plugin) is False
+    assert wakes(a_spread_pod(labels={"app": "db"}), POD_ADDED, None, a_running(labels={"app": "db"}), plugin) is False
+
+
+def test_pods_of_one_shape_differ_in_nothing_that_a_hint_looks_at() -> None:
+    (event, _) = a_spread().events_to_register()
+    assert event.shape is not None
+    shape = event.shape
+
+    assert shape(a_spread_pod(a_constraint(), name="p1")) == shape(a_spread_pod(a_constraint(), name="p2"))
+    assert shape(a_spread_pod(a_constraint())) == shape(a_spread_pod(a_constraint(), labels={"app": "db"}))
+    assert shape(a_spread_pod(a_constraint())) != shape(a_spread_pod(a_constraint(), namespace="team"))
+    assert shape(a_spread_pod(a_constraint())) != shape(a_spread_pod(a_constraint(HOSTNAME)))
+    own = a_constraint(match_label_keys=("version",))
+    assert shape(a_spread_pod(own, labels={"version": "1"})) != shape(a_spread_pod(own, labels={"version": "2"}))
+    assert shape(a_spread_pod()) == shape(a_spread_pod(labels={"app": "db"}))
+
+
+def test_the_shape_of_a_pod_with_default_constraints_is_what_these_depend_on() -> None:
+    defaults = (a_constraint(label_selector=None),)
+    (event, _) = a_spread(defaulting_type="List", default_constraints=defaults).events_to_register()
+    assert event.shape is not None
+    shape = event.shape
+
+    assert shape(a_spread_pod(name="p1")) == shape(a_spread_pod(name="p2"))
+    assert shape(a_spread_pod()) != shape(a_spread_pod(labels={"app": "db"}))
+    assert shape(a_spread_pod()) != shape(a_spread_pod(owner=("apps/v1", "ReplicaSet", "web")))
+
+
+def test_a_selector_that_is_not_valid_has_a_shape_and_no_answer() -> None:
+    odd = LabelSelector(match_expressions=(LabelSelectorRequirement(key="a", operator="Near"),))
+    pod = a_spread_pod(a_constraint(label_selector=odd))
+    (event, _) = a_spread().events_to_register()
+    assert event.shape is not None
+
+    assert hash(event.shape(pod)) == hash(event.shape(pod))
+    with pytest.raises(ValueError, match='"Near" is not a valid label selector operator'):
+        wakes(pod, POD_ADDED, None, a_running())

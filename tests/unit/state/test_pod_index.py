@@ -1,0 +1,277 @@
+"""Counts of pods by row, through the node table that keeps them."""
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.label_selectors import EVERYTHING, NOTHING, Selector, selector_from_labels
+from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.framework.pods import PodMatch, TermKind
+from scheduler.framework.testing import a_node
+from scheduler.state.node_table import NodeTable
+from scheduler.state.pod_index import PodIndex
+from tests.unit.state.tables import a_table
+
+ANTI = TermKind.REQUIRED_ANTI_AFFINITY
+WEB = selector_from_labels({"app": "web"})
+ALL = PodMatch(None, EVERYTHING)
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def a_pod(
+    name: str,
+    labels: Any = None,
+    *,
+    namespace: str = "default",
+    deleting: bool = False,
+    apart: str = "",
+    times: int = 1,
+) -> Pod:
+    """`apart` is the value of the label `app` of the pods from which this one keeps away, `times` over."""
+    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": apart}}}
+    return pod_from_dict(
+        {
+            "metadata": {
+                "name": name,
+                "uid": name,
+                "namespace": namespace,
+                "labels": labels,
+                "deletionTimestamp": "2026-01-01T00:00:00Z" if deleting else None,
+            },
+            "spec": {"affinity": {"podAntiAffinity": {REQUIRED: [term] * times}} if apart else None},
+        }
+    )
+
+
+def matching(selector: Selector, *namespaces: str, alive_only: bool = False) -> PodMatch:
+    return PodMatch(frozenset(namespaces or ["default"]), selector, alive_only)
+
+
+def two_nodes() -> NodeTable:
+    return a_table(a_node("a"), a_node("b"))
+
+
+def counts(table: NodeTable, match: PodMatch) -> list[int]:
+    table.check_invariants()
+    return [int(count) for count in table.pods.counts(match)]
+
+
+def anti_affinity(table: NodeTable) -> dict[str, list[int]]:
+    table.check_invariants()
+    return {
+        next(iter(column.term.selector.requirements[0].values)): column.counts.tolist()
+        for column in table.pods.terms(ANTI)
+    }
+
+
+@pytest.mark.parametrize("asked_first", [True, False], ids=["kept up to date", "built afterwards"])
+def test_pods_are_counted_by_row_namespace_and_labels(asked_first: bool) -> None:
+    table = two_nodes()
+    matches = {
+        matching(WEB): [2, 0],
+        matching(WEB, "other"): [0, 1],
+        matching(WEB, "default", "other", "empty"): [2, 1],
+        PodMatch(None, WEB): [2, 1],
+        matching(EVERYTHING): [3, 1],
+        matching(NOTHING): [0, 0],
+        ALL: [3, 2],
+        matching(WEB, alive_only=True): [1, 0],
+    }
+    if asked_first:
+        assert all(counts(table, match) == [0, 0] for match in matches)
+
+    table.add_pod("a", a_pod("web", {"app": "web"}))
+    table.add_pod("a", a_pod("leaving", {"app": "web"}, deleting=True))
+    table.add_pod("a", a_pod("db", {"app": "db"}))
+    table.add_pod("b", a_pod("plain"))
+    table.add_pod("b", a_pod("far", {"app": "web"}, namespace="other"))
+
+    assert {match: counts(table, match) for match in matches} == matches
+
+
+def test_a_pod_that_goes_is_not_counted_any_more() -> None:
+    table = two_nodes()
+    pod = a_pod("p", {"app": "web"}, apart="db")
+    table.add_pod("a", pod)
+    assert counts(table, matching(WEB)) == [1, 0]
+
+    table.remove_pod("a", pod)
+
+    assert counts(table, matching(WEB)) == [0, 0]
+    assert anti_affinity(table) == {}
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        pytest.param(a_pod("p", {"app": "db"}), [0, 0], id="other labels"),
+        pytest.param(a_pod("p"), [0, 0], id="no labels"),
+        pytest.param(a_pod("p", {"app": "web"}, deleting=True), [0, 0], id="being deleted"),
+        pytest.param(a_pod("p", {"app": "web", "new": ""}), [1, 0], id="one label more"),
+        pytest.param(a_pod("p", {"app": "web"}), [1, 0], id="the same"),
+    ],
+)
+def test_a_new_version_is_counted_as_it_is(new: Pod, expected: list[int]) -> None:
+    table = two_nodes()
+    old = a_pod("p", {"app": "web"})
+    table.add_pod("a", old)
+    assert counts(table, matching(WEB, alive_only=True)) == [1, 0]
+
+    table.replace_pod("a", old, new)
+
+    assert counts(table, matching(WEB, alive_only=True)) == expected
+    table.remove_pod("a", new)
+    assert counts(table, ALL) == [0, 0]
+
+
+def test_a_pod_cannot_be_counted_twice() -> None:
+    table = two_nodes()
+    table.add_pod("a", a_pod("p", {"app": "web"}))
+    with pytest.raises(ValueError, match="already"):
+        table.add_pod("a", a_pod("p", {"app": "web"}))
+    assert counts(table, matching(WEB)) == [1, 0]
+
+
+@pytest.mark.parametrize("stranger", [a_pod("p", {"app": "db"}), a_pod("p", {"app": "web"}, namespace="other")])
+def test_a_pod_that_was_never_counted_cannot_be_taken_away(stranger: Pod) -> None:
+    index = PodIndex(1)
+    index.resize(2)
+    index.count(0, a_pod("p", {"app": "web"}), 1)
+    with pytest.raises(KeyError):
+        index.count(0, stranger, -1)
+    with pytest.raises(KeyError):
+        index.count(1, a_pod("p", {"app": "web"}), -1)
+    index.check_invariants([[a_pod("p", {"app": "web"})], []])
+
+
+def test_what_ifs_are_counted_inside_and_leave_no_trace() -> None:
+    table = two_nodes()
+    here = a_pod("here", {"app": "web"}, apart="x")
+    table.add_pod("a", here)
+    assert counts(table, matching(WEB)) == [1, 0]
+
+    with table.what_if(0, add=[a_pod("v", {"app": "web"}, apart="y")], remove=[here]):
+        inside = counts(table, matching(WEB)), counts(table, ALL), anti_affinity(table)
+
+    assert inside == ([1, 0], [1, 0], {"y": [1, 0]})
+    assert counts(table, matching(WEB)) == counts(table, ALL) == [1, 0]
+    assert anti_affinity(table) == {"x": [1, 0]}
+
+
+def test_pods_of_a_node_that_is_not_there_are_counted_on_its_row() -> None:
+    table = a_table(a_node("a"))
+    table.add_pod("late", a_pod("p", {"app": "web"}))
+    assert counts(table, matching(WEB)) == [0, 1]
+
+    table.set_node(a_node("late"))
+    assert counts(table, matching(WEB)) == [0, 1]
+
+    table.remove_node("late")
+    assert counts(table, matching(WEB)) == [0, 1]
+
+
+def test_a_row_that_is_used_again_starts_empty() -> None:
+    table = two_nodes()
+    pod = a_pod("p", {"app": "web"}, apart="x")
+    table.add_pod("b", pod)
+    assert counts(table, matching(WEB)) == [0, 1]
+
+    table.remove_node("b")
+    table.remove_pod("b", pod)
+    table.set_node(a_node("c"))
+
+    assert table.row_of("c") == 1
+    assert counts(table, matching(WEB)) == [0, 0]
+
+
+def test_columns_grow_with_the_table() -> None:
+    table = a_table(a_node("a"), capacity=1)
+    table.add_pod("a", a_pod("p", {"app": "web"}, apart="x"))
+    assert counts(table, matching(WEB)) == [1]
+    assert anti_affinity(table) == {"x": [1]}
+
+    for name in "bcdef":
+        table.set_node(a_node(name))
+    table.add_pod("f", a_pod("q", {"app": "web"}, apart="x"))
+
+    assert counts(table, matching(WEB)) == [1, 0, 0, 0, 0, 1]
+    assert anti_affinity(table) == {"x": [1, 0, 0, 0, 0, 1]}
+
+
+def test_equal_terms_share_a_column_and_a_term_twice_counts_twice() -> None:
+    table = two_nodes()
+    pods = [a_pod("p", apart="x"), a_pod("q", apart="x", times=2), a_pod("r", apart="y")]
+    for pod in pods:
+        table.add_pod("a", pod)
+    assert anti_affinity(table) == {"x": [3, 0], "y": [1, 0]}
+    assert {tuple(column.rows.items()) for column in table.pods.terms(ANTI)} == {((0, 3),), ((0, 1),)}
+    assert not table.pods.terms(TermKind.REQUIRED_AFFINITY)
+
+    table.remove_pod("a", pods[1])
+    assert anti_affinity(table) == {"x": [1, 0], "y": [1, 0]}
+
+
+def test_weights_tell_preferred_terms_apart() -> None:
+    def preferring(name: str, weight: int) -> Pod:
+        term = {"topologyKey": "zone", "labelSelector": {}}
+        wish = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": weight, "podAffinityTerm": term}]}
+        return pod_from_dict({"metadata": {"uid": name}, "spec": {"affinity": {"podAffinity": wish}}})
+
+    table = two_nodes()
+    for name, weight in (("p", 5), ("q", 5), ("r", 7)):
+        table.add_pod("b", preferring(name, weight))
+    found = {column.weight: column.counts.tolist() for column in table.pods.terms(TermKind.PREFERRED_AFFINITY)}
+    assert found == {5: [0, 2], 7: [0, 1]}
+
+
+def test_of_a_pod_with_a_broken_term_the_other_lists_count() -> None:
+    broken = {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "?"}]}}
+    fine = {"topologyKey": "zone", "labelSelector": {}}
+    affinity = {"podAffinity": {REQUIRED: [fine, broken]}, "podAntiAffinity": {REQUIRED: [fine]}}
+    table = two_nodes()
+    table.add_pod("a", pod_from_dict({"metadata": {"uid": "p"}, "spec": {"affinity": affinity}}))
+    assert not table.pods.terms(TermKind.REQUIRED_AFFINITY)
+    assert len(table.pods.terms(ANTI)) == 1
+
+
+def test_term_candidates_are_those_that_may_match() -> None:
+    table = two_nodes()
+    table.add_pod("a", a_pod("p", apart="web"))
+    table.add_pod("a", a_pod("q", apart="db"))
+    table.add_pod("a", a_pod("r", apart="web", namespace="other"))
+
+    found = list(table.pods.term_candidates(ANTI, "default", {"app": "web", "tier": "1"}))
+
+    assert [(column.term.selector, set(column.term.namespaces)) for column in found] == [(WEB, {"default"})]
+    assert not list(table.pods.term_candidates(TermKind.PREFERRED_AFFINITY, "default", {"app": "web"}))
+
+
+def test_the_least_recently_used_matches_are_forgotten_when_memory_is_full() -> None:
+    index = PodIndex(8, limit=4 * 8 * 4)  # room for four columns
+    index.resize(2)
+    index.count(1, a_pod("p", {"app": "web"}), 1)
+    matches = [matching(EVERYTHING, f"ns{i}", "default") for i in range(4)]
+    for match in matches:
+        index.counts(match)
+    index.counts(matches[0])
+
+    index.counts(ALL)
+    assert len(index.live_matches()) == 4
+    assert matches[0] in index.live_matches()
+    assert matches[1] not in index.live_matches()
+
+    index.count(0, a_pod("q", {"app": "web"}), 1)
+    index.check_invariants([[a_pod("q", {"app": "web"})], [a_pod("p", {"app": "web"})]])
+    assert [index.counts(match).tolist() for match in (*matches, ALL)] == [[1, 1]] * 5
+
+
+def test_the_columns_of_terms_are_made_anew_when_memory_is_full() -> None:
+    index = PodIndex(8, limit=2 * 8 * 4)  # room for two columns
+    index.resize(1)
+    pods = [a_pod(value, apart=value) for value in "xyz"]
+    for pod in pods:
+        index.count(0, pod, 1)
+
+    for _ in range(2):
+        assert [column.counts.tolist() for column in index.terms(ANTI)] == [[1]] * 3
+        index.check_invariants([pods])
