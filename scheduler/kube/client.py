@@ -1,4 +1,4 @@
-"""Calls to the API server: one pooled session, a budget for each kind of call, and outcomes without doubt.
+"""Calls to the API server: kept connections, a budget for each kind of call, and outcomes without doubt.
 
 A call ends in one of three ways, and callers must treat them differently:
 
@@ -8,6 +8,9 @@ A call ends in one of three ways, and callers must treat them differently:
 
 There is no client-side rate limit: the API server says 429 itself. What is limited is how many calls of one kind are
 in flight, so that one kind (status patches) cannot starve another (bindings).
+
+Writes go over `scheduler.kube.connections`, which is cheap; reads, streams and all that goes through a proxy over
+aiohttp's session.
 """
 
 import asyncio
@@ -24,13 +27,12 @@ from prometheus_client import Counter, Histogram
 
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.metrics import Metrics
+from scheduler.kube.connections import CONNECT_SECONDS, KEEPALIVE_SECONDS, CannotConnect, Connections, Target
 from scheduler.kube.credentials import Credentials
+from scheduler.kube.http1 import BadAnswer, is_plain, request_headers
 
-CONNECT_SECONDS: Final = 5.0
-"""For TCP and TLS together; a part of the call's own timeout."""
-
-KEEPALIVE_SECONDS: Final = 55.0
-"""Idle connections are closed after this: before load balancers do (60 s and more), which would lose an answer."""
+USER_AGENT: Final = f"loadmaster/{version('loadmaster')}"
+JSON: Final = "application/json"
 
 MAX_PAUSE_SECONDS: Final = 30.0
 """No Retry-After holds a budget longer."""
@@ -117,12 +119,18 @@ class Client:
         self._credentials = credentials
         self._metrics = metrics
         self._session: aiohttp.ClientSession | None = None
+        self._connections: Connections | None = None
+        """None while closed, and with a proxy."""
+        self._target: Target | None = None
+        self._headers = ""
+        """Of each request: the end of its first line, and all headers but for the body's."""
         self._observed: dict[tuple[Operation, str], tuple[Counter, Histogram]] = {}
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
     async def __aenter__(self) -> Self:
+        """Raises ConfigError if the credentials cannot be said in a request."""
         credentials = self._credentials
-        headers = {"User-Agent": f"loadmaster/{version('loadmaster')}", "Content-Type": "application/json"}
+        headers = {"User-Agent": USER_AGENT, "Content-Type": JSON}
         self._session = aiohttp.ClientSession(
             # Budgets limit the connections; a limit here would let one kind of call starve another.
             connector=aiohttp.TCPConnector(limit=0, ssl=credentials.ssl_context, keepalive_timeout=KEEPALIVE_SECONDS),
@@ -130,12 +138,19 @@ class Client:
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=credentials.proxy,
         )
-        self._authorize()
+        try:
+            self._authorize()
+        except ConfigError:
+            await self._session.close()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._connections is not None:
+            await self._connections.close()
+        self._connections = self._target = None
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -181,9 +196,36 @@ class Client:
 
     async def _send(self, operation: Operation, path: str, body: bytes | None) -> Reply:
         try:
-            session = await self.authorized_session()
+            session = await self.authorized_session() if self._credentials.is_due else self.session
         except ConfigError as error:
             raise NotSent(str(error)) from error
+        connections = self._connections
+        if connections is not None and operation.verb != "GET" and is_plain(path):
+            reply = await self._write(connections, operation, path, body or b"")
+        else:
+            reply = await self._request(session, operation, path, body)
+        if reply.status == 429:
+            operation.budget.pause(reply.retry_after or 1.0)
+        elif reply.status == 401:
+            await self._reauthorize()
+        return reply
+
+    async def _write(self, connections: Connections, operation: Operation, path: str, body: bytes) -> Reply:
+        head = (
+            f"{operation.verb} {connections.prefix}{path}{self._headers}"
+            f"Content-Type: {operation.content_type or JSON}\r\nContent-Length: {len(body)}\r\n\r\n"
+        )
+        try:
+            answer = await connections.ask(head.encode() + body, operation.timeout)
+        except CannotConnect as error:
+            raise NotSent(f"{operation.verb} {path}: {error}") from error
+        except (BadAnswer, OSError) as error:
+            raise AnswerLost(f"{operation.verb} {path}: {_text(error)}") from error
+        return Reply(answer.status, answer.body, _seconds(answer.retry_after) if answer.retry_after else 0.0)
+
+    async def _request(
+        self, session: aiohttp.ClientSession, operation: Operation, path: str, body: bytes | None
+    ) -> Reply:
         headers = {"Content-Type": operation.content_type} if operation.content_type else None
         try:
             async with session.request(
@@ -196,23 +238,32 @@ class Client:
                 server_hostname=self._credentials.server_hostname,
             ) as response:
                 content = await response.read()
-                reply = Reply(response.status, content, _seconds(response.headers.get("Retry-After")))
+                return Reply(response.status, content, _seconds(response.headers.get("Retry-After")))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise NotSent(f"{operation.verb} {path}: {_text(error)}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise AnswerLost(f"{operation.verb} {path}: {_text(error)}") from error
-        if reply.status == 429:
-            operation.budget.pause(reply.retry_after or 1.0)
-        elif reply.status == 401:
-            await self._reauthorize()
-        return reply
 
     async def _reauthorize(self) -> None:
         with suppress(ConfigError):  # the next call says so
             await self.authorized_session(rejected=True)
 
     def _authorize(self) -> None:
-        authorization = self._credentials.authorization
+        """Take over what the credentials say by now. Raises ConfigError if it cannot be said in a request."""
+        credentials = self._credentials
+        authorization = credentials.authorization
+        target = Target(credentials.server, credentials.server_hostname, credentials.certificates)
+        connections = self._connections
+        try:
+            if target != self._target:
+                connections = None if credentials.proxy else Connections(target, credentials.ssl_context)
+            host = "" if connections is None else connections.host
+            self._headers = request_headers(host, USER_AGENT, authorization)
+        except ValueError as error:
+            raise ConfigError([f"{credentials.source}: {error}"]) from error
+        if self._connections is not None and connections is not self._connections:
+            self._connections.retire()
+        self._connections, self._target = connections, target
         if authorization is not None:
             self.session.headers["Authorization"] = authorization
 

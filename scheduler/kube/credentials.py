@@ -71,6 +71,11 @@ class Credentials:
         return header.strip() if header else None
 
     @property
+    def certificates(self) -> object:
+        """Equal as long as `ssl_context` has the same client certificate."""
+        return self._certificates
+
+    @property
     def is_due(self) -> bool:
         """Whether `refresh` has something to do."""
         return self._now() - self._read_at >= REFRESH_SECONDS

@@ -3,6 +3,9 @@
 As client-go's tools/events does, an Event that repeats becomes a series of the first one: the second occurrence starts
 the series by a patch, further ones are only counted, and the count is patched every few minutes and when the series
 ends. Unlike there, an Event with another note is another Event, and a pod that changed meanwhile is the same pod.
+
+kube-scheduler sends an Event as soon as there is one, however many are under way. Here bindings come first, as long as
+Events need not wait for it: the longer the oldest has waited, the more are sent at once, up to as many as bindings.
 """
 
 import asyncio
@@ -11,9 +14,10 @@ import random
 import socket
 import time
 import uuid
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -29,8 +33,14 @@ log = logging.getLogger(__name__)
 MAX_WAITING: Final = 10_000
 """Events not sent yet; more are dropped."""
 
-SENDERS: Final = 8
-"""Events on their way at once."""
+MIN_IN_FLIGHT: Final = 8
+"""Events on their way at once when none has waited. They and the bindings share what the API server can do."""
+
+MAX_IN_FLIGHT: Final = 100
+"""The same when the oldest has waited for `PATIENCE`: as many as bindings (`binder.MAX_IN_FLIGHT`)."""
+
+PATIENCE: Final = 2.0
+"""Seconds."""
 
 MAX_NOTE: Final = 1024
 """Bytes of a note; the API server refuses more."""
@@ -71,6 +81,8 @@ class _Sending(NamedTuple):
     event: _Event
     patch: bool
     """Tell the series of an Event that exists, rather than create it."""
+    since: float
+    """When it came, by the recorder's clock."""
 
 
 class Events:
@@ -85,40 +97,52 @@ class Events:
         max_waiting: int = MAX_WAITING,
     ) -> None:
         """`now`: seconds since 1970."""
-        budget = Budget(SENDERS)
+        budget = Budget(MAX_IN_FLIGHT)
         self._client = client
         self._metrics = metrics
         self._now = now
         self._hostname = hostname or socket.gethostname()
         self._create = Operation("POST", "events", budget)
         self._patch = Operation("PATCH", "events", budget, content_type="application/merge-patch+json")
-        self._waiting: asyncio.Queue[_Sending] = asyncio.Queue(max_waiting)
+        self._max_waiting = max_waiting
+        self._waiting: deque[_Sending] = deque()
         self._known: OrderedDict[_Key, _Event] = OrderedDict()
         self._last_stamp = 0
         """Nanoseconds since 1970, the end of an Event's name; never twice the same."""
-        self._tasks: list[asyncio.Task[None]] = []
+        self._in_flight = 0
+        self._senders: set[asyncio.Task[None]] = set()
+        self._ending_series: asyncio.Task[None] | None = None
+        """While this is started."""
 
     def recorder(self, scheduler_name: str) -> EventRecorder:
         """A recorder that reports as `scheduler_name`, a profile."""
         return _Recorder(self, scheduler_name, f"{scheduler_name}-{self._hostname}"[:MAX_INSTANCE])
 
     def start(self) -> None:
-        self._tasks = [asyncio.create_task(self._send_forever(), name="send events") for _ in range(SENDERS)]
-        self._tasks.append(asyncio.create_task(self._end_series_forever(), name="end event series"))
+        self._ending_series = asyncio.create_task(self._end_series_forever(), name="end event series")
+        self._add_senders()
 
     async def close(self, grace: float = 2.0) -> None:
         """Send what is waiting, for at most `grace` seconds, and stop."""
         for event in self._known.values():
             self._tell_series(event)
-        if self._tasks:
-            try:
-                await asyncio.wait_for(self._waiting.join(), grace)
-            except TimeoutError:
-                self._dropped("shutdown", self._waiting.qsize())
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.wait(self._tasks)
-            self._tasks = []
+        if self._ending_series is None:
+            return
+        try:
+            async with asyncio.timeout(grace):
+                await self.sent()
+        except TimeoutError:
+            self._dropped("shutdown", len(self._waiting))
+        tasks = {*self._senders, self._ending_series}
+        self._ending_series = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+
+    async def sent(self) -> None:
+        """Return when no Event waits or is on its way."""
+        while self._senders:
+            await asyncio.wait(self._senders)
 
     def record(self, key: _Key, pod: Pod, instance: str, related: Pod | None = None) -> None:
         """Take an Event, or count its repetition. Never waits, never raises."""
@@ -126,7 +150,7 @@ class Events:
         event = self._known.get(key)
         if event is None or now - event.last_seen > SERIES_SECONDS:
             event = self._new_event(key, pod, instance, related, now)
-            if self._enqueue(_Sending(event, patch=False)):
+            if self._enqueue(event, patch=False):
                 self._remember(key, event)
             return
         event.count += 1
@@ -153,17 +177,31 @@ class Events:
             self._tell_series(oldest)
 
     def _tell_series(self, event: _Event) -> None:
-        if event.count > event.told_count and self._enqueue(_Sending(event, patch=True)):
+        if event.count > event.told_count and self._enqueue(event, patch=True):
             event.told_count = event.count
             event.told_at = event.last_seen
 
-    def _enqueue(self, item: _Sending) -> bool:
-        try:
-            self._waiting.put_nowait(item)
-        except asyncio.QueueFull:
+    def _enqueue(self, event: _Event, *, patch: bool) -> bool:
+        if len(self._waiting) >= self._max_waiting:
             self._dropped("queue_full")
             return False
+        self._waiting.append(_Sending(event, patch, self._now()))
+        self._add_senders()
         return True
+
+    def _add_senders(self) -> None:
+        """Have as many at work as what is waiting asks for."""
+        while self._waiting and self._ending_series is not None and self._in_flight < self._allowed():
+            self._in_flight += 1
+            sender = asyncio.create_task(self._send_from(self._waiting.popleft()), name="send events")
+            self._senders.add(sender)
+            sender.add_done_callback(self._senders.discard)
+
+    def _allowed(self) -> int:
+        """How many may be on their way at once."""
+        waited = self._now() - self._waiting[0].since if self._waiting else 0.0
+        share = min(max(waited / PATIENCE, 0.0), 1.0)
+        return MIN_IN_FLIGHT + int((MAX_IN_FLIGHT - MIN_IN_FLIGHT) * share)
 
     def _new_event(self, key: _Key, pod: Pod, instance: str, related: Pod | None, now: float) -> _Event:
         _, controller, type_, reason, action, note = key
@@ -173,23 +211,23 @@ class Events:
         if len(name) > 253:
             name = str(uuid.uuid4())
         # Only what may hold any character goes through a JSON encoder; names and uids need none.
-        head = b"".join(
-            (
-                _HEAD % tuple(text.encode() for text in (name, namespace, _micro_time(now), controller, instance)),
-                _REGARDING % tuple(text.encode() for text in _reference(pod)),
-                b',"related":{%b}' % (_REFERENCE % tuple(t.encode() for t in _reference(related))) if related else b"",
-                _TAIL % (orjson.dumps(type_), orjson.dumps(reason), orjson.dumps(action), orjson.dumps(note)),
-            )
-        )
-        return _Event(namespace, name, head, 1, now, 1, now)
+        head = _HEAD % (name, namespace, _micro_time(now), controller, instance) + _REGARDING % _reference(pod)
+        if related is not None:
+            head += _RELATED % _reference(related)
+        tail = _TAIL % (orjson.dumps(type_), orjson.dumps(reason), orjson.dumps(action), orjson.dumps(note))
+        return _Event(namespace, name, head.encode() + tail, 1, now, 1, now)
 
-    async def _send_forever(self) -> None:
-        while True:
-            item = await self._waiting.get()
-            try:
+    async def _send_from(self, item: _Sending) -> None:
+        """Send an Event, then others that wait, unless too many are at work."""
+        try:
+            while True:
                 await self._send(item)
-            finally:
-                self._waiting.task_done()
+                if not self._waiting or self._in_flight > self._allowed():
+                    return
+                item = self._waiting.popleft()
+                self._add_senders()
+        finally:
+            self._in_flight -= 1
 
     async def _end_series_forever(self) -> None:
         while True:
@@ -199,7 +237,7 @@ class Events:
     async def _send(self, item: _Sending) -> None:
         """Send one Event, again if need be; drop it when it is refused or fails too often."""
         wait = 0.1
-        event, patch = item
+        event, patch, _ = item
         for _ in range(MAX_TRIES):
             status, retry_after = await self._try(event, patch=patch)
             if status < 300 or (status == 409 and not patch):
@@ -255,11 +293,12 @@ def truncated(note: str) -> str:
 
 
 _HEAD = (
-    b'{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"%b","namespace":"%b"},"eventTime":"%b",'
-    b'"reportingController":"%b","reportingInstance":"%b"'
+    '{"apiVersion":"events.k8s.io/v1","kind":"Event","metadata":{"name":"%s","namespace":"%s"},"eventTime":"%s",'
+    '"reportingController":"%s","reportingInstance":"%s"'
 )
-_REFERENCE = b'"apiVersion":"v1","kind":"Pod","namespace":"%b","name":"%b","uid":"%b","resourceVersion":"%b"'
-_REGARDING = b',"regarding":{' + _REFERENCE + b"}"
+_REFERENCE = '{"apiVersion":"v1","kind":"Pod","namespace":"%s","name":"%s","uid":"%s","resourceVersion":"%s"}'
+_REGARDING = f',"regarding":{_REFERENCE}'
+_RELATED = f',"related":{_REFERENCE}'
 _TAIL = b',"type":%b,"reason":%b,"action":%b,"note":%b'
 
 
@@ -272,4 +311,10 @@ def _series(event: _Event) -> bytes:
 
 
 def _micro_time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    second, micros = divmod(round(seconds * 1e6), 1_000_000)
+    return f"{_whole_second(second)}.{micros:06}Z"
+
+
+@lru_cache(maxsize=2)  # thousands of Events come in one second
+def _whole_second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

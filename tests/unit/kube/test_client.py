@@ -1,15 +1,21 @@
 """Calls: three outcomes, a budget each, fresh credentials."""
 
 import asyncio
+import os
+import ssl
 from pathlib import Path
+from typing import Any
 
 import pytest
+import trustme
 
+from scheduler.framework.errors import ConfigError
 from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
 from scheduler.kube.credentials import load_credentials
 from tests.fakes import run, sample
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, kubeconfig_text
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, Request, fake_client, kubeconfig_text
+from tests.unit.kube.raw_server import RawServer
 
 LIST = "GET /api/v1/pods"
 
@@ -126,3 +132,212 @@ def test_a_401_reads_the_credentials_again(tmp_path: Path) -> None:
         return [request.headers["Authorization"] for request in api.requests]
 
     assert run(scenario()) == ["Bearer old", "Bearer old", "Bearer new"]
+
+
+# --- Writes, which have connections of their own ---
+
+
+def a_write(limit: int = 10, timeout: float = 5.0, content_type: str | None = None) -> Operation:
+    return Operation("POST", "pods/binding", Budget(limit), timeout, content_type)
+
+
+def test_a_write_says_who_we_are_and_what_it_brings(tmp_path: Path) -> None:
+    async def scenario() -> Request:
+        api = FakeApi()
+        async with fake_client(tmp_path, api) as client:
+            await client.call(
+                a_write(content_type="application/merge-patch+json"), "/api/v1/pods", b'{"a":"\xe2\x82\xac"}'
+            )
+        (request,) = api.requests
+        return request
+
+    request = run(scenario())
+    assert (request.method, request.path, request.body) == ("POST", "/api/v1/pods", {"a": "\u20ac"})
+    assert request.headers["Authorization"] == "Bearer secret"
+    assert request.headers["Content-Type"] == "application/merge-patch+json"
+    assert request.headers["User-Agent"].startswith("loadmaster/")
+    assert request.headers["Host"].startswith("127.0.0.1:")
+
+
+def test_a_write_on_a_refused_connection_was_not_sent(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_text("http://127.0.0.1:1"))
+        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+            await client.call(a_write(), "/api/v1/pods", b"{}")
+
+    with pytest.raises(NotSent, match=r"POST /api/v1/pods: cannot connect to 127\.0\.0\.1:1"):
+        run(scenario())
+
+
+def test_a_write_that_times_out_loses_its_answer(tmp_path: Path) -> None:
+    metrics = Metrics()
+
+    async def scenario() -> None:
+        api = FakeApi()
+        api.held.clear()
+        async with fake_client(tmp_path, api, metrics) as client:
+            try:
+                await client.call(a_write(timeout=0.02), "/api/v1/pods", b"{}")
+            finally:
+                api.held.set()
+
+    with pytest.raises(AnswerLost, match="POST /api/v1/pods: no answer in time"):
+        run(scenario())
+    assert sample(metrics, "loadmaster_api_calls_total", verb="POST", resource="pods/binding", code="timeout") == 1
+
+
+def test_a_write_is_told_when_to_come_again(tmp_path: Path) -> None:
+    async def scenario() -> tuple[Reply, float]:
+        api = FakeApi()
+        api.on("POST /api/v1/pods", Answer(429, headers={"Retry-After": "0.2"}), Answer())
+        async with fake_client(tmp_path, api) as client:
+            operation = a_write()
+            reply = await client.call(operation, "/api/v1/pods", b"{}")
+            started = asyncio.get_running_loop().time()
+            await client.call(operation, "/api/v1/pods", b"{}")
+            return reply, asyncio.get_running_loop().time() - started
+
+    reply, waited = run(scenario())
+    assert (reply.status, reply.retry_after) == (429, 0.2)
+    assert waited >= 0.19
+
+
+def test_a_path_that_needs_quoting_is_quoted(tmp_path: Path) -> None:
+    async def scenario() -> FakeApi:
+        api = FakeApi()
+        async with fake_client(tmp_path, api) as client:
+            await client.call(a_write(), "/api/v1/things/a b", b"{}")
+        return api
+
+    assert [request.path for request in run(scenario()).requests] == ["/api/v1/things/a b"]
+
+
+def test_a_401_renews_the_token_of_writes(tmp_path: Path) -> None:
+    async def scenario() -> list[str]:
+        now = 0.0
+        api = FakeApi()
+        api.on("POST /api/v1/pods", Answer(), Answer(401), Answer())
+        token = tmp_path / "token"
+        token.write_text("old")
+        async with api.server:
+            kubeconfig = tmp_path / "kubeconfig"
+            kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
+            credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+            async with Client(credentials, Metrics()) as client:
+                await client.call(a_write(), "/api/v1/pods", b"{}")
+                token.write_text("new")
+                now = 5.0
+                await client.call(a_write(), "/api/v1/pods", b"{}")
+                await client.call(a_write(), "/api/v1/pods", b"{}")
+        return [request.headers["Authorization"] for request in api.requests]
+
+    assert run(scenario()) == ["Bearer old", "Bearer old", "Bearer new"]
+
+
+def test_a_server_may_have_a_path(tmp_path: Path) -> None:
+    async def scenario() -> list[Request]:
+        api = FakeApi()
+        async with api.server:
+            kubeconfig = tmp_path / "kubeconfig"
+            kubeconfig.write_text(kubeconfig_text(f"{api.server.make_url('/k8s/clusters/c-1')}/"))
+            async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+                await client.call(a_write(), "/api/v1/pods", b"{}")
+                await client.call(an_operation(), "/api/v1/pods")
+        return api.requests
+
+    assert [request.path for request in run(scenario())] == ["/k8s/clusters/c-1/api/v1/pods"] * 2
+
+
+def test_writes_follow_a_server_that_moves(tmp_path: Path) -> None:
+    async def scenario() -> tuple[int, int]:
+        now = 0.0
+        old, new = FakeApi(), FakeApi()
+        async with old.server, new.server:
+            kubeconfig = tmp_path / "kubeconfig"
+            kubeconfig.write_text(kubeconfig_text(str(old.server.make_url("/"))))
+            credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+            async with Client(credentials, Metrics()) as client:
+                await client.call(a_write(), "/api/v1/pods", b"{}")
+                kubeconfig.write_text(kubeconfig_text(str(new.server.make_url("/"))))
+                now = 61.0
+                await client.call(a_write(), "/api/v1/pods", b"{}")
+        return len(old.requests), len(new.requests)
+
+    assert run(scenario()) == (1, 1)
+
+
+def test_a_token_that_no_header_can_carry_is_not_sent(tmp_path: Path) -> None:
+    async def scenario() -> list[str]:
+        now = 0.0
+        api = FakeApi()
+        token = tmp_path / "token"
+        token.write_text("old")
+        async with api.server:
+            kubeconfig = tmp_path / "kubeconfig"
+            kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
+            credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+            async with Client(credentials, Metrics()) as client:
+                token.write_text("new\r\nX-Remote-User: admin")
+                now = 61.0
+                with pytest.raises(NotSent, match="Authorization"):
+                    await client.call(a_write(), "/api/v1/pods", b"{}")
+                await client.call(a_write(), "/api/v1/pods", b"{}")
+        return [request.headers["Authorization"] for request in api.requests]
+
+    assert run(scenario()) == ["Bearer old"]
+
+
+@pytest.mark.parametrize(
+    ("server", "problem"),
+    [("https://127.0.0.1:66666", "Port out of range"), ("127.0.0.1:6443", "not the URL"), ("https://", "not the URL")],
+)
+def test_a_server_that_is_no_address_is_a_fault_of_the_configuration(tmp_path: Path, server: str, problem: str) -> None:
+    async def scenario() -> None:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_text(server))
+        async with Client(await load_credentials(str(kubeconfig)), Metrics()):
+            raise AssertionError("opened")
+
+    with pytest.raises(ConfigError, match=f"kubeconfig: {problem}"):
+        run(scenario())
+
+
+def test_writes_leave_the_connections_of_an_old_certificate(tmp_path: Path) -> None:
+    async def scenario() -> list[int]:
+        now = 0.0
+        server, authority, tls = RawServer(), trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        authority.issue_cert("127.0.0.1").configure_cert(tls)
+        certificate = tmp_path / "client.pem"
+        authority.issue_cert("me").private_key_and_cert_chain_pem.write_to_path(str(certificate))
+        authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+        kubeconfig, connections = tmp_path / "kubeconfig", []
+        async with server.serving(tls):
+            cluster: dict[str, Any] = {"certificate-authority": str(tmp_path / "ca.pem")}
+            user: dict[str, Any] = {"client-certificate": str(certificate), "client-key": str(certificate)}
+            kubeconfig.write_text(kubeconfig_text(f"https://{server.url}", cluster, **user))
+            credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+            async with Client(credentials, Metrics()) as client:
+                for now in (0.0, 61.0, 122.0):
+                    if now > 100:
+                        os.utime(certificate, (1.0, 1.0))
+                    await client.call(a_write(), "/api/v1/pods", b"{}")
+                    connections.append(server.connections)
+        return connections
+
+    assert run(scenario()) == [1, 1, 2]
+
+
+def test_with_a_proxy_writes_go_through_it(tmp_path: Path) -> None:
+    async def scenario() -> list[Request]:
+        proxy = FakeApi()
+        async with proxy.server:
+            kubeconfig = tmp_path / "kubeconfig"
+            cluster = {"proxy-url": str(proxy.server.make_url("/"))}
+            kubeconfig.write_text(kubeconfig_text("http://api.example.com", cluster))
+            async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+                await client.call(a_write(), "/api/v1/pods", b"{}")
+        return proxy.requests
+
+    (request,) = run(scenario())
+    assert request.headers["Host"] == "api.example.com"
