@@ -117,6 +117,23 @@ class Pod(Wire, frozen=True, eq=False):
             found = self.derived.signatures = {}
         return found
 
+    def derive_like(self, old: "Pod") -> None:
+        """Take over what `old`, a version of the same pod, asks for, if it must be the same: quicker than to read it.
+
+        No resize is looked into: as soon as a kubelet reports what containers have, the amounts are worked out anew.
+        """
+        if old.derived.resources is None or _reports_amounts(old.status) or _reports_amounts(self.status):
+            return
+        a, b = old.spec, self.spec
+        if (
+            a.containers == b.containers
+            and a.init_containers == b.init_containers
+            and a.resources == b.resources
+            and a.overhead == b.overhead
+        ):
+            self.derived.resources = old.derived.resources
+            self.derived.host_ports = old.derived.host_ports
+
     def bound_to(self, node: str) -> "Pod":
         """This pod as it will be once bound to `node`."""
         # What was derived does not depend on the node: `replace` hands it on.
@@ -124,6 +141,10 @@ class Pod(Wire, frozen=True, eq=False):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+def _reports_amounts(status: PodStatus) -> bool:
+    return bool(status.container_statuses or status.init_container_statuses or status.resources)
 
 
 def decode_pod(data: bytes) -> Pod:

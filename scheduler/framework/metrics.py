@@ -7,9 +7,11 @@ registry of its own, so that two schedulers in one process (tests, simulations) 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
+
+from scheduler.framework.instruments import Counter, Histogram
 
 PLUGIN_METRICS_SAMPLE_PERCENT: Final = 10
 """Share of the scheduling cycles in which each plugin is timed."""
@@ -123,6 +125,17 @@ class Metrics:
         self.pod_scheduled_after_flush = counter(
             "scheduler_pod_scheduled_after_flush",
             "Number of pods that were scheduled after being flushed from unschedulablePods because of their age.",
+        )
+        self.dra_binding_conditions_allocations = counter(
+            "scheduler_dra_bindingconditions_allocations",
+            "Number of allocations using devices with BindingConditions, counted per driver per scheduling attempt",
+            ("profile", "driver", "status"),
+        )
+        self.dra_binding_conditions_wait_duration = histogram(
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+            "Time in seconds spent waiting for BindingConditions to be satisfied during PreBind.",
+            ("profile", "driver", "status"),
+            exponential(0.1, 2, 14),
         )
         self.api_calls = counter(
             "loadmaster_api_calls",

@@ -325,11 +325,19 @@ class Intake(Generic[T]):
 
 
 def pod_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Pod]:
+    known_pods = handlers.known_pods
+
+    def check(pod: Pod) -> None:
+        """Work out what it asks for, which is kept in the pod: an unreadable quantity is to be found at the edge."""
+        known = known_pods().get(pod.uid)
+        if known is not None:
+            pod.derive_like(known)
+        _ = pod.resources
+
     return Intake(
         resources.PODS,
         Pod,
-        # Computed once and kept in the pod; here, so that a quantity that cannot be read is found at the edge.
-        lambda pod: pod.resources,
+        check,
         handlers.known_pods,
         handlers.pod_changed,
         handlers.pod_deleted,

@@ -70,8 +70,21 @@ class Fairness:
             if starving is not None:
                 self._retries = 0
                 self._active.remove(starving.pod.uid)
+                self._left(starving)
                 return starving
-        return self._active.pop()
+        popped = self._active.pop()
+        if popped is not None:
+            self._left(popped)
+        return popped
+
+    def _left(self, queued: QueuedPod) -> None:
+        """Forget a pod that was popped, or a queue that runs empty would keep all its pods in memory."""
+        entries = self._by_priority.get(queued.pod.priority)
+        if entries and entries[0][2] is queued:  # as a rule: equals leave in the order in which they came
+            entries.popleft()
+            self._count -= 1
+        elif self._count > 2 * len(self._active) + 64:
+            self._sweep()
 
     def _longest_waiting(self, below: int) -> QueuedPod | None:
         """Return who has waited longest of those of lower priority, if that is too long."""

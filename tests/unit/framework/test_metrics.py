@@ -13,6 +13,7 @@ COUNTERS = {
     "volume_scheduling_stage_error": ("operation",),
     "preemption_attempts": (),
     "preemption_goroutines_execution": ("result",),
+    "dra_bindingconditions_allocations": ("profile", "driver", "status"),
 }
 """kube-scheduler's counters that we have, without `_total`: their labels."""
 
@@ -25,6 +26,7 @@ HISTOGRAMS = {
     "plugin_execution_duration_seconds": (("plugin", "extension_point", "status"), (0.00001, 1.5, 20)),
     "preemption_victims": ((), (1, 2, 7)),
     "preemption_goroutines_duration_seconds": (("result",), (0.01, 2, 20)),
+    "dra_bindingconditions_wait_duration_seconds": (("profile", "driver", "status"), (0.1, 2, 14)),
     "permit_wait_duration_seconds": (("result",), (0.001, 2, 15)),
     "queueing_hint_execution_duration_seconds": (("plugin", "event", "hint"), (0.00001, 1.5, 20)),
     "event_handling_duration_seconds": (("event",), (0.0001, 2, 12)),

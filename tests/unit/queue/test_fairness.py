@@ -84,3 +84,26 @@ def test_pods_that_come_and_go_leave_nothing_behind() -> None:
 
     assert queue._fairness._count < 100
     queue.check_invariants()
+
+
+def test_a_queue_that_ran_empty_keeps_no_pod_in_memory() -> None:
+    queue = QueueUnderTest()
+    for i in range(500):
+        queue.add(a_pod(f"pod-{i}", priority=i % 3))
+
+    popped(queue, 500)
+
+    assert queue._fairness._count == 0
+    queue.check_invariants()
+
+
+def test_pods_that_leave_in_another_order_than_they_came_are_swept() -> None:
+    queue = QueueUnderTest()
+    for i in range(500):
+        queue.add(a_pod(f"pod-{i}"))
+        queue.delete("pod-0")
+
+    popped(queue, 499)
+
+    assert queue._fairness._count < 100
+    queue.check_invariants()

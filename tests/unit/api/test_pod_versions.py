@@ -1,0 +1,64 @@
+"""What a new version of a pod takes over from the one before."""
+
+from typing import Any
+
+import pytest
+
+from scheduler.api.pod import Pod, pod_from_dict
+
+CONTAINER = {"name": "main", "resources": {"requests": {"cpu": "100m"}}, "ports": [{"hostPort": 80}]}
+
+
+def a_version(spec: dict[str, Any] | None = None, status: dict[str, Any] | None = None) -> Pod:
+    whole = {"containers": [CONTAINER], **(spec or {})}
+    return pod_from_dict({"metadata": {"name": "web", "uid": "u1"}, "spec": whole, "status": status or {}})
+
+
+def test_a_version_that_is_bound_asks_for_the_same() -> None:
+    old = a_version()
+    amounts, ports = old.resources, old.host_ports
+    new = a_version({"nodeName": "n1"}, {"conditions": [{"type": "PodScheduled", "status": "True"}]})
+
+    new.derive_like(old)
+
+    assert new.resources is amounts
+    assert new.host_ports is ports
+
+
+def test_nothing_is_taken_over_that_was_not_worked_out() -> None:
+    new = a_version()
+
+    new.derive_like(a_version())
+
+    assert new.derived.resources is None
+    assert new.resources.requests == {"cpu": 100}
+    assert [port.port for port in new.host_ports] == [80]
+
+
+RESIZED = {**CONTAINER, "resources": {"requests": {"cpu": "200m"}}}
+REPORT = {"name": "main", "resources": {"requests": {"cpu": "300m"}}}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        pytest.param(a_version({"containers": [RESIZED]}), id="a container was resized"),
+        pytest.param(a_version({"containers": [CONTAINER, {"name": "b"}]}), id="a container more"),
+        pytest.param(a_version({"initContainers": [RESIZED]}), id="an init container"),
+        pytest.param(a_version({"overhead": {"cpu": "1"}}), id="an overhead"),
+        pytest.param(a_version({"resources": {"requests": {"cpu": "2"}}}), id="requests of the whole pod"),
+        pytest.param(a_version(status={"containerStatuses": [REPORT]}), id="a kubelet reports what a container has"),
+        pytest.param(a_version(status={"resources": {"requests": {"cpu": "1"}}}), id="what the pod has is reported"),
+    ],
+)
+def test_a_version_that_may_ask_for_something_else_is_read_anew(changed: Pod) -> None:
+    old = a_version()
+    _ = old.resources
+    expected = Pod(metadata=changed.metadata, spec=changed.spec, status=changed.status).resources
+
+    changed.derive_like(old)
+    assert changed.derived.resources is None
+    assert changed.resources == expected
+
+    old.derive_like(changed)
+    assert old.resources.requests == {"cpu": 100}
