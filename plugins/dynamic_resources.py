@@ -2,25 +2,35 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 import numpy as np
 
 from plugins.column_math import normalized
-from plugins.devices.allocator import Allocator, NoDevices, Solution
-from plugins.devices.binding_conditions import BindingFailed, is_overdue, is_ready, needs_waiting
+from plugins.devices.allocator import INVALID_POOLS, Allocator, Solution
+from plugins.devices.binding_conditions import (
+    BindingFailed,
+    BindingTimedOut,
+    is_overdue,
+    is_ready,
+    needs_waiting,
+    waiting_counted,
+)
 from plugins.devices.catalog import DeviceCatalog, catalog_of
 from plugins.devices.claim_writer import ClaimWriter, WriteFailed
 from plugins.devices.pod_claims import ClaimHints, ClaimProblem, claims_of, claims_shape, is_reserved_for
 from plugins.devices.pools import DevicesError
+from plugins.devices.verdicts import HAS_DEVICES, HAS_INVALID_POOLS, HAS_NONE, Verdict, verdicts_of
+from plugins.node_matching import matching_any
 from scheduler import framework as fw
 from scheduler.api.devices import MAX_ALTERNATIVES, Allocation, ResourceClaim
-from scheduler.api.selectors import SelectorTerm, as_one_message, matches_any, problems_of, required_terms
+from scheduler.api.objects import Node
+from scheduler.api.selectors import SelectorTerm, as_one_message, problems_of, required_terms
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import invalid
-from scheduler.framework.nodes import Int64Column, NodeColumns, NodeInfo, Rows
+from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
 from scheduler.framework.plugin import Write
 
 NOT_AVAILABLE: Final = fw.unresolvable("resourceclaim not available on the node")
@@ -28,6 +38,13 @@ NOT_ALLOCATABLE: Final = fw.unresolvable("cannot allocate all claims")
 NOTHING_TO_DEALLOCATE: Final = fw.unschedulable("no new claims to deallocate")
 DEALLOCATED: Final = fw.unschedulable("deallocation of ResourceClaim completed")
 STILL_UNSCHEDULABLE: Final = fw.unschedulable("still not schedulable")
+
+_NOT_AVAILABLE: Final = 3
+_REFUSALS: Final = {
+    HAS_NONE: NOT_ALLOCATABLE,
+    HAS_INVALID_POOLS: fw.unresolvable(INVALID_POOLS),
+    _NOT_AVAILABLE: NOT_AVAILABLE,
+}
 
 _FILTER_TIMEOUT: Final = Duration(10)
 _BINDING_TIMEOUT: Final = Duration(600)
@@ -39,37 +56,33 @@ _POLL_SECONDS: Final = 5.0
 class _Claims:
     """The claims of one pod in one attempt."""
 
-    def __init__(self, claims: list[ResourceClaim]) -> None:
+    def __init__(self, claims: list[ResourceClaim], nodes: NodeColumns) -> None:
         self.claims = claims
+        self.nodes = nodes
         self.terms: dict[int, tuple[SelectorTerm, ...]] = {}
         """Index → where the devices of an allocated claim can be used; left out if everywhere."""
         self.allocator: Allocator | None = None
-        self.by_node: dict[str, Solution] = {}
-        """Node → devices for the claims that have none."""
+        """For the claims that have no devices, if there are any."""
+        self.verdict: Verdict | None = None
+        """Which nodes have devices for them, once Filter was asked."""
         self.unavailable: set[int] = set()
         """Claims whose devices some node cannot use."""
         self.reserved: dict[int, Allocation] = {}
         """Index → what `reserve` took for it."""
 
-    @property
-    def has_alternatives(self) -> bool:
-        return any(request.first_available for claim in self.claims for request in claim.requests)
-
     def to_allocate(self) -> Iterator[tuple[int, ResourceClaim]]:
         return ((i, claim) for i, claim in enumerate(self.claims) if claim.status.allocation is None)
-
-
-_NO_CLAIMS: Final = _Claims([])
 
 
 @dataclass(frozen=True, slots=True)
 class DynamicResources(
     fw.PreEnqueuePlugin,
     fw.PreFilterPlugin,
-    fw.FilterPlugin,
+    fw.FilterNodesPlugin,
     fw.PostFilterPlugin,
     fw.ScoreNodesPlugin,
     fw.NormalizeScorePlugin,
+    fw.SignPlugin,
     fw.ReservePlugin,
     fw.PreBindPlugin,
 ):
@@ -82,6 +95,9 @@ class DynamicResources(
     """
 
     name: ClassVar[str] = "DynamicResources"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
+    signs_spec: ClassVar[bool] = True
+    normalizes_by_range: ClassVar[bool] = True
     writes: ClassVar[Sequence[Write]] = (
         Write(fw.RESOURCE_CLAIM),
         Write(fw.RESOURCE_CLAIM, ("patch",), "status"),
@@ -101,10 +117,12 @@ class DynamicResources(
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_writer", ClaimWriter(self.handle))
+        if self.handle is not None:  # there is none when only the arguments are checked
+            catalog_of(self.handle.objects)  # which listens from then on: no decision waits for it
 
     @property
     def _catalog(self) -> DeviceCatalog:
-        # Not kept: there is no handle yet when only the arguments are checked.
+        # Not kept: there may be no handle.
         return catalog_of(self.handle.objects)
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -142,11 +160,15 @@ class DynamicResources(
             return fw.unresolvable(str(problem))
         return None
 
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """Pods without claims are alike: every node does, and is worth the same. The others depend on their claims."""
+        return None if pod.spec.resource_claims else ()
+
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Skip pods without claims; look at the claims, their classes and the devices that are taken."""
-        state.write(self.name, _NO_CLAIMS)
+        state.write(self.name, _Claims([], nodes))
         if not pod.spec.resource_claims:
             return fw.SKIP
         try:
@@ -155,7 +177,7 @@ class DynamicResources(
             return fw.unresolvable(str(problem))
         if not claims:
             return fw.SKIP
-        found = _Claims(claims)
+        found = _Claims(claims, nodes)
         for i, claim in enumerate(claims):
             allocation = claim.status.allocation
             if allocation is None:
@@ -173,27 +195,35 @@ class DynamicResources(
         state.write(self.name, found)
         return None
 
-    def filter(self, state: fw.CycleState, pod: fw.Pod, node: NodeInfo) -> fw.Status | None:
-        """Say whether devices can be had, or used, on the node, and remember which.
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Say where devices can be had, or used.
 
         Raises DevicesError or TimeoutError, either of which ends the attempt.
         """
         found = self._claims(state)
-        unavailable = [i for i in range(len(found.claims)) if not self._is_usable(found, i, node)]
-        solution: Solution | None = None
-        if found.allocator is not None:
-            try:
-                solution = found.allocator.allocate(node.node, self._deadline(node.name))
-            except NoDevices as reason:
-                return fw.unresolvable(str(reason))
-            if solution is None:
-                return NOT_ALLOCATABLE
-        if unavailable:
-            found.unavailable.update(unavailable)
-            return NOT_AVAILABLE
-        if solution is not None:
-            found.by_node[node.name] = solution
-        return None
+        codes = np.zeros(len(rows), np.int32)
+        allocator = found.allocator
+        if allocator is not None:
+            claims = [claim for _, claim in found.to_allocate()]
+            found.verdict = verdicts_of(self._catalog).of(claims, nodes)
+
+            def ask(node: Node) -> Solution | None:
+                return allocator.allocate(node, self._deadline(node.name))
+
+            rate = (lambda solution: _score(claims, solution.allocations)) if _have_alternatives(claims) else None
+            codes[:] = found.verdict.update(nodes, rows, ask, rate)
+        can_be_had = codes == 0
+        for i, claim in enumerate(found.claims):
+            unusable = self._unusable(found, i, claim, rows)
+            if unusable is not None:
+                unusable &= can_be_had
+                if unusable.any():
+                    found.unavailable.add(i)
+                    codes[unusable] = _NOT_AVAILABLE
+        return codes
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return _REFUSALS[code]
 
     def post_filter(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
@@ -212,25 +242,24 @@ class DynamicResources(
     def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
         """Return for each of `rows` the sum over requests with alternatives: 8 for the first, 7 for the second, …"""
         found = self._claims(state)
-        if not found.by_node or not found.has_alternatives:
+        if found.verdict is None or not _have_alternatives(found.claims):
             return None
-        names, scores = nodes.names(), np.zeros(len(rows), np.int64)
-        for i, row in enumerate(rows.tolist()):
-            solution = found.by_node.get(names[row])
-            if solution is not None:
-                scores[i] = _score(found.claims, solution.allocations)
-        return scores
+        scores = np.zeros(len(rows), np.int64) if found.verdict.scores is None else found.verdict.scores[rows]
+        return scores + sum(_score([claim], ()) for claim in found.claims if claim.status.allocation is not None)
 
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
         """Scale the sums so that the highest becomes 100."""
         return normalized(scores, reverse=False)
 
     def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
-        """Take the devices that Filter found for the node. Raises DevicesError if it found none."""
+        """Take devices for the claims that have none. Raises DevicesError if Filter found none on the node."""
         found = self._claims(state)
         if found.allocator is None:
             return None
-        solution = found.by_node.get(node_name)
+        row = found.nodes.row_of(node_name)
+        solution: Solution | None = None
+        if found.verdict is not None and row is not None and found.verdict.codes[row] == HAS_DEVICES:
+            solution = found.allocator.allocate(found.nodes.info(row).node, self._deadline(node_name))
         if solution is None:
             raise DevicesError("claim allocation not found for node")
         for (i, claim), allocation in zip(found.to_allocate(), solution.allocations, strict=True):
@@ -271,14 +300,15 @@ class DynamicResources(
         if any(map(needs_waiting, found.claims)):
             note = f"waiting for binding conditions for device on node {node_name}"
             self.handle.events.event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)
-            await self._wait_until_ready(found)
+            with waiting_counted(found.claims, self.handle.metrics, self.handle.profile_name):
+                await self._wait_until_ready(found)
         return None
 
     async def _wait_until_ready(self, found: _Claims) -> None:
         deadline = time.monotonic() + self.binding_timeout
         while not self._all_ready(found):
             if time.monotonic() > deadline:
-                raise BindingFailed("device binding timeout: context deadline exceeded")
+                raise BindingTimedOut("device binding timeout: context deadline exceeded")
             await self._sleep(_POLL_SECONDS)
 
     def _all_ready(self, found: _Claims) -> bool:
@@ -290,7 +320,7 @@ class DynamicResources(
             found.claims[i] = claim
             if not is_ready(claim):
                 if is_overdue(claim, self.binding_timeout, time.time()):
-                    raise BindingFailed(f"device binding timeout: claim={claim.metadata.name}")
+                    raise BindingTimedOut(f"device binding timeout: claim={claim.metadata.name}")
                 return False
         return True
 
@@ -319,14 +349,16 @@ class DynamicResources(
                     return fw.unresolvable(f"request {name}: device class {class_name} does not exist")
         return None
 
-    def _is_usable(self, found: _Claims, index: int, node: NodeInfo) -> bool:
-        """Whether an allocated claim can be used on the node; one without devices yet can."""
+    def _unusable(self, found: _Claims, index: int, claim: ResourceClaim, rows: Rows) -> BoolColumn | None:
+        """Return on which of `rows` an allocated claim cannot be used; None if there is no such row."""
+        if claim.status.allocation is None:
+            return None
+        if needs_waiting(claim) and not self._may_become_ready(claim):
+            return np.ones(len(rows), np.bool_)
         terms = found.terms.get(index)
-        if terms is not None and not matches_any(terms, node.labels, node.name):
-            return False
-        claim = found.claims[index]
-        if claim.status.allocation is None or not needs_waiting(claim):
-            return True
+        return None if terms is None else ~matching_any(terms, found.nodes, rows)
+
+    def _may_become_ready(self, claim: ResourceClaim) -> bool:
         try:
             return is_ready(claim) or not is_overdue(claim, self.binding_timeout, time.time())
         except BindingFailed:
@@ -343,6 +375,10 @@ class DynamicResources(
                 raise TimeoutError(f"node {node_name}: timed out trying to allocate devices")
 
         return check
+
+
+def _have_alternatives(claims: Sequence[ResourceClaim]) -> bool:
+    return any(request.first_available for claim in claims for request in claim.requests)
 
 
 def _score(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation]) -> int:

@@ -6,7 +6,7 @@ Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/allocato
 from collections.abc import Callable, Sequence
 
 from plugins.devices.catalog import DeviceCatalog
-from plugins.devices.pools import DevicesError
+from plugins.devices.pools import DevicesError, Pool
 from plugins.devices.requests import Request, alternatives
 from plugins.devices.search import Allocated, Search, Taken
 from scheduler.api.devices import (
@@ -67,13 +67,18 @@ class Solution:
 
 
 class Allocator:
-    """Allocates the claims of one pod, on one node after the other, each as if it were the only one."""
+    """Allocates the claims of one pod, on one node after the other, each as if it were the only one.
+
+    For one attempt: what is taken does not change meanwhile.
+    """
 
     def __init__(self, catalog: DeviceCatalog, claims: Sequence[ResourceClaim], allocated: Allocated) -> None:
         self._catalog = catalog
         self._claims = claims
         self._allocated = allocated
         self._requests: list[tuple[tuple[Request, ...], ...]] | None = None
+        self._last: tuple[Sequence[Pool], Search | None] | None = None
+        """The pools that were searched last, and the search if it found something."""
 
     def allocate(self, node: Node, check_time: Callable[[], None]) -> Solution | None:
         """Return devices for all claims, or None if the node has none for them.
@@ -84,9 +89,12 @@ class Allocator:
         pools = self._catalog.pools_for(node)
         if self._requests is None:
             self._requests = [tuple(alternatives(claim, self._catalog.device_class)) for claim in self._claims]
-        search = Search(node, self._claims, self._requests, pools, self._allocated, check_time)
-        if search.run():
-            return Solution(node.name, self._claims, self._requests, search)
+        if self._last is None or self._last[0] is not pools:
+            search = Search(node, self._claims, self._requests, pools, self._allocated, check_time)
+            self._last = pools, search if search.run() else None
+        found = self._last[1]
+        if found is not None:
+            return Solution(node.name, self._claims, self._requests, found)
         if any(pool.is_invalid for pool in pools):
             raise NoDevices(INVALID_POOLS)
         return None

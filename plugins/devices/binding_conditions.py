@@ -3,16 +3,23 @@
 Rule: dynamicresources/dynamicresources.go at v1.36.3 (isClaimReadyForBinding, isClaimTimeout).
 """
 
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from plugins.devices.catalog import results_of
+from plugins.devices.allocations import results_of
 from scheduler.api.devices import DeviceResult, ResourceClaim
+from scheduler.framework.metrics import Metrics
 
 
 class BindingFailed(Exception):
-    """A driver says that a device will not become ready; or it took too long."""
+    """A driver says that a device will not become ready."""
+
+
+class BindingTimedOut(BindingFailed):
+    """It took too long."""
 
 
 def needs_waiting(claim: ResourceClaim) -> bool:
@@ -48,6 +55,27 @@ def is_overdue(claim: ResourceClaim, timeout: float, now: float) -> bool:
     if all(result.binding_conditions is None for result in results_of(claim)):
         return False
     return datetime.fromisoformat(allocation.allocation_timestamp).timestamp() + timeout < now
+
+
+@contextmanager
+def waiting_counted(claims: Sequence[ResourceClaim], metrics: Metrics, profile: str) -> Iterator[None]:
+    """Count and time a wait, the body of the `with` statement, by the drivers of the claims as they are at its end."""
+    started, status = time.monotonic(), "error"
+    try:
+        yield
+        status = "success"
+    except BindingTimedOut:
+        status = "timeout"
+        raise
+    except BindingFailed:
+        status = "failure"
+        raise
+    finally:
+        seconds = time.monotonic() - started
+        for result in (each for claim in claims for each in results_of(claim)):
+            metrics.dra_binding_conditions_wait_duration.labels(profile, result.driver, status).observe(seconds)
+            if result.binding_conditions:
+                metrics.dra_binding_conditions_allocations.labels(profile, result.driver, status).inc()
 
 
 def _conditions_of(claim: ResourceClaim, result: DeviceResult) -> dict[str, Mapping[str, Any]] | None:

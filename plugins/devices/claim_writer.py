@@ -9,6 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from plugins.devices.catalog import DeviceCatalog, catalog_of
 from plugins.devices.pod_claims import consumer
 from scheduler import framework as fw
 from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ResourceClaim
+from scheduler.api.versions import is_newer
 from scheduler.framework.errors import ApiError
 
 _logger = logging.getLogger(__name__)
@@ -33,6 +35,13 @@ class WriteFailed(Exception):
     """A claim could not be written; the text says why."""
 
 
+@dataclass(slots=True)
+class _Turn:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    takers: int = 0
+    """Those who have the lock or wait for it."""
+
+
 class ClaimWriter:
     """Writes through a handle. What goes on in the background ends by itself."""
 
@@ -45,6 +54,8 @@ class ClaimWriter:
         self._handle = handle
         self._sleep = sleep
         self._now = now
+        self._turns: dict[str, _Turn] = {}
+        """UID → who writes a claim."""
         self._tasks: set[asyncio.Task[None]] = set()  # the event loop alone does not keep them
 
     @property
@@ -60,9 +71,7 @@ class ClaimWriter:
         async def attempt(newest: ResourceClaim) -> ResourceClaim:
             return await self._reserve(pod, newest, allocation)
 
-        found = await self._retried(claim, attempt)
-        self._catalog.assume(found)
-        return found
+        return await self._written(claim, attempt)
 
     def unreserve(self, pod: fw.Pod, claim: ResourceClaim) -> None:
         """Take the pod out of `reservedFor`, in the background: if that fails, its next attempt finds it there."""
@@ -85,7 +94,8 @@ class ClaimWriter:
                 claim = await self._patch(
                     claim, {"finalizers": [*finalizers, CLAIM_FINALIZER]}, None, f"add finalizer to claim {claim}"
                 )
-        consumers = (*(claim.status.reserved_for or ()), consumer(pod))
+        others = [each for each in claim.status.reserved_for or () if each.uid != pod.uid]
+        consumers = (*others, consumer(pod))
         status: dict[str, Any] = {"reservedFor": msgspec.to_builtins(consumers)}
         written = allocation or claim.status.allocation
         if allocation is not None:
@@ -104,7 +114,7 @@ class ClaimWriter:
             return await self._patch(newest, {}, {"reservedFor": msgspec.to_builtins(left) or None}, "unreserve")
 
         try:
-            self._catalog.assume(await self._retried(claim, attempt))
+            await self._written(claim, attempt)
         except WriteFailed as error:
             _logger.error("unreserve", extra={"pod": str(pod), "resourceclaim": str(claim), "err": str(error)})
 
@@ -117,6 +127,29 @@ class ClaimWriter:
             _logger.error("Deallocation of ResourceClaim failed", extra=fields)
             await self._sleep(_RETRY_DEALLOCATION)
             self._handle.activator.activate((pod.uid,))
+
+    async def _written(
+        self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
+    ) -> ResourceClaim:
+        """Make a change, one after the other for each claim: pods that share one would only get conflicts."""
+        turn = self._turns.setdefault(claim.uid, _Turn())
+        turn.takers += 1
+        try:
+            async with turn.lock:
+                found = await self._retried(self._newest(claim), attempt)
+                self._catalog.assume(found)
+                return found
+        finally:
+            turn.takers -= 1
+            if not turn.takers:
+                del self._turns[claim.uid]
+
+    def _newest(self, claim: ResourceClaim) -> ResourceClaim:
+        meta = claim.metadata
+        known = self._catalog.claim(meta.namespace, meta.name)
+        if known is None or known.uid != claim.uid:
+            return claim  # the API server will say so too
+        return known if is_newer(known.metadata.resource_version, meta.resource_version) else claim
 
     async def _retried(
         self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]

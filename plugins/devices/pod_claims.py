@@ -59,9 +59,34 @@ def consumer(pod: fw.Pod) -> ConsumerReference:
     return ConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
 
 
+def _names(pod: fw.Pod, claim: ResourceClaim) -> bool:
+    """Whether the claim can be one of the pod's."""
+    meta = claim.metadata
+    return pod.namespace == meta.namespace and (
+        any(each.resource_claim_name == meta.name for each in pod.spec.resource_claims or ())
+        or any(each.resource_claim_name == meta.name for each in pod.status.resource_claim_statuses or ())
+    )
+
+
 def claims_shape(pod: fw.Pod) -> Hashable:
-    """The shape for the hints: pods without claims are alike, all others have claims of their own."""
-    return pod.uid if pod.spec.resource_claims else ""
+    """The shape for the hints.
+
+    Pods without claims are alike, and those that wait for a claim to be made: no claim helps them before their own
+    status names it. So are those that share their claims. All others have claims of their own.
+    """
+    written = pod.spec.resource_claims
+    if not written:
+        return ""
+    made = {status.name for status in pod.status.resource_claim_statuses or ()}
+    names = []
+    for each in written:
+        if each.resource_claim_name is not None:
+            names.append(each.resource_claim_name)
+        elif each.name in made:
+            return pod.uid
+        else:
+            return False
+    return pod.namespace, tuple(names)
 
 
 class ClaimHints:
@@ -74,11 +99,14 @@ class ClaimHints:
 
     def after_claim(self, pod: fw.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fw.QueueingHint:
         """The pod's own claims help, and devices that became free. Rule: isSchedulableAfterClaimChange."""
+        freed = old is not None and old.status.allocation is not None and new.status.allocation is None
+        if not freed and not _names(pod, new):
+            return fw.QueueingHint.SKIP  # of thousands of claims; without a look at the pod's own
         try:
             claims = claims_of(pod, catalog_of(self._handle.objects))
         except ClaimProblem:
             return fw.QueueingHint.SKIP
-        if old is not None and old.status.allocation is not None and new.status.allocation is None:
+        if freed:
             return fw.QueueingHint.QUEUE
         if all(claim.uid != new.uid for claim in claims):
             return fw.QueueingHint.SKIP

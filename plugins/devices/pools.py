@@ -4,7 +4,7 @@ Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_in
 the default feature gates select.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -58,13 +58,14 @@ class SliceDevice:
 
 
 class SliceView:
-    """A slice with its devices. Equal objects of the store have the same view."""
+    """A slice with its devices."""
 
-    __slots__ = ("devices", "slice")
+    __slots__ = ("devices", "names", "slice")
 
     def __init__(self, slice_: ResourceSlice) -> None:
         self.slice = slice_
         self.devices = tuple(SliceDevice(slice_, device) for device in slice_.spec.devices or ())
+        self.names = frozenset(device.name for device in slice_.spec.devices or ())
 
     @property
     def name(self) -> str:
@@ -116,19 +117,29 @@ def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector:
     return matches_any(terms, node.labels, node.name)
 
 
-def gather_pools(node: Node, for_node: Iterable[SliceView], all_slices: Collection[SliceView]) -> list[Pool]:
+def gather_pools(
+    node: Node,
+    for_node: Collection[SliceView],
+    of_pool: Mapping[PoolId, Mapping[str, SliceView]],
+    unusable: Mapping[PoolId, Pool],
+) -> list[Pool]:
     """Return the pools that may have devices for a node, in the order in which they are tried.
 
-    `for_node`: the slices of this node and those that name no node. Raises DevicesError.
+    `for_node`: the slices of this node and those that name no node, without such that have only counters. `of_pool`:
+    all slices of each pool, by UID. `unusable`: see `unusable_pool`. Raises DevicesError.
     """
     newest: dict[PoolId, list[SliceView]] = {}
     for view in for_node:
         if _is_relevant(view, node):
             _add(newest, view)
-    plain: list[Pool] = []
+    for pool_id in {view.pool_id for view in for_node}:
+        for view in of_pool[pool_id].values():
+            if view.has_counters:  # they are needed to use the pool, whichever node they name
+                _add(newest, view)
+    plain: list[Pool] = [pool for pool_id, pool in unusable.items() if pool_id not in newest]
     with_conditions: list[Pool] = []
     for pool_id, slices in newest.items():
-        pool = _pool(pool_id, slices, all_slices)
+        pool = _pool(pool_id, slices, of_pool[pool_id].values())
         if pool is not None:
             conditions = any(d.device.binding_conditions is not None for view in pool.slices for d in view.devices)
             (with_conditions if conditions else plain).append(pool)
@@ -137,10 +148,24 @@ def gather_pools(node: Node, for_node: Iterable[SliceView], all_slices: Collecti
     return plain + with_conditions
 
 
+def unusable_pool(of_pool: Collection[SliceView]) -> Pool | None:
+    """Return what a pool is for nodes for which it has counters and no devices: None if it does not matter there.
+
+    An incomplete or invalid one does, as requests for all devices wait for it and refusals tell of it.
+    """
+    newest: dict[PoolId, list[SliceView]] = {}
+    for view in of_pool:
+        if view.has_counters:
+            _add(newest, view)
+    for pool_id, slices in newest.items():
+        pool = _pool(pool_id, slices, of_pool)
+        if pool is not None and (pool.is_incomplete or pool.is_invalid):
+            return pool
+    return None
+
+
 def _is_relevant(view: SliceView, node: Node) -> bool:
     spec = view.slice.spec
-    if view.has_counters:
-        return True
     try:
         if spec.node_name or spec.all_nodes or spec.node_selector is not None:
             return node_matches(node, spec.node_name, spec.all_nodes, spec.node_selector)
@@ -161,13 +186,12 @@ def _add(newest: dict[PoolId, list[SliceView]], view: SliceView) -> None:
         known.append(view)
 
 
-def _pool(pool_id: PoolId, slices: list[SliceView], all_slices: Collection[SliceView]) -> Pool | None:
+def _pool(pool_id: PoolId, slices: list[SliceView], of_pool: Collection[SliceView]) -> Pool | None:
     """None for a pool of which a newer generation is there that has nothing for the node."""
     expected = slices[0].slice.spec.pool.resource_slice_count
     if len(slices) == expected:
         return _built(pool_id, slices, None)
     generation = slices[0].generation
-    of_pool = [view for view in all_slices if view.pool_id == pool_id]
     if any(view.generation > generation for view in of_pool):
         return None
     whole = [view for view in of_pool if view.generation == generation]

@@ -33,8 +33,8 @@ class TooManyDevices(Exception):
 class Allocated:
     """The devices that claims have."""
 
-    whole: set[DeviceId] = field(default_factory=set)
-    """Taken as a whole."""
+    whole: dict[DeviceId, int] = field(default_factory=dict)
+    """Taken as a whole: by how many claims, which are more than one only if schedulers did not know of each other."""
     shared: dict[DeviceId, int] = field(default_factory=dict)
     """How many claims share it."""
     capacity: dict[DeviceId, Consumed] = field(default_factory=dict)

@@ -7,7 +7,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from plugins.devices.catalog import catalog_of, results_of
+from plugins.devices.allocations import results_of
+from plugins.devices.catalog import catalog_of
 from plugins.devices.pools import DevicesError
 from plugins.dynamic_resources import (
     DEALLOCATED,
@@ -42,7 +43,6 @@ from tests.unit.plugins.devices import (
 
 NODES = a_cluster(a_node("n1"), a_node("n2"))
 GPUS = (a_slice("n1", a_device("d0"), a_device("d1")), a_slice("n2", a_device("d0")))
-CLAIM_CHANGED = fw.ClusterEvent(fw.RESOURCE_CLAIM, fw.Action.UPDATE_OTHER)
 
 
 class Attempt:
@@ -56,7 +56,8 @@ class Attempt:
     def filter(self, name: str) -> fw.Status | None:
         row = self.nodes.row_of(name)
         assert row is not None
-        return self.plugin.filter(self.state, self.pod, self.nodes.info(row))
+        codes = self.plugin.filter_nodes(self.state, self.pod, self.nodes, np.array([row]))
+        return self.plugin.status_of(self.state, self.pod, int(codes[0])) if codes is not None and codes[0] else None
 
     def reserve(self, name: str) -> fw.Status | None:
         return self.plugin.reserve(self.state, self.pod, name)
@@ -199,6 +200,21 @@ def test_what_was_written_counts_before_the_watch_shows_it() -> None:
     assert Attempt(plugin, a_pod("second", "d")).filter("n2") is None
 
 
+def test_pods_that_share_a_claim_write_one_after_the_other() -> None:
+    plugin, store, api = a_plugin(*GPUS, a_claim("c", status=allocated("n1/d0")))
+    api.late = True
+    attempts = [Attempt(plugin, a_pod(name, "c")) for name in ("one", "other", "third")]
+
+    async def go() -> None:
+        await asyncio.gather(*(each.pre_bind("n1") for each in attempts))
+
+    run(go())
+
+    api.show()
+    assert [each.uid for each in stored(store, "c").status.reserved_for or ()] == ["one", "other", "third"]
+    assert len(api.patches) == 3  # no conflict
+
+
 def test_a_conflict_is_tried_again_with_the_newest_version() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c"))
     api.errors = [ApiError(409, "the object has been modified")]
@@ -313,6 +329,16 @@ def condition(kind: str) -> Any:
     return [{"driver": DRIVER, "pool": "n1", "device": "d0", "conditions": conditions}]
 
 
+def counted(plugin: DynamicResources, status: str) -> tuple[float | None, float | None]:
+    """How many devices with conditions, and how many waits, came to this end."""
+    registry, labels = plugin.handle.metrics.registry, {"profile": plugin.handle.profile_name, "driver": DRIVER}
+    allocations, waits = (
+        registry.get_sample_value(f"scheduler_dra_bindingconditions_{name}", {**labels, "status": status})
+        for name in ("allocations_total", "wait_duration_seconds_count")
+    )
+    return allocations, waits
+
+
 def test_a_binding_waits_until_its_devices_are_ready() -> None:
     plugin, store, _ = a_plugin(a_slice("n1", a_device("d0", **READY)), a_claim("c"))
     slept = []
@@ -332,6 +358,7 @@ def test_a_binding_waits_until_its_devices_are_ready() -> None:
     run(attempt.pre_bind("n1"))
 
     assert slept == [5.0]
+    assert counted(plugin, "success") == (1, 1)
 
 
 def test_a_device_that_will_not_be_ready_fails_the_binding_and_is_given_back_later() -> None:
@@ -342,6 +369,7 @@ def test_a_device_that_will_not_be_ready_fails_the_binding_and_is_given_back_lat
     assert attempt.filter("n1") == NOT_AVAILABLE
     with pytest.raises(Exception, match='device binding failed: claim=c, reason=R, message="M"'):
         run(attempt.pre_bind("n1"))
+    assert counted(plugin, "failure") == (1, 1)
 
 
 def test_an_overdue_device_is_not_waited_for() -> None:
@@ -349,31 +377,11 @@ def test_an_overdue_device_is_not_waited_for() -> None:
     status["allocation"]["allocationTimestamp"] = "2020-01-01T00:00:00Z"
     plugin, _, _ = a_plugin(a_claim("c", status=status))
 
-    assert Attempt(plugin, a_pod("p", "c")).filter("n1") == NOT_AVAILABLE
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        pytest.param(a_claim("c", status=allocated("n1/d0")), a_claim("c"), True, id="its own gave devices back"),
-        pytest.param(a_claim("x", status=allocated("n1/d0")), a_claim("x"), True, id="another one gave devices back"),
-        pytest.param(None, a_claim("c"), True, id="its own is there"),
-        pytest.param(None, a_claim("x"), False, id="another one is there"),
-        pytest.param(a_claim("c"), a_claim("c", status=allocated("n1/d0")), True, id="its own got devices"),
-        pytest.param(a_claim("x"), a_claim("x", status=allocated("n1/d0")), False, id="another one got devices"),
-        pytest.param(a_claim("c"), a_claim("c", version="2"), False, id="its own changed in something else"),
-    ],
-)
-def test_claims_help_that_are_the_pods_or_free_devices(
-    old: ResourceClaim | None, new: ResourceClaim, expected: bool
-) -> None:
-    plugin, _, _ = a_plugin(a_claim("c"))
-    hints = [each.hint for each in plugin.events_to_register() if each.event.matches(CLAIM_CHANGED)]
-    (hint,) = hints
-    assert hint is not None
-
-    assert (hint(a_pod("p", "c"), old, new) is fw.QueueingHint.QUEUE) == expected
-    assert hint(a_pod("p", "c", "absent"), old, new) is fw.QueueingHint.SKIP
+    attempt = Attempt(plugin, a_pod("p", "c"))
+    assert attempt.filter("n1") == NOT_AVAILABLE
+    with pytest.raises(Exception, match="device binding timeout: claim=c"):
+        run(attempt.pre_bind("n1"))
+    assert counted(plugin, "timeout") == (1, 1)
 
 
 def test_wrong_arguments_are_told() -> None:

@@ -1,0 +1,52 @@
+"""What pods that wait for their claims want to hear of."""
+
+from typing import Any
+
+import pytest
+
+from plugins.dynamic_resources import DynamicResources
+from scheduler import framework as fw
+from scheduler.api.devices import ResourceClaim
+from tests.unit.plugins.devices import a_claim, a_pod, a_world, allocated
+
+CLAIM_CHANGED = fw.ClusterEvent(fw.RESOURCE_CLAIM, fw.Action.UPDATE_OTHER)
+
+
+def a_plugin(*objects: Any) -> DynamicResources:
+    handle, _, _ = a_world(*objects)
+    return DynamicResources(handle=handle)
+
+
+def test_pods_whose_claims_are_not_made_yet_are_asked_about_once() -> None:
+    plugin = a_plugin(a_claim("c"))
+    shapes = {each.shape for each in plugin.events_to_register() if each.shape is not None}
+    made = {"resourceClaimStatuses": [{"name": "t", "resourceClaimName": "c"}]}
+
+    (shape,) = shapes
+    assert shape(a_pod("p", "t*")) == shape(a_pod("q", "t*")) != shape(a_pod("q", "t*", **made))
+    assert shape(a_pod("p", "c")) == shape(a_pod("q", "c")) != shape(a_pod("q", "d"))
+    assert shape(a_pod("p", "t*", **made)) != shape(a_pod("q", "t*", **made))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(a_claim("c", status=allocated("n1/d0")), a_claim("c"), True, id="its own gave devices back"),
+        pytest.param(a_claim("x", status=allocated("n1/d0")), a_claim("x"), True, id="another one gave devices back"),
+        pytest.param(None, a_claim("c"), True, id="its own is there"),
+        pytest.param(None, a_claim("x"), False, id="another one is there"),
+        pytest.param(a_claim("c"), a_claim("c", status=allocated("n1/d0")), True, id="its own got devices"),
+        pytest.param(a_claim("x"), a_claim("x", status=allocated("n1/d0")), False, id="another one got devices"),
+        pytest.param(a_claim("c"), a_claim("c", version="2"), False, id="its own changed in something else"),
+    ],
+)
+def test_claims_help_that_are_the_pods_or_free_devices(
+    old: ResourceClaim | None, new: ResourceClaim, expected: bool
+) -> None:
+    plugin = a_plugin(a_claim("c"))
+    hints = [each.hint for each in plugin.events_to_register() if each.event.matches(CLAIM_CHANGED)]
+    (hint,) = hints
+    assert hint is not None
+
+    assert (hint(a_pod("p", "c"), old, new) is fw.QueueingHint.QUEUE) == expected
+    assert hint(a_pod("p", "c", "absent"), old, new) is fw.QueueingHint.SKIP
