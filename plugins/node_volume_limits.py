@@ -17,12 +17,13 @@ from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
 
 TOO_MANY: Final = fw.unschedulable("node(s) exceed max volume count")
 
+_ANY_NUMBER: Final = 1 << 40
 _TOO_MANY = 1
 _NO_CLAIM = 2
 
 
 @dataclass(frozen=True, slots=True)
-class NodeVolumeLimits(fw.PreFilterPlugin, fw.FilterNodesPlugin):
+class NodeVolumeLimits(fw.PreFilterPlugin, fw.EasierWithFewerPods):
     """Filter: the node can attach the pod's volumes beside those that it has, by what its CSINode says of each driver.
 
     Volumes of the old in-tree kinds count as their drivers'. Answers are not stored: they depend on claims and
@@ -96,6 +97,17 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.FilterNodesPlugin):
         except ClaimNotFound as error:
             return fw.unresolvable(str(error))
         raise LookupError("the claim that was missing is there")
+
+    def still_admits(self, state: fw.CycleState, pod: fw.Pod, guests: fw.Guests, rows: Rows) -> fw.BoolColumn:
+        """Each volume of a guest takes one place at most; of one with odd volumes there is no telling."""
+        storages = ([guest.storage for guest in guests.by_row[row]] for row in rows.tolist())
+        volumes = [
+            sum(len(each.volumes) for each in of_row) if all(each.regular for each in of_row) else _ANY_NUMBER
+            for of_row in storages
+        ]
+        self._attached.refresh()
+        new = self._volumes.of_pending(pod, has_csi_node=True)
+        return self._attached.has_room(new, np.array(volumes, np.int64), rows)
 
     def _one_code(self, pod: fw.Pod, node: fw.NodeInfo) -> Int32Column:
         csi_node: CSINode | None = self.handle.objects.get(fw.CSI_NODE, node.name)

@@ -13,6 +13,7 @@ from plugins.volumes.claims import ClaimError, PodClaims, claims_of, has_claims
 from plugins.volumes.finding import Finder, Search, reasons_of
 from plugins.volumes.hints import volume_binding_events
 from plugins.volumes.index import VolumeIndex
+from plugins.volumes.migrated import MigratedNodes
 from plugins.volumes.prebind import Assumed, VolumeBinder
 from scheduler import framework as fw
 from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
@@ -45,14 +46,16 @@ class _Volumes:
         objects = handle.objects
         volumes: AssumeCache[PersistentVolume] = AssumeCache(objects, fw.PERSISTENT_VOLUME)
         self.claims: AssumeCache[PersistentVolumeClaim] = AssumeCache(objects, fw.PERSISTENT_VOLUME_CLAIM)
-        self.finder = Finder(objects, volumes, VolumeIndex(objects), CapacityIndex(objects))
+        self.finder = Finder(
+            objects, volumes, VolumeIndex(objects), CapacityIndex(objects), MigratedNodes(handle.nodes, objects)
+        )
         self.binder = VolumeBinder(handle, volumes, self.claims, bind_timeout_seconds)
 
 
 @dataclass(frozen=True, slots=True)
 class VolumeBinding(
     fw.PreFilterPlugin,
-    fw.FilterNodesPlugin,
+    fw.WithoutPods,
     fw.PreScorePlugin,
     fw.ScoreNodesPlugin,
     fw.ReservePlugin,

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from scheduler.api.pod import Pod
+from scheduler.framework.guests import Guests
 from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
 from scheduler.framework.ranked_pods import LowerPods
 from scheduler.framework.trials import BulkTrials
@@ -37,14 +38,26 @@ class FitTrials(BulkTrials):
             spare.append(capacity - requested.item(row) - amount)
         return FitTrial(self._wanted, bits, room, spare)
 
-    def without(self, lower: LowerPods, rows: Rows) -> "FitBulkTrial":
+    def without(self, lower: LowerPods, rows: Rows, guests: Guests) -> "FitBulkTrial":
         room = self._allowed_pods[rows] - self._pod_count[rows] + lower.counts
+        if guests:
+            room -= guests.counts(rows)
         resources = []
         for (_, name, _, _), (bit, amount, allocatable, requested) in zip(self._wanted, self._columns, strict=True):
             capacity = allocatable[rows]
             free = capacity - requested[rows] + lower.sums(name)
-            resources.append(_Resource(bit, amount, capacity, free, lower.amounts(name)))
+            taken = guests.sums(name, rows) if guests else None
+            if taken is not None:
+                free -= taken
+            resources.append(_Resource(bit, amount, capacity, free, taken, lower.amounts(name)))
         return FitBulkTrial(room, resources)
+
+    def codes_with(self, guests: Guests, rows: Rows) -> Int32Column:
+        codes = (self._allowed_pods[rows] - self._pod_count[rows] - guests.counts(rows) <= 0) * TOO_MANY_PODS
+        for (_, name, _, _), (bit, amount, allocatable, requested) in zip(self._wanted, self._columns, strict=True):
+            capacity = allocatable[rows]
+            codes |= _codes(capacity - requested[rows] - guests.sums(name, rows), bit, amount, capacity)
+        return codes.astype(np.int32)
 
 
 class FitTrial:
@@ -101,7 +114,9 @@ class _Resource(NamedTuple):
     capacity: Int64Column
     """By node."""
     free: Int64Column
-    """By node."""
+    """By node, beside the guests."""
+    taken: Int64Column | None
+    """By node, what the guests ask for; None if there are none. Sums may wrap, so it can decide that they leave."""
     asked: Int64Column
     """By pod of lower priority."""
 
@@ -118,24 +133,35 @@ class FitBulkTrial:
 
     def codes(self) -> Int32Column:
         codes = (self._room <= 0) * TOO_MANY_PODS
-        for bit, amount, capacity, free, _ in self._resources:
-            short = free < amount
-            codes |= short * bit | (short & (capacity < amount)) * UNRESOLVABLE
-        return codes.astype(np.int32)
+        for bit, amount, capacity, free, _, _ in self._resources:
+            codes |= _codes(free, bit, amount, capacity)
+        alone = np.zeros_like(codes)
+        for bit, amount, capacity, free, taken, _ in self._resources:
+            if taken is not None:
+                alone |= _codes(free + taken, bit, amount, capacity)
+        return np.where(codes, codes, alone).astype(np.int32)
 
     def admit(self, nodes: Rows, pods: Rows) -> BoolColumn:
         fits: BoolColumn = self._room[nodes] > 1
         left = []
-        for _, amount, _, free, asked in self._resources:
+        for _, amount, _, free, taken, asked in self._resources:
             wanted = asked[pods]
             rest = free[nodes] - wanted
             left.append(rest)
             fits &= rest >= amount
+            if taken is not None:
+                fits &= rest + taken[nodes] >= amount
         admitted = nodes[fits]
         self._room[admitted] -= 1
         for resource, rest in zip(self._resources, left, strict=True):
             resource.free[admitted] = rest[fits]
         return fits
+
+
+def _codes(free: Int64Column, bit: int, amount: int, capacity: Int64Column) -> Int64Column:
+    short = free < amount
+    codes: Int64Column = short * bit | (short & (capacity < amount)) * UNRESOLVABLE
+    return codes
 
 
 def _is_short(spare: int, amount: int) -> bool:

@@ -113,6 +113,15 @@ class AttachedVolumes:
                 over[place] = found.counted.exceeds(new, found.limits)
         return over
 
+    def has_room(self, new: Attached, more: Int64Column, rows: Rows) -> BoolColumn:
+        """Return which of `rows` certainly have room for the volumes of a pending pod and for so many more."""
+        room = np.ones(len(rows), np.bool_)
+        for driver, count in Counter(new.values()).items():
+            column = self._room.get(driver)
+            if column is not None:
+                room &= pick(column[: self._nodes.size], rows) >= count + more
+        return room
+
     def exceeds(self, node: fw.NodeInfo, csi_node: CSINode, new: Attached) -> bool:
         """Whether one node has too little room, by its pods of this moment, also within a what-if.
 

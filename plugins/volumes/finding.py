@@ -15,6 +15,7 @@ from plugins.volumes.capacity import CapacityIndex
 from plugins.volumes.claims import PodClaims
 from plugins.volumes.index import VolumeIndex
 from plugins.volumes.matching import NONE, Choices, Matching, by_size
+from plugins.volumes.migrated import MigratedNodes
 from plugins.volumes.topology import allowed, reachable
 from scheduler import framework as fw
 from scheduler.api.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
@@ -55,8 +56,10 @@ class Finder:
         volumes: AssumeCache[PersistentVolume],
         index: VolumeIndex,
         capacities: CapacityIndex,
+        migrated: MigratedNodes,
     ) -> None:
         self._objects = objects
+        self._migrated = migrated
         self._volumes = volumes
         self._index = index
         self._capacities = capacities
@@ -100,10 +103,10 @@ class Finder:
     ) -> BoolColumn | None:
         """As `reachable`, for rows without an obstacle: what is wrong with a volume must not be told for others."""
         if codes is None or not codes.any():
-            return reachable(volume, nodes, rows, self._objects)
+            return reachable(volume, nodes, rows, self._migrated)
         reached = np.zeros(len(rows), np.bool_)
         open_ = codes == 0
-        found = reachable(volume, nodes, rows[open_], self._objects)
+        found = reachable(volume, nodes, rows[open_], self._migrated)
         reached[open_] = True if found is None else found
         return reached
 

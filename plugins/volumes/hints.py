@@ -6,7 +6,7 @@ Rule: volumebinding/volume_binding.go (EventsToRegister, isSchedulableAfter…) 
 from collections.abc import Hashable
 
 from plugins.volumes.capacity import volume_limit
-from plugins.volumes.topology import migrated_plugins
+from plugins.volumes.migrated import migrated_plugins
 from scheduler import framework as fw
 from scheduler.api.volumes import (
     CSIDriver,

@@ -4,12 +4,12 @@ Rule: component-helpers, storage/volume/helpers.go (CheckNodeAffinity) at v0.36.
 (tryTranslatePVToCSI) at v1.36.3.
 """
 
-from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
 
 from plugins.node_matching import matching_any
+from plugins.volumes.migrated import MigratedNodes, is_migrated
 from scheduler import framework as fw
 from scheduler.api.csi_translation import TranslationError, plugin_of, translated
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -21,7 +21,7 @@ from scheduler.api.selectors import (
     problems_of,
     required_terms,
 )
-from scheduler.api.volumes import MIGRATED_PLUGINS, CSINode, PersistentVolume, StorageClass
+from scheduler.api.volumes import PersistentVolume, StorageClass
 from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
 
 NO_MATCH = "no matching NodeSelectorTerms"
@@ -49,30 +49,31 @@ def only_label(terms: tuple[SelectorTerm, ...]) -> tuple[str, frozenset[str]] | 
     return (expression.key, expression.values) if expression.operator == IN else None
 
 
-def reachable(volume: PersistentVolume, nodes: NodeColumns, rows: Rows, objects: fw.ObjectLister) -> BoolColumn | None:
+def reachable(volume: PersistentVolume, nodes: NodeColumns, rows: Rows, migrated: MigratedNodes) -> BoolColumn | None:
     """Return from which of `rows` a bound volume can be reached; None for all of them.
 
     Where its kind is served by a CSI driver, that driver's labels count. Raises ValueError if it could serve no such
     volume.
     """
     terms = terms_of(volume)
+    found = None if terms is None else matching_any(terms, nodes, rows)
     plugin = plugin_of(volume.spec)
     if plugin is None or not plugin.migrated:
-        return None if terms is None else matching_any(terms, nodes, rows)
-    names = nodes.names()
-    each = (_is_migrated(plugin.name, names[row], objects) for row in rows.tolist())
-    migrated = np.fromiter(each, np.bool_, len(rows))
-    found = np.ones(len(rows), np.bool_) if terms is None else matching_any(terms, nodes, rows)
-    if migrated.any():
-        terms = terms_of(_translated(volume))
-        found[migrated] = True if terms is None else matching_any(terms, nodes, rows[migrated])
-    return found
+        return found
+    served = migrated.of(plugin.name, rows)
+    if not served.any():
+        return found
+    others = terms_of(_translated(volume))
+    if others == terms:
+        return found
+    in_tree = True if found is None else found
+    return np.where(served, True if others is None else matching_any(others, nodes, rows), in_tree)
 
 
 def unreachable_because(volume: PersistentVolume, node: fw.NodeInfo, objects: fw.ObjectLister) -> str:
     """Return why a volume cannot be reached from one node; empty if it can. Raises ValueError as `reachable`."""
     plugin = plugin_of(volume.spec)
-    if plugin is not None and plugin.migrated and _is_migrated(plugin.name, node.name, objects):
+    if plugin is not None and plugin.migrated and is_migrated(plugin.name, node.name, objects):
         volume = _translated(volume)
     terms = terms_of(volume)
     if terms is None or matches_any(terms, node.labels, ""):
@@ -106,13 +107,3 @@ def _translated(volume: PersistentVolume) -> PersistentVolume:
         return translated(volume)
     except TranslationError as error:
         raise ValueError(f"could not translate pv: {error}") from error
-
-
-def _is_migrated(plugin: str, node_name: str, objects: fw.ObjectLister) -> bool:
-    csi_node: CSINode | None = objects.get(fw.CSI_NODE, node_name)
-    return csi_node is not None and plugin in migrated_plugins(csi_node.annotations).split(",")
-
-
-def migrated_plugins(annotations: Mapping[str, str]) -> str:
-    """Return which in-tree kinds of volume the CSI drivers of a node serve, as its CSINode tells: `a,b`."""
-    return annotations.get(MIGRATED_PLUGINS, "")

@@ -2,9 +2,10 @@
 
     runs.begin(state, pod) ─► on(row) ─► remove ─► refusal ─► reprieve ─► as if nothing had been
 
-What does not depend on the pods of a node is answered once for all nodes, from stored columns. If every plugin that
-does depend on them can follow by itself (`TrialPlugin`), nothing is changed. Otherwise the pods are taken off the live
-table and put back, and every plugin is asked anew: slower, and right for any plugin.
+What does not depend on the pods of a node is answered once for all nodes, from stored columns or, for plugins that do
+not sign, as `WithoutPods`; and so is a yes that fewer pods do not change (`EasierWithFewerPods`). If every other
+plugin can follow by itself (`TrialPlugin`), nothing is changed. Otherwise the pods are taken off the live table and
+put back, and every plugin is asked anew: slower, and right for any plugin.
 
 Rule: RunFilterPluginsWithNominatedPods, RunPreFilterExtensionAddPod and …RemovePod in
 pkg/scheduler/framework/runtime/framework.go at v1.36.3.
@@ -20,13 +21,16 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.filtering import FILTER, Filtering, FilterStep
+from scheduler.framework.filter_outcome import FILTER, FilterStep
+from scheduler.framework.filtering import Filtering
+from scheduler.framework.guests import Guests
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
+from scheduler.framework.plugin import FilterNodesPlugin
 from scheduler.framework.plugin_calls import as_plugin_error
 from scheduler.framework.ranked_pods import RankedPods
 from scheduler.framework.reprieve import Reprieve
 from scheduler.framework.status import Status
-from scheduler.framework.trials import BulkTrials, FilterTrial, TrialPlugin
+from scheduler.framework.trials import BulkTrials, EasierWithFewerPods, FilterTrial, TrialPlugin, WithoutPods
 
 NO_PODS: Final = 2**31
 """The lowest priority on a node without pods: above all that there are."""
@@ -62,12 +66,16 @@ class DryRuns:
 
     def attach(self, filtering: Filtering, promises: Promises, signer: "Signer") -> None:
         self._profile = _Profile(filtering, promises, signer)
+        filtering.refusals_beside = self._refusals_beside
 
     def begin(self, state: CycleState, pod: Pod) -> "DryRun":
         """Begin for a pod that was through PreFilter with this state. Raises PluginError."""
         if self._profile is None:
             raise LookupError("a plugin asked for a dry run before its profile was built")
         return DryRun(self._profile, state, pod)
+
+    def _refusals_beside(self, state: CycleState, pod: Pod) -> dict[int, Status] | None:
+        return self.begin(state, pod).refusals_beside()
 
 
 class Signer(Protocol):
@@ -99,6 +107,8 @@ class DryRun:
         self._steps = [step for step in profile.filtering.steps if step.name not in state.skip_filter]
         self._followers: list[tuple[int, FilterStep, Callable[[int], FilterTrial]]] = []
         self._stored: list[tuple[int, FilterStep, Int32Column]] = []
+        self._table_only: BoolColumn | None = None
+        """Rows that only a changed table tells about; None if there are none."""
         self.is_quick = self._sort_out(profile.signer(pod))
         """Whether nodes are judged without changing the table."""
         self._first_stored = self._first_refusing()
@@ -121,7 +131,7 @@ class DryRun:
     def on(self, row: int) -> "QuickTrial | TableTrial":
         """Begin with one node, as it is now, for the length of a `with` block."""
         nominated = self._nominated(row)
-        if nominated or not self.is_quick:
+        if nominated or not self.is_quick or (self._table_only is not None and self._table_only[row]):
             return TableTrial(self._profile.filtering, self._state, self._pod, row, nominated)
         index = self._first_stored.item(row)
         asked = []
@@ -143,21 +153,53 @@ class DryRun:
             return None
         try:
             lower = self._profile.ranked.below(self._pod.priority, rows)
-            return Reprieve(lower, trials.without(lower, rows), partial(step.status, self._state, self._pod))
+            trial = trials.without(lower, rows, self._guests())
+            return Reprieve(lower, trial, partial(step.status, self._state, self._pod))
         except Exception:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
             return None
 
     def alone(self, rows: Rows) -> BoolColumn:
         """Which of `rows` have to be asked about by `on` even where the others are judged in bulk.
 
-        Those with nominated pods, and those that a stored answer refuses in any case.
+        Those that a stored answer refuses in any case, and those that only a changed table tells about.
         """
         found: BoolColumn = self._first_stored[rows] < len(self._steps)
-        nodes = self._profile.nodes
-        promised = {nodes.row_of(name) for name, _ in self._profile.promises.by_node()}
-        if promised:
-            found |= np.isin(rows, [row for row in promised if row is not None])
-        return found
+        return found if self._table_only is None else found | self._table_only[rows]
+
+    def refusals_beside(self) -> dict[int, Status] | None:
+        """Say which nodes would refuse the pod if those were there that are nominated to them, and why.
+
+        None if only a changed table can tell. Raises PluginError.
+        """
+        if not self.is_quick or len(self._followers) != 1:
+            return None
+        [(at, _, trials)] = self._followers
+        if not isinstance(trials, BulkTrials):
+            return None
+        guests = self._guests()
+        rows = guests.rows()
+        if self._table_only is not None and self._table_only[rows].any():
+            return None
+        try:
+            codes = trials.codes_with(guests, rows)
+        except Exception:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
+            return None
+        refusals: dict[int, Status] = {}
+        statuses: dict[tuple[int, int], Status] = {}
+        places = np.minimum(self._first_stored[rows], np.where(codes != 0, at, len(self._steps)))
+        for row, place, code in zip(rows.tolist(), places.tolist(), codes.tolist(), strict=True):
+            if place == len(self._steps):
+                continue
+            if place != at:
+                code = next(stored.item(row) for each, _, stored in self._stored if each == place)
+            status = statuses.get((place, code))
+            if status is None:
+                status = statuses[place, code] = self._steps[place].status(self._state, self._pod, code)
+            refusals[row] = status
+        return refusals
+
+    def _guests(self) -> Guests:
+        return self._profile.filtering.guests.of(self._state, self._pod)
 
     def _nominated(self, row: int) -> Sequence[Pod]:
         """The pods to which this one has to yield on a node."""
@@ -177,6 +219,10 @@ class DryRun:
             try:
                 if isinstance(plugin, TrialPlugin):
                     self._followers.append((at, step, plugin.filter_trials(self._state, self._pod, profile.nodes)))
+                elif isinstance(plugin, WithoutPods):
+                    self._stored.append((at, step, self._codes_now(plugin)))
+                elif isinstance(plugin, EasierWithFewerPods):
+                    self._leave_to_table(plugin, self._codes_now(plugin) != 0)
                 elif signature is None or not _OF_PODS.isdisjoint(step.aspects) or filtering.is_extended(step.name):
                     return False
                 elif (codes := filtering.stored_codes(step, self._state, self._pod, signature)) is not None:
@@ -184,6 +230,24 @@ class DryRun:
             except Exception:  # noqa: BLE001  it fails only for the nodes that it is asked about in its turn
                 return False
         return True
+
+    def _codes_now(self, plugin: FilterNodesPlugin) -> Int32Column:
+        """What a plugin says of all nodes with the pods that are there."""
+        nodes = self._profile.nodes
+        rows = np.flatnonzero(nodes.in_use)
+        codes = np.zeros(nodes.size, np.int32)
+        found = plugin.filter_nodes(self._state, self._pod, nodes, rows)
+        if found is not None:
+            codes[rows] = found
+        return codes
+
+    def _leave_to_table(self, plugin: EasierWithFewerPods, refused: BoolColumn) -> None:
+        """Note where the answer may change: pods that are gone may help where it refuses, and guests may harm."""
+        guests = self._guests()
+        rows = guests.rows()
+        if len(rows):
+            refused[rows] |= ~plugin.still_admits(self._state, self._pod, guests, rows)
+        self._table_only = refused if self._table_only is None else self._table_only | refused
 
     def _first_refusing(self) -> Int64Column:
         """For each row the place of the first plugin that refuses it whatever pods are there; after all if none."""

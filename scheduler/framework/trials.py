@@ -8,8 +8,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
+
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.guests import Guests
 from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
 from scheduler.framework.plugin import FilterNodesPlugin
 from scheduler.framework.ranked_pods import LowerPods
@@ -29,7 +32,10 @@ class FilterTrial(Protocol):
 
 
 class BulkTrial(Protocol):
-    """Many nodes at once, as one plugin sees them. It begins without the pods of lower priority."""
+    """Many nodes at once, as one plugin sees them. It begins without the pods of lower priority.
+
+    A node with guests is asked about twice, with them and then without; it must be right both times.
+    """
 
     def codes(self) -> Int32Column:
         """Return for each node the reason code that `filter_nodes` would have now."""
@@ -46,8 +52,12 @@ class BulkTrials(ABC):
         """Begin with one node."""
 
     @abstractmethod
-    def without(self, lower: LowerPods, rows: Rows) -> BulkTrial:
-        """Begin with the nodes of `rows`, whose pods of lower priority are `lower`."""
+    def without(self, lower: LowerPods, rows: Rows, guests: Guests) -> BulkTrial:
+        """Begin with the nodes of `rows`, whose pods of lower priority are `lower`, beside `guests` and without."""
+
+    @abstractmethod
+    def codes_with(self, guests: Guests, rows: Rows) -> Int32Column:
+        """Return for each of `rows` the reason code that `filter_nodes` would have if `guests` were there too."""
 
 
 class TrialPlugin(FilterNodesPlugin):
@@ -59,3 +69,15 @@ class TrialPlugin(FilterNodesPlugin):
 
         It is used up within one decision, while nothing else changes.
         """
+
+
+class WithoutPods(FilterNodesPlugin):
+    """A plugin without a signature whose answer does not depend on which pods are on the nodes."""
+
+
+class EasierWithFewerPods(FilterNodesPlugin):
+    """A plugin that lets a pod onto a node from which others have gone if it does so while they are there."""
+
+    def still_admits(self, state: CycleState, pod: Pod, guests: Guests, rows: Rows) -> BoolColumn:
+        """Which of `rows`, on which the pod can be, it certainly lets it onto beside their guests too."""
+        return np.zeros(len(rows), np.bool_)

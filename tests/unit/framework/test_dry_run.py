@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import hypothesis.strategies as st
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -13,6 +14,8 @@ from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.dry_run import NO_PODS, DryRun, QuickTrial, TableTrial
+from scheduler.framework.filtering import FEW
+from scheduler.framework.ranked_pods import importance
 from scheduler.framework.runtime import Framework
 from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
@@ -177,3 +180,139 @@ def test_a_row_that_is_no_node_has_no_lowest_priority() -> None:
     table.add_pod("gone", a_pod("orphan"))
 
     assert begin(a_framework(NodeResourcesFit(), table=table), a_pod()).lowest_priorities.tolist() == [NO_PODS]
+
+
+guests = st.lists(st.tuples(requests, st.integers(-1, 1), st.booleans()), max_size=3)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    node=nodes,
+    wanted=requests,
+    on_node=st.lists(st.tuples(requests, st.integers(-3, -1)), max_size=5),
+    promised=st.lists(guests, min_size=FEW + 1, max_size=FEW + 2),
+    tainted=st.sampled_from([(), ("n0",), ("n0", "n1")]),
+    plugins=st.permutations([NodeResourcesFit(), TaintToleration()]),
+)
+def test_nodes_with_nominated_pods_are_judged_at_once_as_they_are_one_by_one(
+    node: dict[str, int],
+    wanted: dict[str, int],
+    on_node: list[tuple[dict[str, int], int]],
+    promised: list[list[tuple[dict[str, int], int, bool]]],
+    tainted: tuple[str, ...],
+    plugins: list[fw.Plugin],
+) -> None:
+    names = [f"n{i}" for i in range(len(promised))]
+    table, nominator = NodeTable(), Nominator()
+    for name in names:
+        taints = [fw.Taint(key="a", effect="NoSchedule")] if name in tainted else []
+        amount = {GPU: node["gpu"]}
+        table.set_node(
+            a_node(name, cpu=node["cpu"], memory=node["memory"], pods=node["pods"], allocatable=amount, taints=taints)
+        )
+    for name, coming in zip(names, promised, strict=True):
+        for i, (each, priority) in enumerate(on_node):
+            table.add_pod(name, a_pod(f"{name}-{i}", priority=priority, requests=each))
+        for i, (each, priority, is_there) in enumerate(coming):
+            guest = a_pod(f"{name}-guest-{i}", priority=priority, requests=each)
+            nominator.add(guest, name)
+            if is_there:
+                table.add_pod(name, guest)
+    pod = a_pod("new", requests=wanted)
+    framework = a_framework(*plugins, table=table, nominator=nominator)
+
+    def outcome() -> tuple[dict[int, fw.Status], list[int]]:
+        state = fw.CycleState()
+        framework.run_pre_filter(state, pod, Diagnosis(1))
+        found = framework.run_filter(state, pod, table.in_use.copy())
+        return found.overrides, found.feasible.tolist()
+
+    at_once = outcome()
+    framework.filtering.refusals_beside = lambda state, pod: None
+    assert at_once == outcome()
+
+    run = begin(framework, pod)
+    rows = np.flatnonzero(table.in_use & (run.lowest_priorities < pod.priority))
+    rows = rows[~run.alone(rows)]
+    found = run.in_bulk(rows)
+    assert found is not None
+    for place, row in enumerate(rows.tolist()):
+        trial = plain(framework, pod, row, run._nominated(row))
+        lower = sorted((other for other in table.info(row).pods if other.priority < pod.priority), key=importance)
+        with trial:
+            trial.remove(lower)
+            refusal = trial.refusal()
+            assert (found.status(place) if found.refused[place] else None) == refusal
+            if refusal is None:
+                assert found.victims[place] == len(trial.reprieve(lower))
+
+
+class Crowded:
+    """Refuses nodes with more pods than `most`, or that are named so."""
+
+    name = "Crowded"
+
+    def __init__(self, most: int = 10**6, bad: str = "") -> None:
+        self._most = most
+        self._bad = bad
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Int32Column:
+        names = nodes.names()
+        bad = np.array([names[row] == self._bad for row in rows.tolist()])
+        codes: fw.Int32Column = ((nodes.pod_count[rows] > self._most) | bad).astype(np.int32)
+        return codes
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return fw.unschedulable("too crowded")
+
+
+class Podless(Crowded, fw.WithoutPods):
+    pass
+
+
+class Easier(Crowded, fw.EasierWithFewerPods):
+    pass
+
+
+def a_full_cluster() -> NodeTable:
+    names = ("n", "m")
+    pods = {name: [a_pod(f"{name}{i}", priority=-1, requests={"cpu": 1}) for i in range(2)] for name in names}
+    return a_cluster(*(a_node(name, cpu=2) for name in names), pods=pods)
+
+
+def test_a_plugin_that_pods_do_not_matter_to_is_asked_once_without_a_signature() -> None:
+    framework = a_framework(NodeResourcesFit(), Podless(bad="m"), table=a_full_cluster())
+    run = begin(framework, a_pod("new", requests={"cpu": 1}))
+
+    assert run.is_quick
+    assert run.alone(np.arange(2)).tolist() == [False, True]
+    for row, refused in ((0, False), (1, True)):
+        with run.on(row) as trial:
+            assert isinstance(trial, QuickTrial)
+            trial.remove(list(framework.filtering.nodes.info(row).pods))
+            refusal = trial.refusal()
+            assert (refusal is not None) == refused
+            assert refusal is None or refusal.plugin == "Crowded"
+
+
+def test_a_node_where_fewer_pods_may_help_is_asked_about_on_the_table() -> None:
+    table = a_full_cluster()
+    table.add_pod("m", a_pod("third", priority=-1))
+    framework = a_framework(NodeResourcesFit(), Easier(most=2), table=table)
+    run = begin(framework, a_pod("new", requests={"cpu": 1}))
+
+    assert run.alone(np.arange(2)).tolist() == [False, True]
+    with run.on(0) as quick, run.on(1) as slow:
+        assert (type(quick), type(slow)) == (QuickTrial, TableTrial)
+        slow.remove([pod for pod in table.info(1).pods if pod.name in ("m1", "third")])
+        assert slow.refusal() is None
+
+
+def test_a_node_with_guests_is_asked_about_on_the_table_where_pods_matter_to_a_plugin() -> None:
+    nominator = Nominator()
+    nominator.add(a_pod("guest", priority=5), "m")
+    framework = a_framework(NodeResourcesFit(), Easier(most=2), table=a_full_cluster(), nominator=nominator)
+    run = begin(framework, a_pod("new", requests={"cpu": 1}))
+
+    assert run.alone(np.arange(2)).tolist() == [False, True]
+    assert run.refusals_beside() is None

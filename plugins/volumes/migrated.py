@@ -1,0 +1,68 @@
+"""On which nodes CSI drivers serve the volumes of an old in-tree kind, as the nodes' CSINodes tell."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from plugins.column_math import pick
+from scheduler import framework as fw
+from scheduler.api.volumes import MIGRATED_PLUGINS, CSINode
+from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
+
+
+def migrated_plugins(annotations: Mapping[str, str]) -> str:
+    """Return which in-tree kinds of volume the CSI drivers of a node serve, as its CSINode tells: `a,b`."""
+    return annotations.get(MIGRATED_PLUGINS, "")
+
+
+def is_migrated(plugin: str, node_name: str, objects: fw.ObjectLister) -> bool:
+    """Whether a driver on the node serves the volumes of an in-tree plugin."""
+    csi_node: CSINode | None = objects.get(fw.CSI_NODE, node_name)
+    return csi_node is not None and plugin in migrated_plugins(csi_node.annotations).split(",")
+
+
+class MigratedNodes:
+    """A column for each in-tree plugin that was asked for. A question costs as much as there were changes."""
+
+    def __init__(self, nodes: NodeColumns, objects: fw.ObjectLister) -> None:
+        self._nodes = nodes
+        self._objects = objects
+        self._columns: dict[str, BoolColumn] = {}
+        self._position = -1
+        self._stale: set[int] = set()
+        objects.listen(fw.CSI_NODE, self._changed)
+
+    def of(self, plugin: str, rows: Rows) -> BoolColumn:
+        """Return on which of `rows` the volumes of `plugin` are served by a driver."""
+        self._refresh()
+        column = self._columns.get(plugin)
+        if column is None:
+            column = self._columns[plugin] = np.zeros(self._nodes.size, np.bool_)
+            self._write(plugin, column, range(self._nodes.size))
+        return pick(column, rows)
+
+    def _refresh(self) -> None:
+        changes = self._nodes.volumes.changes
+        if changes.position != self._position:
+            changed = None if self._position < 0 else changes.since(self._position)
+            self._position = changes.position
+            self._stale.update(range(self._nodes.size) if changed is None else changed)
+        stale, self._stale = self._stale, set()
+        for plugin, column in self._columns.items():
+            if len(column) < self._nodes.size:
+                grown = np.zeros(self._nodes.size, np.bool_)
+                grown[: len(column)] = column
+                column = self._columns[plugin] = grown
+            self._write(plugin, column, stale)
+
+    def _write(self, plugin: str, column: BoolColumn, rows: "set[int] | range") -> None:
+        names, in_use = self._nodes.names(), self._nodes.in_use
+        for row in rows:
+            column[row] = in_use[row] and is_migrated(plugin, names[row], self._objects)
+
+    def _changed(self, old: CSINode | None, new: CSINode | None) -> None:
+        csi_node = new or old
+        # A node that comes later is in the log of changes then.
+        row = None if csi_node is None else self._nodes.row_of(csi_node.name)
+        if row is not None:
+            self._stale.add(row)
