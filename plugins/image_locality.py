@@ -30,6 +30,7 @@ class ImageLocality(fw.ScoreNodesPlugin, fw.SignPlugin):
 
     name: ClassVar[str] = "ImageLocality"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.IMAGES
+    signs_spec: ClassVar[bool] = True
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The images of the pod, as often as they occur, and how many containers it has."""

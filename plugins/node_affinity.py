@@ -50,6 +50,8 @@ class NodeAffinity(
 
     name: ClassVar[str] = "NodeAffinity"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.LABELS | fw.Aspect.NAME
+    signs_spec: ClassVar[bool] = True
+    normalizes_by_range: ClassVar[bool] = True
 
     added_affinity: objects.NodeAffinity | None = None
     """Applied to every pod of the profile, beside the pod's own."""

@@ -25,6 +25,7 @@ class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlug
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.NODE
+    signs_spec: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: nodedeclaredfeatures.go (EventsToRegister)."""
@@ -50,6 +51,9 @@ class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlug
             return fw.SKIP
         state.write(self.name, required)
         return None
+
+    def concerns(self, pod: fw.Pod) -> bool:
+        return bool(required_features(pod))
 
     def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
         """Return 1 for each of `rows` that lacks a feature. Raises LookupError where a profile leaves PreFilter out."""

@@ -21,6 +21,7 @@ class NodeName(fw.FilterNodesPlugin, fw.SignPlugin):
 
     name: ClassVar[str] = "NodeName"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
+    signs_spec: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_name.go (EventsToRegister), which looks no closer at a new node."""

@@ -30,6 +30,7 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
 
     name: ClassVar[str] = "NodePorts"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.PORTS
+    signs_spec: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_ports.go (EventsToRegister), which looks no closer at a new node."""

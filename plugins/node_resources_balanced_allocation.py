@@ -28,6 +28,7 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
 
     name: ClassVar[str] = "NodeResourcesBalancedAllocation"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.REQUESTED
+    signs_spec: ClassVar[bool] = True
 
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
     """What is to be even. Each weight must be 1; none given means cpu and memory."""

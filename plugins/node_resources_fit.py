@@ -1,7 +1,7 @@
 """Keep pods off nodes that have too little left for them, and prefer nodes by how full they are."""
 
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from typing import ClassVar, Final
@@ -34,6 +34,7 @@ from scheduler.api.requests import (
     DEFAULT_REQUESTS,
     EPHEMERAL_STORAGE,
     MEMORY,
+    PodResources,
     is_extended_resource,
     pod_requests,
     to_amounts,
@@ -79,6 +80,18 @@ class ScoringStrategy:
             object.__setattr__(self, "resources", DEFAULT_RESOURCES)
 
 
+class _Last:
+    """What was compared and added last: pods of one shape have the very same requests, one after the other."""
+
+    __slots__ = ("added", "compared", "requests", "resources")
+
+    def __init__(self) -> None:
+        self.resources: PodResources | None = None
+        self.added: tuple[int, ...] = ()
+        self.requests: Mapping[str, int] | None = None
+        self.compared: tuple[tuple[int, str, int], ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
     """Filter: the pod's requests fit into what the node's pods leave. Score: by `scoring_strategy`.
@@ -89,6 +102,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw
 
     name: ClassVar[str] = "NodeResourcesFit"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.REQUESTED
+    signs_spec: ClassVar[bool] = True
 
     ignored_resources: tuple[str, ...] = ()
     """Extended resources that Filter does not look at."""
@@ -97,6 +111,8 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw
     """Filter does not look at extended resources that start with one of these and a slash."""
 
     scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
+
+    _last: _Last = field(init=False, repr=False, compare=False, default_factory=_Last)
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place.
@@ -134,7 +150,10 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw
         self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Note what Filter is to compare."""
-        state.write(_COMPARED, tuple(self._compared(pod)))
+        requests, last = fit_requests(pod), self._last
+        if last.requests is not requests:
+            last.requests, last.compared = requests, tuple(self._compared(requests))
+        state.write(_COMPARED, last.compared)
         return None
 
     def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
@@ -167,7 +186,10 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
         """Note what Score is to add. It does without where PreScore is switched off."""
-        state.write(_ADDED, self._scoring_requests(pod))
+        resources, last = pod.resources, self._last
+        if last.resources is not resources or reports_resources(pod) or pod.spec.resources is not None:
+            last.resources, last.added = resources, self._scoring_requests(pod)
+        state.write(_ADDED, last.added)
         return None
 
     def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
@@ -176,13 +198,12 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw
         requests = state.get(_ADDED, tuple) or self._scoring_requests(pod)
         return score_resources(strategy.resources, requests, nodes, rows, _scorer_of(strategy), non_zero=True)
 
-    def _compared(self, pod: fw.Pod) -> Iterator[tuple[int, str, int]]:
+    def _compared(self, requests: Mapping[str, int]) -> Iterator[tuple[int, str, int]]:
         """Bit, name and amount of each resource that Filter compares.
 
         There are 29 bits: of a pod with more kinds of resources, the rest share the last one.
         """
         bit = _FIRST_RESOURCE
-        requests = fit_requests(pod)
         for name in (CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requests.keys() - _NATIVE)):
             amount = requests.get(name, 0)
             if amount > 0 and not self._is_ignored(name):

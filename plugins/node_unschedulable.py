@@ -27,6 +27,7 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin):
 
     name: ClassVar[str] = "NodeUnschedulable"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.TAINTS
+    signs_spec: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_unschedulable.go (EventsToRegister)."""

@@ -91,6 +91,9 @@ class PodTopologySpread(
         state.write(_PRE_FILTERED, HardSpread.of(constraints, pod, nodes, self._left_out))
         return None
 
+    def concerns(self, pod: fw.Pod) -> bool:
+        return bool(pod.spec.topology_spread_constraints or self._hard_defaults)
+
     def add_pod(self, state: fw.CycleState, pod: fw.Pod, other: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
         """Count `other` in the domains of `node`."""
         _found(state).change(other, node.row, 1)

@@ -29,6 +29,8 @@ class TaintToleration(
 
     name: ClassVar[str] = "TaintToleration"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.TAINTS
+    signs_spec: ClassVar[bool] = True
+    normalizes_by_range: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: taint_toleration.go (EventsToRegister)."""

@@ -82,7 +82,7 @@ def _weighted_mean(usages: Sequence[Usage], percent: Callable[[Amount, Amount], 
     for weight, capacity, allocated, request in usages:
         score = percent(capacity, allocated + request)
         total = total + (score if weight == 1 else weight * score)
-    return quotient(total, sum(usage.weight for usage in usages))
+    return quotient(total, sum([usage.weight for usage in usages]))
 
 
 @lru_cache(maxsize=64)

@@ -63,6 +63,10 @@ def score_resources(
     `non_zero`, cpu and memory are allocated with scoring's defaults for containers that ask for nothing.
     Rule: noderesources/resource_allocation.go (calculateNodeAllocatableRequest) at v1.36.3.
     """
+    if len(rows) == 1:
+        alone = _usages_of_one(resources, requests, nodes, rows.item(), non_zero=non_zero)
+        if alone is not None:
+            return np.array([scorer(alone)], np.int64)
     usages = []
     get = amounts if max(requests) < LARGE else pick
     for resource, request in zip(resources, requests, strict=True):
@@ -76,6 +80,24 @@ def score_resources(
 
 _NATIVE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 _WITH_DEFAULTS = frozenset((CPU, MEMORY))
+
+
+def _usages_of_one(
+    resources: Sequence[ResourceSpec], requests: Sequence[int], nodes: NodeColumns, row: int, *, non_zero: bool
+) -> list[Usage] | None:
+    """The usages of a single node in plain integers; None if an amount is negative or LARGE."""
+    usages = []
+    for resource, request in zip(resources, requests, strict=True):
+        name = resource.name
+        if name not in _NATIVE and not (request and is_scalar_resource(name)):
+            continue
+        column = nodes.non_zero_requested(name) if non_zero and name in _WITH_DEFAULTS else nodes.requested(name)
+        capacity, allocated = nodes.allocatable(name).item(row), column.item(row)
+        if not (0 <= capacity < LARGE and 0 <= allocated < LARGE and 0 <= request < LARGE):
+            return None
+        if capacity:
+            usages.append(Usage(resource.weight, capacity, allocated, request))
+    return usages
 
 
 def _scores(usages: Sequence[Usage], count: int, scorer: Scorer) -> Int64Column:

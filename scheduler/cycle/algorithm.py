@@ -5,7 +5,7 @@ kube-scheduler we look at every node, unless the configuration names a percentag
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
@@ -16,8 +16,9 @@ from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus
 from scheduler.framework.errors import PluginError
-from scheduler.framework.filtering import FilterOutcome
-from scheduler.framework.nodes import Int64Column, Rows
+from scheduler.framework.filter_outcome import FilterOutcome
+from scheduler.framework.kept import KeptPassing
+from scheduler.framework.nodes import Rows
 from scheduler.framework.runtime import Framework, go_list
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.state.node_table import NodeTable
@@ -46,6 +47,12 @@ class Search:
     outcome: FilterOutcome | None = None
     absent: Status | None = None
     """What is said of the nodes that were not looked at, or of all of them."""
+
+    @property
+    def passing(self) -> KeptPassing | None:
+        """What says the same as `feasible`, if that is kept."""
+        outcome = self.outcome
+        return outcome.kept if outcome is not None and outcome.feasible is self.feasible else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +99,8 @@ class Algorithm:
         if len(search.feasible) == 1:
             row = int(search.feasible[0])
         else:
-            total = framework.run_score(state, pod, search.feasible).total
-            row = self._select(search.feasible, total, pod, attempt)
+            best = framework.run_best(state, pod, search.feasible, search.passing)
+            row = self._select(best, pod, attempt)
         return Placed(self._table.names()[row], search.asked, len(search.feasible))
 
     def search(self, framework: Framework, state: CycleState, pod: Pod, *, nominated_first: bool = True) -> Search:
@@ -113,11 +120,11 @@ class Algorithm:
         search = Search(np.arange(0), diagnosis)
         if nominated_first and pod.nominated_node_name and self._nominated_node_fits(framework, state, pod, search):
             return search
-        asked = table.in_use.copy()
+        asked = None
         if names is not None:
             search.absent = cut_off_by(diagnosis)
             chosen = [row for row in map(table.row_of, names) if row is not None]
-            asked[:] = False
+            asked = np.zeros(table.size, np.bool_)
             asked[chosen] = True
         search.outcome = outcome = framework.run_filter(state, pod, asked)
         search.feasible, search.asked = self._sample(framework, outcome)
@@ -229,13 +236,12 @@ class Algorithm:
         diagnosis.post_filter_message = status.message if status is not None else ""
         return result.nominated_node_name if result is not None else None
 
-    def _select(self, feasible: Rows, total: Int64Column, pod: Pod, attempt: int) -> int:
-        """Take one of the best nodes: spread evenly by a hash of the pod, and the same each time it is replayed.
+    def _select(self, best: Sequence[int] | Rows, pod: Pod, attempt: int) -> int:
+        """Take one of the best rows: spread evenly by a hash of the pod, and the same each time it is replayed.
 
         The attempt is part of the hash, or a node that refuses the binding would be chosen again for ever.
         """
-        best = np.flatnonzero(total == total.max())
         if len(best) == 1:
-            return int(feasible[best[0]])
+            return int(best[0])
         digest = blake2b(f"{pod.uid}/{attempt}".encode(), key=self._seed, digest_size=8).digest()
-        return int(feasible[best[int.from_bytes(digest, "little") % len(best)]])
+        return int(best[int.from_bytes(digest, "little") % len(best)])

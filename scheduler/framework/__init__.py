@@ -29,10 +29,12 @@ from scheduler.framework.events import Action as Action
 from scheduler.framework.events import ClusterEvent as ClusterEvent
 from scheduler.framework.events import ClusterEventWithHint as ClusterEventWithHint
 from scheduler.framework.events import QueueingHint as QueueingHint
+from scheduler.framework.guests import Guests as Guests
 from scheduler.framework.handle import ApiWriter as ApiWriter
 from scheduler.framework.handle import Handle as Handle
 from scheduler.framework.handle import ObjectLister as ObjectLister
 from scheduler.framework.nodes import Aspect as Aspect
+from scheduler.framework.nodes import BoolColumn as BoolColumn
 from scheduler.framework.nodes import Int32Column as Int32Column
 from scheduler.framework.nodes import Int64Column as Int64Column
 from scheduler.framework.nodes import NodeColumns as NodeColumns
@@ -78,5 +80,7 @@ from scheduler.framework.status import Status as Status
 from scheduler.framework.status import pending as pending
 from scheduler.framework.status import unresolvable as unresolvable
 from scheduler.framework.status import unschedulable as unschedulable
+from scheduler.framework.trials import EasierWithFewerPods as EasierWithFewerPods
 from scheduler.framework.trials import FilterTrial as FilterTrial
 from scheduler.framework.trials import TrialPlugin as TrialPlugin
+from scheduler.framework.trials import WithoutPods as WithoutPods

@@ -60,7 +60,9 @@ class CycleState:
         """Return a copy in which cloneable values are copied and all others shared."""
         copy = CycleState()
         copy._values = {
-            key: value.clone() if isinstance(value, Cloneable) else value for key, value in self._values.items()
+            # Not isinstance: a check against a protocol takes 2 µs, and a preemption makes thousands of copies.
+            key: value.clone() if hasattr(type(value), "clone") else value  # type: ignore[attr-defined]
+            for key, value in self._values.items()
         }
         copy.skip_filter = set(self.skip_filter)
         copy.skip_score = set(self.skip_score)

@@ -1,120 +1,46 @@
-"""Filter for all nodes at once, nominated pods included, and what it found.
+"""Filter for all nodes at once, nominated pods included.
 
 Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (RunFilterPlugins, RunFilterPluginsWithNominatedPods).
 kube-scheduler asks plugin after plugin for one node after the other; we ask node after node of one plugin after the
 other. What a node is refused for is the same: the first plugin in order that refuses it.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from itertools import takewhile
+from typing import Final, Protocol, TypeAlias
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
-from scheduler.framework.forms import PlainFilter
-from scheduler.framework.memo import ChangingColumns, Column, Evaluate, Memo
+from scheduler.framework.filter_outcome import FILTER, FilterOutcome, FilterPlan, FilterStep
+from scheduler.framework.guests import GuestFinder, HoldingColumns
+from scheduler.framework.kept import KeptPassing
+from scheduler.framework.memo import ChangingColumns, Column, Evaluate, Memo, MemoColumn
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
-from scheduler.framework.plugin import FilterNodesPlugin, FilterPlugin, Plugin, PreFilterExtensions, SignPlugin
-from scheduler.framework.plugin_calls import PluginCalls, as_plugin_error, check_column
-from scheduler.framework.status import Code, Status
+from scheduler.framework.plugin import Plugin, PreFilterExtensions
+from scheduler.framework.plugin_calls import PluginCalls, check_column
+from scheduler.framework.shapes import Shape
+from scheduler.framework.status import Status
 
-FILTER: Final = "Filter"
 ADD_POD: Final = "PreFilterExtensionAddPod"
 REMOVE_POD: Final = "PreFilterExtensionRemovePod"
 
+FEW: Final = 4
+"""Up to so many nodes with nominated pods are asked one by one: to ask all at once takes 0.1 ms at first."""
 
-class WhatIfColumns(ChangingColumns, Protocol):
+RefusalsBeside: TypeAlias = Callable[[CycleState, Pod], Mapping[int, Status] | None]
+
+
+class WhatIfColumns(ChangingColumns, HoldingColumns, Protocol):
     """Nodes on which pods can be put or taken away for a moment."""
 
     def what_if(
         self, row: int, add: Collection[Pod] = (), remove: Collection[Pod] = ()
     ) -> AbstractContextManager[None]: ...
-
-
-class FilterStep:
-    """One plugin at Filter, whatever its form, with what the memo needs to know."""
-
-    __slots__ = ("aspects", "call", "name", "plain", "sign")
-
-    def __init__(self, plugin: Plugin) -> None:
-        self.name = plugin.name
-        self.plain = PlainFilter(plugin) if isinstance(plugin, FilterPlugin) else None
-        self.call: PlainFilter | FilterNodesPlugin
-        if self.plain is not None:
-            self.call = self.plain
-        elif isinstance(plugin, FilterNodesPlugin):
-            self.call = plugin
-        else:
-            raise TypeError(f"{plugin.name} has no Filter")
-        self.sign = plugin.sign if isinstance(plugin, SignPlugin) else None
-        self.aspects = aspects_of(plugin)
-
-    def status(self, state: CycleState, pod: Pod, code: int) -> Status:
-        """Return the refusal behind a code. Raises PluginError."""
-        try:
-            return self.call.status_of(state, pod, code).by(self.name)
-        except Exception as error:
-            raise as_plugin_error(FILTER, self.name, error) from error
-
-
-@dataclass(slots=True)
-class FilterOutcome:
-    """What every plugin said about every node that was asked about."""
-
-    feasible: Rows
-    """Where the pod can run, in ascending order."""
-
-    asked: BoolColumn
-    """Which rows were looked at."""
-
-    codes: list[tuple[FilterStep, Int32Column]]
-    """Plugin → a reason code for each row, in the plugins' order. Columns without any refusal are left out."""
-
-    overrides: dict[int, Status] = field(default_factory=dict)
-    """Rows that are refused for the sake of pods nominated there."""
-
-    def status(self, state: CycleState, pod: Pod, row: int) -> Status | None:
-        """Return why a row was refused; None if it is feasible or was not looked at."""
-        if row in self.overrides:
-            return self.overrides[row]
-        if not self.asked[row]:
-            return None
-        for step, codes in self.codes:
-            if codes[row]:
-                return step.status(state, pod, int(codes[row]))
-        return None
-
-    def count_into(self, diagnosis: Diagnosis, state: CycleState, pod: Pod) -> None:
-        """Count the refusals by reason."""
-        left = self.asked.copy()
-        for row, status in self.overrides.items():
-            left[row] = False
-            diagnosis.add(status, 1)
-        for step, codes in self.codes:
-            refused = codes[left]
-            for code, nodes in zip(*np.unique(refused[refused != 0], return_counts=True), strict=True):
-                status = step.status(state, pod, int(code))
-                diagnosis.add(status, int(nodes))
-            left &= codes == 0
-
-    def refused_with(self, code: Code, state: CycleState, pod: Pod) -> BoolColumn:
-        """Return which rows were refused with a status of this code."""
-        left = self.asked.copy()
-        found = np.zeros(len(left), np.bool_)
-        for row, status in self.overrides.items():
-            left[row] = False
-            found[row] = status.code is code
-        for step, codes in self.codes:
-            for reason in np.unique(codes[left]).tolist():
-                if reason and step.status(state, pod, reason).code is code:
-                    found |= left & (codes == reason)
-            left &= codes == 0
-        return found
 
 
 class Filtering:
@@ -134,16 +60,49 @@ class Filtering:
         self.nodes = nodes
         self._extensions = tuple(extensions)
         self._memo = memo
-        self._nominated = nominated
+        self.guests = GuestFinder(nodes, nominated)
         self._calls = calls
+        self._kept: WeakValueDictionary[Hashable, KeptPassing] = WeakValueDictionary()
+        self.refusals_beside: RefusalsBeside = lambda state, pod: None
+        """Says of all nodes with `guests` at once which refuse a pod beside these (row → why).
 
-    def run(self, state: CycleState, pod: Pod, asked: BoolColumn, signatures: dict[str, object]) -> FilterOutcome:
-        """Return where `pod` can run among the rows that are `asked`. Raises PluginError."""
+        None if they have to be asked one by one. Raises PluginError.
+        """
+
+    def run_everywhere(self, state: CycleState, pod: Pod, shape: Shape) -> FilterOutcome:
+        """Return where `pod` can run; quicker than `run` for a shape that was seen before. Raises PluginError."""
+        asked = self.nodes.in_use.copy()
+        plan = self._plan(state.skip_filter, shape)
+        kept = plan.kept = self._up_to_date(plan, state, pod) if plan.signed else None
+        if kept is None:
+            return self.run(state, pod, asked, shape.signatures)
+        if plan.others or self.guests.any():
+            return self.run(state, pod, asked, shape.signatures, plan)
+        return FilterOutcome(kept.feasible, asked, plan.refusals(), {}, kept)
+
+    def run(
+        self,
+        state: CycleState,
+        pod: Pod,
+        asked: BoolColumn,
+        signatures: dict[str, object],
+        plan: FilterPlan | None = None,
+    ) -> FilterOutcome:
+        """Return where `pod` can run among the rows that are `asked`. Raises PluginError.
+
+        With a `plan`, all rows are asked, and the first plugins in a row have answered.
+        """
         outcome = FilterOutcome(np.arange(0), asked, [])
         if not asked.any():
             return outcome
+        kept = plan.kept if plan is not None else None
+        refusals = plan.refusals() if plan is not None else []
         try:
-            passing = self._ask_all(outcome, asked.copy(), state, pod, signatures)
+            if plan is not None and kept is not None:
+                outcome.codes += refusals
+                passing = self._ask_in_turn(plan.others, outcome, kept.passing.copy(), state, pod, signatures)
+            else:
+                passing = self._ask_in_turn(self.steps, outcome, asked.copy(), state, pod, signatures)
             self._yield_to_nominated(outcome, passing, state, pod)
         except PluginError:
             # Not if it failed for nodes only that are refused beside their nominated pods: kube-scheduler begins with
@@ -153,15 +112,65 @@ class Filtering:
             self._yield_to_nominated(outcome, passing, state, pod)
             if not outcome.overrides:
                 raise
-            passing = self._ask_all(outcome, passing, state, pod, signatures)
-        outcome.feasible = np.flatnonzero(passing)
+            passing = self._ask_in_turn(self.steps, outcome, passing, state, pod, signatures)
+        if kept is not None and not outcome.overrides and len(outcome.codes) == len(refusals):
+            outcome.feasible, outcome.kept = kept.feasible, kept  # nobody else refused any
+        else:
+            outcome.feasible = np.flatnonzero(passing)
         return outcome
 
-    def _ask_all(
-        self, outcome: FilterOutcome, passing: BoolColumn, state: CycleState, pod: Pod, signatures: dict[str, object]
+    def _plan(self, skip: set[str], shape: Shape) -> FilterPlan:
+        key = frozenset(skip)
+        plan = shape.filter_plans.get(key)
+        if plan is None:
+            steps = [step for step in self.steps if step.name not in key]
+            signed = [(step, shape.signatures[step.name]) for step in takewhile(_is_signed(shape), steps)]
+            aspects = frozenset(aspect for step, _ in signed for aspect in step.aspects)
+            plain = tuple(step.plain for step, _ in signed if step.plain is not None)
+            plan = FilterPlan(tuple(signed), tuple(steps[len(signed) :]), aspects, plain)
+            shape.filter_plans[key] = plan
+        return plan
+
+    def _up_to_date(self, plan: FilterPlan, state: CycleState, pod: Pod) -> KeptPassing | None:
+        """Return what is kept of the signed plugins' answers; None if all are to be asked in the ordinary way."""
+
+        def ask(position: int, rows: Rows) -> Int32Column | None:
+            return self._ask(plan.signed[position][0], state, pod, rows)
+
+        if not plan.was_used:
+            plan.was_used = True
+            return None
+        if plan.plain and any(plain.is_full for plain in plan.plain):
+            return None
+        kept = plan.kept
+        try:
+            if kept is not None and kept.is_usable:
+                kept.refresh(ask)
+                return kept
+            key = tuple((step.name, signature) for step, signature in plan.signed)
+            kept = self._kept.get(key)
+            if kept is not None and kept.is_usable:
+                kept.refresh(ask)
+                return kept
+            columns = [self._stored(step, state, pod, signature) for step, signature in plan.signed]
+            kept = self._kept[key] = KeptPassing(columns, plan.aspects, self.nodes, self._memo)
+        except PluginError:
+            return None  # it is asked again, and the error may not even matter
+        return kept
+
+    def _ask_in_turn(
+        self,
+        steps: Sequence[FilterStep],
+        outcome: FilterOutcome,
+        passing: BoolColumn,
+        state: CycleState,
+        pod: Pod,
+        signatures: dict[str, object],
     ) -> BoolColumn:
         """Ask the plugins in turn about the rows that pass so far; return which pass all. Raises PluginError."""
-        for step in self.steps:
+        if not passing.any():
+            return passing
+        for step in steps:
             if step.name in state.skip_filter:
                 continue
             codes = self._codes(step, state, pod, passing, signatures)
@@ -210,10 +219,13 @@ class Filtering:
 
     def stored_codes(self, step: FilterStep, state: CycleState, pod: Pod, signature: object) -> Int32Column | None:
         """A code for each row from the memo, or None if there is no refusal. Raises PluginError."""
-        column = self._memo.column(
+        column = self._stored(step, state, pod, signature)
+        return column.values if column.may_differ else None
+
+    def _stored(self, step: FilterStep, state: CycleState, pod: Pod, signature: object) -> MemoColumn:
+        return self._memo.column(
             (("filter", step.name), signature), step.aspects, np.int32, lambda rows: self._ask(step, state, pod, rows)
         )
-        return column.values if column.may_differ else None
 
     def _codes(
         self, step: FilterStep, state: CycleState, pod: Pod, passing: BoolColumn, signatures: dict[str, object]
@@ -226,10 +238,13 @@ class Filtering:
         if signature is not None:
             return self.stored_codes(step, state, pod, signature)
         # Nothing will be stored: only the nodes that passed so far need an answer.
-        rows = np.flatnonzero(passing)
+        everything = passing.all()
+        rows = self._memo.all_rows() if everything else np.flatnonzero(passing)
         answers = self._ask(step, state, pod, rows)
         if answers is None or not answers.any():
             return None
+        if everything and answers.dtype == np.int32:
+            return answers
         codes = np.zeros(len(passing), np.int32)
         codes[rows] = answers
         return codes
@@ -240,20 +255,36 @@ class Filtering:
         Only pods of the same or a higher priority count: room that was made for lower ones may be taken. A node that
         is refused anyway is asked again too: beside the nominated pods it may have more reasons, or other ones.
         """
-        for name, nominated in self._nominated():
-            row = self.nodes.row_of(name)
-            if row is None or not outcome.asked[row]:
-                continue
-            before = [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
-            status = self._refused_beside(before, state, pod, row) if before else None
-            if status is not None:
+        if not self.guests.any():
+            return
+        asked = outcome.asked
+        refusals: Mapping[int, Status] | None = None
+        if np.count_nonzero(asked) > FEW:
+            by_row = self.guests.of(state, pod).by_row
+            if len(by_row) > FEW:
+                refusals = self.refusals_beside(state, pod)
+        else:
+            by_row = self.guests.on(asked, pod)
+        if refusals is None:
+            refusals = self._refusals_one_by_one(by_row, asked, state, pod)
+        for row, status in refusals.items():
+            if asked[row]:
                 outcome.overrides[row] = status
                 passing[row] = False
 
+    def _refusals_one_by_one(
+        self, guests: Mapping[int, Sequence[Pod]], asked: BoolColumn, state: CycleState, pod: Pod
+    ) -> dict[int, Status]:
+        refusals: dict[int, Status] = {}
+        for row, others in guests.items():
+            status = self._refused_beside(others, state, pod, row) if asked[row] else None
+            if status is not None:
+                refusals[row] = status
+        return refusals
+
     def _refused_beside(self, others: Collection[Pod], state: CycleState, pod: Pod, row: int) -> Status | None:
         # A pod whose nomination ended without our hearing of it may be on the node already.
-        here = {other.uid for other in self.nodes.info(row).pods}
-        others = [other for other in others if other.uid not in here]
+        others = [other for other in others if not self.nodes.has_pod(row, other.uid)]
         if not others:
             return None
         state = state.clone()
@@ -284,6 +315,5 @@ class Filtering:
         return codes
 
 
-def aspects_of(plugin: Plugin) -> tuple[Aspect, ...]:
-    """What the plugin reads of a node. Even an answer that reads nothing is worked out when a node comes."""
-    return tuple(plugin.aspects or Aspect.NAME) if isinstance(plugin, SignPlugin) else ()
+def _is_signed(shape: Shape) -> Callable[[FilterStep], bool]:
+    return lambda step: step.name in shape.signatures

@@ -6,12 +6,14 @@ placement. A plugin that cannot sign a pod is evaluated in full for it; that con
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from scheduler.framework.change_log import ChangeLog as ChangeLog
+from scheduler.framework.change_log import LogReader
 from scheduler.framework.nodes import Aspect, NodeColumns, Rows
 
 MEMO_BYTES: Final = 64 * 1024 * 1024
@@ -25,35 +27,21 @@ Evaluate = Callable[[Rows], Column | None]
 """Answers for some rows; None means 0 for all of them."""
 
 
-_NO_ROWS: Final[Rows] = np.arange(0)
-
-
-class ChangeLog(Protocol):
-    """The rows in which one aspect changed, in order."""
-
-    @property
-    def position(self) -> int:
-        """Where a reader who has seen everything stands."""
-
-    def since(self, position: int) -> Sequence[int] | None:
-        """Return the rows that changed after `position`, with repeats; None if it could be any."""
-
-
 class ChangingColumns(NodeColumns, Protocol):
     """Nodes that also say what has changed."""
 
     def change_log(self, aspect: Aspect) -> ChangeLog: ...
 
 
-class MemoColumn:
+class MemoColumn(LogReader):
     """The answers of one plugin for one fragment."""
 
-    __slots__ = ("highest", "logs", "lowest", "positions", "values")
+    __slots__ = ("highest", "key", "lowest", "values")
 
-    def __init__(self, values: Column, logs: tuple[ChangeLog, ...]) -> None:
+    def __init__(self, values: Column, logs: Iterable[ChangeLog], key: Hashable = None) -> None:
+        super().__init__(logs)
+        self.key = key
         self.values = values
-        self.logs = logs
-        self.positions = [log.position for log in logs]
         self.lowest = 0
         self.highest = 0
         """No value lies outside these two. They may be wider than the values, since refreshing a row only widens."""
@@ -62,20 +50,6 @@ class MemoColumn:
     def may_differ(self) -> bool:
         """Whether any value may be other than 0."""
         return bool(self.lowest or self.highest)
-
-    def stale_rows(self) -> set[int] | None:
-        """Take over the positions of now; return which rows changed since, None if it could be any."""
-        stale: set[int] = set()
-        everything = False
-        for i, log in enumerate(self.logs):
-            if log.position != self.positions[i]:
-                changed = log.since(self.positions[i])
-                if changed is None:
-                    everything = True
-                else:
-                    stale.update(changed)
-                self.positions[i] = log.position
-        return None if everything else stale
 
     def set_all(self, values: Column | None, size: int) -> None:
         dtype = self.values.dtype
@@ -87,6 +61,15 @@ class MemoColumn:
     def set_rows(self, rows: Rows, values: Column | None) -> None:
         self.values[rows] = 0 if values is None else values
         self._widen(values)
+
+    def set_row(self, row: int, values: Column | None) -> None:
+        """Like `set_rows` for a single one, at half the price."""
+        value = 0 if values is None else values.item()
+        self.values[row] = value
+        if value < self.lowest:
+            self.lowest = value
+        elif value > self.highest:
+            self.highest = value
 
     def _widen(self, values: Column | None) -> None:
         if values is not None and len(values):
@@ -101,7 +84,10 @@ class Memo:
     def __init__(self, nodes: ChangingColumns) -> None:
         self._nodes = nodes
         self._columns: OrderedDict[Hashable, MemoColumn] = OrderedDict()
+        self.generation = 0
+        """Grows when stored columns turn out to be wrong, which who has kept one of them must not use any more."""
         self._all_rows: Rows = np.arange(0)
+        self._one: tuple[int, Rows] = (-1, self._all_rows)
 
     def all_rows(self) -> Rows:
         """Every row number of the table."""
@@ -117,32 +103,48 @@ class Memo:
         size = self._nodes.size
         column = self._columns.get(key)
         if column is None:
-            column = MemoColumn(np.zeros(size, dtype), tuple(map(self._nodes.change_log, aspects)))
+            column = MemoColumn(np.zeros(size, dtype), map(self._nodes.change_log, aspects), key)
             column.set_all(evaluate(self.all_rows()), size)
             self._columns[key] = column
             self._trim(column.values.nbytes)
             return column
         self._columns.move_to_end(key)
+        self.refresh(column, evaluate)
+        return column
+
+    def refresh(self, column: MemoColumn, evaluate: Evaluate) -> None:
+        """Bring up to date what `column` returned before, in the same generation.
+
+        What `evaluate` raises passes through; then a new generation begins.
+        """
         stale = column.stale_rows()
+        size = self._nodes.size
         if stale is None or stale or len(column.values) < size:
             try:
                 self._refresh(column, stale, size, evaluate)
             except BaseException:
-                del self._columns[key]  # half refreshed
+                self._columns.pop(column.key, None)  # half refreshed
+                self.generation += 1
                 raise
-        return column
 
-    def _refresh(self, column: MemoColumn, stale: set[int] | None, size: int, evaluate: Evaluate) -> None:
+    def _refresh(self, column: MemoColumn, stale: Collection[int] | None, size: int, evaluate: Evaluate) -> None:
         if stale is None or len(stale) * 4 > size:
             column.set_all(evaluate(self.all_rows()), size)
             return
         if len(column.values) < size:  # a new row that is a node is among the stale ones
             column.values = np.concatenate([column.values, np.zeros(size - len(column.values), column.values.dtype)])
+        if len(stale) == 1:
+            [row] = stale
+            if row != self._one[0]:  # several columns have the same row to refresh, one after the other
+                self._one = row, np.array((row,), np.intp)
+            column.set_row(row, evaluate(self._one[1]))
+            return
         rows: Rows = np.array(sorted(stale), dtype=np.intp)
         column.set_rows(rows, evaluate(rows))
 
     def forget(self, prefix: Hashable) -> None:
         """Drop the columns whose key is a tuple that begins with `prefix`."""
+        self.generation += 1
         for key in [key for key in self._columns if isinstance(key, tuple) and key[0] == prefix]:
             del self._columns[key]
 

@@ -106,6 +106,10 @@ class SignPlugin(Plugin):
     aspects: ClassVar[Aspect]
     """What Filter and Score read of a node, besides the pod."""
 
+    signs_spec: ClassVar[bool] = False
+    """Whether `sign` reads only the pod's spec, but for the names of volumes without a source that is decoded, and its
+    resources. If that is so of all plugins of a profile, pods with the same spec are signed once."""
+
     @abstractmethod
     def sign(self, pod: Pod) -> Hashable | None:
         """Return what the answers depend on: equal for two pods means equal answers. None: they depend on more."""
@@ -129,6 +133,7 @@ class PreFilterPlugin(Plugin):
     def concerns(self, pod: Pod) -> bool:
         """Say whether `pre_filter` is to be asked. False only if it would skip the pod, whatever the cluster is like.
 
+        It reads only the pod's spec, but for volumes without a source: pods with the same spec may be asked about once.
         That is quicker for what most pods do not ask for. In cycles in which each plugin is timed it is asked anyway.
         """
         return True
@@ -204,6 +209,10 @@ class ScoreNodesPlugin(Plugin):
 
 
 class NormalizeScorePlugin(Plugin):
+    normalizes_by_range: ClassVar[bool] = False
+    """Whether what a node gets depends only on its own score, the lowest and the highest, whatever pod it is for. Then
+    it is not asked where the scores that it signed make no difference between nodes, being all 0."""
+
     @abstractmethod
     def normalize_score(self, state: CycleState, pod: Pod, scores: Int64Column) -> Int64Column:
         """Bring the scores of all feasible nodes into MIN_NODE_SCORE to MAX_NODE_SCORE.

@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 from prometheus_client import Histogram
 
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.metrics import Metrics
-from scheduler.framework.nodes import Rows
 from scheduler.framework.plugin import PermitWait
 from scheduler.framework.status import Code, Status
 
@@ -33,7 +33,12 @@ class PluginCalls:
     def run(
         self, point: str, state: CycleState, plugin: str, call: Callable[Q, T], *args: Q.args, **kwargs: Q.kwargs
     ) -> T:
-        started = time.perf_counter() if state.record_plugin_metrics else 0.0
+        if not state.record_plugin_metrics:
+            try:
+                return call(*args, **kwargs)
+            except Exception as error:
+                raise as_plugin_error(point, plugin, error) from error
+        started = time.perf_counter()
         code = Code.ERROR
         try:
             answer = call(*args, **kwargs)
@@ -41,8 +46,7 @@ class PluginCalls:
         except Exception as error:
             raise as_plugin_error(point, plugin, error) from error
         finally:
-            if started:
-                self._observe_plugin(point, plugin, code, started)
+            self._observe_plugin(point, plugin, code, started)
         return answer
 
     async def run_async(
@@ -54,7 +58,12 @@ class PluginCalls:
         *args: Q.args,
         **kwargs: Q.kwargs,
     ) -> T:
-        started = time.perf_counter() if state.record_plugin_metrics else 0.0
+        if not state.record_plugin_metrics:
+            try:
+                return await call(*args, **kwargs)
+            except Exception as error:
+                raise as_plugin_error(point, plugin, error) from error
+        started = time.perf_counter()
         code = Code.ERROR
         try:
             answer = await call(*args, **kwargs)
@@ -62,8 +71,7 @@ class PluginCalls:
         except Exception as error:
             raise as_plugin_error(point, plugin, error) from error
         finally:
-            if started:
-                self._observe_plugin(point, plugin, code, started)
+            self._observe_plugin(point, plugin, code, started)
         return answer
 
     def at(self, point: str) -> "PointTimer":
@@ -91,9 +99,9 @@ class PointTimer:
         self._calls = calls
         self._point = point
         self.code = Code.SUCCESS
+        self._started = time.perf_counter()
 
     def __enter__(self) -> "PointTimer":
-        self._started = time.perf_counter()
         return self
 
     def __exit__(
@@ -108,7 +116,7 @@ def as_plugin_error(point: str, plugin: str, error: Exception) -> PluginError:
     return error if isinstance(error, PluginError) else PluginError(plugin, point, str(error) or type(error).__name__)
 
 
-def check_column(point: str, plugin: str, answers: Any, rows: Rows, kinds: str = "ib") -> None:
+def check_column(point: str, plugin: str, answers: Any, rows: npt.NDArray[Any], kinds: str = "ib") -> None:
     """Raise PluginError unless `answers` has one whole number for each row. `kinds`: numpy's letters for dtypes."""
     if not isinstance(answers, np.ndarray):
         raise PluginError(plugin, point, f"answered a {type(answers).__name__}, not an array")

@@ -12,8 +12,10 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.events import ClusterEventWithHint
-from scheduler.framework.filtering import Filtering, FilterOutcome, WhatIfColumns
+from scheduler.framework.filter_outcome import FilterOutcome
+from scheduler.framework.filtering import Filtering, WhatIfColumns
 from scheduler.framework.handle import Handle
+from scheduler.framework.kept import KeptPassing
 from scheduler.framework.memo import Memo
 from scheduler.framework.metrics import Metrics
 from scheduler.framework.nodes import BoolColumn, Rows
@@ -39,6 +41,7 @@ from scheduler.framework.plugin import (
 from scheduler.framework.plugin_calls import PluginCalls, as_plugin_error
 from scheduler.framework.profile import ProfilePlugins
 from scheduler.framework.scoring import Scores, Scoring
+from scheduler.framework.shapes import KnownSpec, Shape, Shapes
 from scheduler.framework.status import Code, Status, unresolvable
 
 
@@ -84,7 +87,7 @@ class Framework:
         self.filtering = Filtering(plugins.at["filter"], extensions, nodes, memo, nominated.by_node, calls)
         self.scoring = Scoring(plugins.at["score"], plugins.weights, nodes, memo, calls)
         signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
-        self._signers = tuple(signers.values())
+        self.shapes = Shapes(tuple(signers.values()), nodes)
         handle.dry_runs.attach(self.filtering, nominated, self.signatures)
 
     @property
@@ -106,19 +109,14 @@ class Framework:
         return {name: plugin.events_to_register() for name, plugin in rejecters.items()}
 
     def signatures(self, pod: Pod) -> dict[str, object]:
-        """Return plugin → signature of `pod`, worked out once a version of the pod. Raises PluginError."""
-        found: dict[str, object] | None = pod.signatures.get(self.name)
-        if found is None:
-            found = {}
-            for plugin in self._signers:
-                try:
-                    signature = plugin.sign(pod)
-                    hash(signature)  # it is to be a key: one that cannot be is the plugin's fault
-                except Exception as error:
-                    raise as_plugin_error("Sign", plugin.name, error) from error
-                if signature is not None:
-                    found[plugin.name] = signature
-            pod.signatures[self.name] = found
+        """Return plugin → signature of `pod`. Raises PluginError."""
+        return self.shape(pod).signatures
+
+    def shape(self, pod: Pod) -> Shape:
+        """Return what `pod` has in common with others, worked out once a version of the pod. Raises PluginError."""
+        found: Shape | None = pod.signatures.get(self.name)
+        if found is None or found.home is not self.shapes:
+            found = pod.signatures[self.name] = self.shapes.of(pod)
         return found
 
     # The scheduling cycle.
@@ -131,16 +129,19 @@ class Framework:
         Names of plugins that cut nodes off are added to the diagnosis. Raises PluginError.
         """
         with self._calls.at("PreFilter") as timer:
-            names, refusal = self._pre_filter_in_turn(state, pod, diagnosis)
+            known = self.shapes.recall(pod)
+            if known is not None:
+                pod.signatures[self.name] = known.shape
+            names, refusal = self._pre_filter_in_turn(self._concerned(state, pod, known), state, pod, diagnosis)
             timer.code = _code(refusal)
         return names, refusal
 
     def _pre_filter_in_turn(
-        self, state: CycleState, pod: Pod, diagnosis: Diagnosis
+        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: Pod, diagnosis: Diagnosis
     ) -> tuple[frozenset[str] | None, Status | None]:
         names: frozenset[str] | None = None
         refusal: Status | None = None
-        for plugin in self._concerned(state, pod):
+        for plugin in plugins:
             answer = self._calls.run("PreFilter", state, plugin.name, plugin.pre_filter, state, pod, self._nodes)
             if answer is None:
                 continue
@@ -161,10 +162,14 @@ class Framework:
                 raise PluginError(plugin.name, "PreFilter", answer.message or answer.code.label)
         return names, refusal
 
-    def _concerned(self, state: CycleState, pod: Pod) -> Sequence[PreFilterPlugin]:
+    def _concerned(self, state: CycleState, pod: Pod, known: KnownSpec | None) -> Sequence[PreFilterPlugin]:
         """Return the plugins to be asked; the others skip the pod."""
         if state.record_plugin_metrics:
             return self._pre_filter
+        if known is not None and known.concerned is not None:
+            found, others = known.concerned
+            state.skip_filter.update(others)
+            return found
         concerned = []
         for plugin in self._pre_filter:
             try:
@@ -174,11 +179,15 @@ class Framework:
                     state.skip_filter.add(plugin.name)
             except Exception as error:
                 raise as_plugin_error("PreFilter", plugin.name, error) from error
+        if known is not None:
+            known.concerned = concerned, frozenset(state.skip_filter)
         return concerned
 
-    def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn) -> FilterOutcome:
-        """Return where `pod` can run among the rows `asked`. Raises PluginError."""
+    def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn | None = None) -> FilterOutcome:
+        """Return where `pod` can run among the rows `asked`, or all nodes. Raises PluginError."""
         with self._calls.at("Filter"):
+            if asked is None:
+                return self.filtering.run_everywhere(state, pod, self.shape(pod))
             return self.filtering.run(state, pod, asked, self.signatures(pod))
 
     def run_post_filter(
@@ -219,6 +228,24 @@ class Framework:
         if not self.scoring.steps:
             # There is nothing to prepare and nothing to time: kube-scheduler does not even ask.
             return self.scoring.run(state, pod, feasible, {})
+        self._run_pre_score(state, pod, feasible)
+        with self._calls.at("Score"):
+            return self.scoring.run(state, pod, feasible, self.signatures(pod))
+
+    def run_best(
+        self, state: CycleState, pod: Pod, feasible: Rows, passing: KeptPassing | None = None
+    ) -> Sequence[int] | Rows:
+        """Return those of the feasible rows with the highest score, as `run_score` gives it. Raises PluginError.
+
+        `passing`: the outcome's, if its feasible rows are all taken.
+        """
+        if not self.scoring.steps:
+            return feasible
+        self._run_pre_score(state, pod, feasible)
+        with self._calls.at("Score"):
+            return self.scoring.best(state, pod, feasible, self.shape(pod), passing)
+
+    def _run_pre_score(self, state: CycleState, pod: Pod, feasible: Rows) -> None:
         with self._calls.at("PreScore"):
             for plugin in self._pre_score:
                 status = self._calls.run(
@@ -228,8 +255,6 @@ class Framework:
                     state.skip_score.add(plugin.name)
                 elif status is not None:
                     raise PluginError(plugin.name, "PreScore", status.message or status.code.label)
-        with self._calls.at("Score"):
-            return self.scoring.run(state, pod, feasible, self.signatures(pod))
 
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Reserve in order; return the first refusal. Then, or after a PluginError, `run_unreserve` is due."""

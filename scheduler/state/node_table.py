@@ -19,8 +19,8 @@ import numpy as np
 from scheduler.api.objects import Node, Taint
 from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
+from scheduler.framework.change_log import ChangeLog
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column
-from scheduler.state.change_log import ChangeLog
 from scheduler.state.host_ports import HostPorts
 from scheduler.state.images import ImageState, ImageTable
 from scheduler.state.labels import LabelColumn, LabelColumns
@@ -142,6 +142,10 @@ class NodeTable:
         if node is None:
             raise KeyError(f"row {row} is not in use")
         return NodeRow(row, node, self._pods[row], self._allocatable, self._requested)
+
+    def has_pod(self, row: int, uid: str) -> bool:
+        """Whether a pod is on a row, also within a what-if."""
+        return uid in self._pods[row]
 
     # What the memo asks.
 

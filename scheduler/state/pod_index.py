@@ -101,11 +101,7 @@ class PodIndex:
 
     def replace(self, row: int, old: Pod, new: Pod) -> bool:
         """Exchange a pod for its new version; return whether they differ in anything that is counted here."""
-        if (
-            old.metadata.labels == new.metadata.labels
-            and old.is_deleting == new.is_deleting
-            and old.affinity_terms is new.affinity_terms
-        ):
+        if old.affinity_terms is new.affinity_terms and group_key(old) == group_key(new):
             return False
         self.count(row, old, -1)
         self.count(row, new, 1)

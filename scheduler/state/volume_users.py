@@ -5,7 +5,7 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.api.pod_storage import PodStorage, VolumeKey
-from scheduler.state.change_log import ChangeLog
+from scheduler.framework.change_log import ChangeLog
 
 _NOWHERE: Final[Mapping[int, int]] = {}
 

@@ -7,7 +7,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
-from scheduler.framework.filtering import FilterOutcome
+from scheduler.framework.filter_outcome import FilterOutcome
 from scheduler.framework.nodes import Aspect, NodeInfo
 from scheduler.framework.plugin import FilterNodesPlugin, Plugin, PreFilterExtensions, PreFilterPlugin, SignPlugin
 from scheduler.framework.runtime import Framework

@@ -4,7 +4,8 @@ import pytest
 from scheduler import framework as fw
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.filtering import Filtering, FilterOutcome
+from scheduler.framework.filter_outcome import FilterOutcome
+from scheduler.framework.filtering import Filtering
 from scheduler.framework.forms import MAX_STATUSES, PlainFilter, plain_scores
 from scheduler.framework.memo import Memo
 from scheduler.framework.metrics import Metrics

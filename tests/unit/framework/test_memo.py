@@ -332,3 +332,21 @@ def test_the_least_recently_used_columns_go_first(size: int, room: int) -> None:
 
     assert stored == []
     assert evaluated == [1]
+
+
+def test_a_column_that_somebody_kept_and_could_not_refresh_is_worked_out_anew() -> None:
+    table = a_cluster(*(a_node(f"n{i}") for i in range(20)))
+    memo = Memo(table)
+    column = memo.column("key", (Aspect.REQUESTED,), np.int64, lambda rows: table.pod_count[rows])
+    generation = memo.generation
+    table.add_pod("n3", a_pod())
+
+    def fail(rows: Rows) -> Column:
+        raise ValueError("broken")
+
+    with pytest.raises(ValueError, match="broken"):
+        memo.refresh(column, fail)
+
+    assert memo.generation > generation
+    again = memo.column("key", (Aspect.REQUESTED,), np.int64, lambda rows: table.pod_count[rows])
+    assert again.values.tolist() == table.pod_count.tolist()

@@ -1,6 +1,6 @@
 import pytest
 
-from scheduler.state.change_log import ChangeLog
+from scheduler.framework.change_log import ChangeLog
 
 
 def test_a_new_log_has_nothing_to_tell() -> None:

@@ -124,6 +124,18 @@ def test_a_new_version_is_counted_as_it_is(new: Pod, expected: list[int]) -> Non
     assert counts(table, ALL) == [0, 0]
 
 
+def test_labels_in_another_order_are_no_other_labels() -> None:
+    table = two_nodes()
+    old, new = a_pod("p", {"app": "web", "tier": "1"}), a_pod("p", {"tier": "1", "app": "web"})
+    table.add_pod("a", old)
+
+    table.replace_pod("a", old, new)
+
+    assert counts(table, matching(WEB)) == [1, 0]
+    table.remove_pod("a", new)
+    assert counts(table, ALL) == [0, 0]
+
+
 def test_a_pod_cannot_be_counted_twice() -> None:
     table = two_nodes()
     table.add_pod("a", a_pod("p", {"app": "web"}))

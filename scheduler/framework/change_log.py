@@ -1,6 +1,6 @@
-"""Which rows of a table changed since somebody last looked."""
+"""Which rows changed since somebody last looked."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 
 class ChangeLog:
@@ -38,3 +38,33 @@ class ChangeLog:
         if position < self._dropped:
             return None
         return self._rows[position - self._dropped :]
+
+
+class LogReader:
+    """Who keeps something that depends on the rows of a table, and brings it up to date."""
+
+    __slots__ = ("_logs", "_positions")
+
+    def __init__(self, logs: Iterable[ChangeLog]) -> None:
+        self._logs = tuple(logs)
+        self._positions = [log.position for log in self._logs]
+
+    def stale_rows(self) -> Collection[int] | None:
+        """Take over the positions of now; return which rows changed since, None if it could be any."""
+        stale: set[int] | None = None
+        everything = False
+        positions = self._positions
+        for i, log in enumerate(self._logs):
+            position = log.position
+            if position != positions[i]:
+                changed = log.since(positions[i])
+                positions[i] = position
+                if changed is None:
+                    everything = True
+                elif stale is None:
+                    stale = set(changed)
+                else:
+                    stale.update(changed)
+        if everything:
+            return None
+        return () if stale is None else stale
