@@ -5,6 +5,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 200
+CYCLE := build/bench/cycle.jsonl
 
 .PHONY: help
 help: ## This list
@@ -60,12 +61,21 @@ bench: install ## kube-scheduler's own workloads against it, a tenth of their si
 	$(BIN)/python -m tests.bench.run $(or $(BENCH),--scale 0.1 --minutes 28)
 
 .PHONY: bench-report
-bench-report: install ## Write RESULTS="build/bench/….jsonl" into docs/benchmarks.md, with plots of PLOT="CASE/NAME …"
-	$(BIN)/python -m tests.bench.report $(RESULTS) --page docs/benchmarks.md $(if $(PLOT),--plot $(PLOT))
+bench-report: install ## Write RESULTS="build/bench/….jsonl" and bench-cycle's into docs/benchmarks.md (PLOT="CASE/NAME …" or all)
+	$(BIN)/python -m tests.bench.report $(RESULTS) $(addprefix --decisions ,$(wildcard $(CYCLE))) \
+	    --page docs/benchmarks.md $(if $(PLOT),--plot $(PLOT))
 
 .PHONY: bench-cycle
 bench-cycle: install ## What one decision costs, without a cluster
-	$(BIN)/python -m tests.bench.cycle
+	$(BIN)/python -m tests.bench.cycle --out $(CYCLE)
+
+.PHONY: profile
+profile: install ## Where the time of a real run goes: WORKLOAD=CASE/NAME [SCALE=0.1], a flame graph in build/profile
+	$(BIN)/python -m tests.bench.profiles '$(WORKLOAD)' --scale $(or $(SCALE),1)
+
+.PHONY: counted
+counted: install ## Compare what a pod costs in calls, arrays and memory with what is recorded (WRITE=1: record it)
+	$(BIN)/python -m tests.bench.counted $(if $(WRITE),--write)
 
 .PHONY: bench-queue
 bench-queue: install ## What waiting pods cost: events that help none or all of 100,000, add and pop, memory

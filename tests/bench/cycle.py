@@ -2,21 +2,30 @@
 
 First pods of one shape, with the memo and without it, which is what a pod of a new shape costs every time. Then what
 pods may ask for, on clusters where pods of 50 apps run already: decisions for the pods of one app, as when a Deployment
-grows, and for pods of all apps in turn.
+grows, and for pods of all apps in turn. At last how this grows with the nodes, and with the pods that run on them.
+
+With `--out` every figure is also a line of JSON, for tests.bench.report.
 """
 
 import argparse
 import cProfile
+import shlex
 import statistics
-from collections.abc import Mapping, Sequence
-from typing import Final
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
 
-from tests.bench.cycle_cases import CASES, Case
+from tests.bench.cycle_cases import CASES, GROW_WITH_NODES, GROW_WITH_PODS, PLAIN, Case
 from tests.bench.cycle_costs import Costs, costs, decisions, percentile, settled
 from tests.bench.cycle_crowd import APPS
 from tests.bench.cycle_world import World, a_pod
+from tests.bench.decisions import Decision, Series
+from tests.bench.results import setting_of, write
 
-SIZES: Final = (1_000, 5_000, 100_000)
+SIZES: Final = (100, 1_000, 5_000, 15_000, 50_000, 100_000)
+PODS_A_NODE: Final = 4
 
 Cluster = tuple[int, int]
 """Nodes, and pods that run on them."""
@@ -25,7 +34,14 @@ CLUSTERS: Final[Sequence[Cluster]] = ((5_000, 20_000), (50_000, 500_000))
 """The aims are for the first; on the others a decision may grow as the nodes do."""
 
 
-def print_sizes(sizes: Sequence[int], count: int, profile: cProfile.Profile | None) -> None:
+GROWING_NODES: Final[Sequence[Cluster]] = tuple((nodes, PODS_A_NODE * nodes) for nodes in SIZES)
+GROWING_PODS: Final[Sequence[Cluster]] = tuple((5_000, pods) for pods in (1_000, 5_000, 20_000, 100_000, 500_000))
+
+Listener = Callable[[Decision], None]
+"""Is told each figure."""
+
+
+def print_sizes(sizes: Sequence[int], count: int, profile: cProfile.Profile | None, tell: Listener) -> None:
     """Plain pods on empty nodes."""
     print("Pods of one shape, µs\n")
     print(f"{'nodes':>8}  {'memo':<4}  {'decision':>10}  {'p99':>8}  {'with assume':>11}")
@@ -35,16 +51,21 @@ def print_sizes(sizes: Sequence[int], count: int, profile: cProfile.Profile | No
             wanted = count if nodes <= 10_000 or memo else max(100, count // 10)
             with settled(profile):
                 times = list(decisions(world, (a_pod(f"pod-{each}") for each in range(wanted)), memo=memo))
-            alone = [each * 1e6 for each, _ in times]
-            together = statistics.median(each * 1e6 for _, each in times)
-            state = "on" if memo else "off"
-            median = statistics.median(alone)
-            print(f"{nodes:>8,}  {state:<4}  {median:>10.1f}  {percentile(alone):>8.1f}  {together:>11.1f}", flush=True)
+            alone = [each for each, _ in times]
+            median, p99 = statistics.median(alone), percentile(alone)
+            together = statistics.median(each for _, each in times)
+            row = f"{nodes:>8,}  {'on' if memo else 'off':<4}  {median * 1e6:>10.1f}  {p99 * 1e6:>8.1f}"
+            print(f"{row}  {together * 1e6:>11.1f}", flush=True)
+            tell(Decision(Series.SHAPE, PLAIN, nodes, 0, median, p99, together, memo=memo))
     print()
 
 
 def print_cases(
-    cases: Sequence[Case], clusters: Sequence[Cluster], count: int, profile: cProfile.Profile | None
+    cases: Sequence[Case],
+    clusters: Sequence[Cluster],
+    count: int,
+    profile: cProfile.Profile | None,
+    tell: Listener,
 ) -> None:
     """What pods may ask for, on each of the clusters."""
     first: dict[str, Costs] = {}
@@ -61,10 +82,43 @@ def print_cases(
                 continue
             cost = found[case.name] = costs(case, cluster, count, profile)
             print(f"{case.name:<42}{row(case, cost, first, nodes / clusters[0][0])}", flush=True)
+            tell(decision(Series.CASE, case, cluster, cost))
         print()
         first = first or found
     print("growth: of the median, since the first table. first: the first decision, which the others leave out.")
-    print(f"in turn: pods of all {APPS} apps, where the other columns are for pods of one.")
+    print(f"in turn: pods of all {APPS} apps, where the other columns are for pods of one.\n")
+
+
+def print_growth(
+    series: Series, cases: Sequence[Case], clusters: Sequence[Cluster], count: int, tell: Listener
+) -> None:
+    """Medians in ms, a column a cluster."""
+    print(f"A decision over the {series.value}, ms\n")
+    print(f"{'nodes':<42}" + "".join(f"{nodes:>12,}" for nodes, _ in clusters))
+    print(f"{'pods':<42}" + "".join(f"{pods:>12,}" for _, pods in clusters))
+    for case in cases:
+        print(f"{case.name:<42}", end="", flush=True)
+        for cluster in clusters:
+            cost = costs(case, cluster, count)
+            print(f"{cost.median * 1e3:>12.3f}", end="", flush=True)
+            tell(decision(series, case, cluster, cost))
+        print()
+    print()
+
+
+def decision(series: Series, case: Case, cluster: Cluster, cost: Costs) -> Decision:
+    """The figures of a case as they are written."""
+    return Decision(
+        series,
+        case.name,
+        *cluster,
+        cost.median,
+        cost.p99,
+        cost.median_together,
+        in_turn=cost.median_in_turn,
+        first=cost.first,
+        aim=case.aim,
+    )
 
 
 def missing(case: Case) -> list[str]:
@@ -99,22 +153,48 @@ def _cluster(text: str) -> Cluster:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--nodes", type=int, nargs="*", default=SIZES, help="sizes for pods of one shape")
-    parser.add_argument("--pods", type=int, default=2_000, help="decisions on pods of one shape, at each size")
-    parser.add_argument("--case", default="", help="only cases with this in their name")
-    parser.add_argument("--decisions", type=int, default=400, help="decisions in each case")
-    parser.add_argument(
-        "--clusters", type=_cluster, nargs="*", default=CLUSTERS, metavar="NODES:PODS", help="for the cases"
-    )
-    parser.add_argument("--profile", action="store_true", help="print where the time goes")
-    options = parser.parse_args(arguments)
+    options = parser().parse_args(arguments)
     profile = cProfile.Profile() if options.profile else None
-    print_sizes(options.nodes, options.pods, profile)
     cases = [case for case in CASES if options.case in case.name]
-    print_cases(cases, options.clusters, options.decisions, profile)
+    with _listener(options.out) as tell:
+        print_sizes(options.nodes, options.pods, profile, tell)
+        print_cases(cases, options.clusters, options.decisions, profile, tell)
+        for series, names, clusters in (
+            (Series.NODES, GROW_WITH_NODES, options.growing_nodes),
+            (Series.PODS, GROW_WITH_PODS, options.growing_pods),
+        ):
+            growing = [case for case in cases if case.name in names]
+            if growing and clusters:
+                print_growth(series, growing, clusters, options.decisions, tell)
     if profile is not None:
         profile.print_stats("tottime")
+
+
+@contextmanager
+def _listener(file: Path | None) -> Iterator[Listener]:
+    if file is None:
+        yield lambda _: None
+        return
+    file.parent.mkdir(parents=True, exist_ok=True)
+    command = shlex.join(["python", "-m", "tests.bench.cycle", *sys.argv[1:]])
+    with file.open("w") as stream:
+        write(stream, setting_of(1.0, 0.0, command))
+        yield lambda found: write(stream, found)
+
+
+def parser() -> argparse.ArgumentParser:
+    result = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    result.add_argument("--nodes", type=int, nargs="*", default=SIZES, help="sizes for pods of one shape")
+    result.add_argument("--pods", type=int, default=2_000, help="decisions on pods of one shape, at each size")
+    result.add_argument("--case", default="", help="only cases with this in their name")
+    result.add_argument("--decisions", type=int, default=400, help="decisions in each case")
+    clusters: dict[str, Any] = {"type": _cluster, "nargs": "*", "metavar": "NODES:PODS"}
+    result.add_argument("--clusters", default=CLUSTERS, help="for the cases", **clusters)
+    result.add_argument("--growing-nodes", default=GROWING_NODES, help="for the growth with nodes", **clusters)
+    result.add_argument("--growing-pods", default=GROWING_PODS, help="for the growth with pods", **clusters)
+    result.add_argument("--profile", action="store_true", help="print where the time goes")
+    result.add_argument("--out", type=Path, metavar="FILE", help="write JSON lines")
+    return result
 
 
 if __name__ == "__main__":

@@ -78,8 +78,10 @@ _FAR: Final = "podAntiAffinity"
 _TEAMS: Final[Json] = {"matchLabels": {"team": "devops"}}
 _HUNDRED: Final = 100
 
+PLAIN: Final = "plain pod"
+
 CASES: Final = (
-    Case("plain pod"),
+    Case(PLAIN),
     Case("hard spread, zone", _spread(ZONE, "DoNotSchedule"), 0.3, (_SPREAD,)),
     Case("hard spread, hostname", _spread(HOSTNAME, "DoNotSchedule"), None, (_SPREAD,)),
     Case("soft spread, zone", _spread(ZONE, "ScheduleAnyway"), None, (_SPREAD,)),
@@ -115,3 +117,14 @@ CASES: Final = (
     Case("a bound volume each", aim=0.4, needs=_VOLUMES, claims=True),
     Case("preemption on a full cluster", aim=10.0, needs=("DefaultPreemption",), full=True),
 )
+
+GROW_WITH_NODES: Final = (
+    PLAIN,
+    "hard spread, zone",
+    "required anti-affinity, hostname",
+    "preferred affinity, hostname",
+)
+"""Cases of which is shown how they grow with the nodes."""
+
+GROW_WITH_PODS: Final = (PLAIN, "hard spread, zone", "required affinity, zone", "preferred affinity, hostname")
+"""And with the pods. Required anti-affinity is not among them: it leaves no room for many pods of an app."""

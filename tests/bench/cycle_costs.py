@@ -90,7 +90,7 @@ def decisions(world: World, pods: Iterable[Pod], *, memo: bool = True) -> Iterat
     engine, framework = world.engine, world.framework
     for pod in pods:
         if not memo:
-            pod.signatures[framework.name] = {}
+            pod.signatures[framework.name] = framework.shapes.unsigned
         started = time.perf_counter()
         decision = engine.algorithm.schedule(framework, CycleState(), pod)
         decided = time.perf_counter()

@@ -100,13 +100,20 @@ def a_node(number: int) -> Node:
 
 def a_pod(name: str, spec: Json | None = None, *, app: str = "", namespace: str = "default", cpu: str = "100m") -> Pod:
     """Decode a pod with what `spec` says besides the usual; `app` is its label, if it has one."""
+    return pod_from_dict(pod_dict(name, spec, app=app, namespace=namespace, cpu=cpu))
+
+
+def pod_dict(
+    name: str, spec: Json | None = None, *, app: str = "", namespace: str = "default", cpu: str = "100m"
+) -> Json:
+    """The same as the API server has it."""
     requests = {"cpu": cpu, "memory": "500Mi"}
     container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
     metadata: Json = {"name": name, "namespace": namespace, "uid": f"uid-{name}"}
     if app:
         metadata["labels"] = {"app": app}
     whole = {"schedulerName": PROFILE, "containers": [container], **(spec or {})}
-    return pod_from_dict({"metadata": metadata, "spec": whole})
+    return {"metadata": metadata, "spec": whole}
 
 
 def sibling(pod: Pod, name: str) -> Pod:

@@ -4,7 +4,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from importlib import metadata
@@ -95,11 +95,8 @@ class Failure:
     reason: str
 
 
-Line = Setting | Measurement | Failure
-
-
-def write(stream: TextIO, line: Line) -> None:
-    """Append a line."""
+def write(stream: TextIO, line: Any) -> None:
+    """Append a line: a dataclass, such as those above."""
     stream.write(orjson.dumps({"kind": type(line).__name__, **asdict(line)}).decode() + "\n")
     stream.flush()
 
@@ -110,18 +107,24 @@ def read(files: Iterable[Path]) -> tuple[list[Setting], list[Measurement], list[
     measurements: list[Measurement] = []
     failures: list[Failure] = []
     for file in files:
-        for text in file.read_text().splitlines():
-            raw = orjson.loads(text)
-            match raw.pop("kind"):
+        for kind, raw in read_lines(file):
+            match kind:
                 case "Setting":
                     settings.append(build(Setting, raw))
                 case "Measurement":
                     measurements.append(build(Measurement, raw))
                 case "Failure":
                     failures.append(build(Failure, raw))
-                case kind:
+                case _:
                     raise ValueError(f"{file}: no such kind of line: {kind}")
     return settings, measurements, failures
+
+
+def read_lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The kind of each line, and what it says."""
+    for text in file.read_text().splitlines():
+        raw = orjson.loads(text)
+        yield raw.pop("kind"), raw
 
 
 def build(kind: type[T], raw: dict[str, Any]) -> T:

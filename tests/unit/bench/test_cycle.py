@@ -15,7 +15,7 @@ def case(name: str) -> Case:
 
 
 def test_both_tables_are_printed_for_tiny_clusters(capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = ["--nodes", "3", "--pods", "4", "--clusters", "10:40", "20:80"]
+    sizes = ["--nodes", "3", "--pods", "4", "--clusters", "10:40", "20:80", "--growing-nodes", "--growing-pods"]
 
     main([*sizes, "--decisions", "2", "--case", "preferred affinity, zone"])
 

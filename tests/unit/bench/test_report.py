@@ -1,15 +1,15 @@
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pytest
 
-from tests.bench.plot import Curve, curves, ticks
+from tests.bench.plot import COLOURS
 from tests.bench.progress import Progress
-from tests.bench.report import BEGIN, END, insert, main, plots, spread, tables
+from tests.bench.report import WORKLOADS, insert, main, marks, plots, spread, tables
 from tests.bench.results import Failure, Measurement, Setting, machine, read, write
 
+BEGIN, END = marks(WORKLOADS)
 SETTING = Setting(
     started="2026-01-02 03:04",
     commit="abc+",
@@ -115,25 +115,45 @@ def test_the_generated_part_of_a_page_is_replaced_and_the_rest_stays(tmp_path: P
     assert (tmp_path / "page" / "Basic-a.svg").read_text().startswith("<svg ")
 
 
+def test_parts_that_are_not_given_stay_as_they_are_and_all_workloads_can_be_plotted(tmp_path: Path) -> None:
+    file, page = tmp_path / "r.jsonl", tmp_path / "page.md"
+    with file.open("w") as stream:
+        for measurement in (PEER, replace(PEER, workload="Other/b", scheduler="loadmaster")):
+            write(stream, measurement)
+    others = "\n".join(marks("decisions"))
+    page.write_text(f"{BEGIN}\n{END}\n{others}\n")
+
+    assert main([str(file), "--page", str(page), "--plot", "all"]) == 0
+
+    assert page.read_text().endswith(f"{others}\n")
+    assert sorted(each.name for each in (tmp_path / "page").iterdir()) == ["Basic-a.svg", "Other-b.svg"]
+
+
+def test_a_scheduler_that_failed_is_named_in_the_plot_and_the_colours_stay(tmp_path: Path) -> None:
+    plots([PEER], [Failure("Basic/a", "loadmaster", 1, "slow")], ["Basic/a"], tmp_path)
+    failed = (tmp_path / "Basic-a.svg").read_text()
+    plots([PEER, OURS], [], ["Basic/a"], tmp_path)
+    both = (tmp_path / "Basic-a.svg").read_text()
+
+    assert ">loadmaster: failed</text>" in failed
+    assert ">kube-scheduler</text>" in failed
+    assert [COLOURS[1] in svg and svg.count(COLOURS[0]) for svg in (failed, both)] == [2, 2]
+
+
+def test_a_report_of_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 1
+    assert main(["--plot", "Basic/a"]) == 1
+    assert capsys.readouterr().err.splitlines() == [
+        "nothing to report: give results of tests.bench.run, or --decisions",
+        "plots of workloads need their results",
+    ]
+
+
 def test_a_page_without_a_place_and_a_plot_without_figures_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="needs the lines"):
-        insert("a page", "text")
+        insert("a page", WORKLOADS, "text")
     with pytest.raises(ValueError, match="nothing was measured of Other/x"):
-        plots([PEER], ["Other/x"], tmp_path)
-
-
-def test_a_plot_has_a_line_for_each_curve_and_a_legend_for_each_name() -> None:
-    svg = curves("a < b", "x", "y", [Curve("one", [(0, 0), (1, 5)]), Curve("one", [(0, 0)]), Curve("two", [(0, 1)])])
-
-    assert ElementTree.fromstring(svg).tag.endswith("svg")
-    assert svg.count("<polyline") == 3
-    assert svg.count(">one</text>") == svg.count(">two</text>") == 1
-    assert "a &lt; b" in svg
-
-
-@pytest.mark.parametrize(("largest", "last"), [(9400, 10_000), (0.3, 0.3), (1, 1), (0, 1), (12, 12.5)])
-def test_an_axis_ends_at_or_above_the_largest_value(largest: float, last: float) -> None:
-    assert ticks(largest)[-1] == pytest.approx(last)
+        plots([PEER], [], ["Other/x"], tmp_path)
 
 
 def test_the_processor_is_named() -> None:
