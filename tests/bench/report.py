@@ -9,15 +9,16 @@ import argparse
 import statistics
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+from tests.bench.aims import aim
 from tests.bench.contenders import OURS, PEER
 from tests.bench.decisions import read_decisions, section
 from tests.bench.plot import Curve, curves
-from tests.bench.results import Failure, Measurement, Setting, read
+from tests.bench.results import Failure, Measurement, Results, Setting, read
 
 WORKLOADS: Final = "workloads"
 DECISIONS: Final = "decisions"
@@ -39,8 +40,14 @@ class Column:
     """Whether a ratio says anything: not of what may be next to nothing."""
 
 
+LIFTED_QPS: Final = 1000
+"""Requests a second from which on the limit of a client is none."""
+
+AIMED: Final = Column("pods/s, mean of seconds", lambda m: m.average, "{:,.0f}")
+"""Of which `aims` tells what is to be reached."""
+
 SPEED: Final = (
-    Column("pods/s, mean of seconds", lambda m: m.average, "{:,.0f}"),
+    AIMED,
     Column("pods/s, first created to last bound", lambda m: m.overall, "{:,.0f}"),
     Column("created to bound p50, ms", lambda m: 1000 * m.latency_p50, "{:,.0f}"),
     Column("p99, ms", lambda m: 1000 * m.latency_p99, "{:,.0f}"),
@@ -54,11 +61,41 @@ COST: Final = (
 )
 
 
-def tables(settings: Sequence[Setting], measurements: Sequence[Measurement], failures: Sequence[Failure]) -> str:
+@dataclass(slots=True)
+class Group:
+    """Results that may stand in one table: of the same scale, with the same limits on kube-scheduler's client."""
+
+    lifted: bool
+    """Whether that client may do as many requests as it wants."""
+    scale: float
+    measurements: list[Measurement] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        limits = "kube-scheduler's client limits lifted" if self.lifted else "Both with their default settings"
+        return f"{limits}, full size" if self.scale == 1 else f"{limits}, nodes and pods times {self.scale:g}"
+
+
+def groups_of(results: Sequence[Results]) -> list[Group]:
+    """The results by scale and limits, the largest with lifted limits first."""
+    found: dict[tuple[bool, float], Group] = {}
+    for one in results:
+        key = (one.setting.qps >= LIFTED_QPS, one.setting.scale)
+        group = found.setdefault(key, Group(*key))
+        group.measurements += one.measurements
+        group.failures += one.failures
+    return sorted(found.values(), key=lambda group: (not group.lifted, -group.scale))
+
+
+def tables(results: Sequence[Results]) -> str:
     """Everything but the plots, as Markdown."""
-    parts = [conditions(settings), *(table(measurements, failures, columns) for columns in (SPEED, COST))]
-    if failures:
-        parts.append("Runs that gave no figures:\n\n" + "\n".join(failure_line(one) for one in failures))
+    parts = [conditions([one.setting for one in results])]
+    for group in groups_of(results):
+        parts.append(f"#### {group.title}")
+        parts += [table(group, columns) for columns in (SPEED, COST)]
+        if group.failures:
+            parts.append("Runs that gave no figures:\n\n" + "\n".join(map(failure_line, group.failures)))
     return "\n\n".join(parts)
 
 
@@ -74,17 +111,19 @@ def conditions(settings: Sequence[Setting]) -> str:
     return "\n".join(lines)
 
 
-def table(measurements: Sequence[Measurement], failures: Sequence[Failure], columns: Sequence[Column]) -> str:
+def table(group: Group, columns: Sequence[Column]) -> str:
     """A row a workload: of each figure Loadmaster's and kube-scheduler's median and the ratio, with its range."""
-    head = ["workload", "nodes", "pods", *(column.title for column in columns)]
-    lines = [head, ["---", "---:", "---:", *("---:" for _ in columns)]]
-    broken = {(one.workload, one.scheduler) for one in failures}
-    names = dict.fromkeys([*(m.workload for m in measurements), *(one.workload for one in failures)])
-    for name in names:
-        ours, peers = of(measurements, name, OURS), of(measurements, name, PEER)
+    titles = [f"{column.title} (aim)" if column is AIMED else column.title for column in columns]
+    lines = [["workload", "nodes", "pods", *titles], ["---", "---:", "---:", *("---:" for _ in columns)]]
+    broken = {(one.workload, one.scheduler) for one in group.failures}
+    for name in dict.fromkeys([*(m.workload for m in group.measurements), *(one.workload for one in group.failures)]):
+        ours, peers = of(group.measurements, name, OURS), of(group.measurements, name, PEER)
         size = next(iter([*ours, *peers]), None)
         nodes, pods = (f"{size.nodes:,}", f"{size.pods:,}") if size else ("", "")
         cells = [cell(ours, peers, column, (name, OURS) in broken, (name, PEER) in broken) for column in columns]
+        wanted = aim(name, lifted=group.lifted)
+        if wanted is not None and columns[0] is AIMED:
+            cells[0] += f" (≥ {wanted:g})"
         lines.append([name, nodes, pods, *cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -133,23 +172,23 @@ def failure_line(failure: Failure) -> str:
     return f"- {failure.workload}, {failure.scheduler}, round {failure.round}: {first}"
 
 
-def plots(
-    measurements: Sequence[Measurement], failures: Sequence[Failure], workloads: Sequence[str], directory: Path
-) -> str:
+def plots(groups: Sequence[Group], workloads: Sequence[str], directory: Path) -> str:
     """Write a plot for each workload, pods bound over time, all rounds; return the Markdown that shows them.
 
-    Both schedulers have their colour and are named, also if one has no line since it failed.
+    Both schedulers have their colour and are named, also if one has no line since it failed. Of a workload that was
+    measured in several ways, the first is shown. Raises ValueError if nothing was measured.
     """
     shown = []
     for workload in workloads:
+        group = next((one for one in groups if any(m.workload == workload for m in one.measurements)), None)
+        if group is None:
+            raise ValueError(f"nothing was measured of {workload}")
         lines = []
         for scheduler in (OURS, PEER):
-            runs = of(measurements, workload, scheduler)
-            failed = any((one.workload, one.scheduler) == (workload, scheduler) for one in failures)
+            runs = of(group.measurements, workload, scheduler)
+            failed = any((one.workload, one.scheduler) == (workload, scheduler) for one in group.failures)
             name = f"{scheduler}: failed" if failed else scheduler if runs else f"{scheduler}: not run"
             lines += [Curve(name, run.timeline) for run in runs] or [Curve(name, ())]
-        if not any(line.points for line in lines):
-            raise ValueError(f"nothing was measured of {workload}")
         file = directory / f"{workload.replace('/', '-')}.svg"
         directory.mkdir(parents=True, exist_ok=True)
         file.write_text(curves(workload, "seconds", "pods bound", lines))
@@ -195,10 +234,10 @@ def generated(options: argparse.Namespace, directory: Path) -> dict[str, str]:
     """The parts that the command line asks for; plots go into `directory`. Raises OSError or ValueError."""
     parts: dict[str, str] = {}
     if options.files:
-        settings, measurements, failures = read(options.files)
-        text = tables(settings, measurements, failures)
-        shown = chosen(measurements, options.plot)
-        parts[WORKLOADS] = "\n\n".join([text, plots(measurements, failures, shown, directory)] if shown else [text])
+        results = read(options.files)
+        groups, text = groups_of(results), tables(results)
+        shown = chosen(groups, options.plot)
+        parts[WORKLOADS] = "\n\n".join([text, plots(groups, shown, directory)] if shown else [text])
     elif options.plot:
         raise ValueError("plots of workloads need their results")
     if options.decisions:
@@ -208,9 +247,10 @@ def generated(options: argparse.Namespace, directory: Path) -> dict[str, str]:
     return parts
 
 
-def chosen(measurements: Sequence[Measurement], wanted: Sequence[str]) -> list[str]:
+def chosen(groups: Sequence[Group], wanted: Sequence[str]) -> list[str]:
     """The workloads to plot: those named, or all that were measured."""
-    return list(dict.fromkeys(m.workload for m in measurements)) if list(wanted) == [ALL] else list(wanted)
+    measured = dict.fromkeys(m.workload for group in groups for m in group.measurements)
+    return list(measured) if list(wanted) == [ALL] else list(wanted)
 
 
 def parser() -> argparse.ArgumentParser:

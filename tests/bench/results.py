@@ -5,7 +5,7 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -95,29 +95,42 @@ class Failure:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What was measured under one setting."""
+
+    setting: Setting
+    measurements: list[Measurement] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+
+
 def write(stream: TextIO, line: Any) -> None:
     """Append a line: a dataclass, such as those above."""
     stream.write(orjson.dumps({"kind": type(line).__name__, **asdict(line)}).decode() + "\n")
     stream.flush()
 
 
-def read(files: Iterable[Path]) -> tuple[list[Setting], list[Measurement], list[Failure]]:
-    """All lines of all files, by kind. Fields that are not known, of another version, are left out."""
-    settings: list[Setting] = []
-    measurements: list[Measurement] = []
-    failures: list[Failure] = []
+def read(files: Iterable[Path]) -> list[Results]:
+    """All lines of all files, setting by setting. Fields that are not known, of another version, are left out.
+
+    Raises ValueError for lines of no known kind, or before the first setting of their file.
+    """
+    results: list[Results] = []
     for file in files:
+        begun = False
         for kind, raw in read_lines(file):
-            match kind:
-                case "Setting":
-                    settings.append(build(Setting, raw))
-                case "Measurement":
-                    measurements.append(build(Measurement, raw))
-                case "Failure":
-                    failures.append(build(Failure, raw))
-                case _:
-                    raise ValueError(f"{file}: no such kind of line: {kind}")
-    return settings, measurements, failures
+            if kind == "Setting":
+                results.append(Results(build(Setting, raw)))
+                begun = True
+            elif not begun:
+                raise ValueError(f"{file}: a line before the one that says where it was measured")
+            elif kind == "Measurement":
+                results[-1].measurements.append(build(Measurement, raw))
+            elif kind == "Failure":
+                results[-1].failures.append(build(Failure, raw))
+            else:
+                raise ValueError(f"{file}: no such kind of line: {kind}")
+    return results
 
 
 def read_lines(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -82,8 +82,7 @@ def run_all(workloads: Sequence[Workload], options: argparse.Namespace) -> int:
             code = 1 if series.failed else 0
         except KeyboardInterrupt:
             code = INTERRUPTED
-    settings, measurements, failures = read([out])
-    print(f"\n{tables(settings, measurements, failures)}\n\n{out}")
+    print(f"\n{tables(read([out]))}\n\n{out}")
     return code
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.bench.plot import COLOURS
 from tests.bench.progress import Progress
-from tests.bench.report import WORKLOADS, insert, main, marks, plots, spread, tables
-from tests.bench.results import Failure, Measurement, Setting, machine, read, write
+from tests.bench.report import WORKLOADS, groups_of, insert, main, marks, plots, spread, tables
+from tests.bench.results import Failure, Measurement, Results, Setting, machine, read, write
 
 BEGIN, END = marks(WORKLOADS)
 SETTING = Setting(
@@ -26,7 +26,7 @@ SETTING = Setting(
     command="python -m tests.bench.run",
 )
 PEER = Measurement(
-    workload="Basic/a",
+    workload="SchedulingBasic/a",
     scheduler="kube-scheduler",
     round=1,
     nodes=500,
@@ -57,28 +57,50 @@ OURS = replace(PEER, scheduler="loadmaster", average=600.0, cpu_seconds=1.0)
 def test_a_row_has_both_medians_and_the_ratio_taken_round_by_round() -> None:
     second = [replace(OURS, round=2, average=500.0), replace(PEER, round=2, average=250.0)]
 
-    lines = tables([SETTING], [OURS, PEER, *second], []).splitlines()
+    lines = tables([Results(SETTING, [OURS, PEER, *second])]).splitlines()
 
     assert lines[0].startswith(
         "- 2026-01-02 03:04 UTC, commit abc+: EPYC, 2 cores, 16 GiB, Linux 6; Kubernetes v1.36.3"
     )
-    assert "| Basic/a | 500 | 1,000 | **1.75** (1.50 to 2.00): 550 / 325 |" in "\n".join(lines)
-    assert "| Basic/a | 500 | 1,000 | **0.50** (0.50 to 0.50): 1.00 / 2.00 |" in "\n".join(lines)
+    assert "| SchedulingBasic/a | 500 | 1,000 | **1.75** (1.50 to 2.00): 550 / 325 (≥ 1.8) |" in "\n".join(lines)
+    assert "| SchedulingBasic/a | 500 | 1,000 | **0.50** (0.50 to 0.50): 1.00 / 2.00 |" in "\n".join(lines)
 
 
 def test_a_round_that_one_of_them_did_not_finish_gives_no_ratio() -> None:
-    text = tables([], [OURS, PEER, replace(PEER, round=2, average=1.0)], [])
+    text = tables([Results(SETTING, [OURS, PEER, replace(PEER, round=2, average=1.0)])])
 
-    assert "**1.50**: 600 / 200 |" in text
+    assert "**1.50**: 600 / 200 (≥ 1.8) |" in text
 
 
 def test_a_scheduler_that_failed_has_its_row_and_its_reason() -> None:
-    failure = Failure("Basic/a", "loadmaster", 1, "no pod was bound\nand the log")
+    failure = Failure("SchedulingBasic/a", "loadmaster", 1, "no pod was bound\nand the log")
 
-    text = tables([], [PEER], [failure])
+    text = tables([Results(SETTING, [PEER], [failure])])
 
-    assert "| Basic/a | 500 | 1,000 | failed / 400 |" in text
-    assert text.endswith("- Basic/a, loadmaster, round 1: no pod was bound")
+    assert "| SchedulingBasic/a | 500 | 1,000 | failed / 400 (≥ 1.8) |" in text
+    assert text.endswith("- SchedulingBasic/a, loadmaster, round 1: no pod was bound")
+
+
+def test_results_of_another_scale_or_with_default_limits_have_tables_of_their_own() -> None:
+    settings = [SETTING, replace(SETTING, scale=1.0), replace(SETTING, scale=1.0, qps=50.0)]
+
+    text = tables([Results(setting, [OURS, PEER]) for setting in settings])
+
+    assert [line for line in text.splitlines() if line.startswith("####")] == [
+        "#### kube-scheduler's client limits lifted, full size",
+        "#### kube-scheduler's client limits lifted, nodes and pods times 0.1",
+        "#### Both with their default settings, full size",
+    ]
+    assert "600 / 400 (≥ 10) |" in text.rpartition("####")[2]
+
+
+def test_figures_that_nobody_knows_where_they_come_from_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    with file.open("w") as stream:
+        write(stream, PEER)
+
+    with pytest.raises(ValueError, match="before the one that says where"):
+        read([file])
 
 
 def test_a_single_ratio_has_no_range_and_none_is_empty() -> None:
@@ -92,9 +114,10 @@ def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
         for line in (SETTING, PEER, failure):
             write(stream, line)
 
-    settings, measurements, failures = read([file])
+    (results,) = read([file])
+    measurements = results.measurements
 
-    assert (settings, failures) == ([SETTING], [failure])
+    assert (results.setting, results.failures) == (SETTING, [failure])
     assert measurements[0].requests == PEER.requests
     assert [tuple(point) for point in measurements[0].timeline] == PEER.timeline
 
@@ -102,38 +125,40 @@ def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
 def test_the_generated_part_of_a_page_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
     file, page = tmp_path / "r.jsonl", tmp_path / "page.md"
     with file.open("w") as stream:
+        write(stream, SETTING)
         write(stream, PEER)
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
 
-    assert main([str(file), "--page", str(page), "--plot", "Basic/a"]) == 0
+    assert main([str(file), "--page", str(page), "--plot", "SchedulingBasic/a"]) == 0
 
     text = page.read_text()
     assert text.startswith(f"before\n{BEGIN}\n")
     assert text.endswith(f"{END}\nafter\n")
     assert "old" not in text
-    assert "![Basic/a: pods bound over time](page/Basic-a.svg)" in text
-    assert (tmp_path / "page" / "Basic-a.svg").read_text().startswith("<svg ")
+    assert "![SchedulingBasic/a: pods bound over time](page/SchedulingBasic-a.svg)" in text
+    assert (tmp_path / "page" / "SchedulingBasic-a.svg").read_text().startswith("<svg ")
 
 
 def test_parts_that_are_not_given_stay_as_they_are_and_all_workloads_can_be_plotted(tmp_path: Path) -> None:
     file, page = tmp_path / "r.jsonl", tmp_path / "page.md"
     with file.open("w") as stream:
-        for measurement in (PEER, replace(PEER, workload="Other/b", scheduler="loadmaster")):
-            write(stream, measurement)
+        for line in (SETTING, PEER, replace(PEER, workload="Other/b", scheduler="loadmaster")):
+            write(stream, line)
     others = "\n".join(marks("decisions"))
     page.write_text(f"{BEGIN}\n{END}\n{others}\n")
 
     assert main([str(file), "--page", str(page), "--plot", "all"]) == 0
 
     assert page.read_text().endswith(f"{others}\n")
-    assert sorted(each.name for each in (tmp_path / "page").iterdir()) == ["Basic-a.svg", "Other-b.svg"]
+    assert sorted(each.name for each in (tmp_path / "page").iterdir()) == ["Other-b.svg", "SchedulingBasic-a.svg"]
 
 
 def test_a_scheduler_that_failed_is_named_in_the_plot_and_the_colours_stay(tmp_path: Path) -> None:
-    plots([PEER], [Failure("Basic/a", "loadmaster", 1, "slow")], ["Basic/a"], tmp_path)
-    failed = (tmp_path / "Basic-a.svg").read_text()
-    plots([PEER, OURS], [], ["Basic/a"], tmp_path)
-    both = (tmp_path / "Basic-a.svg").read_text()
+    failure = Failure("SchedulingBasic/a", "loadmaster", 1, "slow")
+    plots(groups_of([Results(SETTING, [PEER], [failure])]), ["SchedulingBasic/a"], tmp_path)
+    failed = (tmp_path / "SchedulingBasic-a.svg").read_text()
+    plots(groups_of([Results(SETTING, [PEER, OURS])]), ["SchedulingBasic/a"], tmp_path)
+    both = (tmp_path / "SchedulingBasic-a.svg").read_text()
 
     assert ">loadmaster: failed</text>" in failed
     assert ">kube-scheduler</text>" in failed
@@ -142,7 +167,7 @@ def test_a_scheduler_that_failed_is_named_in_the_plot_and_the_colours_stay(tmp_p
 
 def test_a_report_of_nothing_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 1
-    assert main(["--plot", "Basic/a"]) == 1
+    assert main(["--plot", "SchedulingBasic/a"]) == 1
     assert capsys.readouterr().err.splitlines() == [
         "nothing to report: give results of tests.bench.run, or --decisions",
         "plots of workloads need their results",
@@ -153,7 +178,7 @@ def test_a_page_without_a_place_and_a_plot_without_figures_are_refused(tmp_path:
     with pytest.raises(ValueError, match="needs the lines"):
         insert("a page", WORKLOADS, "text")
     with pytest.raises(ValueError, match="nothing was measured of Other/x"):
-        plots([PEER], [], ["Other/x"], tmp_path)
+        plots(groups_of([Results(SETTING, [PEER])]), ["Other/x"], tmp_path)
 
 
 def test_the_processor_is_named() -> None:
