@@ -15,9 +15,10 @@ def test_a_workload_of_scheduler_perf_is_measured_for_both_schedulers(
 
     code = main(["^SchedulingBasic/500Nodes$", "--scale=0.05", "--rounds=1", f"--out={out}"])
 
-    settings, measurements, failures = read([out])
-    assert (code, failures) == (0, [])
-    assert settings[0].kubernetes.startswith("v1.")
+    (results,) = read([out])
+    measurements = results.measurements
+    assert (code, results.failures) == (0, [])
+    assert results.setting.kubernetes.startswith("v1.")
     assert {one.scheduler for one in measurements} == {"loadmaster", "kube-scheduler"}
     for one in measurements:
         assert (one.nodes, one.existing, one.pods) == (25, 25, 50)
