@@ -141,18 +141,18 @@ def test_a_series_of_an_event_that_expired_is_created_anew(tmp_path: Path) -> No
 def test_events_are_dropped_when_too_many_wait(tmp_path: Path) -> None:
     async def scenario() -> Setup:
         async with a_setup(tmp_path, max_waiting=2) as setup:
-            for number in range(MIN_IN_FLIGHT + 5):
+            for number in range(MAX_IN_FLIGHT + 5):
                 setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
         return setup
 
     setup = run(scenario())
     assert setup.dropped("queue_full") == 3
-    assert len(setup.api.requests) == MIN_IN_FLIGHT + 2
+    assert len(setup.api.requests) == MAX_IN_FLIGHT + 2
 
 
 def test_bindings_go_before_events_that_have_not_waited(tmp_path: Path) -> None:
     async def scenario() -> FakeApi:
-        async with a_setup(tmp_path) as setup:
+        async with a_setup(tmp_path, max_waiting=10_000) as setup:
             setup.api.held.clear()
             for number in range(50):
                 setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
@@ -166,7 +166,7 @@ def test_bindings_go_before_events_that_have_not_waited(tmp_path: Path) -> None:
 
 def test_events_that_have_waited_go_as_fast_as_bindings(tmp_path: Path) -> None:
     async def scenario() -> list[int]:
-        async with a_setup(tmp_path, max_waiting=1000) as setup:
+        async with a_setup(tmp_path, max_waiting=10_000) as setup:
             setup.api.held.clear()
             for number in range(500):
                 setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
@@ -174,13 +174,13 @@ def test_events_that_have_waited_go_as_fast_as_bindings(tmp_path: Path) -> None:
             for waited in (PATIENCE / 2, PATIENCE, 60.0):
                 setup.time = NOW + waited
                 setup.recorder.event(POD, "Normal", "Scheduled", "Binding", f"after {waited}")
-                share = MIN_IN_FLIGHT + int((MAX_IN_FLIGHT - MIN_IN_FLIGHT) * min(waited / PATIENCE, 1.0))
+                share = MIN_IN_FLIGHT + int((MAX_IN_FLIGHT - MIN_IN_FLIGHT) * min(waited / PATIENCE, 1.0) ** 2)
                 await until(lambda expected=share: setup.api.busy >= expected)
                 at_once.append(setup.api.busy)
             setup.api.held.set()
         return at_once
 
-    assert run(scenario()) == [54, 100, 100]
+    assert run(scenario()) == [31, 100, 100]
 
 
 @pytest.mark.parametrize("failure", [LOST, Answer(500), Answer(429, headers={"Retry-After": "0.01"})])
