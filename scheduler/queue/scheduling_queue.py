@@ -162,8 +162,7 @@ class SchedulingQueue:
         Does not give the event loop back while there are pods.
         """
         while not self._closed:
-            queued = self.pop_nowait()
-            if queued is not None:
+            if (queued := self.pop_nowait()) is not None:
                 return queued
             self._arrived.clear()
             await self._arrived.wait()
@@ -311,8 +310,7 @@ class SchedulingQueue:
         return uid in self._active or uid in self._backoff or uid in self._unschedulable
 
     def _take_in(self, pod: Pod, event: ClusterEvent) -> None:
-        queued = QueuedPod(pod, self._now())
-        self._requeue(queued, Requeue.IMMEDIATELY, event.label)
+        self._requeue(QueuedPod(pod, self._now()), Requeue.IMMEDIATELY, event.label)
 
     def _refresh(self, old: Pod | None, new: Pod) -> bool:
         """Give a known pod its new version, and move it if that may help; False if it is unknown."""
@@ -364,7 +362,10 @@ class SchedulingQueue:
         if decision is Requeue.SKIP:
             return
         refusal = self._gates.refusal(queued)
-        queued.gating_plugin = refusal.plugin if refusal is not None and refusal.gates else ""
+        gate = refusal.plugin if refusal is not None and refusal.gates else ""
+        if gate and gate == queued.gating_plugin and queued.pod.uid in self._unschedulable:
+            return  # it is in its place; hot, as each deletion asks about all pods that wait for their victims
+        queued.gating_plugin = gate
         if refusal is not None:
             self._rejecters.blame(queued, refusal.plugin)
             self._park(queued, label)

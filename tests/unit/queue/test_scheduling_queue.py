@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from scheduler.api.pod import Pod
-from scheduler.framework.events import ClusterEvent
+from scheduler.framework.events import ClusterEvent, ClusterEventWithHint
+from scheduler.framework.status import Status, unresolvable
 from tests.unit.queue.fakes import (
     CLAIM_ADD,
     FIT,
@@ -18,6 +19,16 @@ from tests.unit.queue.fakes import (
     QueueUnderTest,
     a_pod,
 )
+
+
+class Closed(Gate):
+    """Refuses all pods until somebody opens it."""
+
+    is_open = False
+
+    def pre_enqueue(self, pod: Pod) -> Status | None:
+        self.asked.append(pod.uid)
+        return None if self.is_open else unresolvable("closed")
 
 
 @pytest.fixture
@@ -182,6 +193,22 @@ def test_a_gated_pod_stays_when_nodes_come_and_when_time_passes(queue: QueueUnde
     queue.flush_unschedulable_leftover()
 
     assert queue.where("a") == "gated"
+
+
+def test_a_pod_whose_gate_stays_closed_is_asked_at_each_event_until_it_opens() -> None:
+    gate = Closed()
+    queue = QueueUnderTest(gate, events={PROFILE: {GATE: [ClusterEventWithHint(NODE_ADD)]}})
+    queue.add(a_pod("a"))
+    queue.move_all(NODE_ADD, None, None)
+    queue.check_invariants()
+    places = [queue.where("a")]
+    gate.is_open = True
+
+    queue.move_all(NODE_ADD, None, None)
+
+    queue.check_invariants()
+    assert [*places, queue.where("a")] == ["gated", "active"]
+    assert gate.asked == ["a"] * 3
 
 
 def test_a_pod_gated_on_its_return_waits_behind_the_gate() -> None:
