@@ -180,7 +180,7 @@ def test_events_that_have_waited_go_as_fast_as_bindings(tmp_path: Path) -> None:
             setup.api.held.set()
         return at_once
 
-    assert run(scenario()) == [31, 100, 100]
+    assert run(scenario()) == [26, 100, 100]
 
 
 @pytest.mark.parametrize("failure", [LOST, Answer(500), Answer(429, headers={"Retry-After": "0.01"})])
