@@ -78,6 +78,7 @@ async def _run(options: RunOptions, config: Config) -> int:
         statuses = await stack.enter_async_context(_running(PodStatuses(client)))
         names = [profile.scheduler_name for profile in config.profiles]
         binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
+        events.yield_to(binder.is_binding)
         evictor, writer = ApiEvictor(client, statuses), PluginWriter(client)
         edge = Edge(binder, EventsByProfile(events, names), StatusPatches(statuses), evictor, writer)
         engine = build_engine(config, options.registry, edge, metrics, time.monotonic)

@@ -170,6 +170,10 @@ class ApiBinder:
         # Its own budget: what is in doubt must not wait for new bindings.
         self._get = Operation("GET", "pods", Budget(max_in_flight), timeout)
 
+    def is_binding(self) -> bool:
+        """Whether the API server is being told of bindings."""
+        return self._post.budget.in_use > 0
+
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Return once the pod is bound to the node. Raises BindRejected if it never will be."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"

@@ -74,18 +74,25 @@ class Budget:
     def __init__(self, limit: int) -> None:
         self._slots = asyncio.Semaphore(limit)
         self._paused_until = 0.0
+        self.in_use = 0
+        """Calls that are under way, or wait for the end of a pause."""
 
     async def __aenter__(self) -> None:
         await self._slots.acquire()
+        self.in_use += 1
         loop = asyncio.get_running_loop()
         try:
             while (wait := self._paused_until - loop.time()) > 0:  # noqa: ASYNC110  a later 429 may prolong it
                 await asyncio.sleep(wait)
         except asyncio.CancelledError:
-            self._slots.release()
+            self._release()
             raise
 
     async def __aexit__(self, kind: object, error: object, trace: object) -> None:
+        self._release()
+
+    def _release(self) -> None:
+        self.in_use -= 1
         self._slots.release()
 
     def pause(self, seconds: float) -> None:

@@ -5,8 +5,10 @@ the series by a patch, further ones are only counted, and the count is patched e
 ends. Unlike there, an Event with another note is another Event, and a pod that changed meanwhile is the same pod.
 
 kube-scheduler sends an Event as soon as there is one, however many are under way. Here bindings come first, for a pod
-that waits is worse than an Event that does: few are sent at once, and more the longer the oldest has waited or the more
-there are. While the API server is not short of time, these few are enough and nothing waits.
+that waits is worse than an Event that does:
+
+    recorded ──nothing is being bound──► up to MIN_IN_FLIGHT at once
+        └─────bindings are under way──► waits ──PATIENCE is over, or too many wait──► more and more at once
 """
 
 import asyncio
@@ -34,14 +36,17 @@ log = logging.getLogger(__name__)
 MAX_WAITING: Final = 10_000
 """Events not sent yet; more are dropped."""
 
-MIN_IN_FLIGHT: Final = 2
-"""Events on their way at once when none has waited: some 500 a second, at a few milliseconds for each."""
+MIN_IN_FLIGHT: Final = 8
+"""Events on their way at once while nothing is being bound."""
 
 MAX_IN_FLIGHT: Final = 100
-"""The same when the oldest has waited for `PATIENCE`, or no more can wait: as many as bindings."""
+"""The same when the oldest has waited for twice `PATIENCE`, or no more can wait: as many as bindings."""
 
 PATIENCE: Final = 10.0
-"""Seconds."""
+"""Seconds for which an Event waits at most while pods are being bound."""
+
+LOOK_SECONDS: Final = 0.05
+"""How often it is looked whether bindings are still under way."""
 
 MAX_NOTE: Final = 1024
 """Bytes of a note; the API server refuses more."""
@@ -111,6 +116,9 @@ class Events:
         self._last_stamp = 0
         """Nanoseconds since 1970, the end of an Event's name; never twice the same."""
         self._in_flight = 0
+        self._is_urgent: Callable[[], bool] = lambda: False
+        self._looking: asyncio.TimerHandle | None = None
+        self._closing = False
         self._senders: set[asyncio.Task[None]] = set()
         self._ending_series: asyncio.Task[None] | None = None
         """While this is started."""
@@ -118,6 +126,10 @@ class Events:
     def recorder(self, scheduler_name: str) -> EventRecorder:
         """A recorder that reports as `scheduler_name`, a profile."""
         return _Recorder(self, scheduler_name, f"{scheduler_name}-{self._hostname}"[:MAX_INSTANCE])
+
+    def yield_to(self, is_urgent: Callable[[], bool]) -> None:
+        """Hold Events back while `is_urgent` says that something else is to reach the API server first."""
+        self._is_urgent = is_urgent
 
     def start(self) -> None:
         self._ending_series = asyncio.create_task(self._end_series_forever(), name="end event series")
@@ -129,18 +141,22 @@ class Events:
             self._tell_series(event)
         if self._ending_series is None:
             return
+        self._closing = True
+        self._add_senders()
         try:
             async with asyncio.timeout(grace):
-                await self.sent()
+                await self._sent()
         except TimeoutError:
             self._dropped("shutdown", len(self._waiting))
         tasks = {*self._senders, self._ending_series}
         self._ending_series = None
+        if self._looking is not None:
+            self._looking.cancel()
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
 
-    async def sent(self) -> None:
+    async def _sent(self) -> None:
         """Return when no Event waits or is on its way."""
         while self._senders:
             await asyncio.wait(self._senders)
@@ -192,17 +208,29 @@ class Events:
 
     def _add_senders(self) -> None:
         """Have as many at work as what is waiting asks for."""
-        while self._waiting and self._ending_series is not None and self._in_flight < self._allowed():
+        if self._ending_series is None:
+            return
+        while self._waiting and self._in_flight < self._allowed():
             self._in_flight += 1
             sender = asyncio.create_task(self._send_from(self._waiting.popleft()), name="send events")
             self._senders.add(sender)
             sender.add_done_callback(self._senders.discard)
+        if self._waiting and self._looking is None:
+            self._looking = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    def _look(self) -> None:
+        self._looking = None
+        self._add_senders()
 
     def _allowed(self) -> int:
         """How many may be on their way at once."""
+        if self._closing:
+            return MAX_IN_FLIGHT
         waited = self._now() - self._waiting[0].since if self._waiting else 0.0
-        share = min(max(waited / PATIENCE, len(self._waiting) / self._max_waiting, 0.0), 1.0)
-        return MIN_IN_FLIGHT + int((MAX_IN_FLIGHT - MIN_IN_FLIGHT) * share**2)
+        overdue = max(waited / PATIENCE, 2 * len(self._waiting) / self._max_waiting) - 1
+        if overdue <= 0:
+            return 0 if self._is_urgent() else MIN_IN_FLIGHT
+        return MIN_IN_FLIGHT + int((MAX_IN_FLIGHT - MIN_IN_FLIGHT) * min(overdue, 1.0))
 
     def _new_event(self, key: _Key, pod: Pod, instance: str, related: Pod | None, now: float) -> _Event:
         _, controller, type_, reason, action, note = key
@@ -219,16 +247,16 @@ class Events:
         return _Event(namespace, name, head.encode() + tail, 1, now, 1, now)
 
     async def _send_from(self, item: _Sending) -> None:
-        """Send an Event, then others that wait, unless too many are at work."""
+        """Send an Event, then others that wait, as long as so many may be at work."""
         try:
             while True:
                 await self._send(item)
                 if not self._waiting or self._in_flight > self._allowed():
                     return
                 item = self._waiting.popleft()
-                self._add_senders()
         finally:
             self._in_flight -= 1
+            self._add_senders()
 
     async def _end_series_forever(self) -> None:
         while True:

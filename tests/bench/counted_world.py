@@ -67,6 +67,7 @@ class CountedWorld:
         self._events = Events(self._client, metrics, now=lambda: NOW, hostname="host")
         self._statuses = PodStatuses(self._client, now=lambda: NOW)
         binder = ApiBinder(self._client, metrics)
+        self._events.yield_to(binder.is_binding)
         events, statuses = EventsByProfile(self._events, [PROFILE]), StatusPatches(self._statuses)
         evictor, writer = ApiEvictor(self._client, self._statuses), PluginWriter(self._client)
         edge = Edge(binder, events, statuses, evictor, writer)

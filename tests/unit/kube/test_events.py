@@ -150,37 +150,67 @@ def test_events_are_dropped_when_too_many_wait(tmp_path: Path) -> None:
     assert len(setup.api.requests) == MAX_IN_FLIGHT + 2
 
 
-def test_bindings_go_before_events_that_have_not_waited(tmp_path: Path) -> None:
+def test_events_go_a_few_at_a_time(tmp_path: Path) -> None:
     async def scenario() -> FakeApi:
         async with a_setup(tmp_path, max_waiting=10_000) as setup:
             setup.api.held.clear()
             for number in range(50):
                 setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
             await until(lambda: setup.api.busy == MIN_IN_FLIGHT)
+            most = setup.api.most_at_once
             setup.api.held.set()
+            await until(lambda: len(setup.api.requests) == 50)
+        assert (most, setup.api.most_at_once) == (MIN_IN_FLIGHT, MIN_IN_FLIGHT)
         return setup.api
 
-    api = run(scenario())
-    assert (len(api.requests), api.most_at_once) == (50, MIN_IN_FLIGHT)
+    assert len(run(scenario()).requests) == 50
 
 
-def test_events_that_have_waited_go_as_fast_as_bindings(tmp_path: Path) -> None:
+def test_events_wait_while_pods_are_being_bound_and_go_when_they_are(tmp_path: Path) -> None:
+    async def scenario() -> list[int]:
+        binding, asked = [True], []
+
+        def is_binding() -> bool:
+            asked.append(len(setup.api.requests))
+            return binding[0]
+
+        async with a_setup(tmp_path) as setup:
+            setup.events.yield_to(is_binding)
+            setup.recorder.event(POD, "Normal", "Scheduled", "Binding", "bound")
+            await until(lambda: len(asked) == 3)
+            binding[0] = False
+            await until(lambda: setup.api.requests)
+        return asked[:3]
+
+    assert run(scenario()) == [0, 0, 0]
+
+
+def test_the_longer_events_have_waited_the_more_are_sent_at_once(tmp_path: Path) -> None:
     async def scenario() -> list[int]:
         async with a_setup(tmp_path, max_waiting=10_000) as setup:
+            setup.events.yield_to(lambda: True)
             setup.api.held.clear()
             for number in range(500):
                 setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
-            at_once = []
-            for waited in (PATIENCE / 2, PATIENCE, 60.0):
+            at_once = [setup.api.busy]
+            for waited, expected in ((PATIENCE * 1.5, 54), (PATIENCE * 2, MAX_IN_FLIGHT), (60.0, MAX_IN_FLIGHT)):
                 setup.time = NOW + waited
-                setup.recorder.event(POD, "Normal", "Scheduled", "Binding", f"after {waited}")
-                share = MIN_IN_FLIGHT + int((MAX_IN_FLIGHT - MIN_IN_FLIGHT) * min(waited / PATIENCE, 1.0) ** 2)
-                await until(lambda expected=share: setup.api.busy >= expected)
+                await until(lambda expected=expected: setup.api.busy >= expected)
                 at_once.append(setup.api.busy)
             setup.api.held.set()
         return at_once
 
-    assert run(scenario()) == [26, 100, 100]
+    assert run(scenario()) == [0, 54, 100, 100]
+
+
+def test_what_waits_for_bindings_is_sent_before_the_end(tmp_path: Path) -> None:
+    async def scenario() -> FakeApi:
+        async with a_setup(tmp_path) as setup:
+            setup.events.yield_to(lambda: True)
+            setup.recorder.event(POD, "Normal", "Scheduled", "Binding", "bound")
+        return setup.api
+
+    assert len(run(scenario()).requests) == 1
 
 
 @pytest.mark.parametrize("failure", [LOST, Answer(500), Answer(429, headers={"Retry-After": "0.01"})])
