@@ -127,7 +127,9 @@ def table(group: Group, columns: Sequence[Column]) -> str:
         cells = [cell(ours, peers, column, (name, OURS) in broken, (name, PEER) in broken) for column in columns]
         if columns[0] is AIMED:
             wanted = aim(name, lifted=group.lifted)
-            cells[0] += f" (≥ {wanted:g})" if wanted is not None else ""
+            # Where it was over before a second was, only the mean over all of the time tells.
+            of_seconds = any(m.average for m in ours) or not ours
+            cells[0 if of_seconds else 1] += f" (≥ {wanted:g})" if wanted is not None else ""
             cells.append(ceiling(ours, group.cores))
         lines.append([name, nodes, pods, *cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

@@ -80,6 +80,12 @@ def test_a_round_that_one_of_them_did_not_finish_gives_no_ratio() -> None:
     assert "**1.50**: 600 / 200 (≥ 1.8) |" in text
 
 
+def test_what_took_less_than_a_second_is_judged_by_all_of_the_time() -> None:
+    text = tables([Results(SETTING, [replace(OURS, average=0.0, overall=2000.0), PEER])])
+
+    assert "| - / 400 | **4.00**: 2,000 / 500 (≥ 1.8) |" in text
+
+
 def test_a_scheduler_that_failed_has_its_row_and_its_reason() -> None:
     failure = Failure("SchedulingBasic/a", "loadmaster", 1, "no pod was bound\nand the log")
 
