@@ -46,8 +46,6 @@ LIFTED_QPS: Final = 1000
 AIMED: Final = Column("pods/s, mean of seconds", lambda m: m.average, "{:,.0f}")
 """Of which `aims` tells what is to be reached."""
 
-CEILING: Final = "pods/s if scheduling cost nothing"
-
 SPEED: Final = (
     AIMED,
     Column("pods/s, first created to last bound", lambda m: m.overall, "{:,.0f}"),
@@ -70,7 +68,6 @@ class Group:
     lifted: bool
     """Whether that client may do as many requests as it wants."""
     scale: float
-    cores: int
     measurements: list[Measurement] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
 
@@ -82,9 +79,9 @@ class Group:
 
 def groups_of(results: Sequence[Results]) -> list[Group]:
     """The results by scale and limits, the largest with lifted limits first."""
-    found: dict[tuple[bool, float, int], Group] = {}
+    found: dict[tuple[bool, float], Group] = {}
     for one in results:
-        key = (one.setting.qps >= LIFTED_QPS, one.setting.scale, one.setting.cores)
+        key = (one.setting.qps >= LIFTED_QPS, one.setting.scale)
         group = found.setdefault(key, Group(*key))
         group.measurements += one.measurements
         group.failures += one.failures
@@ -117,7 +114,6 @@ def conditions(settings: Sequence[Setting]) -> str:
 def table(group: Group, columns: Sequence[Column]) -> str:
     """A row a workload: of each figure Loadmaster's and kube-scheduler's median and the ratio, with its range."""
     titles = [f"{column.title} (aim)" if column is AIMED else column.title for column in columns]
-    titles += [CEILING] if columns[0] is AIMED else []
     lines = [["workload", "nodes", "pods", *titles], ["---", "---:", "---:", *("---:" for _ in titles)]]
     broken = {(one.workload, one.scheduler) for one in group.failures}
     for name in dict.fromkeys([*(m.workload for m in group.measurements), *(one.workload for one in group.failures)]):
@@ -130,7 +126,6 @@ def table(group: Group, columns: Sequence[Column]) -> str:
             # Where it was over before a second was, only the mean over all of the time tells.
             of_seconds = any(m.average for m in ours) or not ours
             cells[0 if of_seconds else 1] += f" (≥ {wanted:g})" if wanted is not None else ""
-            cells.append(ceiling(ours, group.cores))
         lines.append([name, nodes, pods, *cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -149,12 +144,6 @@ def cell(
     values = f"{middle(ours, column, ours_failed)} / {middle(peers, column, peers_failed)}"
     ratio = spread([mine / theirs for mine, theirs in pairs if mine and theirs])
     return f"{ratio}: {values}" if ratio and column.compared else values
-
-
-def ceiling(ours: Sequence[Measurement], cores: int) -> str:
-    """Pods a second if the scheduler cost nothing: the cores do only the API server's and the generator's work."""
-    limits = [cores * m.pods / (m.server_cpu_seconds + m.generator_cpu_seconds) for m in ours]
-    return f"{statistics.median(limits):,.0f}" if limits else "-"
 
 
 def middle(runs: Sequence[Measurement], column: Column, failed: bool) -> str:

@@ -66,14 +66,6 @@ def test_a_row_has_both_medians_and_the_ratio_taken_round_by_round() -> None:
     assert "| SchedulingBasic/a | 500 | 1,000 | **0.50** (0.50 to 0.50): 1.00 / 2.00 |" in "\n".join(lines)
 
 
-def test_a_row_says_what_the_machine_could_do_without_a_scheduler() -> None:
-    text = tables([Results(SETTING, [OURS, PEER])])
-
-    # 2 cores, 2.1 seconds of work of the API server and the load generator for 1,000 pods.
-    assert text.splitlines()[4].endswith("| pods/s if scheduling cost nothing |")
-    assert text.splitlines()[6].endswith("| 952 |")
-
-
 def test_a_round_that_one_of_them_did_not_finish_gives_no_ratio() -> None:
     text = tables([Results(SETTING, [OURS, PEER, replace(PEER, round=2, average=1.0)])])
 
