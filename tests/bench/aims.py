@@ -8,7 +8,7 @@ LIFTED: Final[tuple[tuple[str, float], ...]] = (
     (r"SchedulingDaemonset/", 1.5),
     (r"(SchedulingNodeAffinity|SchedulingSecrets|SchedulingWithMixedChurn|MixedSchedulingBasePod)/", 1.5),
     (r"((Preferred)?TopologySpreading|SchedulingWithNodeInclusionPolicy)/", 3.0),
-    (r"Scheduling(Required|Preferred)?Pod(Anti)?Affinity\w*/", 4.0),
+    (r"Scheduling(Required|Preferred)?(Pod)?(Anti)?Affinity\w*/", 4.0),
     (r"Scheduling(InTree|MigratedInTree|CSI)PVs/", 1.5),
     (r"(Preemption(Basic|Async)|Unschedulable|Scheduling(While)?Gated\w*)/", 2.0),
     (r"SchedulingWithResourceClaim\w*/|SteadyState\w*/", 1.0),
