@@ -42,7 +42,7 @@ def test_a_workload_that_does_not_run_says_why() -> None:
 
 
 def test_the_report_has_the_table_and_leaves_a_graph_and_the_stacks(tmp_path: Path) -> None:
-    measured = replace(OURS, cpu_seconds=2.0, pods=1_000)
+    measured = replace(OURS, workload="Basic/a", cpu_seconds=2.0, pods=1_000)
 
     text = report(measured, "main;f (/x/scheduler/queue/q.py:1) 9\n", tmp_path)
 
