@@ -99,7 +99,8 @@ def print_growth(
     for case in cases:
         print(f"{case.name:<42}", end="", flush=True)
         for cluster in clusters:
-            cost = costs(case, cluster, count)
+            # On a small cluster fewer: pods that keep away from each other need a node each.
+            cost = costs(case, cluster, min(count, cluster[0] // 2))
             print(f"{cost.median * 1e3:>12.3f}", end="", flush=True)
             tell(decision(series, case, cluster, cost))
         print()
