@@ -6,7 +6,7 @@ is not stored: it is searched again for the node that is chosen.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, cast
 from weakref import WeakKeyDictionary
 
@@ -19,7 +19,8 @@ from plugins.devices.catalog import DeviceCatalog
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
-from scheduler.framework.memo import ChangeLog, ChangingColumns
+from scheduler.framework.change_log import LogReader
+from scheduler.framework.memo import ChangingColumns
 from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
 
 HAS_DEVICES, HAS_NONE, HAS_INVALID_POOLS = 0, 1, 2
@@ -42,7 +43,7 @@ Rate = Callable[[Solution], int]
 class Verdict:
     """The answers for claims that ask for the same. `update`, then read `codes`, and `scores` where they are 0."""
 
-    __slots__ = ("_catalog", "_logs", "_positions", "_stale", "classes", "codes", "scores")
+    __slots__ = ("_catalog", "_changes", "_seen", "_stale", "classes", "codes", "scores")
 
     def __init__(self, classes: Sequence[DeviceClass | None], nodes: NodeColumns, catalog: DeviceCatalog) -> None:
         self.classes = classes
@@ -53,10 +54,10 @@ class Verdict:
         self._stale = np.zeros(0, np.bool_)
         self._catalog = catalog
         # The scheduler's own columns tell what changed; of others, such as a test's, nothing can be kept.
-        self._logs: tuple[ChangeLog, ...] | None = None
+        self._changes: LogReader | None = None
         if hasattr(nodes, "change_log"):
-            self._logs = tuple(map(cast("ChangingColumns", nodes).change_log, _READ))
-        self._positions = [-1] * (len(_READ) + 1)
+            self._changes = LogReader(map(cast("ChangingColumns", nodes).change_log, _READ))
+        self._seen = catalog.changed.position
 
     def update(self, nodes: NodeColumns, rows: Rows, ask: Ask, rate: Rate | None) -> Int8Column:
         """Return the codes of `rows`. `ask` is the allocator's; `rate` gives scores, None if they are not needed.
@@ -114,21 +115,17 @@ class Verdict:
             added = nodes.size - len(self.codes)
             self.codes = np.concatenate([self.codes, np.zeros(added, np.int8)])
             self._stale = np.concatenate([self._stale, np.ones(added, np.bool_)])
-        if self._logs is None:
+        if self._changes is None:
             self._stale[:] = True
             return
-        for i, log in enumerate(self._logs):
-            if log.position != self._positions[i]:
-                self._mark(log.since(self._positions[i]))
-                self._positions[i] = log.position
-        position, since = self._catalog.changed.position, self._positions[-1]
-        if position != since:
-            names = self._catalog.changed.since(since)
-            rows = None if names is None else [row for row in map(nodes.row_of, names) if row is not None]
-            self._mark(rows)
-            self._positions[-1] = position
+        self._mark(self._changes.stale_rows())
+        changed = self._catalog.changed
+        if changed.position != self._seen:
+            names = changed.since(self._seen)
+            self._mark(None if names is None else [row for row in map(nodes.row_of, names) if row is not None])
+            self._seen = changed.position
 
-    def _mark(self, rows: Sequence[int] | None) -> None:
+    def _mark(self, rows: Collection[int] | None) -> None:
         if rows is None:
             self._stale[:] = True
         else:
