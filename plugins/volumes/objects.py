@@ -1,7 +1,7 @@
 """The storage objects of the cluster, as plugins look them up, and the API's words for those that are missing."""
 
 from scheduler import framework as fw
-from scheduler.api.volumes import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass
+from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 
 class NotFound(LookupError):
@@ -29,12 +29,6 @@ def class_of(handle: fw.Handle, name: str) -> StorageClass:
     found: StorageClass | None = handle.objects.get(fw.STORAGE_CLASS, name)
     if found is None:
         raise NotFound(f'storageclass.storage.k8s.io "{name}" not found')
-    return found
-
-
-def csi_node_of(handle: fw.Handle, name: str) -> CSINode | None:
-    """Return what the CSI drivers of a node tell, if they told anything yet."""
-    found: CSINode | None = handle.objects.get(fw.CSI_NODE, name)
     return found
 
 

@@ -45,19 +45,6 @@ class Promises(Protocol):
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]: ...
 
 
-class NodeTrial(Protocol):
-    """One node, for one pod that would like to run there. Each method raises PluginError."""
-
-    def remove(self, others: Sequence[Pod]) -> None:
-        """Take pods away that are there."""
-
-    def refusal(self) -> Status | None:
-        """What the first plugin that refuses the node says, beside the pods nominated to it or without them."""
-
-    def reprieve(self, others: Sequence[Pod]) -> list[Pod]:
-        """Put one pod after the other back that was taken away, if the node is not refused then; return the rest."""
-
-
 class DryRuns:
     """The dry runs of one profile. A handle has it before there is a profile: `attach` brings that."""
 
