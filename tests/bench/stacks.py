@@ -30,7 +30,7 @@ RULES: Final[Sequence[tuple[str, str, str]]] = (
     (r"prometheus_client/|scheduler/framework/(metrics|instruments)\.py", "metrics", "counters and histograms"),
     (r"scheduler/framework/plugin_calls\.py", "metrics", "times of plugins and extension points"),
     (r"scheduler/serve/", "metrics", "serving them"),
-    (r"\b_(send|try)\b.*scheduler/kube/events\.py|\b_send_forever\b.*scheduler/kube/events\.py", "client", "Events"),
+    (r"\b_(send|try)\b.*scheduler/kube/events\.py|\b_send_from\b.*scheduler/kube/events\.py", "client", "Events"),
     (r"scheduler/kube/(events|writers)\.py", "events", ""),
     (r"scheduler/kube/watch_stream\.py|scheduler/kube/watch\.py|[(/]kopf/", "watch", "the stream"),
     (r"scheduler/kube/intake\.py", "watch", "decoding"),
