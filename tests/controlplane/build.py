@@ -1,11 +1,12 @@
 """Build the binaries of a Kubernetes control plane, once, into the user's cache directory.
 
-There is no Docker in it and no download of binaries: the Go toolchain builds what the two go.mod files beside this
+There is no Docker in it and no download of binaries: the Go toolchain builds what the go.mod files beside this
 one name in their `tool` lines, from modules whose sums are in the go.sum files. The first build takes about 6 minutes
 on two cores and several GB of disk, most of it in Go's own caches; every later one finds the binaries.
 
     ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager,...}
     ~/.cache/loadmaster/controlplane/kwok-v0.8.0/kwok
+    ~/.cache/loadmaster/controlplane/kubelet-v1.36.3/kubelet       for tests/node only
 
 `KUBEBUILDER_ASSETS`, a directory, wins for each binary that it has.
 """
@@ -41,6 +42,13 @@ class Module:
     """The required module whose version is the version of the binaries."""
     binaries: dict[str, str]
     """Name of the binary to package."""
+    title: str = ""
+    """What its directory in the cache is called; by default the last element of `version_of`."""
+
+    @property
+    def target(self) -> str:
+        """The name of its directory in the cache."""
+        return f"{self.title or self.version_of.rpartition('/')[2]}-{self.version}"
 
     @property
     def directory(self) -> Path:
@@ -64,9 +72,16 @@ KUBERNETES: Final = Module(
         "kubectl": "k8s.io/kubernetes/cmd/kubectl",
     },
 )
+KUBELET: Final = Module(
+    name="k8s",
+    version_of="k8s.io/kubernetes",
+    binaries={"kubelet": "k8s.io/kubernetes/cmd/kubelet"},
+    title="kubelet",  # by itself, as only the tests on a real node need it
+)
 KWOK: Final = Module(name="kwok", version_of="sigs.k8s.io/kwok", binaries={"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
-MODULES: Final = (KUBERNETES, KWOK)
-BINARIES: Final = tuple(name for module in MODULES for name in module.binaries)
+MODULES: Final = (KUBERNETES, KWOK, KUBELET)
+BINARIES: Final = tuple(name for module in (KUBERNETES, KWOK) for name in module.binaries)
+"""Those of a control plane."""
 
 
 def find_binaries(names: Iterable[str] = BINARIES) -> dict[str, Path]:
@@ -96,7 +111,7 @@ def build(module: Module) -> Path:
     first. Raises BuildError.
     """
     cache = cache_directory()
-    target = cache / f"{module.version_of.rpartition('/')[2]}-{module.version}"
+    target = cache / module.target
     if target.is_dir():
         return target
     try:

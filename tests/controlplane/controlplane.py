@@ -63,7 +63,7 @@ class ControlPlane(Cluster):
     @property
     def server(self) -> str:
         """The API server's URL, the same over restarts."""
-        return f"https://127.0.0.1:{self.apiserver.port}"
+        return f"https://{self.settings.address}:{self.apiserver.port}"
 
     @property
     def has_controllers(self) -> bool:
@@ -120,13 +120,13 @@ class ControlPlane(Cluster):
         names += ["kwok"] if settings.kwok else []
         binaries = find_binaries(names)
         self.kubectl_binary = binaries["kubectl"]
-        credentials = self._credentials = Credentials.create(self.directory)
+        credentials = self._credentials = Credentials.create(self.directory, settings.address, settings.nodes)
 
         argv: Callable[[int], list[str]] = partial(flags.etcd, binaries["etcd"], self.directory / "etcd")
         etcd = self._add(Program("etcd", argv, lambda port: http_status(port, "/health") == 200))
         etcd.start()
         argv = partial(flags.kube_apiserver, binaries["kube-apiserver"], credentials, etcd.port, settings)
-        self._add(Program("kube-apiserver", argv, self._apiserver_ready)).start()
+        self._add(Program("kube-apiserver", argv, self._apiserver_ready, port=settings.apiserver_port)).start()
         self._server_starts = etcd.starts + self.apiserver.starts
 
         others = []

@@ -2,6 +2,7 @@
 
 import base64
 import secrets
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,17 +29,21 @@ class Credentials:
     tokens: dict[str, str]
 
     @classmethod
-    def create(cls, directory: Path) -> "Credentials":
-        """Write a new CA, the server's certificate, the service accounts' key and the users' tokens."""
-        credentials = cls(directory, {user: secrets.token_hex(16) for user in USERS})
+    def create(cls, directory: Path, address: str = "127.0.0.1", nodes: Sequence[str] = ()) -> "Credentials":
+        """Write a new CA, the certificate of a server at `address`, the service accounts' key and the users' tokens.
+
+        `nodes`: names of nodes that have a kubelet; it is the user `system:node:NAME`.
+        """
+        groups = USERS | {f"system:node:{name}": "system:nodes" for name in nodes}
+        credentials = cls(directory, {user: secrets.token_hex(16) for user in groups})
         ca = trustme.CA()
-        server = ca.issue_cert("localhost", "127.0.0.1", "kubernetes.default.svc")
+        server = ca.issue_cert("localhost", "127.0.0.1", address, "kubernetes.default.svc")
         write_private(credentials.ca, ca.cert_pem.bytes())
         write_private(credentials.server_cert, b"".join(blob.bytes() for blob in server.cert_chain_pems))
         write_private(credentials.server_key, server.private_key_pem.bytes())
         # Any private key will do, the API server derives the public one; trustme has made a fine one.
         write_private(credentials.service_account_key, trustme.CA().private_key_pem.bytes())
-        write_private(credentials.token_file, token_file(credentials.tokens).encode())
+        write_private(credentials.token_file, token_file(credentials.tokens, groups).encode())
         return credentials
 
     @property
@@ -63,19 +68,19 @@ class Credentials:
 
     @property
     def token_file(self) -> Path:
-        """The tokens of `USERS`."""
+        """The tokens of all users."""
         return self.directory / "tokens.csv"
 
     def write_kubeconfig(self, server: str, user: str) -> Path:
-        """Write the kubeconfig of one of `USERS`, or find it written. Raises KeyError for another user."""
+        """Write the kubeconfig of a user, or find it written. Raises KeyError for one who has no token."""
         path = self.directory / f"{user.replace(':', '-')}.kubeconfig"
         write_private(path, kubeconfig(server, self.ca.read_bytes(), self.tokens[user], user).encode())
         return path
 
 
-def token_file(tokens: dict[str, str]) -> str:
+def token_file(tokens: Mapping[str, str], groups: Mapping[str, str] = USERS) -> str:
     """What `--token-auth-file` reads: token, user, uid, groups."""
-    return "".join(f'{token},{user},{user},"{USERS[user]}"\n' for user, token in tokens.items())
+    return "".join(f'{token},{user},{user},"{groups[user]}"\n' for user, token in tokens.items())
 
 
 def kubeconfig(server: str, ca_pem: bytes, token: str, user: str, namespace: str = "default") -> str:

@@ -36,6 +36,15 @@ class Settings:
     controller_manager_flags: tuple[str, ...] = ()
     """Added to kube-controller-manager's flags."""
 
+    address: str = "127.0.0.1"
+    """Where clients reach the API server. If it is not the loopback address, the server listens on all addresses."""
+
+    apiserver_port: int | None = None
+    """The API server's port; None: any free one."""
+
+    nodes: tuple[str, ...] = ()
+    """Nodes whose kubelet gets an identity, `system:node:NAME`, which only the authorization mode Node knows."""
+
     disable_admission: tuple[str, ...] = ()
     """More admission plugins to turn off. One that pays with many nodes is TaintNodesByCondition: the controller
     lifts the taint of about 200 new nodes a second."""
@@ -72,8 +81,8 @@ def kube_apiserver(binary: Path, credentials: Credentials, etcd_port: int, setti
     return [
         str(binary),
         f"--etcd-servers=http://127.0.0.1:{etcd_port}",
-        "--bind-address=127.0.0.1",
-        "--advertise-address=127.0.0.1",
+        f"--bind-address={settings.address if settings.address == '127.0.0.1' else '0.0.0.0'}",
+        f"--advertise-address={settings.address}",
         # A loopback address is no valid endpoint of the Service `kubernetes`: it would log an error every 10 s.
         "--endpoint-reconciler-type=none",
         f"--secure-port={port}",
