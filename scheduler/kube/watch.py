@@ -34,8 +34,7 @@ noise even if each event comes by itself. On a whole scheduler kopf is left with
 
 import asyncio
 import logging
-import random
-from collections.abc import Callable, Collection, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -46,7 +45,8 @@ from yarl import URL
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import Client
-from scheduler.kube.intake import POD_FIELD_SELECTOR, PODS, Intake
+from scheduler.kube.intake import Intake
+from scheduler.kube.kopf_settings import FIRST_WAIT, LAST_WAIT, Waits, quiet_kopf, watch_settings
 from scheduler.kube.served import Served
 from scheduler.kube.watch_stream import WatchResponse
 
@@ -54,11 +54,6 @@ log = logging.getLogger(__name__)
 
 FROZEN_SECONDS: Final = 70.0
 """Without any event for so long, a watch is opened anew. The API server sends a bookmark every minute."""
-
-CONNECT_SECONDS: Final = 10.0
-FIRST_WAIT: Final = 0.1
-LAST_WAIT: Final = 5.0
-"""Seconds between the tries of a request, and before kopf is started again; doubled, at random up to +25 %."""
 
 END_SECONDS: Final = 5.0
 """For kopf to end; it is abandoned then."""
@@ -327,71 +322,3 @@ class WatchSession:
         # kopf itself would close only what is really aiohttp's.
         for stream in self._streams:
             stream.close()
-
-
-class Waits:
-    """Waits between tries, without end. Not sized, or kopf would count them and give up after the last."""
-
-    def __iter__(self) -> Iterator[float]:
-        wait = FIRST_WAIT
-        while True:
-            yield wait * (1 + random.random() / 4)
-            wait = min(2 * wait, LAST_WAIT)
-
-
-def watch_settings(frozen_seconds: float) -> kopf.OperatorSettings:
-    """kopf's settings for an operator that only looks."""
-    settings = kopf.OperatorSettings()
-    settings.posting.enabled = False
-    settings.scanning.disabled = True
-    settings.peering.standalone = True
-    settings.persistence.diffbase_storage = NoDiffBase()
-    settings.persistence.progress_storage = NoProgress()
-    settings.watching.field_selectors["v1", PODS] = POD_FIELD_SELECTOR
-    settings.watching.inactivity_timeout = frozen_seconds
-    settings.watching.connect_timeout = CONNECT_SECONDS
-    settings.networking.connect_timeout = CONNECT_SECONDS
-    settings.networking.request_timeout = 60.0
-    settings.networking.error_backoffs = Waits()
-    settings.queueing.exit_timeout = 0.5
-    # Else it kills this process ten minutes after it was told to end, even if only to be started again.
-    settings.process.ultimate_exiting_timeout = None
-    return settings
-
-
-class NoDiffBase(kopf.DiffBaseStorage):
-    """kopf copies each object to compare it with the last one; handlers of events need no comparison."""
-
-    def build(self, **_: Any) -> Any:
-        return {}
-
-    def fetch(self, **_: Any) -> None:
-        return None
-
-    def store(self, **_: Any) -> None:
-        return None
-
-
-class NoProgress(kopf.ProgressStorage):
-    """Handlers of events have no progress to keep."""
-
-    def fetch(self, **_: Any) -> None:
-        return None
-
-    def store(self, **_: Any) -> None:
-        return None
-
-    def purge(self, **_: Any) -> None:
-        return None
-
-    def touch(self, **_: Any) -> None:
-        return None
-
-    def clear(self, *, essence: Any) -> Any:
-        return essence
-
-
-def quiet_kopf() -> None:
-    """Leave its lines to those who debug: it logs each try of a request and each end twice, with stack traces."""
-    if not logging.getLogger().isEnabledFor(logging.DEBUG):
-        logging.getLogger("kopf").setLevel(logging.CRITICAL)

@@ -1,0 +1,83 @@
+"""kopf's settings for an operator that only looks: nothing is written, nothing is kept, it never gives up."""
+
+import logging
+import random
+from collections.abc import Iterator
+from typing import Any, Final
+
+import kopf
+
+from scheduler.kube.intake import POD_FIELD_SELECTOR, PODS
+
+CONNECT_SECONDS: Final = 10.0
+FIRST_WAIT: Final = 0.1
+LAST_WAIT: Final = 5.0
+"""Seconds between the tries of a request, and before kopf is started again; doubled, at random up to +25 %."""
+
+
+class Waits:
+    """Waits between tries, without end. Not sized, or kopf would count them and give up after the last."""
+
+    def __iter__(self) -> Iterator[float]:
+        wait = FIRST_WAIT
+        while True:
+            yield wait * (1 + random.random() / 4)
+            wait = min(2 * wait, LAST_WAIT)
+
+
+def watch_settings(frozen_seconds: float) -> kopf.OperatorSettings:
+    """kopf's settings for an operator that only looks."""
+    settings = kopf.OperatorSettings()
+    settings.posting.enabled = False
+    settings.scanning.disabled = True
+    settings.peering.standalone = True
+    settings.persistence.diffbase_storage = NoDiffBase()
+    settings.persistence.progress_storage = NoProgress()
+    settings.watching.field_selectors["v1", PODS] = POD_FIELD_SELECTOR
+    settings.watching.inactivity_timeout = frozen_seconds
+    settings.watching.connect_timeout = CONNECT_SECONDS
+    settings.networking.connect_timeout = CONNECT_SECONDS
+    settings.networking.request_timeout = 60.0
+    settings.networking.error_backoffs = Waits()
+    settings.queueing.exit_timeout = 0.5
+    # Else it kills this process ten minutes after it was told to end, even if only to be started again.
+    settings.process.ultimate_exiting_timeout = None
+    return settings
+
+
+class NoDiffBase(kopf.DiffBaseStorage):
+    """kopf copies each object to compare it with the last one; handlers of events need no comparison."""
+
+    def build(self, **_: Any) -> Any:
+        return {}
+
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    def store(self, **_: Any) -> None:
+        return None
+
+
+class NoProgress(kopf.ProgressStorage):
+    """Handlers of events have no progress to keep."""
+
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    def store(self, **_: Any) -> None:
+        return None
+
+    def purge(self, **_: Any) -> None:
+        return None
+
+    def touch(self, **_: Any) -> None:
+        return None
+
+    def clear(self, *, essence: Any) -> Any:
+        return essence
+
+
+def quiet_kopf() -> None:
+    """Leave its lines to those who debug: it logs each try of a request and each end twice, with stack traces."""
+    if not logging.getLogger().isEnabledFor(logging.DEBUG):
+        logging.getLogger("kopf").setLevel(logging.CRITICAL)
