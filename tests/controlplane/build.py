@@ -6,6 +6,7 @@ on two cores and several GB of disk, most of it in Go's own caches; every later 
 
     ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager,...}
     ~/.cache/loadmaster/controlplane/kwok-v0.8.0/kwok
+    ~/.cache/loadmaster/controlplane/helm-v3.22.0/helm
     ~/.cache/loadmaster/controlplane/kubelet-v1.36.3/kubelet       for tests/node only
 
 `KUBEBUILDER_ASSETS`, a directory, wins for each binary that it has.
@@ -18,7 +19,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,38 @@ DISK_FULL: Final = 50_000_000
 """Bytes left on a disk that a build could not go on with."""
 
 
+def kubernetes_stamp(version: str) -> dict[str, str]:
+    """As Kubernetes' own build does it.
+
+    Without it the API server calls itself v0.0.0-master, and clients that look at the version go astray.
+    """
+    major, minor = version.removeprefix("v").split(".")[:2]
+    stamp = {
+        "gitVersion": version,
+        "gitMajor": major,
+        "gitMinor": minor,
+        "gitCommit": "unknown",  # a module has no commit
+        "gitTreeState": "archive",
+        "buildDate": "1970-01-01T00:00:00Z",
+    }
+    packages = ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
+    return {f"{package}.{name}": value for package in packages for name, value in stamp.items()}
+
+
+def helm_stamp(version: str) -> dict[str, str]:
+    """Helm's own version, and the Kubernetes for which it renders when it asks no API server: the control plane's.
+
+    Without it helm renders and lints for Kubernetes v1.20.
+    """
+    major, minor = KUBERNETES.version.removeprefix("v").split(".")[:2]
+    packages = ("helm.sh/helm/v3/pkg/chartutil", "helm.sh/helm/v3/pkg/lint/rules")
+    kubernetes = {"k8sVersionMajor": major, "k8sVersionMinor": minor}
+    return {
+        "helm.sh/helm/v3/internal/version.version": version,
+        **{f"{package}.{name}": value for package in packages for name, value in kubernetes.items()},
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Module:
     """One go.mod and the binaries that come out of it."""
@@ -44,6 +77,8 @@ class Module:
     """Name of the binary to package."""
     title: str = ""
     """What its directory in the cache is called; by default the last element of `version_of`."""
+    stamp: Callable[[str], dict[str, str]] = kubernetes_stamp
+    """From the version, the Go variables by which the binaries know it."""
 
     @property
     def target(self) -> str:
@@ -79,9 +114,16 @@ KUBELET: Final = Module(
     title="kubelet",  # by itself, as only the tests on a real node need it
 )
 KWOK: Final = Module(name="kwok", version_of="sigs.k8s.io/kwok", binaries={"kwok": "sigs.k8s.io/kwok/cmd/kwok"})
-MODULES: Final = (KUBERNETES, KWOK, KUBELET)
-BINARIES: Final = tuple(name for module in (KUBERNETES, KWOK) for name in module.binaries)
-"""Those of a control plane."""
+HELM: Final = Module(
+    name="helm",
+    version_of="helm.sh/helm/v3",
+    binaries={"helm": "helm.sh/helm/v3/cmd/helm"},
+    title="helm",
+    stamp=helm_stamp,
+)
+MODULES: Final = (KUBERNETES, KWOK, HELM, KUBELET)
+BINARIES: Final = tuple(name for module in (KUBERNETES, KWOK, HELM) for name in module.binaries)
+"""Those of a control plane, and helm."""
 
 
 def find_binaries(names: Iterable[str] = BINARIES) -> dict[str, Path]:
@@ -138,7 +180,7 @@ def run_build(module: Module, go: Path, output: Path, log: Path) -> None:
         "-v",  # a line for each package compiled: the progress
         "-mod=readonly",
         "-trimpath",
-        f"-ldflags={ldflags(module.version)}",
+        f"-ldflags={ldflags(module)}",
         f"-o={output}{os.sep}",
         *module.binaries.values(),
     ]
@@ -203,26 +245,9 @@ def progress(log: str) -> str:
     return ", ".join(parts)
 
 
-def ldflags(version: str) -> str:
-    """Flags that strip the binaries and tell them their version, as Kubernetes' own build does.
-
-    Without them the API server calls itself v0.0.0-master, and clients that look at the version go astray.
-    """
-    major, minor = version.removeprefix("v").split(".")[:2]
-    stamp = {
-        "gitVersion": version,
-        "gitMajor": major,
-        "gitMinor": minor,
-        "gitCommit": "unknown",  # a module has no commit
-        "gitTreeState": "archive",
-        "buildDate": "1970-01-01T00:00:00Z",
-    }
-    variables = (
-        f"-X {package}.{name}={value}"
-        for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version")
-        for name, value in stamp.items()
-    )
-    return " ".join(("-s", "-w", *variables))
+def ldflags(module: Module) -> str:
+    """Flags that strip the binaries and tell them their version."""
+    return " ".join(("-s", "-w", *(f"-X {name}={value}" for name, value in module.stamp(module.version).items())))
 
 
 def required_version(go_mod: str, module: str) -> str:

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.controlplane.build import (
+    HELM,
     KUBERNETES,
     MODULES,
     Module,
@@ -56,11 +57,21 @@ def test_etcd_comes_out_of_go_build_under_another_name() -> None:
 
 
 def test_binaries_are_stamped_with_their_version() -> None:
-    flags = ldflags("v1.36.3")
+    flags = ldflags(KUBERNETES)
 
     assert flags.startswith("-s -w ")
-    assert "-X k8s.io/component-base/version.gitVersion=v1.36.3" in flags
-    assert "-X k8s.io/component-base/version.gitMinor=36" in flags
+    assert f"-X k8s.io/component-base/version.gitVersion={KUBERNETES.version}" in flags
+    assert f"-X k8s.io/component-base/version.gitMinor={KUBERNETES.version.split('.')[1]}" in flags
+
+
+def test_helm_renders_for_the_kubernetes_of_the_control_plane() -> None:
+    minor = KUBERNETES.version.split(".")[1]
+
+    flags = ldflags(HELM)
+
+    assert f"-X helm.sh/helm/v3/internal/version.version={HELM.version}" in flags
+    assert f"-X helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor={minor}" in flags
+    assert f"-X helm.sh/helm/v3/pkg/lint/rules.k8sVersionMinor={minor}" in flags
 
 
 def test_progress_counts_modules_and_packages() -> None:
