@@ -14,6 +14,10 @@ FIRST_WAIT: Final = 0.1
 LAST_WAIT: Final = 5.0
 """Seconds between the tries of a request, and before kopf is started again; doubled, at random up to +25 %."""
 
+IDENTITY: Final[Any] = "loadmaster"
+"""What kopf is to call us. Else it asks for the name of the user that we run as, and a container's often has none.
+Any: kopf does not export the type."""
+
 
 class Waits:
     """Waits between tries, without end. Not sized, or kopf would count them and give up after the last."""

@@ -46,7 +46,7 @@ from scheduler.framework.errors import ClusterError
 from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import Client
 from scheduler.kube.intake import Intake
-from scheduler.kube.kopf_settings import FIRST_WAIT, LAST_WAIT, Waits, quiet_kopf, watch_settings
+from scheduler.kube.kopf_settings import FIRST_WAIT, IDENTITY, LAST_WAIT, Waits, quiet_kopf, watch_settings
 from scheduler.kube.served import Served
 from scheduler.kube.watch_stream import WatchResponse
 
@@ -167,7 +167,11 @@ class Watch:
     async def _operate(self) -> None:
         self._listed.clear()
         tasks = await kopf.spawn_tasks(
-            registry=self._registry(), settings=watch_settings(self._frozen_seconds), clusterwide=True, standalone=True
+            registry=self._registry(),
+            settings=watch_settings(self._frozen_seconds),
+            identity=IDENTITY,
+            clusterwide=True,
+            standalone=True,
         )
         self._after_start()
         try:

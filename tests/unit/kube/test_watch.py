@@ -1,6 +1,8 @@
 """kopf against a fake API server: what it lists, what arrives, what happens when the watch breaks."""
 
 import asyncio
+import getpass
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,9 @@ from scheduler.kube.watch import NOTHING
 from tests.fakes import run, sample
 from tests.unit.kube.fake_api import node_dict, pod_dict, until
 from tests.unit.kube.watch_api import BREAK, GONE, HistoryApi, Setup, a_watch, size_of
+
+USER_WITHOUT_NAME = 65_532_001
+"""A UID that no machine has an entry for, as few have one for the 65532 of our image."""
 
 both_ways = pytest.mark.parametrize("through_kopf", [False, True], ids=["direct", "through kopf"])
 
@@ -25,6 +30,20 @@ def test_kopf_gets_empty_lists_and_watches_from_their_version(tmp_path: Path) ->
     assert sorted(setup.api.watches) == [(NODES, "100"), (PODS, "100")]
     assert sorted(setup.listed) == [NODES, PODS]
     assert setup.starts == 1
+
+
+def test_the_watch_begins_where_the_user_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("LOGNAME", "USER", "LNAME", "USERNAME", "POD_ID"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: USER_WITHOUT_NAME)
+    with pytest.raises((KeyError, OSError)):  # OSError since Python 3.13
+        getpass.getuser()
+
+    async def scenario() -> Setup:
+        async with asyncio.timeout(5.0), a_watch(tmp_path) as setup:
+            return setup
+
+    assert run(scenario()).starts == 1
 
 
 @both_ways
