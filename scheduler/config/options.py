@@ -1,16 +1,17 @@
 """What the command line of `loadmaster run` says."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from scheduler.framework.registry import Registry
+if TYPE_CHECKING:  # loads numpy, which the command line's `--version` does without
+    from scheduler.framework.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """Options win over the configuration file where both say something. Names are kube-scheduler's flags."""
 
-    registry: Registry
+    registry: "Registry"
     """All plugins that the configuration may name."""
 
     config: str | None = None

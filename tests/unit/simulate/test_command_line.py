@@ -133,7 +133,8 @@ def test_a_reader_that_has_seen_enough_is_no_error(cluster: str) -> None:
 
 
 def test_simulate_does_not_import_the_cluster_side() -> None:
-    code = "import sys, scheduler.__main__; print([m for m in ('kopf', 'kubernetes', 'aiohttp') if m in sys.modules])"
+    names = ("kopf", "kubernetes", "aiohttp")
+    code = f"import sys, scheduler.simulate.command; print([name for name in {names} if name in sys.modules])"
 
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

@@ -1,0 +1,37 @@
+"""What the command line of `loadmaster simulate` takes; apart from the command, so that `--help` need not load it."""
+
+import argparse
+
+DESCRIPTION = """\
+Decide where pods would run, without a cluster: the same engine as `loadmaster run`, over files.
+
+Pods that have a node count as running there; the others are scheduled in queue order, each seeing the earlier ones
+placed. Pods that name no scheduler, or default-scheduler, take the first profile.
+"""
+
+EPILOG = """\
+examples:
+  loadmaster simulate cluster.yaml
+  kubectl get nodes,pods -A -o json | loadmaster simulate - --explain
+  loadmaster simulate dump/ new-pods.yaml --config config.yaml -o json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = DESCRIPTION, EPILOG
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="YAML or JSON with pods, nodes and what plugins look up, one by one or in lists; a directory means all "
+        "files below it, - standard input",
+    )
+    parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration; default: all default plugins")
+    parser.add_argument(
+        "--each-alone", action="store_true", help="judge each pod on the cluster as given, as if no other was waiting"
+    )
+    parser.add_argument("--explain", action="store_true", help="say of every node why not, or how it scored")
+    parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
+    parser.add_argument("-v", action="count", default=0, dest="verbosity", help="say what was left out")
