@@ -23,6 +23,8 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 def notes(config: Config) -> list[str]:
     """Return a line to log for each setting that differs from the default and has no effect."""
     given, default = arguments_of(config), arguments_of(Config(profiles=()))
+    if not config.leader_election.leader_elect:
+        given["leaderElection"] = default["leaderElection"]  # off is what it is: nothing is without effect
     return [
         f"{path} has no effect: {reason}"
         for path, reason in WITHOUT_EFFECT.items()

@@ -238,6 +238,16 @@ def test_json_is_read_too(tmp_path: Path) -> None:
     assert load_config(str(path), REGISTRY).parallelism == 3
 
 
+def test_leader_election_is_noted_only_if_it_is_asked_for() -> None:
+    def of(**given: object) -> list[str]:
+        return notes(config_from_dict({**a_profile(), "leaderElection": given}, REGISTRY))
+
+    assert of(leaderElect=False, resourceName="mine") == []
+    assert of(leaderElect=True, resourceName="mine") == [
+        "leaderElection has no effect: leader election is not available yet: run one replica"
+    ]
+
+
 def test_a_setting_without_effect_is_noted() -> None:
     config = config_from_dict({**a_profile(), "parallelism": 8, "clientConnection": {"contentType": "x"}}, REGISTRY)
 
