@@ -6,6 +6,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 SEEDS ?= 200
 CYCLE := build/bench/cycle.jsonl
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+    --no-emit-index-url --no-emit-find-links $(if $(UPGRADE),--upgrade) pyproject.toml
 
 .PHONY: help
 help: ## This list
@@ -18,14 +20,14 @@ install: .venv/.installed ## Make .venv with everything a developer needs
 	$(PYTHON) -c 'import sys; sys.exit("Loadmaster needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --editable .
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .PHONY: lock
-lock: install ## Write requirements-dev.lock anew from pyproject.toml
-	$(BIN)/pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	    --no-emit-index-url --no-emit-find-links --all-extras --group dev pyproject.toml -o requirements-dev.lock
+lock: install ## Write the image's requirements.lock and requirements-dev.lock anew from pyproject.toml (UPGRADE=1: newest)
+	$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(COMPILE) --extra fast --group build -o requirements.lock
+	$(COMPILE) --all-extras --group dev --constraint requirements.lock -o requirements-dev.lock
 
 .PHONY: fmt
 fmt: install ## Format the code and fix what ruff can fix
@@ -43,6 +45,14 @@ check: install ## Lint, format, layers, types, unit tests: under a minute, no cl
 .PHONY: test
 test: check controlplane ## Everything: check, then the tests on a real API server
 	$(BIN)/pytest tests/cluster
+
+.PHONY: node-test
+node-test: install ## The image on a real node: a kubelet, containerd and what users do (NODE="PYTEST ARGUMENTS")
+	@$(BIN)/python -m tests.realnode $(NODE)
+
+.PHONY: node-deps
+node-deps: install ## Install the Debian packages that node-test needs (as root)
+	@$(BIN)/python -m tests.realnode install
 
 .PHONY: conformance
 conformance: install ## Judge SEEDS=n generated clusters against kube-scheduler itself (needs Go, or gets it)

@@ -1,0 +1,1 @@
+"""What the container image holds, against what it should hold."""
