@@ -1,18 +1,92 @@
-# The image that deploy/ and charts/ name. Build: docker build -t loadmaster:0.1.0 .
-FROM python:3.12-slim AS build
+# The image that deploy/ and charts/ name; docs/image.md says what is in it. Build: docker build -t loadmaster:0.1.0 .
+# Its last stage copies finished trees, so that what the others remove takes no space, and a change of our code changes
+# only the last, small layer. Nothing here needs BuildKit.
+ARG BASE=docker.io/library/python:3.12-slim
+
+# The libraries, as locked, with what builds our wheel. Only wheels: nothing of theirs runs here, no compiler is needed.
+FROM ${BASE} AS dependencies
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE requirements-dev.lock ./
+COPY requirements.lock ./
+RUN python -m venv /opt/loadmaster \
+ && /opt/loadmaster/bin/pip install --no-cache-dir --no-compile --disable-pip-version-check \
+    --only-binary :all: --require-hashes --requirement requirements.lock
+
+# Our own files alone, below /out. `-s` takes /out from the names that tracebacks show.
+FROM dependencies AS program
+COPY pyproject.toml README.md LICENSE ./
 COPY scheduler scheduler
 COPY plugins plugins
-# As constraints, the lock's versions pin what the wheel needs to what was tested.
-RUN grep '^[a-zA-Z]' requirements-dev.lock | sed 's/ *\\$//' > constraints.txt \
- && python -m venv /opt/loadmaster \
- && /opt/loadmaster/bin/pip install --no-cache-dir --constraint constraints.txt '.[fast]'
+RUN /opt/loadmaster/bin/pip install --no-cache-dir --no-compile --disable-pip-version-check \
+    --no-index --no-deps --no-build-isolation --root /out . \
+ && PYTHONHASHSEED=0 /opt/loadmaster/bin/python -m compileall -qf -s /out --invalidation-mode unchecked-hash /out
 
-FROM python:3.12-slim
-COPY --from=build /opt/loadmaster /opt/loadmaster
+# The libraries without what does not run.
+FROM dependencies AS libraries
+RUN set -eu; \
+    cd /opt/loadmaster/lib/python3*/site-packages; \
+    /opt/loadmaster/bin/python -m pip uninstall --quiet --yes setuptools pip; \
+    # Scripts of the venv and of the libraries; what stays are links to Python, and ours comes later.
+    find /opt/loadmaster/bin -type f -delete; \
+    # Not importable, as its name has a hyphen: Bazel's runfiles, which cel-expr-python's wheel has by mistake.
+    rm -rf bazel-project; \
+    # Tests, type stubs, headers, static libraries and sources. numpy's headers serve compilers, of which there are none.
+    find . -depth -type d -name tests -exec rm -rf {} +; \
+    rm -rf numpy/_core/include; \
+    find . -type f \( -name '*_test.py' -o -name '*.pyi' -o -name '*.a' -o -name '*.c' -o -name '*.h' \
+        -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' \) -delete; \
+    # 73 MB of classes that the kubernetes package generates for every type and call, sync and async. It loads them one by
+    # one when they are asked for. Of the package we use how to find credentials; our client is scheduler/kube/client.py.
+    # What the package itself loads stays.
+    /opt/loadmaster/bin/python -B -c "import sys, pathlib, kubernetes.aio; \
+        loaded = {getattr(module, '__file__', None) for module in sys.modules.values()}; \
+        [path.unlink() for client in ('client', 'aio/client') for part in ('api', 'models') \
+            for path in pathlib.Path(kubernetes.__path__[0], client, part).glob('*.py') \
+            if path.name != '__init__.py' and str(path) not in loaded]"; \
+    # All that is left is compiled ahead: whoever runs it can write no bytecode. Python takes it as it is and does not
+    # compare it with the source: nothing here changes after the build, and tools that give all files one date do no harm.
+    PYTHONHASHSEED=0 /opt/loadmaster/bin/python -m compileall -qf --invalidation-mode unchecked-hash .; \
+    # Whatever was wrongly removed shall fail here.
+    /opt/loadmaster/bin/python -c "import aiohttp, cel_expr_python, kopf, kubernetes.aio.config, msgspec, numpy.testing, \
+        orjson, prometheus_client, uvloop, yaml"
+
+# Debian and Python without what does not run.
+FROM ${BASE} AS system
+RUN set -eu; \
+    cd "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"; \
+    rm -rf ensurepip idlelib lib2to3 tkinter turtle.py turtledemo site-packages/* config-* lib-dynload/_tkinter.* \
+        lib-dynload/_test* lib-dynload/_xxtest* lib-dynload/xx* /usr/local/include /usr/local/lib/pkgconfig; \
+    rm -f /usr/local/bin/2to3* /usr/local/bin/idle* /usr/local/bin/pip* /usr/local/bin/pydoc* /usr/local/bin/*-config; \
+    find . -depth -type d \( -name test -o -name tests \) -exec rm -rf {} +; \
+    find . -type f -name '*.a' -delete; \
+    PYTHONHASHSEED=0 python -m compileall -qf --invalidation-mode unchecked-hash .; \
+    # The package manager, and Perl, which only its scripts need. dpkg's list of packages stays right, for scanners.
+    dpkg --purge --force-depends --force-remove-essential --force-remove-protected $(dpkg-query -W -f '${Package}\n' \
+        apt 'libapt-pkg*' debconf debian-archive-keyring gpgv sqv 'perl*' 'libperl*' 2>/dev/null); \
+    rm -rf /etc/apt /var/lib/apt /var/cache/* /var/log/* /var/lib/dpkg/*-old /var/backups/* /root/.[!.]*; \
+    # Nobody here becomes somebody else.
+    find / -xdev -type f -perm /6000 -exec chmod a-s {} +; \
+    # The program needs no name; `id` and shells show one.
+    echo 'loadmaster:x:65532:65532::/nonexistent:/usr/sbin/nologin' >> /etc/passwd; \
+    echo 'loadmaster:x:65532:' >> /etc/group
+
+FROM scratch
+COPY --from=system / /
+COPY --from=libraries /opt/loadmaster /opt/loadmaster
+COPY --from=program /out /
+ARG BASE
+ARG VERSION=0.1.0
+ARG REVISION=
+LABEL org.opencontainers.image.title="Loadmaster" \
+      org.opencontainers.image.description="A Kubernetes scheduler in Python with kube-scheduler's semantics" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.base.name="${BASE}"
 USER 65532:65532
-ENV PYTHONUNBUFFERED=1
+ENV PATH=/opt/loadmaster/bin:/usr/local/bin:/usr/bin:/bin \
+    LANG=C.UTF-8 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1
 EXPOSE 10259
 ENTRYPOINT ["/opt/loadmaster/bin/loadmaster"]
 CMD ["run"]
