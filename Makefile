@@ -62,6 +62,10 @@ conformance: install ## Judge SEEDS=n generated clusters against kube-scheduler 
 controlplane: install ## Build the test control plane into the user's cache (once, about 5 minutes)
 	$(BIN)/python -m tests.controlplane build
 
+.PHONY: manifest
+manifest: install ## Render deploy/loadmaster.yaml from the chart
+	$(BIN)/python -m tests.chart.manifest
+
 .PHONY: demo
 demo: install ## See it work: places Deployments on 20 fake nodes, in the terminal (KEEP=1: and stays)
 	@$(BIN)/python -m tests.demo

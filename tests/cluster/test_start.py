@@ -33,7 +33,7 @@ def test_a_missing_permission_is_named(cluster: Cluster) -> None:
 
 def test_one_verb_that_was_taken_away_is_the_only_one_named(cluster: Cluster) -> None:
     install_rbac(cluster)
-    role = f"{NAMESPACE}-{ACCOUNT}"
+    role = f"{NAMESPACE}:{ACCOUNT}"
     rules = json.loads(cluster.kubectl("get", "clusterrole", role, "-o", "json"))["rules"]
     index = next(i for i, rule in enumerate(rules) if "pods/binding" in rule["resources"])
     patch = json.dumps([{"op": "remove", "path": f"/rules/{index}"}])

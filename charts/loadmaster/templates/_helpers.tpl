@@ -1,13 +1,64 @@
-{{- define "loadmaster.labels" -}}
-app.kubernetes.io/name: loadmaster
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{/* The label app.kubernetes.io/name. */}}
+{{- define "loadmaster.name" -}}
+{{ .Values.nameOverride | default .Chart.Name }}
 {{- end }}
-{{- define "loadmaster.selector" -}}
-app.kubernetes.io/name: loadmaster
-app.kubernetes.io/instance: {{ .Release.Name }}
+
+{{/* What the objects are called. */}}
+{{- define "loadmaster.fullname" -}}
+{{ .Values.fullnameOverride | default .Release.Name }}
 {{- end }}
+
+{{/*
+What cluster-scoped objects are called. Neither part can have a colon, so two releases never share a name, as
+a-b/c and a/b-c would with a dash.
+*/}}
+{{- define "loadmaster.clusterName" -}}
+{{ .Release.Namespace }}:{{ include "loadmaster.fullname" . }}
+{{- end }}
+
 {{- define "loadmaster.serviceAccount" -}}
-{{ .Values.serviceAccount.name | default .Release.Name }}
+{{ .Values.serviceAccount.name | default (include "loadmaster.fullname" .) }}
+{{- end }}
+
+{{- define "loadmaster.image" -}}
+{{- $image := .Values.image -}}
+{{- $tag := $image.tag | default (ternary "" .Chart.AppVersion (not (empty $image.digest))) -}}
+{{ $image.repository }}{{ with $tag }}:{{ . }}{{ end }}{{ with $image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{/* The labels by which Deployment and Service know their pods. They never change over the life of a release. */}}
+{{- define "loadmaster.selector" -}}
+app.kubernetes.io/name: {{ include "loadmaster.name" . | toYaml }}
+app.kubernetes.io/instance: {{ .Release.Name | toYaml }}
+{{- end }}
+
+{{/* Labels of an object: (list $ EXTRA), where EXTRA is a map of the values or nil. Each key comes once. */}}
+{{- define "loadmaster.labels" -}}
+{{- $root := first . -}}
+{{- $helm := dict "helm.sh/chart" (printf "%s-%s" $root.Chart.Name ($root.Chart.Version | replace "+" "_")) -}}
+{{- $_ := set $helm "app.kubernetes.io/managed-by" $root.Release.Service -}}
+{{- toYaml (mergeOverwrite $helm (include "loadmaster.podLabels" . | fromYaml)) -}}
+{{- end }}
+
+{{/* The same without what is about Helm: a new chart alone is no reason for a new pod. */}}
+{{- define "loadmaster.podLabels" -}}
+{{- $root := first . -}}
+{{- $version := dict "app.kubernetes.io/version" $root.Chart.AppVersion -}}
+{{- $common := $root.Values.commonLabels | default dict -}}
+{{- $selector := include "loadmaster.selector" $root | fromYaml -}}
+{{- toYaml (mergeOverwrite $version $common (last . | default dict) $selector) -}}
+{{- end }}
+
+{{/* All that the ConfigMap holds; its checksum restarts the pod. */}}
+{{- define "loadmaster.data" -}}
+config.yaml: |
+  {{- toYaml .Values.config | nindent 2 }}
+{{- end }}
+
+{{/* The container's, and the test pods'. */}}
+{{- define "loadmaster.securityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
 {{- end }}

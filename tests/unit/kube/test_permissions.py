@@ -1,11 +1,8 @@
-"""Permissions: one table, the manifests that agree with it, and what is said when they are missing."""
+"""Permissions: one table, the manifest that agrees with it, and what is said when they are missing."""
 
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.resources import PODS, parse_resource
@@ -16,6 +13,7 @@ from scheduler.kube.permissions import (
     cluster_role_rules,
     permissions_for,
 )
+from tests.chart import load_documents
 from tests.fakes import run
 from tests.unit.cycle.fakes import an_engine
 from tests.unit.kube.fake_api import Answer, FakeApi, fake_client
@@ -24,35 +22,17 @@ ROOT = Path(__file__).parents[3]
 REVIEW = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 
-def documents(path: Path) -> list[Any]:
-    """The documents of a manifest as it is without values: what is optional is left out, what is open is `x`."""
-    fixed = re.sub(r"(?m)^ *\{\{-.*\}\}\n", "", path.read_text())
-    return [each for each in yaml.safe_load_all(re.sub(r"\{\{.*?\}\}", "x", fixed)) if each]
-
-
 def default_permissions() -> tuple[Permission, ...]:
     """What the default profile needs."""
     engine = an_engine().engine
     return permissions_for(engine.watched.values(), engine.written)
 
 
-def of_kind(path: Path, kind: str) -> Any:
-    (found,) = (each for each in documents(path) if each["kind"] == kind)
-    return found
+def test_the_cluster_role_is_the_table() -> None:
+    documents = load_documents((ROOT / "deploy/loadmaster.yaml").read_text())
+    (role,) = (each for each in documents if each["kind"] == "ClusterRole")
 
-
-@pytest.mark.parametrize("manifest", ["charts/loadmaster/templates/rbac.yaml", "deploy/loadmaster.yaml"])
-def test_the_cluster_role_is_the_table(manifest: str) -> None:
-    assert of_kind(ROOT / manifest, "ClusterRole")["rules"] == cluster_role_rules(default_permissions())
-
-
-def test_the_chart_adds_the_rules_of_its_values() -> None:
-    values = yaml.safe_load((ROOT / "charts/loadmaster/values.yaml").read_text())
-    template = (ROOT / "charts/loadmaster/templates/rbac.yaml").read_text()
-    rules = template.partition("rules:\n")[2].partition("---")[0]
-
-    assert values["rbac"] == {"extraRules": []}
-    assert rules.endswith("  {{- with .Values.rbac.extraRules }}\n  {{- toYaml . | nindent 2 }}\n  {{- end }}\n")
+    assert role["rules"] == cluster_role_rules(default_permissions())
 
 
 def test_each_watched_resource_is_listed_and_watched_once() -> None:
@@ -74,22 +54,6 @@ def test_what_is_written_is_added_to_what_is_watched_or_done_anyway() -> None:
     assert rules["example.com", "foos"] == ("get", "list", "patch", "watch")
     assert rules["example.com", "foos/status"] == ("update",)
     assert rules["", "pods/status"] == ("get", "patch")
-
-
-def test_chart_and_manifest_have_the_same_configuration() -> None:
-    values = yaml.safe_load((ROOT / "charts/loadmaster/values.yaml").read_text())
-    manifest = of_kind(ROOT / "deploy/loadmaster.yaml", "ConfigMap")
-
-    assert yaml.safe_load(manifest["data"]["config.yaml"]) == values["config"]
-
-
-def test_chart_and_manifest_start_the_same_container() -> None:
-    chart = (ROOT / "charts/loadmaster/templates/deployment.yaml").read_text()
-    container = of_kind(ROOT / "deploy/loadmaster.yaml", "Deployment")["spec"]["template"]["spec"]["containers"][0]
-    template = yaml.safe_load(re.sub(r"\{\{.*?\}\}", "10259", re.sub(r"(?m)^ *\{\{-.*\}\}\n", "", chart)))
-    other = template["spec"]["template"]["spec"]["containers"][0]
-    for key in ("args", "ports", "livenessProbe", "readinessProbe", "securityContext", "volumeMounts"):
-        assert other[key] == container[key], key
 
 
 def test_all_is_well_when_everything_is_allowed(tmp_path: Path) -> None:

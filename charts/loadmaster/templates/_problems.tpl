@@ -1,0 +1,75 @@
+{{/* Contradictions among the values, a line each: what a schema of single values cannot see. */}}
+{{- define "loadmaster.problems" -}}
+{{- $values := .Values -}}
+
+{{- if gt (int $values.replicas) 1 }}
+replicas: {{ $values.replicas }} would do the same work as many times, as there is no leader election yet: use 1, or 0 to pause
+{{- end }}
+
+{{- $fullname := include "loadmaster.fullname" . -}}
+{{- if not (regexMatch "^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$" $fullname) }}
+fullnameOverride: the release's name {{ $fullname | quote }} cannot be a Service's: set a name that begins with a letter and has no dots
+{{- end }}
+
+{{- range $where := list "commonLabels" "podLabels" "service.labels" -}}
+  {{- $labels := ternary $values.service.labels (get $values $where) (eq $where "service.labels") | default dict -}}
+  {{- range $key := list "app.kubernetes.io/name" "app.kubernetes.io/instance" -}}
+    {{- if hasKey $labels $key }}
+{{ $where }}: {{ $key }} is a label of the selector, which cannot be overridden (nameOverride sets the name)
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+{{- if hasKey ($values.podAnnotations | default dict) "checksum/config" }}
+podAnnotations: checksum/config is set by the chart, so that a changed configuration restarts the pod
+{{- end }}
+
+{{- if and (not $values.serviceAccount.create) (not $values.serviceAccount.name) }}
+serviceAccount.name: needed with serviceAccount.create=false: name the account that exists (`default` for the namespace's own)
+{{- end }}
+{{- if and (not $values.serviceAccount.create) $values.serviceAccount.annotations }}
+serviceAccount.annotations: nothing is annotated with serviceAccount.create=false: annotate the account that exists
+{{- end }}
+{{- if and (not $values.rbac.create) $values.rbac.extraRules }}
+rbac.extraRules: no rule is added with rbac.create=false: add these to the ClusterRole that you grant yourself
+{{- end }}
+
+{{- if and (eq ($values.strategy).type "Recreate") ($values.strategy).rollingUpdate }}
+strategy.rollingUpdate: has no meaning with strategy.type=Recreate: use RollingUpdate, or leave it out
+{{- end }}
+
+{{- $set := dict "--config" "use the value config" "--port" "use the value port" "--logging-format" "the log is JSON" -}}
+{{- range $argument := $values.extraArgs -}}
+  {{- $flag := splitList "=" $argument | first -}}
+  {{- range $own, $instead := $set -}}
+    {{- /* A prefix of a flag is that flag, too. */ -}}
+    {{- if and (hasPrefix "--" $flag) (gt (len $flag) 2) (hasPrefix $flag $own) }}
+extraArgs: {{ $argument }} repeats {{ $own }}, which the chart sets: {{ $instead }}
+    {{- end -}}
+  {{- end -}}
+{{- end -}}
+
+{{- $volumes := list "config" -}}
+{{- range $volume := $values.extraVolumes -}}
+  {{- if eq $volume.name "config" }}
+extraVolumes: the volume `config` is the chart's own: choose another name
+  {{- else if has $volume.name $volumes }}
+extraVolumes: there are two volumes {{ $volume.name | quote }}
+  {{- end -}}
+  {{- $volumes = append $volumes $volume.name -}}
+{{- end -}}
+{{- range $mount := $values.extraVolumeMounts -}}
+  {{- if not (has $mount.name $volumes) }}
+extraVolumeMounts: there is no volume {{ $mount.name | quote }} in extraVolumes
+  {{- end -}}
+  {{- if eq (trimSuffix "/" $mount.mountPath) "/etc/loadmaster" }}
+extraVolumeMounts: /etc/loadmaster is where the chart's own configuration is: mount {{ $mount.name | quote }} elsewhere
+  {{- end -}}
+{{- end -}}
+{{- end }}
+
+{{/* Refuse the values if they contradict each other, with all problems at once. */}}
+{{- define "loadmaster.check" -}}
+{{- with include "loadmaster.problems" . | trim -}}
+  {{- fail (printf "these values contradict each other:\n%s" .) -}}
+{{- end -}}
+{{- end }}

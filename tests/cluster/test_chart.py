@@ -1,0 +1,418 @@
+"""The Helm chart, with the real helm and API server: what it renders, what it refuses, and the life of a release."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from plugins import IN_TREE
+from scheduler.config.load import config_from_dict
+from scheduler.config.notes import notes
+from tests.chart import CHART, Helm, HelmError, load_documents
+from tests.chart.helm import Values
+from tests.chart.manifest import MANIFEST, rendered
+from tests.controlplane import Client, Cluster, KubectlError, wait_until
+
+Documents = list[dict[str, Any]]
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+CHECKSUM = "checksum/config"
+NAME, INSTANCE = "app.kubernetes.io/name", "app.kubernetes.io/instance"
+CLUSTER_SCOPED = ("ClusterRole", "ClusterRoleBinding")
+
+
+@pytest.fixture(scope="module")
+def helm(cluster: Cluster) -> Helm:
+    """helm as an administrator."""
+    return Helm(cluster.directory / "helm", cluster.kubeconfig())
+
+
+@pytest.fixture
+def restricted(cluster: Cluster, namespace: str) -> str:
+    """A namespace that refuses pods outside Pod Security `restricted`, and warns of what would make such pods."""
+    modes = [f"pod-security.kubernetes.io/{mode}=restricted" for mode in ("enforce", "warn")]
+    cluster.kubectl("label", "namespace", namespace, *modes)
+    return namespace
+
+
+def apply_dry(cluster: Cluster, manifest: str) -> str:
+    """Have the API server judge a manifest. Raises KubectlError for an error, an unknown field or a warning."""
+    judge = ("--dry-run=server", "--validate=strict", "--warnings-as-errors")
+    return cluster.kubectl("apply", "-f", "-", *judge, stdin=manifest)
+
+
+def of_kind(documents: Documents, kind: str) -> Any:
+    (found,) = (each for each in documents if each["kind"] == kind)
+    return found
+
+
+def template_of(documents: Documents) -> Any:
+    """The pod template of the Deployment."""
+    return of_kind(documents, "Deployment")["spec"]["template"]
+
+
+def container_of(documents: Documents) -> Any:
+    (container,) = template_of(documents)["spec"]["containers"]
+    return container
+
+
+def checksum(helm: Helm, values: Values) -> str:
+    text: str = template_of(load_documents(helm.render(values)))["metadata"]["annotations"][CHECKSUM]
+    return text
+
+
+EVERYTHING: Values = {
+    "commonLabels": {"team": "platform", "helm.sh/chart": "mine"},
+    "podLabels": {"team": "scheduling", "app.kubernetes.io/version": "mine"},
+    "podAnnotations": {"example.com/scrape": "yes"},
+    "service": {"labels": {"team": "monitoring"}, "annotations": {"prometheus.io/scrape": "true"}},
+    "serviceAccount": {"annotations": {"example.com/identity": "scheduler"}},
+    "rbac": {"extraRules": [{"apiGroups": ["example.com"], "resources": ["budgets"], "verbs": ["list", "watch"]}]},
+    "extraArgs": ["-v=2", "--bind-address=::"],
+    "extraEnv": [
+        {"name": "HTTPS_PROXY", "value": "http://proxy:3128"},
+        {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+    ],
+    "extraVolumes": [{"name": "plugins", "configMap": {"name": "plugins", "optional": True}}],
+    "extraVolumeMounts": [{"name": "plugins", "mountPath": "/opt/plugins", "readOnly": True}],
+    "terminationGracePeriodSeconds": 40,
+    "port": 8080,
+}
+PLACED: Values = {
+    "tolerations": [{"operator": "Exists"}],
+    "nodeSelector": {"node-role.kubernetes.io/control-plane": ""},
+    "affinity": {
+        "nodeAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "Exists"}]}]
+            }
+        }
+    },
+    "topologySpreadConstraints": [
+        {
+            "maxSkew": 1,
+            "topologyKey": "kubernetes.io/hostname",
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": {"matchLabels": {NAME: "loadmaster"}},
+        }
+    ],
+}
+ACCEPTED: dict[str, Values] = {
+    "the defaults": {},
+    "a digest and a registry that asks who you are": {
+        "image": {"repository": "registry.example.com:5000/a/loadmaster", "digest": DIGEST, "pullPolicy": "Always"},
+        "imagePullSecrets": [{"name": "registry-key"}],
+    },
+    "everything extra": EVERYTHING,
+    "a place of its own": PLACED,
+    "several profiles": {"config": {"profiles": [{"schedulerName": "one"}, {"schedulerName": "two"}]}},
+    "an account that exists": {"rbac": {"create": False}, "serviceAccount": {"create": False, "name": "default"}},
+    "other names": {"nameOverride": "placer", "fullnameOverride": "team-a-placer"},
+    "paused, and replaced while it runs": {"replicas": 0, "strategy": {"type": "RollingUpdate"}},
+    "users assigned by the cluster": {"podSecurityContext": {"runAsUser": None, "runAsGroup": None}},
+    "as little as can be": {
+        "resources": None,
+        "strategy": None,
+        "priorityClassName": "",
+        "terminationGracePeriodSeconds": None,
+        "nodeSelector": None,
+        "tolerations": [],
+        "podSecurityContext": None,
+    },
+}
+
+
+def test_helm_lint_finds_nothing(helm: Helm) -> None:
+    assert "1 chart(s) linted, 0 chart(s) failed" in helm.run("lint", "--strict", str(CHART))
+
+
+def test_the_plain_manifest_is_what_the_chart_renders(helm: Helm) -> None:
+    assert MANIFEST.read_text() == rendered(helm), "`make manifest` renders it"
+
+
+def test_the_api_server_takes_the_plain_manifest_without_a_warning(cluster: Cluster) -> None:
+    apply_dry(cluster, MANIFEST.read_text())
+
+
+@pytest.mark.parametrize("values", ACCEPTED.values(), ids=ACCEPTED)
+def test_what_is_rendered_has_no_key_twice_and_no_warning(
+    helm: Helm, cluster: Cluster, namespace: str, values: Values
+) -> None:
+    manifest = helm.render(values, namespace=namespace)  # raises if helm warns
+
+    documents = load_documents(manifest)  # raises for a key that comes twice
+    said = apply_dry(cluster, manifest)
+
+    assert len(said.splitlines()) == len(documents)
+
+
+@pytest.mark.parametrize("values", ACCEPTED.values(), ids=ACCEPTED)
+def test_selectors_choose_the_scheduler_and_not_its_test_pods(helm: Helm, values: Values) -> None:
+    documents = load_documents(helm.render(values))
+    selectors = (
+        of_kind(documents, "Deployment")["spec"]["selector"]["matchLabels"],
+        of_kind(documents, "Service")["spec"]["selector"],
+    )
+    tests = [each["metadata"]["labels"] for each in documents if each["kind"] == "Pod"]
+
+    for selector in selectors:
+        assert selector.items() <= template_of(documents)["metadata"]["labels"].items()
+        assert not any(selector.items() <= labels.items() for labels in tests)
+
+
+def test_the_defaults_are_within_pod_security_restricted(helm: Helm, cluster: Cluster, restricted: str) -> None:
+    manifest = helm.render(namespace=restricted)
+
+    said = apply_dry(cluster, manifest)
+
+    assert "deployment.apps/loadmaster created" in said
+    assert "pod/loadmaster-test-0 created" in said
+
+
+def test_what_is_outside_pod_security_restricted_would_have_been_told(
+    helm: Helm, cluster: Cluster, restricted: str
+) -> None:
+    with pytest.raises(KubectlError, match="runAsNonRoot != true"):
+        apply_dry(cluster, helm.render({"podSecurityContext": None}, "--skip-tests", namespace=restricted))
+
+
+def test_the_default_configuration_has_no_setting_without_effect(helm: Helm) -> None:
+    (text,) = of_kind(load_documents(helm.render()), "ConfigMap")["data"].values()
+
+    assert notes(config_from_dict(yaml.safe_load(text), IN_TREE)) == []
+
+
+@pytest.mark.parametrize(
+    ("image", "name"),
+    [
+        pytest.param({}, "x/y:0.1.0", id="by default the appVersion"),
+        pytest.param({"tag": "1.10"}, "x/y:1.10", id="a tag"),
+        pytest.param({"digest": DIGEST}, f"x/y@{DIGEST}", id="a digest"),
+        pytest.param({"tag": "1", "digest": DIGEST}, f"x/y:1@{DIGEST}", id="both"),
+    ],
+)
+def test_the_digest_of_an_image_wins(helm: Helm, image: Values, name: str) -> None:
+    documents = load_documents(helm.render({"image": {"repository": "x/y", **image}}))
+
+    assert container_of(documents)["image"] == name
+    assert of_kind(documents, "Pod")["spec"]["containers"][0]["image"] == name
+
+
+def test_extra_values_are_rendered_alongside_the_charts_own(helm: Helm) -> None:
+    documents = load_documents(helm.render(EVERYTHING))
+    template, container = template_of(documents), container_of(documents)
+    metadata, pod = template["metadata"], template["spec"]
+
+    assert metadata["labels"] == {
+        NAME: "loadmaster",
+        INSTANCE: "loadmaster",
+        "app.kubernetes.io/version": "mine",
+        "helm.sh/chart": "mine",
+        "team": "scheduling",
+    }
+    assert metadata["annotations"].keys() == {CHECKSUM, "example.com/scrape"}
+    assert container["args"][3:] == ["--logging-format=json", "-v=2", "--bind-address=::"]
+    assert container["ports"] == [{"name": "http", "containerPort": 8080}]
+    assert [variable["name"] for variable in container["env"]] == ["HTTPS_PROXY", "NODE"]
+    assert [mount["name"] for mount in container["volumeMounts"]] == ["config", "plugins"]
+    assert [volume["name"] for volume in pod["volumes"]] == ["config", "plugins"]
+    assert pod["terminationGracePeriodSeconds"] == 40
+    assert of_kind(documents, "Service")["metadata"]["labels"]["team"] == "monitoring"
+    assert of_kind(documents, "Service")["spec"]["ports"][0]["port"] == 8080
+    assert of_kind(documents, "ClusterRole")["metadata"]["labels"]["team"] == "platform"
+    assert of_kind(documents, "ClusterRole")["rules"][-1]["resources"] == ["budgets"]
+    assert of_kind(documents, "ServiceAccount")["metadata"]["annotations"] == {"example.com/identity": "scheduler"}
+
+
+def test_with_an_account_that_exists_nothing_is_granted_or_created(helm: Helm) -> None:
+    documents = load_documents(helm.render(ACCEPTED["an account that exists"]))
+
+    assert {each["kind"] for each in documents} == {"ConfigMap", "Deployment", "Service", "Pod"}
+    assert template_of(documents)["spec"]["serviceAccountName"] == "default"
+
+
+def test_each_profile_has_a_pod_in_the_charts_tests(helm: Helm) -> None:
+    documents = load_documents(helm.render(ACCEPTED["several profiles"]))
+
+    pods = [each for each in documents if each["kind"] == "Pod"]
+    assert [pod["spec"]["schedulerName"] for pod in pods] == ["one", "two"]
+    assert {pod["metadata"]["annotations"]["helm.sh/hook"] for pod in pods} == {"test"}
+
+
+@pytest.mark.parametrize("name", ["true", "null", "e1"])
+def test_a_name_that_yaml_takes_for_something_else_stays_a_name(helm: Helm, cluster: Cluster, name: str) -> None:
+    documents = load_documents(helm.render(release=name, namespace="1234"))
+
+    for each in documents:
+        assert name in each["metadata"]["name"]
+        assert each["metadata"].get("namespace", "1234") == "1234"
+    assert template_of(documents)["metadata"]["labels"][INSTANCE] == name
+
+
+def test_a_number_in_the_configuration_is_not_rounded(helm: Helm) -> None:
+    config = {"podMaxBackoffSeconds": 1_000_000, "loadmaster": {"seed": 2**53 - 1, "bindTimeoutSeconds": 0.5}}
+
+    (text,) = of_kind(load_documents(helm.render({"config": config})), "ConfigMap")["data"].values()
+
+    assert config.items() <= yaml.safe_load(text).items()
+
+
+def test_cluster_scoped_names_of_two_releases_differ(helm: Helm) -> None:
+    def names(namespace: str, release: str) -> set[tuple[str, str]]:
+        documents = load_documents(helm.render(release=release, namespace=namespace))
+        return {(each["kind"], each["metadata"]["name"]) for each in documents if each["kind"] in CLUSTER_SCOPED}
+
+    assert len(names("a-b", "c")) == len(CLUSTER_SCOPED)
+    assert names("a-b", "c") & names("a", "b-c") == set()
+
+
+def test_a_changed_configuration_restarts_the_pod_and_nothing_else_does(helm: Helm) -> None:
+    before = checksum(helm, {})
+
+    assert checksum(helm, {}) == before
+    assert checksum(helm, {"commonLabels": {"team": "a"}}) == before
+    assert checksum(helm, {"config": {"podMaxBackoffSeconds": 20}}) != before
+
+
+def test_it_can_be_part_of_another_chart(helm: Helm, tmp_path: Path) -> None:
+    shutil.copytree(CHART, tmp_path / "charts" / "loadmaster")
+    (tmp_path / "Chart.yaml").write_text("apiVersion: v2\nname: platform\nversion: 1.0.0\n")
+
+    values = {"global": {"registry": "x"}, "loadmaster": {"fullnameOverride": "placer"}}
+    documents = load_documents(helm.render(values, release="platform", chart=tmp_path))
+
+    assert of_kind(documents, "Deployment")["metadata"]["name"] == "placer"
+
+
+def repeated(flag: str) -> Values:
+    return {"extraArgs": [flag]}
+
+
+REFUSED: dict[str, tuple[Values, str]] = {
+    "a misspelt value": ({"replica": 1}, "'replica' not allowed"),
+    "a misspelt value in a group": ({"image": {"tagg": "foo"}}, "at '/image': additional properties 'tagg'"),
+    "a misspelt toleration": ({"tolerations": [{"keyy": "x"}]}, "at '/tolerations/0': additional properties 'keyy'"),
+    "a tag that is a number": ({"image": {"tag": 1.1}}, "at '/image/tag': got number, want string"),
+    "a tag in the repository": ({"image": {"repository": "x/y:1"}}, "at '/image/repository': 'x/y:1' does not match"),
+    "a digest that is none": ({"image": {"digest": "sha256:1"}}, "at '/image/digest': 'sha256:1' does not match"),
+    "a pull policy that is none": ({"image": {"pullPolicy": "Sometimes"}}, "'IfNotPresent'"),
+    "a port out of range": ({"port": 65536}, "at '/port': maximum"),
+    "an annotation that is no string": ({"podAnnotations": {"a": True}}, "at '/podAnnotations/a': got boolean"),
+    "replicas below 0": ({"replicas": -1}, "at '/replicas': minimum"),
+    "another kind of configuration": ({"config": {"kind": "Policy"}}, "at '/config/kind': value must be"),
+    "another version of it": ({"config": {"apiVersion": "v1"}}, "at '/config/apiVersion': value must be"),
+    "no profile": ({"config": {"profiles": []}}, "at '/config/profiles': minItems"),
+    "a profile without a name": ({"config": {"profiles": [{}]}}, "missing property 'schedulerName'"),
+    "two replicas": ({"replicas": 2}, "replicas: 2 would do the same work as many times, as there is no leader"),
+    "the label of the selector": ({"podLabels": {NAME: "x"}}, f"podLabels: {NAME} is a label of the selector"),
+    "the same on all objects": ({"commonLabels": {INSTANCE: "x"}}, f"commonLabels: {INSTANCE} is a label of the"),
+    "the same on the Service": ({"service": {"labels": {NAME: "x"}}}, f"service.labels: {NAME} is a label of the"),
+    "the checksum": ({"podAnnotations": {CHECKSUM: "x"}}, "podAnnotations: checksum/config is set by the chart"),
+    "no account": ({"serviceAccount": {"create": False}}, "serviceAccount.name: needed with serviceAccount.create"),
+    "annotations of no account": (
+        {"serviceAccount": {"create": False, "name": "x", "annotations": {"a": "b"}}},
+        "serviceAccount.annotations: nothing is annotated",
+    ),
+    "rules of no role": (
+        {"rbac": {"create": False, "extraRules": [{"resources": ["pods"], "verbs": ["get"]}]}},
+        "rbac.extraRules: no rule is added with rbac.create=false",
+    ),
+    "surge without an old pod": (
+        {"strategy": {"type": "Recreate", "rollingUpdate": {"maxSurge": 1}}},
+        "strategy.rollingUpdate: has no meaning with strategy.type=Recreate",
+    ),
+    "--config again": (repeated("--config=x"), "extraArgs: --config=x repeats --config, which the chart sets: use the"),
+    "--port again": (repeated("--port"), "extraArgs: --port repeats --port, which the chart sets: use the value port"),
+    "--logging-format again": (repeated("--logging-format=text"), "repeats --logging-format"),
+    "an abbreviation of it": (repeated("--log=text"), "extraArgs: --log=text repeats --logging-format"),
+    "a mount of no volume": (
+        {"extraVolumeMounts": [{"name": "x", "mountPath": "/x"}]},
+        'extraVolumeMounts: there is no volume "x" in extraVolumes',
+    ),
+    "a mount over the configuration": (
+        {"extraVolumeMounts": [{"name": "config", "mountPath": "/etc/loadmaster/"}]},
+        "extraVolumeMounts: /etc/loadmaster is where the chart's own configuration is",
+    ),
+    "the chart's own volume": (
+        {"extraVolumes": [{"name": "config", "emptyDir": {}}]},
+        "extraVolumes: the volume `config` is the chart's own",
+    ),
+    "a volume twice": (
+        {"extraVolumes": [{"name": "x", "emptyDir": {}}, {"name": "x", "emptyDir": {}}]},
+        'extraVolumes: there are two volumes "x"',
+    ),
+}
+
+
+@pytest.mark.parametrize(("values", "said"), REFUSED.values(), ids=REFUSED)
+def test_a_wrong_value_is_refused_by_name(helm: Helm, values: Values, said: str) -> None:
+    with pytest.raises(HelmError) as raised:
+        helm.render(values)
+
+    assert said in str(raised.value)
+
+
+def test_a_release_whose_name_no_service_can_have_is_told_what_to_do(helm: Helm) -> None:
+    with pytest.raises(HelmError, match=r"fullnameOverride: the release's name \"1st\" cannot be a Service's"):
+        helm.render(release="1st")
+
+    assert of_kind(load_documents(helm.render({"fullnameOverride": "first"}, release="1st")), "Service")
+
+
+def test_all_contradictions_are_told_at_once(helm: Helm) -> None:
+    with pytest.raises(HelmError) as raised:
+        helm.render({"replicas": 3, "serviceAccount": {"create": False}, "extraArgs": ["--port=1"]})
+
+    lines = str(raised.value).partition("these values contradict each other:\n")[2].partition("\n\n")[0]
+    assert [line.partition(":")[0] for line in lines.splitlines()] == ["replicas", "serviceAccount.name", "extraArgs"]
+
+
+def test_a_release_is_installed_upgraded_rolled_back_and_leaves_nothing(
+    helm: Helm, cluster: Cluster, api: Client, namespace: str
+) -> None:
+    where = f"--namespace={namespace}"
+
+    def config() -> Any:
+        return yaml.safe_load(api.get("ConfigMap", "lm", namespace)["data"]["config.yaml"])
+
+    def annotation() -> str:
+        deployment = api.get("apps/v1/Deployment", "lm", namespace)
+        text: str = deployment["spec"]["template"]["metadata"]["annotations"][CHECKSUM]
+        return text
+
+    def left() -> list[str]:
+        kinds = "all,configmaps,secrets,serviceaccounts,clusterroles,clusterrolebindings"
+        found = cluster.kubectl("get", kinds, where, f"--selector={INSTANCE}=lm", "--output=name").split()
+        return found + cluster.kubectl("get", "secrets", where, "--output=name").split()  # helm's own
+
+    notes = helm.run("install", "lm", str(CHART), where, values={})
+    installed = annotation()
+    helm.run("upgrade", "lm", str(CHART), where, values={"config": {"podMaxBackoffSeconds": 20}})
+    upgraded, changed = annotation(), config()
+    helm.run("rollback", "lm", where)
+    rolled_back, restored = annotation(), config()
+    can_bind = cluster.kubectl(
+        "auth", "can-i", "create", "pods", "--subresource=binding", f"--as=system:serviceaccount:{namespace}:lm"
+    )
+    helm.run("uninstall", "lm", where, "--wait")
+
+    assert f"helm test lm --namespace {namespace}" in notes
+    assert '"schedulerName":"loadmaster"' in notes
+    assert (changed["podMaxBackoffSeconds"], "podMaxBackoffSeconds" in restored) == (20, False)
+    assert rolled_back == installed != upgraded
+    assert can_bind.strip() == "yes"
+    wait_until(lambda: not left(), 30, "nothing is left")  # the pod goes when the garbage collector has seen it
+
+
+def test_what_the_notes_say_to_try_is_a_pod_of_each_profile(helm: Helm, cluster: Cluster, namespace: str) -> None:
+    values = {"config": {"profiles": [{"schedulerName": "one"}, {"schedulerName": "two"}]}, "replicas": 0}
+
+    notes = helm.run("install", "lm", str(CHART), f"--namespace={namespace}", "--dry-run=server", values=values)
+    lines = [line.strip() for line in notes.splitlines() if line.strip().startswith("kubectl run")]
+
+    overrides = [line.partition("--overrides='")[2].rstrip("'") for line in lines]
+    assert [json.loads(each)["spec"]["schedulerName"] for each in overrides] == ["one", "two"]
+    assert "It has no replica" in notes
