@@ -102,7 +102,7 @@ PLACED: Values = {
 }
 ACCEPTED: dict[str, Values] = {
     "the defaults": {},
-    "a digest and a registry that asks who you are": {
+    "a digest and a registry that needs credentials": {
         "image": {"repository": "registry.example.com:5000/a/loadmaster", "digest": DIGEST, "pullPolicy": "Always"},
         "imagePullSecrets": [{"name": "registry-key"}],
     },
@@ -306,7 +306,7 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "another version of it": ({"config": {"apiVersion": "v1"}}, "at '/config/apiVersion': value must be"),
     "no profile": ({"config": {"profiles": []}}, "at '/config/profiles': minItems"),
     "a profile without a name": ({"config": {"profiles": [{}]}}, "missing property 'schedulerName'"),
-    "two replicas": ({"replicas": 2}, "replicas: 2 would do the same work as many times, as there is no leader"),
+    "two replicas": ({"replicas": 2}, "replicas: 2 schedulers would each do the same work, as there is no leader"),
     "the label of the selector": ({"podLabels": {NAME: "x"}}, f"podLabels: {NAME} is a label of the selector"),
     "the same on all objects": ({"commonLabels": {INSTANCE: "x"}}, f"commonLabels: {INSTANCE} is a label of the"),
     "the same on the Service": ({"service": {"labels": {NAME: "x"}}}, f"service.labels: {NAME} is a label of the"),

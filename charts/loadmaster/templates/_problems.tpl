@@ -3,7 +3,7 @@
 {{- $values := .Values -}}
 
 {{- if gt (int $values.replicas) 1 }}
-replicas: {{ $values.replicas }} would do the same work as many times, as there is no leader election yet: use 1, or 0 to pause
+replicas: {{ $values.replicas }} schedulers would each do the same work, as there is no leader election yet: use 1, or 0 to pause
 {{- end }}
 
 {{- $fullname := include "loadmaster.fullname" . -}}
