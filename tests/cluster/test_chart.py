@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from scheduler.config.notes import notes
 from tests.chart import CHART, Helm, HelmError, load_documents
 from tests.chart.helm import Values
 from tests.chart.manifest import MANIFEST, rendered
-from tests.controlplane import Client, Cluster, KubectlError, wait_until
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.loadmaster import node_of
+from tests.controlplane import Client, Cluster, Component, KubectlError, wait_until
 
 Documents = list[dict[str, Any]]
 
@@ -405,6 +408,29 @@ def test_a_release_is_installed_upgraded_rolled_back_and_leaves_nothing(
     assert rolled_back == installed != upgraded
     assert can_bind.strip() == "yes"
     wait_until(lambda: not left(), 30, "nothing is left")  # the pod goes when the garbage collector has seen it
+
+
+def test_helm_test_passes_once_loadmaster_has_placed_its_pod(
+    helm: Helm, loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    (node,) = make_nodes()
+    where = f"--namespace={namespace}"
+    helm.run("install", "lm", str(CHART), where, values={"replicas": 0})  # the fixture is the scheduler here
+
+    def placed() -> str:
+        pods = api.list("Pod", namespace)
+        return node_of(pods[0]) if pods and pods[0]["status"]["phase"] == "Running" else ""
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        test = pool.submit(helm.run, "test", "lm", where, "--timeout=30s")
+        found = wait_until(placed, 20, "the test pod is placed")
+        # kwok lets pods run for ever; the program in this one would have ended by now.
+        api.patch("Pod", "lm-test-0", {"status": {"phase": "Succeeded"}}, namespace, subresource="status")
+        said = test.result()
+    helm.run("uninstall", "lm", where)
+
+    assert found == node
+    assert "Phase:          Succeeded" in said
 
 
 def test_what_the_notes_say_to_try_is_a_pod_of_each_profile(helm: Helm, cluster: Cluster, namespace: str) -> None:
