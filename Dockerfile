@@ -83,8 +83,10 @@ LABEL org.opencontainers.image.title="Loadmaster" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="${BASE}"
 USER 65532:65532
-ENV PATH=/opt/loadmaster/bin:/usr/local/bin:/usr/bin:/bin \
+# HOME, as libraries ask for it when they are imported and some runtimes set none.
+ENV HOME=/nonexistent \
     LANG=C.UTF-8 \
+    PATH=/opt/loadmaster/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
 EXPOSE 10259
