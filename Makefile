@@ -59,7 +59,7 @@ conformance: install ## Judge SEEDS=n generated clusters against kube-scheduler 
 	$(BIN)/python -m tests.conformance.run --seeds $(SEEDS)
 
 .PHONY: controlplane
-controlplane: install ## Build the test control plane into the user's cache (once, about 5 minutes)
+controlplane: install ## Build the test control plane into the user's cache (once, about 7 minutes)
 	$(BIN)/python -m tests.controlplane build
 
 .PHONY: manifest

@@ -46,10 +46,10 @@ def is_ready(port: int) -> bool:
     return http_get(port, "/readyz")[0] == 200
 
 
-def http_get(port: int, path: str) -> tuple[int, str]:
+def http_get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
     """Status and body; status 0 if nobody answers."""
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=5) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -58,11 +58,16 @@ def http_get(port: int, path: str) -> tuple[int, str]:
 
 
 def metric(port: int, name: str, **labels: str) -> float:
-    """The sum of all samples of a metric that have these labels."""
+    """The sum of all samples of a metric that have these labels, of a scheduler on this machine."""
+    return sum_of(http_get(port, "/metrics")[1], name, **labels)
+
+
+def sum_of(exposition: str, name: str, **labels: str) -> float:
+    """The sum of all samples of a metric that have these labels, in what /metrics answered."""
     from prometheus_client.parser import text_string_to_metric_families
 
     total = 0.0
-    for family in text_string_to_metric_families(http_get(port, "/metrics")[1]):
+    for family in text_string_to_metric_families(exposition):
         for sample in family.samples:
             if sample.name == name and labels.items() <= sample.labels.items():
                 total += sample.value

@@ -1,7 +1,7 @@
 """Build the binaries of a Kubernetes control plane, once, into the user's cache directory.
 
 There is no Docker in it and no download of binaries: the Go toolchain builds what the go.mod files beside this
-one name in their `tool` lines, from modules whose sums are in the go.sum files. The first build takes about 6 minutes
+one name in their `tool` lines, from modules whose sums are in the go.sum files. The first build takes about 7 minutes
 on two cores and several GB of disk, most of it in Go's own caches; every later one finds the binaries.
 
     ~/.cache/loadmaster/controlplane/kubernetes-v1.36.3/{etcd,kube-apiserver,kube-controller-manager,...}

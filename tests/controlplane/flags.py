@@ -90,7 +90,9 @@ def kube_apiserver(binary: Path, credentials: Credentials, etcd_port: int, setti
         f"--tls-cert-file={credentials.server_cert}",
         f"--tls-private-key-file={credentials.server_key}",
         f"--token-auth-file={credentials.token_file}",
-        "--authorization-mode=RBAC",
+        # The mode Node follows all pods to know what a kubelet may read; without kubelets nobody needs it.
+        f"--authorization-mode={'Node,RBAC' if settings.nodes else 'RBAC'}",
+        *(["--enable-admission-plugins=NodeRestriction"] if settings.nodes else []),
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={credentials.service_account_key}",
         f"--service-account-signing-key-file={credentials.service_account_key}",
