@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from plugins.column_math import held, quotient
+from plugins.shared.column_math import held, quotient
 from scheduler import framework as fw
 from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
 

@@ -6,9 +6,9 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from plugins.column_math import normalized
-from plugins.node_matching import matching_any, selected_by_pod, weights
-from plugins.queueing import OncePerEvent
+from plugins.shared.column_math import normalized
+from plugins.shared.node_matching import matching_any, selected_by_pod, weights
+from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
 from scheduler.api import objects
 from scheduler.api.selectors import (

@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from plugins.queueing import any_pod
+from plugins.shared.queueing import any_pod
 from scheduler import framework as fw
 from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from plugins.column_math import held
+from plugins.shared.column_math import held
 from scheduler import framework as fw
 from scheduler.api.requests import HostPort
 from scheduler.framework.nodes import Int32Column, NodeColumns, Rows

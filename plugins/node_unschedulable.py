@@ -6,8 +6,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from plugins.column_math import pick
-from plugins.queueing import any_pod
+from plugins.shared.column_math import pick
+from plugins.shared.queueing import any_pod
 from scheduler import framework as fw
 from scheduler.api.tolerations import NO_SCHEDULE, is_tolerated
 from scheduler.framework.nodes import Int32Column, NodeColumns, Rows

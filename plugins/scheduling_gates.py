@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from plugins.queueing import any_pod, queue_if_itself
+from plugins.shared.queueing import any_pod, queue_if_itself
 from scheduler import framework as fw
 
 

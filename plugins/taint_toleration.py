@@ -6,8 +6,8 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from plugins.column_math import normalized, pick
-from plugins.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
+from plugins.shared.column_math import normalized, pick
+from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
 from scheduler import framework as fw
 from scheduler.api.tolerations import KEEPS_PODS_AWAY, PREFER_NO_SCHEDULE, first_untolerated, is_tolerated
 from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows

@@ -11,7 +11,7 @@ from scheduler.config.options import RunOptions
 from scheduler.simulate.arguments import add_arguments as add_simulate_arguments
 
 if TYPE_CHECKING:  # loads numpy, which `--version` and `--help` do without: see `_execute`
-    from scheduler.framework.registry import Registry
+    from scheduler.runtime.registry import Registry
 
 WRONG_INPUT = 2
 INTERRUPTED = 130
@@ -100,7 +100,7 @@ def _execute(options: argparse.Namespace, plugins: "Registry") -> int:
     # Not at the top: `--version` and `--help` end before, and take 0.06 s instead of 0.3 s without numpy and plugins.
     from plugins import IN_TREE
     from scheduler.framework.errors import ConfigError
-    from scheduler.framework.registry import merge
+    from scheduler.runtime.registry import merge
 
     try:
         registry = merge(IN_TREE, plugins)

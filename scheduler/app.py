@@ -24,7 +24,6 @@ from scheduler.cycle.dumper import dump
 from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.api_writer import PluginWriter
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
@@ -41,6 +40,7 @@ from scheduler.kube.watch import Watch
 from scheduler.kube.writers import EventsByProfile, StatusPatches
 from scheduler.logs import set_up_logging
 from scheduler.queue.ages import oldest_ages
+from scheduler.runtime.metrics import Metrics
 from scheduler.serve.http import HttpServer
 
 SHUTDOWN_SECONDS: Final = 20.0

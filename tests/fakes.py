@@ -9,7 +9,6 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.edge import Edge
-from scheduler.framework import metrics as metrics_module
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.handle import Handle
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
@@ -22,12 +21,13 @@ from scheduler.framework.plugin import (
     ScorePlugin,
     SignPlugin,
 )
-from scheduler.framework.profile import POINTS, ProfilePlugins
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.runtime import Framework
 from scheduler.framework.status import Status, unschedulable
-from scheduler.framework.waiting import WaitingPods
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime import metrics as metrics_module
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.profile import POINTS, ProfilePlugins
+from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore

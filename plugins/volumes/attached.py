@@ -17,7 +17,7 @@ from typing import Any, Final
 import msgspec
 import numpy as np
 
-from plugins.column_math import pick
+from plugins.shared.column_math import pick
 from plugins.volumes.csi import Attached, CsiVolumes, Reference
 from plugins.volumes.on_node import NO_VOLUMES, NodeCounter, NodeVolumes, limits_of
 from plugins.volumes.rows_by_key import RowsByKey

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from plugins.node_matching import has_label
+from plugins.shared.node_matching import has_label
 from plugins.volumes.index import storage_of
 from scheduler import framework as fw
 from scheduler.api.label_selectors import IN, Selector, parse_label_selector

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from plugins.node_matching import matching_any
+from plugins.shared.node_matching import matching_any
 from plugins.volumes.assume import AssumeCache
 from plugins.volumes.index import Candidate, VolumeIndex, candidate_of, is_meant_for, kind_of, storage_of
 from scheduler.api.label_selectors import Selector, parse_label_selector

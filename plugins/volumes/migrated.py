@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from plugins.column_math import pick
+from plugins.shared.column_math import pick
 from scheduler import framework as fw
 from scheduler.api.volumes import MIGRATED_PLUGINS, CSINode
 from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from plugins.node_matching import matching_any
+from plugins.shared.node_matching import matching_any
 from plugins.volumes.migrated import MigratedNodes, is_migrated
 from scheduler import framework as fw
 from scheduler.api.csi_translation import TranslationError, plugin_of, translated

@@ -5,7 +5,7 @@ Order and weights are kube-scheduler's: pkg/scheduler/apis/config/v1/default_plu
 
 from typing import Final
 
-from scheduler.framework.profile_spec import PluginRef, Plugins, PluginSet
+from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 
 DEFAULT_SCHEDULER_NAME: Final = "loadmaster"
 """The name of a profile that is the only one and has none of its own."""

@@ -3,7 +3,7 @@
 Rule: mergePlugins and mergePluginSet in pkg/scheduler/apis/config/v1/default_plugins.go at v1.36.3.
 """
 
-from scheduler.framework.profile_spec import PLUGIN_SETS, PluginRef, Plugins, PluginSet
+from scheduler.runtime.profile_spec import PLUGIN_SETS, PluginRef, Plugins, PluginSet
 
 
 def merge_plugins(default: Plugins, custom: Plugins) -> Plugins:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # loads numpy, which the command line's `--version` does without
-    from scheduler.framework.registry import Registry
+    from scheduler.runtime.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from scheduler.config.types import percentage_problem
 from scheduler.framework.arguments import arguments_of, camel_case, did_you_mean, parse_arguments
 from scheduler.framework.field_errors import duplicate, invalid, required
 from scheduler.framework.plugin import Plugin
-from scheduler.framework.profile import POINTS
-from scheduler.framework.profile_spec import PLUGIN_SETS, Plugins, PluginSet, ProfileSpec
+from scheduler.runtime.profile import POINTS
+from scheduler.runtime.profile_spec import PLUGIN_SETS, Plugins, PluginSet, ProfileSpec
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
 _FOR_POD_GROUPS: Final = ("placementGenerate", "placementScore")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from scheduler.framework.arguments import YAML
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import invalid
-from scheduler.framework.profile_spec import ProfileSpec
+from scheduler.runtime.profile_spec import ProfileSpec
 
 Problems = Iterator[tuple[str, str]]
 """Path of a field, message."""

@@ -16,11 +16,11 @@ from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus
 from scheduler.framework.errors import PluginError
-from scheduler.framework.filter_outcome import FilterOutcome
-from scheduler.framework.kept import KeptPassing
 from scheduler.framework.nodes import Rows
-from scheduler.framework.runtime import Framework, go_list
 from scheduler.framework.status import Code, Status, unresolvable
+from scheduler.runtime.answers.views import KeptPassing
+from scheduler.runtime.filter_outcome import FilterOutcome
+from scheduler.runtime.framework import Framework, go_list
 from scheduler.state.node_table import NodeTable
 
 _logger = logging.getLogger(__name__)

@@ -11,19 +11,19 @@ from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectHandlers
-from scheduler.framework import profile
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.handle import Handle
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.pre_binding import PodsInPreBind
-from scheduler.framework.profile import ProfilePlugins
-from scheduler.framework.profile_spec import ProfileSpec
-from scheduler.framework.registry import Registry
 from scheduler.framework.resources import ApiResource, resources_to_watch, writes_of
-from scheduler.framework.runtime import Framework
-from scheduler.framework.waiting import WaitingPods
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime import profile
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.pre_binding import PodsInPreBind
+from scheduler.runtime.profile import ProfilePlugins
+from scheduler.runtime.profile_spec import ProfileSpec
+from scheduler.runtime.registry import Registry
+from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore

@@ -11,9 +11,9 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.edge import Edge
 from scheduler.framework.errors import SchedulerError
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.metrics import Metrics
 from scheduler.state.nominator import Nominator
 
 UNSCHEDULABLE = "Unschedulable"

@@ -17,7 +17,6 @@ from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
 from scheduler.cycle.edge import Edge
-from scheduler.framework.changes import node_changes, pod_changes
 from scheduler.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -29,9 +28,10 @@ from scheduler.framework.events import (
     UNSCHEDULABLE_POD_UPDATE,
     ClusterEvent,
 )
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.waiting import WaitingPods
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.changes import node_changes, pod_changes
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 
 

@@ -25,11 +25,11 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
-from scheduler.framework.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.runtime import Framework
 from scheduler.framework.status import Code, Status
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from scheduler.framework.events import Action, ClusterEvent
-from scheduler.framework.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.metrics import Metrics
 from scheduler.state.objects import ObjectStore
 
 

@@ -29,7 +29,6 @@ from scheduler.framework.events import Action as Action
 from scheduler.framework.events import ClusterEvent as ClusterEvent
 from scheduler.framework.events import ClusterEventWithHint as ClusterEventWithHint
 from scheduler.framework.events import QueueingHint as QueueingHint
-from scheduler.framework.guests import Guests as Guests
 from scheduler.framework.handle import ApiWriter as ApiWriter
 from scheduler.framework.handle import Handle as Handle
 from scheduler.framework.handle import ObjectLister as ObjectLister
@@ -84,3 +83,4 @@ from scheduler.framework.trials import EasierWithFewerPods as EasierWithFewerPod
 from scheduler.framework.trials import FilterTrial as FilterTrial
 from scheduler.framework.trials import TrialPlugin as TrialPlugin
 from scheduler.framework.trials import WithoutPods as WithoutPods
+from scheduler.runtime.preemption.nominated import Guests as Guests

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from scheduler.api.pod import Pod
-from scheduler.framework.dry_run import DryRuns
 from scheduler.framework.errors import ApiError
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.nodes import NodeColumns
-from scheduler.framework.pre_binding import PodsInPreBind
-from scheduler.framework.waiting import WaitingPods
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.pre_binding import PodsInPreBind
+from scheduler.runtime.preemption.dry_run import DryRuns
+from scheduler.runtime.waiting import WaitingPods
 
 
 class Binder(Protocol):

@@ -12,10 +12,10 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.guests import Guests
 from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
 from scheduler.framework.plugin import FilterNodesPlugin
-from scheduler.framework.ranked_pods import LowerPods
+from scheduler.runtime.preemption.nominated import Guests
+from scheduler.runtime.preemption.ranked_pods import LowerPods
 
 
 class FilterTrial(Protocol):

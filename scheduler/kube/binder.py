@@ -28,8 +28,8 @@ import msgspec
 
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import BindRejected
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

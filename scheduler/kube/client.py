@@ -26,10 +26,10 @@ import msgspec
 from prometheus_client import Counter, Histogram
 
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.connections import CONNECT_SECONDS, KEEPALIVE_SECONDS, CannotConnect, Connections, Target
 from scheduler.kube.credentials import Credentials
 from scheduler.kube.http1 import BadAnswer, is_plain, request_headers
+from scheduler.runtime.metrics import Metrics
 
 USER_AGENT: Final = f"loadmaster/{version('loadmaster')}"
 JSON: Final = "application/json"

@@ -28,8 +28,8 @@ import orjson
 
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import EventRecorder
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation
+from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

@@ -17,8 +17,8 @@ from scheduler.api.requests import allocatable_of
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.api.versions import is_newer
 from scheduler.framework import resources
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.resources import ApiResource, struct_of
+from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

@@ -22,9 +22,9 @@ from urllib.parse import quote
 import msgspec
 
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import Budget, Client, Operation
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS, Intake
+from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

@@ -43,12 +43,12 @@ import kopf
 from yarl import URL
 
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import Client
 from scheduler.kube.intake import Intake
 from scheduler.kube.kopf_settings import FIRST_WAIT, IDENTITY, LAST_WAIT, Waits, quiet_kopf, watch_settings
 from scheduler.kube.served import Served
 from scheduler.kube.watch_stream import WatchResponse
+from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
 

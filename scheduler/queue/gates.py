@@ -10,10 +10,10 @@ from typing import Final, NamedTuple
 
 from prometheus_client import Histogram
 
-from scheduler.framework.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
+from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 
 _log = logging.getLogger(__name__)
 

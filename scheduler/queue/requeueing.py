@@ -22,9 +22,9 @@ from scheduler.framework.events import (
     QueueingHint,
     ShapeFunction,
 )
-from scheduler.framework.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.in_flight import Happening
+from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 
 _log = logging.getLogger(__name__)
 

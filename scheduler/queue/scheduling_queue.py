@@ -29,7 +29,6 @@ from typing import Final
 from prometheus_client import Counter
 
 from scheduler.api.pod import Pod
-from scheduler.framework.changes import pod_changes
 from scheduler.framework.events import (
     ANY,
     UNSCHEDULABLE_POD_ADD,
@@ -38,7 +37,6 @@ from scheduler.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
 )
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
@@ -50,6 +48,8 @@ from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.rejecters import RejecterCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
 from scheduler.queue.unschedulable_pods import UnschedulablePods
+from scheduler.runtime.changes import pod_changes
+from scheduler.runtime.metrics import Metrics
 
 _log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ import msgspec
 from scheduler.api.pod import Pod
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
-from scheduler.framework.registry import Registry
+from scheduler.runtime.registry import Registry
 from scheduler.simulate.cluster import read_cluster
 from scheduler.simulate.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.engine import simulate

@@ -15,8 +15,8 @@ from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.registry import Registry
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.registry import Registry
 from scheduler.simulate.explain import explain_nodes
 from scheduler.simulate.objects import OtherObjects
 from scheduler.simulate.writes import SimulatedApi

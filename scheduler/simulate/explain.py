@@ -10,9 +10,9 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Rows
-from scheduler.framework.runtime import Framework
-from scheduler.framework.scoring import Scores
 from scheduler.framework.status import Code, Status
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.scoring import Scores
 from scheduler.state.node_table import NodeTable
 
 

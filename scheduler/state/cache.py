@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.requests import PodResources
-from scheduler.framework.metrics import Metrics
+from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 
 _logger = logging.getLogger(__name__)

@@ -20,7 +20,6 @@ import plugins
 from scheduler.config.load import load_config
 from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import build_engine
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.api_writer import PluginWriter
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
@@ -30,6 +29,7 @@ from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import pod_intake
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.writers import EventsByProfile, StatusPatches
+from scheduler.runtime.metrics import Metrics
 from tests.bench.cycle_world import PROFILE, Json, a_node, pod_dict
 from tests.bench.still_loop import Answer, StillLoop, Tally
 

@@ -15,8 +15,8 @@ from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.config.load import load_config
 from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.runtime import Framework
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.metrics import Metrics
 
 Json = dict[str, Any]
 

@@ -25,10 +25,10 @@ from scheduler.api.pod import Pod, decode_pod
 from scheduler.config.load import load_config
 from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import build_engine
-from scheduler.framework.changes import node_changes
 from scheduler.framework.events import ASSIGNED_POD_DELETE, ClusterEvent
-from scheduler.framework.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.changes import node_changes
+from scheduler.runtime.metrics import Metrics
 from tests.bench.cycle_world import NoWorld
 
 CROWDS: Final = ((10_000, 50), (100_000, 50), (10_000, 10_000))

@@ -100,7 +100,7 @@ def part_of(stack: Stack) -> Part:
 
 
 def shorten(frame: str) -> str:
-    """A frame with the path from the package on: `run (scheduler/framework/scoring.py:74)`."""
+    """A frame with the path from the package on: `run (scheduler/runtime/scoring.py:74)`."""
     return re.sub(r"\((?:[^()]*/)?(?:site-packages/|lib/python[\d.]+/|(?=(?:scheduler|plugins)/))", "(", frame)
 
 

@@ -17,10 +17,10 @@ from plugins.priority_sort import PrioritySort
 from scheduler.api.objects import ObjectMeta, PodSpec
 from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, Action, ClusterEvent, ClusterEventWithHint
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.metrics import Metrics
 from scheduler.state.nominator import Nominator
 
 PROFILE: Final = "loadmaster"

@@ -4,10 +4,10 @@ from typing import Any, Final
 
 import msgspec
 
-from plugins.devices.allocator import Allocator
-from plugins.devices.catalog import catalog_of
-from plugins.devices.pod_claims import claims_of
-from plugins.devices.pools import DevicesError
+from plugins.dynamic_resources.allocator import Allocator
+from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.pod_claims import claims_of
+from plugins.dynamic_resources.pools import DevicesError
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.framework.events import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE

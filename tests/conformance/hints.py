@@ -24,10 +24,10 @@ from scheduler.api.requests import allocatable_of
 from scheduler.api.unstructured import Unstructured
 from scheduler.config.load import config_from_dict
 from scheduler.cycle.engine import build_engine
-from scheduler.framework.changes import node_changes, pod_changes
 from scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, QueueingHint
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.resources import STRUCTS
+from scheduler.runtime.changes import node_changes, pod_changes
+from scheduler.runtime.metrics import Metrics
 from tests.conformance.compare import Difference, unequal
 from tests.conformance.generate import generate
 from tests.conformance.generators.happenings import question

@@ -17,12 +17,12 @@ from scheduler.framework.events import (
     HintFunction,
     QueueingHint,
 )
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unresolvable
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.metrics import Metrics
 from scheduler.state.nominator import Nominator
 from tests.fakes import FakeClock, FakeWorld
 

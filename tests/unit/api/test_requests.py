@@ -12,7 +12,7 @@ from scheduler.api.requests import (
     is_extended_resource,
     is_scalar_resource,
 )
-from scheduler.framework.testing import a_container, a_pod
+from scheduler.testing import a_container, a_pod
 
 
 @pytest.mark.parametrize(

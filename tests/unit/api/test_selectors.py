@@ -16,7 +16,7 @@ from scheduler.api.selectors import (
     required_terms,
     weight_of,
 )
-from scheduler.framework.testing import a_pod, a_requirement, a_term, preferred, required
+from scheduler.testing import a_pod, a_requirement, a_term, preferred, required
 
 LABELS = {"zone": "a", "generation": "12", "signed": "-3", "plus": "+5", "huge": "9223372036854775808"}
 

@@ -4,7 +4,7 @@ from tests.bench.stacks import Part, hottest, parse, part_of, shorten, table
 
 LOOP = "SchedulingLoop.run (scheduler/cycle/loop.py:110)"
 SCHEDULE = "Algorithm.schedule (scheduler/cycle/algorithm.py:84)"
-SCORE = "Framework.run_score (scheduler/framework/runtime.py:217)"
+SCORE = "Framework.run_score (scheduler/runtime/framework.py:217)"
 SEND = "Events._send_from (scheduler/kube/events.py:190)"
 CALL = "Client.call (scheduler/kube/client.py:164)"
 REQUEST = "ClientSession._request (aiohttp/client.py:558)"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from scheduler import framework as fw
-from scheduler.framework.registry import Registry
+from scheduler.runtime.registry import Registry
 
 
 class SomeFilter(fw.FilterPlugin):

@@ -12,7 +12,7 @@ from scheduler.config.documents import parse_documents
 from scheduler.config.load import config_from_dict, load_config
 from scheduler.config.types import Config
 from scheduler.framework.arguments import arguments_of
-from scheduler.framework.profile_spec import PLUGIN_SETS
+from scheduler.runtime.profile_spec import PLUGIN_SETS
 
 PAGE = (Path(__file__).parents[3] / "docs" / "configuration.md").read_text()
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

@@ -7,7 +7,7 @@ from scheduler.config.load import config_from_dict, load_config
 from scheduler.config.notes import notes
 from scheduler.config.types import Config, LeaderElection
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.profile_spec import PluginRef
+from scheduler.runtime.profile_spec import PluginRef
 from tests.unit.config.fakes import REGISTRY, a_config, a_profile
 
 HEADER = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"

@@ -2,7 +2,7 @@ import pytest
 
 from scheduler.config.defaults import DEFAULT_PLUGINS, NOT_AVAILABLE_YET
 from scheduler.config.merge import merge_plugins, merge_set
-from scheduler.framework.profile_spec import PluginRef, Plugins, PluginSet
+from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 
 
 def refs(text: str) -> tuple[PluginRef, ...]:

@@ -4,7 +4,7 @@ import pytest
 
 from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.profile_spec import PluginRef
+from scheduler.runtime.profile_spec import PluginRef
 from tests.unit.config.fakes import REGISTRY, a_config, a_profile
 
 

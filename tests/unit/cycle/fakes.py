@@ -17,9 +17,9 @@ from scheduler.config.defaults import DEFAULT_PLUGINS
 from scheduler.config.types import Config, LoadmasterSettings
 from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from scheduler.framework.queued import QueuedPod
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from tests import fakes
 from tests.fakes import FakeClock, a_plugin, sample, settle
 

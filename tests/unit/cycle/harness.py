@@ -13,13 +13,13 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import NodeInfo
 from scheduler.framework.plugin import BindPlugin, PermitPlugin, PermitWait, Plugin, ReservePlugin
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.runtime import Framework
 from scheduler.framework.status import Status, unschedulable
-from scheduler.framework.testing import a_node
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
+from scheduler.testing import a_node
 from tests import fakes
 from tests.fakes import FakeClock, FakeWorld, FirstCome, Metrics, PlainFilter, a_framework, plugin, sample, settle
 

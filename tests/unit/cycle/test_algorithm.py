@@ -19,9 +19,9 @@ from scheduler.framework.plugin import (
     PreScorePlugin,
 )
 from scheduler.framework.status import Code, Status, pending, unresolvable, unschedulable
-from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
+from scheduler.testing import a_node, a_pod
 from tests.fakes import ColumnFilter, PlainFilter, PlainScore, a_framework, plugin, refuse
 
 

@@ -20,7 +20,7 @@ from scheduler.framework.plugin import (
     ScorePlugin,
 )
 from scheduler.framework.status import unresolvable, unschedulable
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.fakes import fail, plugin, run, sample, settle
 from tests.unit.cycle.harness import Reserving, Scheduler, fail_later
 

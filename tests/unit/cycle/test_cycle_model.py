@@ -14,7 +14,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.fakes import a_plugin, settle
 from tests.unit.cycle.fake_cluster import FakeCluster
 from tests.unit.cycle.fakes import an_engine, newer

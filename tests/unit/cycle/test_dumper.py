@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.api.objects import PodStatus
 from scheduler.cycle.dumper import Line, dump, readable
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.fakes import run
 from tests.unit.cycle.harness import Scheduler, finish, holding
 from tests.unit.queue import fakes as queues

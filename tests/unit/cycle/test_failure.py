@@ -8,7 +8,7 @@ from scheduler.cycle.edge import Edge
 from scheduler.cycle.failure import FailureHandler
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.fakes import a_plugin, run, settle
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 

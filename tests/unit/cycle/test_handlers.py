@@ -5,7 +5,7 @@ import pytest
 
 from scheduler.api.objects import Node, PodStatus
 from scheduler.api.pod import Pod
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.fakes import run, settle
 from tests.unit.cycle.harness import Scheduler
 

@@ -12,7 +12,7 @@ from scheduler.framework.errors import BindRejected
 from scheduler.framework.plugin import (
     BindPlugin,
 )
-from scheduler.framework.testing import a_pod
+from scheduler.testing import a_pod
 from tests.fakes import plugin, run, sample, settle
 from tests.unit.cycle.harness import PROFILE, Scheduler, finish, holding
 

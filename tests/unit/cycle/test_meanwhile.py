@@ -13,7 +13,7 @@ from scheduler.framework.plugin import (
     PostFilterResult,
     PreBindPlugin,
 )
-from scheduler.framework.testing import a_pod
+from scheduler.testing import a_pod
 from tests.fakes import fail, plugin, run, sample, settle
 from tests.unit.cycle.harness import Reserving, Scheduler, holding
 

@@ -8,9 +8,9 @@ import pytest
 from scheduler import framework as fw
 from scheduler.cycle.object_handlers import ObjectHandlers
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.testing import a_node, a_pod, an_object
+from scheduler.runtime.metrics import Metrics
 from scheduler.state.objects import ObjectStore
+from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import a_plugin, run
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 

@@ -8,7 +8,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.fakes import a_plugin, run, settle
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 

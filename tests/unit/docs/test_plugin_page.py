@@ -10,11 +10,11 @@ from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.config.load import config_from_dict
 from scheduler.framework import Aspect, CycleState, SignPlugin
-from scheduler.framework.registry import merge
 from scheduler.framework.resources import resources_to_watch
-from scheduler.framework.testing import Objects, a_handle, a_node, a_pod, an_object
+from scheduler.runtime.registry import merge
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
+from scheduler.testing import Objects, a_handle, a_node, a_pod, an_object
 
 DOCS = Path(__file__).parents[3] / "docs"
 

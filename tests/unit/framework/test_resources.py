@@ -19,7 +19,7 @@ from scheduler.framework.resources import (
     struct_of,
     writes_of,
 )
-from scheduler.framework.testing import a_handle
+from scheduler.testing import a_handle
 from tests.fakes import plugin
 from tests.unit.plugins.cluster import a_cluster
 

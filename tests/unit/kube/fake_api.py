@@ -15,9 +15,9 @@ from aiohttp.test_utils import TestServer
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
+from scheduler.runtime.metrics import Metrics
 
 T = TypeVar("T")
 

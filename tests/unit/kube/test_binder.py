@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import BindRejected
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.testing import a_pod
 from scheduler.kube.binder import MAX_TRIES, ApiBinder, Binding, Bound, Outcome, Post, Read, Rejected, Step
 from scheduler.kube.client import AnswerLost, NotSent, Reply
+from scheduler.runtime.metrics import Metrics
+from scheduler.testing import a_pod
 from tests.fakes import run, sample
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 

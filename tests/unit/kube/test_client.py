@@ -10,9 +10,9 @@ import pytest
 import trustme
 
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
 from scheduler.kube.credentials import load_credentials
+from scheduler.runtime.metrics import Metrics
 from tests.fakes import run, sample
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, Request, fake_client, kubeconfig_text
 from tests.unit.kube.raw_server import RawServer

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.testing import pod_from_dict
 from scheduler.kube.comparer import Comparer, Comparison
+from scheduler.testing import pod_from_dict
 from tests.fakes import run
 from tests.unit.cycle.harness import PROFILE, Scheduler
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, node_dict, object_list, pod_dict

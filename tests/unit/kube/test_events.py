@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.testing import a_pod
 from scheduler.kube.events import MAX_IN_FLIGHT, MIN_IN_FLIGHT, PATIENCE, Events, truncated
+from scheduler.runtime.metrics import Metrics
+from scheduler.testing import a_pod
 from tests.fakes import run, sample
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 

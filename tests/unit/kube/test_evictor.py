@@ -8,7 +8,6 @@ import pytest
 
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.testing import a_pod
 from scheduler.kube.client import AnswerLost, NotSent, Reply
 from scheduler.kube.evictor import (
     MAX_TRIES,
@@ -24,6 +23,7 @@ from scheduler.kube.evictor import (
     Step,
 )
 from scheduler.kube.status import PodStatuses
+from scheduler.testing import a_pod
 from tests.fakes import run
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from scheduler.api.versions import is_newer
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.intake import Intake, node_intake, object_intake, pod_intake
+from scheduler.runtime.metrics import Metrics
 from tests.fakes import sample
 from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers, node_dict, object_dict, pod_dict
 

@@ -11,12 +11,12 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.intake import object_intake, pod_intake
 from scheduler.kube.watch import NOTHING, Watch, WatchSession
+from scheduler.runtime.metrics import Metrics
 from tests.fakes import run, sample
 from tests.unit.kube.fake_api import (
     FakeApi,

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.intake import NODES, PODS, node_intake, object_intake, pod_intake
 from scheduler.kube.resync import Resync
+from scheduler.runtime.metrics import Metrics
 from tests.fakes import run, sample
 from tests.unit.kube.fake_api import (
     Answer,

@@ -10,11 +10,11 @@ from typing import Any, Final
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.intake import NODES, PODS, node_intake, pod_intake
 from scheduler.kube.watch import Watch
+from scheduler.runtime.metrics import Metrics
 from tests.unit.kube.fake_api import FakeHandlers, kubeconfig_text, until
 
 BREAK: Final = None

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler.app import _loop_factory, _settle_memory
-from scheduler.framework.metrics import Metrics
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.intake import node_intake, pod_intake
 from scheduler.kube.watch import Watch
+from scheduler.runtime.metrics import Metrics
 from tests.unit.kube.fake_api import FakeHandlers, kubeconfig_text, pod_dict, until
 from tests.unit.kube.watch_api import HistoryApi, size_of
 

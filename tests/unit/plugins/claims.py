@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from plugins.volume_binding import VolumeBinding
+from plugins.volumes.volume_binding import VolumeBinding
 from scheduler import framework as fw
 from scheduler.api.volumes import (
     BIND_COMPLETED,
@@ -17,12 +17,12 @@ from scheduler.api.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.resources import KNOWN
-from scheduler.framework.testing import a_node, pod_from_dict
+from scheduler.runtime.metrics import Metrics
 from scheduler.simulate.writes import merged
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
+from scheduler.testing import a_node, pod_from_dict
 from tests.unit.plugins.cluster import a_cluster, a_handle, every_row
 
 STATIC, MADE = "static", "made"

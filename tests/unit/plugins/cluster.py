@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Mapping
 import numpy as np
 
 from scheduler import framework as fw
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.nodes import Int64Column, Rows
 from scheduler.framework.resources import KNOWN
-from scheduler.framework.waiting import WaitingPods
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 

@@ -10,9 +10,9 @@ from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim, ResourceSlice
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import KNOWN
-from scheduler.framework.testing import pod_from_dict
 from scheduler.simulate.writes import merged
 from scheduler.state.objects import ObjectStore
+from scheduler.testing import pod_from_dict
 from tests.fakes import a_handle
 
 DRIVER = "gpu.example.com"

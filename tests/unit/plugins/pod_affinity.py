@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from plugins.inter_pod_affinity import InterPodAffinity
+from plugins.inter_pod_affinity.plugin import InterPodAffinity
 from scheduler import framework as fw
 from scheduler.api.objects import (
     Affinity,
@@ -17,7 +17,7 @@ from scheduler.api.objects import (
     PodAntiAffinity,
     WeightedPodAffinityTerm,
 )
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 

@@ -8,19 +8,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from plugins.default_preemption import DefaultPreemption
-from plugins.node_resources_fit import NodeResourcesFit
+from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET
+from plugins.default_preemption.plugin import DefaultPreemption
+from plugins.node_resources.fit import NodeResourcesFit
 from plugins.node_unschedulable import NodeUnschedulable
-from plugins.preemption.budgets import POD_DISRUPTION_BUDGET
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Algorithm, Unplaced
-from scheduler.framework.profile import POINTS, ProfilePlugins
-from scheduler.framework.runtime import Framework
-from scheduler.framework.testing import Objects, a_node, a_pod, an_object
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.profile import POINTS, ProfilePlugins
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
+from scheduler.testing import Objects, a_node, a_pod, an_object
 from tests.fakes import FakeWorld, Metrics, a_handle, settle
 from tests.unit.plugins.cluster import a_cluster
 

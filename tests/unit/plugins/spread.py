@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from plugins.pod_topology_spread import PodTopologySpread
+from plugins.pod_topology_spread.plugin import PodTopologySpread
 from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, OwnerReference, TopologySpreadConstraint
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.resources import KNOWN
-from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
+from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, a_handle
 
 HOSTNAME = "kubernetes.io/hostname"

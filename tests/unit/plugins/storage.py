@@ -8,9 +8,9 @@ import msgspec
 from scheduler import framework as fw
 from scheduler.api.volumes import CSINode, VolumeAttachment
 from scheduler.framework.resources import STRUCTS
-from scheduler.framework.testing import Objects
-from scheduler.framework.testing import a_handle as a_plain_handle
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import Objects
+from scheduler.testing import a_handle as a_plain_handle
 from tests.unit.plugins.claims import a_claim, a_class, a_driver, a_volume, room
 
 RESOURCES = {struct: resource for resource, struct in STRUCTS.items()}

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from plugins.node_volume_limits import NodeVolumeLimits
 from plugins.volumes.csi import ClaimNotFound, CsiVolumes
+from plugins.volumes.node_volume_limits import NodeVolumeLimits
 from plugins.volumes.on_node import NO_VOLUMES, NodeCounter, limits_of
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node
+from scheduler.testing import a_node
 from tests.unit.plugins.claims import a_claim, a_class, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.storage import Storage, an_attachment, with_limits

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plugins.column_math import LARGE, amounts, held, normalized, pick, quotient
+from plugins.shared.column_math import LARGE, amounts, held, normalized, pick, quotient
 
 
 @pytest.mark.parametrize(

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from plugins import IN_TREE
-from plugins.inter_pod_affinity import InterPodAffinity
+from plugins.inter_pod_affinity.plugin import InterPodAffinity
 from plugins.node_affinity import NodeAffinity
-from plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from plugins.node_resources_fit import NodeResourcesFit, RequestedToCapacityRatio, ScoringStrategy
-from plugins.resources.allocation_strategies import UtilizationShapePoint
-from plugins.resources.scoring import ResourceSpec
+from plugins.node_resources.allocation_strategies import UtilizationShapePoint
+from plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from plugins.node_resources.fit import NodeResourcesFit, RequestedToCapacityRatio, ScoringStrategy
+from plugins.node_resources.scoring import ResourceSpec
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort, LabelSelector, LabelSelectorRequirement
 from scheduler.framework.nodes import NodeColumns
-from scheduler.framework.testing import a_container, a_node, a_pod, a_requirement, a_term, preferred, required
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, preferred, required
 from tests.unit.plugins.cluster import a_handle, every_row
 from tests.unit.plugins.pod_affinity import pods_like, with_terms
 from tests.unit.plugins.spread import a_constraint, a_spread_pod

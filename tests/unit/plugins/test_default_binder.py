@@ -6,7 +6,7 @@ import pytest
 
 from plugins.default_binder import DefaultBinder
 from scheduler import framework as fw
-from scheduler.framework.testing import a_pod
+from scheduler.testing import a_pod
 from tests.unit.plugins.cluster import FakeBinder, a_handle
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from plugins.default_preemption import DefaultPreemption
+from plugins.default_preemption.plugin import DefaultPreemption
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition
 from scheduler.framework.arguments import parse_arguments
-from scheduler.framework.testing import a_handle
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_handle
 from tests.fakes import FakeWorld, PlainFilter, plugin, sample
 from tests.unit.plugins.preemption import LEAVING, Outcome, Scene, a_budget, a_scene, node, pod
 

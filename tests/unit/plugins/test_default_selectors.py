@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from plugins.spread.default_selectors import DefaultSelectors
+from plugins.pod_topology_spread.default_selectors import DefaultSelectors
 from scheduler import framework as fw
 from scheduler.api.label_selectors import Requirement, Selector, selector_from_labels
 from tests.unit.plugins.spread import WEB, Objects, a_spread_pod

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from plugins.devices.allocator import Allocator, NoDevices
-from plugins.devices.catalog import catalog_of
-from plugins.devices.pools import DevicesError
+from plugins.dynamic_resources.allocator import Allocator, NoDevices
+from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.pools import DevicesError
 from scheduler.api.devices import Allocation, ResourceClaim
-from scheduler.framework.testing import a_node
+from scheduler.testing import a_node
 from tests.unit.plugins.devices import DRIVER, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated
 
 FAST = f'has(device.attributes["{DRIVER}"].model) && device.attributes["{DRIVER}"].model == "A100"'

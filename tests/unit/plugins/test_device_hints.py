@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from plugins.dynamic_resources import DynamicResources
+from plugins.dynamic_resources.plugin import DynamicResources
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
 from tests.unit.plugins.devices import a_claim, a_pod, a_world, allocated

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from plugins.devices.cel_values import parse_version
-from plugins.devices.selectors import SelectorError, compiled, view_of
+from plugins.dynamic_resources.cel_values import parse_version
+from plugins.dynamic_resources.selectors import SelectorError, compiled, view_of
 from scheduler.api.devices import Device
 
 DRIVER = "gpu.example.com"

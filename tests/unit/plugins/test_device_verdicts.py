@@ -8,15 +8,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from plugins.devices.allocator import Allocator
-from plugins.devices.catalog import DeviceCatalog
-from plugins.devices.pools import DevicesError
-from plugins.devices.verdicts import HAS_DEVICES, HAS_NONE, Verdicts
+from plugins.dynamic_resources.allocator import Allocator
+from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.pools import DevicesError
+from plugins.dynamic_resources.verdicts import HAS_DEVICES, HAS_NONE, Verdicts
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.api.objects import Node
-from scheduler.framework.testing import a_node
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node
 from tests.unit.plugins.devices import DRIVER, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated, put
 
 NAMES = [f"n{i}" for i in range(5)]

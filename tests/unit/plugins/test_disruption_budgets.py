@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from plugins.preemption.budgets import Budgets
+from plugins.default_preemption.budgets import Budgets
 from scheduler import framework as fw
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.testing import a_pod, an_object
+from scheduler.testing import a_pod, an_object
 
 DB = {"app": "db"}
 

@@ -7,10 +7,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from plugins.devices.allocations import results_of
-from plugins.devices.catalog import catalog_of
-from plugins.devices.pools import DevicesError
-from plugins.dynamic_resources import (
+from plugins.dynamic_resources.allocations import results_of
+from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.plugin import (
     DEALLOCATED,
     NOT_ALLOCATABLE,
     NOT_AVAILABLE,
@@ -18,13 +17,14 @@ from plugins.dynamic_resources import (
     STILL_UNSCHEDULABLE,
     DynamicResources,
 )
+from plugins.dynamic_resources.pools import DevicesError
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ApiError
-from scheduler.framework.testing import a_node
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
+from scheduler.testing import a_node
 from tests.fakes import run, settle
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.devices import (

@@ -2,11 +2,11 @@
 
 import pytest
 
-from plugins.node_resources_fit import NodeResourcesFit
+from plugins.node_resources.fit import NodeResourcesFit
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerStatus, PodStatus, ResourceRequirements
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.testing import a_container, a_node, a_pod
+from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.hints import NODE_ADDED, NODE_RESIZED, POD_DELETED, POD_SCALED_DOWN, wakes
 
 GPU = "example.com/gpu"

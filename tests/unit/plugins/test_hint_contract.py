@@ -9,8 +9,8 @@ import pytest
 
 from plugins import IN_TREE
 from plugins.node_affinity import NodeAffinity
-from plugins.pod_topology_spread import PodTopologySpread
-from plugins.queueing import OncePerEvent
+from plugins.pod_topology_spread.plugin import PodTopologySpread
+from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, ClaimMeta, ClaimStatus, ResourceClaim
 from scheduler.api.objects import (
@@ -25,7 +25,7 @@ from scheduler.api.objects import (
     Volume,
 )
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.testing import a_node, a_pod, a_requirement, a_term, required
+from scheduler.testing import a_node, a_pod, a_requirement, a_term, required
 from tests.unit.plugins.cluster import a_handle
 from tests.unit.plugins.spread import a_constraint, a_spread_pod
 from tests.unit.plugins.storage import any_object

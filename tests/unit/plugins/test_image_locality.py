@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from plugins.image_locality import MEBIBYTE, ImageLocality
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerImage, ImageVolumeSource, Volume
-from scheduler.framework.testing import a_container, a_node, a_pod, node_from_dict
+from scheduler.testing import a_container, a_node, a_pod, node_from_dict
 from tests.unit.plugins.cluster import a_cluster, scores
 
 

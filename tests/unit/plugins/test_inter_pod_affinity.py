@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from plugins.affinity.filter import AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY
+from plugins.inter_pod_affinity.filter import AFFINITY, ANTI_AFFINITY, EXISTING_ANTI_AFFINITY
 from scheduler import framework as fw
 from scheduler.api.objects import PodAffinityTerm
 from scheduler.framework.arguments import parse_arguments
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.pod_affinity import (
     HOST,

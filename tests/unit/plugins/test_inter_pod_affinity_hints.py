@@ -2,11 +2,11 @@
 
 import pytest
 
-from plugins.affinity.hints import Hints, shape
-from plugins.affinity.terms import TermResolver
+from plugins.inter_pod_affinity.hints import Hints, shape
+from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.pod_affinity import (
     HOST,
     Namespace,

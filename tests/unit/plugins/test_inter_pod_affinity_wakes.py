@@ -8,8 +8,8 @@ from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.config.load import load_config
 from scheduler.cycle.engine import Engine, build_engine
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.testing import a_pod, an_object
+from scheduler.runtime.metrics import Metrics
+from scheduler.testing import a_pod, an_object
 from tests.fakes import FakeClock, FakeWorld, run
 from tests.unit.plugins.pod_affinity import ZONE, a_selector, a_zoned_node, pods_like, with_terms
 

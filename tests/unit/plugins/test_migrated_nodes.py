@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plugins.volumes.migrated import MigratedNodes, is_migrated
-from scheduler.framework.testing import a_node
+from scheduler.testing import a_node
 from tests.unit.plugins.claims import World, a_claim, a_csi_node, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.storage import Storage

@@ -5,8 +5,8 @@ import pytest
 from plugins.node_affinity import CONFLICT, NOT_ENFORCED, NOT_SELECTED, NodeAffinity
 from scheduler import framework as fw
 from scheduler.api import objects
-from scheduler.framework.testing import a_node, a_pod, a_requirement, a_term, preferred, required
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node, a_pod, a_requirement, a_term, preferred, required
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals, scores
 
 SSD = a_requirement("disk", "In", "ssd")

@@ -4,7 +4,7 @@ import pytest
 
 from plugins.node_affinity import NodeAffinity
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node, a_pod, a_requirement, a_term, required
+from scheduler.testing import a_node, a_pod, a_requirement, a_term, required
 from tests.unit.plugins.hints import NODE_ADDED, NODE_LABELLED, wakes
 
 IN_ZONE_A = a_term(a_requirement("zone", "In", "a"))

@@ -7,7 +7,7 @@ import pytest
 from plugins.node_declared_features import NOT_DECLARED, NodeDeclaredFeatures, required_features
 from scheduler import framework as fw
 from scheduler.framework.events import NODE_ADD, UNSCHEDULABLE_POD_UPDATE
-from scheduler.framework.testing import node_from_dict, pod_from_dict
+from scheduler.testing import node_from_dict, pod_from_dict
 from tests.unit.plugins.cluster import a_cluster, refusals
 from tests.unit.plugins.hints import wakes
 

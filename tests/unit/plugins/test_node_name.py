@@ -4,7 +4,7 @@ import pytest
 
 from plugins.node_name import OTHER_NODE, NodeName
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, refusals
 from tests.unit.plugins.hints import NODE_ADDED, wakes
 

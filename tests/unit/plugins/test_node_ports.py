@@ -5,7 +5,7 @@ import pytest
 from plugins.node_ports import PORT_TAKEN, NodePorts
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort, PodStatus
-from scheduler.framework.testing import a_container, a_node, a_pod
+from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.hints import NODE_ADDED, POD_DELETED, wakes
 

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from plugins.node_resources_balanced_allocation import NodeResourcesBalancedAllocation
-from plugins.resources.scoring import ResourceSpec
+from plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from plugins.node_resources.scoring import ResourceSpec
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, scores
 
 GPU = "example.com/gpu"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from plugins.node_resources_fit import NodeResourcesFit
+from plugins.node_resources.fit import NodeResourcesFit
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerStatus, PodStatus, ResourceRequirements
-from scheduler.framework.testing import a_container, a_node, a_pod
+from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 
 GPU = "example.com/gpu"

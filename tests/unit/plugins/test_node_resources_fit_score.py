@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from plugins.node_resources_fit import NodeResourcesFit, RequestedToCapacityRatio, ScoringStrategy
-from plugins.resources.allocation_strategies import UtilizationShapePoint
-from plugins.resources.scoring import ResourceSpec
+from plugins.node_resources.allocation_strategies import UtilizationShapePoint
+from plugins.node_resources.fit import NodeResourcesFit, RequestedToCapacityRatio, ScoringStrategy
+from plugins.node_resources.scoring import ResourceSpec
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerStatus, PodStatus, ResourceRequirements
-from scheduler.framework.testing import a_container, a_node, a_pod
+from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, scores
 
 GPU = "example.com/gpu"

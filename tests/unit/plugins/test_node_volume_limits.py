@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugins.node_volume_limits import TOO_MANY, NodeVolumeLimits
 from plugins.volumes.csi import VolumeError
+from plugins.volumes.node_volume_limits import TOO_MANY, NodeVolumeLimits
 from scheduler import framework as fw
-from scheduler.framework.testing import Objects, a_handle, a_node, a_pod
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import Objects, a_handle, a_node, a_pod
 from tests.unit.plugins.claims import a_claim, a_class, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.storage import RESOURCES, Storage, an_attachment, with_limits

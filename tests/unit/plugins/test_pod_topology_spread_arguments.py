@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from plugins.pod_topology_spread import PodTopologySpread
+from plugins.pod_topology_spread.plugin import PodTopologySpread
 from scheduler.framework.arguments import arguments_of, parse_arguments
 from tests.unit.plugins.cluster import a_handle
 

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plugins.pod_topology_spread import NO_DOMAIN, UNEVEN
+from plugins.pod_topology_spread.plugin import NO_DOMAIN, UNEVEN
 from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
-from scheduler.framework.testing import a_node, a_requirement, a_term, required
+from scheduler.testing import a_node, a_requirement, a_term, required
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.spread import (
     HOSTNAME,

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from plugins.pod_topology_spread import PodTopologySpread
+from plugins.pod_topology_spread.plugin import PodTopologySpread
 from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
-from scheduler.framework.testing import a_node
+from scheduler.testing import a_node
 from tests.unit.plugins.spread import HOSTNAME, WEB, ZONE, Objects, a_constraint, a_spread, a_spread_pod
 
 POD_ADDED = fw.ClusterEvent(fw.POD, fw.Action.ADD)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from plugins.spread.scoring import rounded, topology_weight
+from plugins.pod_topology_spread.scoring import rounded, topology_weight
 from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, TopologySpreadConstraint
-from scheduler.framework.testing import a_node
+from scheduler.testing import a_node
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.spread import (
     HOSTNAME,

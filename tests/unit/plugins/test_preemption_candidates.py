@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from plugins.preemption.budgets import Budgets
-from plugins.preemption.candidates import Candidate, CandidateSearch, Search, cheapest, costs
+from plugins.default_preemption.budgets import Budgets
+from plugins.default_preemption.candidates import Candidate, CandidateSearch, Search, cheapest, costs
 from scheduler import framework as fw
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.nodes import Rows
-from scheduler.framework.testing import a_pod
+from scheduler.testing import a_pod
 from tests.fakes import PlainFilter
 from tests.unit.plugins.preemption import Scene, a_budget, a_scene, node, pod
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import pytest
 
-from plugins.preemption.executor import Executor
+from plugins.default_preemption.executor import Executor
 from scheduler import framework as fw
 from scheduler.framework.errors import ClusterError
-from scheduler.framework.metrics import Metrics
+from scheduler.runtime.metrics import Metrics
 from tests.fakes import a_handle, run, sample, settle
 from tests.unit.plugins.preemption import pod
 

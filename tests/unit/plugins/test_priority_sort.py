@@ -4,7 +4,7 @@ import pytest
 
 from plugins.priority_sort import PrioritySort
 from scheduler import framework as fw
-from scheduler.framework.testing import a_pod
+from scheduler.testing import a_pod
 
 
 def queued(name: str, priority: int | None, timestamp: float) -> fw.QueuedPod:

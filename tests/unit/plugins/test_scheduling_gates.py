@@ -2,7 +2,7 @@
 
 from plugins.scheduling_gates import SchedulingGates
 from scheduler import framework as fw
-from scheduler.framework.testing import a_pod
+from scheduler.testing import a_pod
 from tests.unit.plugins.hints import wakes
 
 

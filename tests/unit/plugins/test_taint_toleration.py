@@ -5,7 +5,7 @@ import pytest
 
 from plugins.taint_toleration import UNTOLERATED, TaintToleration
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals, scores
 from tests.unit.plugins.hints import NODE_ADDED, NODE_TAINTED, TOLERATION_ADDED, wakes
 

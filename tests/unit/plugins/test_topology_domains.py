@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from plugins.topology_domains import NO_DOMAIN, DomainCounts, Domains
+from plugins.shared.topology_domains import NO_DOMAIN, DomainCounts, Domains
 from scheduler.state.count_columns import CountColumn
 from scheduler.state.labels import MAX_KEYS
 from scheduler.state.node_table import NodeTable

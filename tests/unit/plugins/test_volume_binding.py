@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from plugins.volume_binding import VolumeBinding
+from plugins.volumes.volume_binding import VolumeBinding
 from scheduler import framework as fw
 from scheduler.framework.arguments import parse_arguments
-from scheduler.framework.testing import a_pod
+from scheduler.testing import a_pod
 from tests.unit.plugins.claims import (
     MADE,
     STATIC,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node
+from scheduler.testing import a_node
 from tests.unit.plugins.claims import MADE, World, a_claim, a_class, a_csi_node, a_driver, a_pod_with, a_volume, room
 from tests.unit.plugins.hints import NODE_ADDED, NODE_LABELLED, NODE_TAINTED, wakes
 

@@ -8,7 +8,7 @@ import pytest
 
 from plugins.volumes.prebind import meant_for
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.fakes import run, sample, settle
 from tests.unit.plugins.claims import MADE, World, a_claim, a_class, a_pod_with, a_volume
 

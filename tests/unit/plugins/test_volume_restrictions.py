@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from plugins.volume_restrictions import CLAIM_IN_USE, DISK_IN_USE, VolumeRestrictions
+from plugins.volumes.volume_restrictions import CLAIM_IN_USE, DISK_IN_USE, VolumeRestrictions
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.claims import a_claim, a_pod_with
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.storage import Storage

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from plugins.volume_zone import OTHER_ZONE, VolumeZone
+from plugins.volumes.volume_zone import OTHER_ZONE, VolumeZone
 from scheduler import framework as fw
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.claims import a_claim, a_class, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.storage import Storage

@@ -13,12 +13,12 @@ from scheduler.api.objects import (
 )
 from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, POD, Action, ClusterEvent, ClusterEventWithHint
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unresolvable
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.metrics import Metrics
 from tests import fakes
 from tests.fakes import FakeClock, sample
 

@@ -1,8 +1,8 @@
 """The age of the oldest pending pod of each queue."""
 
 from scheduler.framework.queued import QueuedPod
-from scheduler.framework.testing import a_pod
 from scheduler.queue.ages import oldest_ages
+from scheduler.testing import a_pod
 
 
 def created_at(*times: float) -> list[QueuedPod]:

@@ -12,10 +12,10 @@ from scheduler.framework.events import (
     ClusterEventWithHint,
     QueueingHint,
 )
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.in_flight import Happening
 from scheduler.queue.requeueing import Requeue, RequeueRules
+from scheduler.runtime.metrics import Metrics
 from tests.unit.queue.fakes import FIT, GATE, NODE_ADD, NODE_LABEL, PROFILE, REJECTER_EVENTS, VOLUME_ADD, VOLUMES, a_pod
 
 SKIP, AFTER_BACKOFF, IMMEDIATELY = Requeue.SKIP, Requeue.AFTER_BACKOFF, Requeue.IMMEDIATELY

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.metrics import Metrics
+from scheduler.runtime.metrics import Metrics
 from scheduler.serve.http import Check, HttpServer
 
 

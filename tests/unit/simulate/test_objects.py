@@ -9,8 +9,8 @@ from plugins import IN_TREE
 from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.registry import merge
 from scheduler.framework.resources import KNOWN, parse_resource
+from scheduler.runtime.registry import merge
 from scheduler.simulate.cluster import Cluster, cluster_of
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.objects import OtherObject, OtherObjects, guessed_plural

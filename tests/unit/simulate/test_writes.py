@@ -8,11 +8,11 @@ import plugins
 from scheduler.api.volumes import AnnotatedMeta, PersistentVolume
 from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ApiError
-from scheduler.framework.testing import a_node, pod_from_dict
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.writes import SimulatedApi, merged
 from scheduler.state.objects import ObjectStore
+from scheduler.testing import a_node, pod_from_dict
 from tests.fakes import run
 
 CONFIG = config_from_dict(

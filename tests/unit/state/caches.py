@@ -1,9 +1,9 @@
 """A cache for tests, and pods to put into it."""
 
 from scheduler.api.pod import Pod
-from scheduler.framework.metrics import Metrics
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.runtime.metrics import Metrics
 from scheduler.state.cache import Cache
+from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock, sample
 
 

@@ -7,8 +7,8 @@ import msgspec
 from scheduler.api.objects import ContainerPort, Node, Taint
 from scheduler.api.pod import Pod
 from scheduler.framework.nodes import Aspect
-from scheduler.framework.testing import a_pod
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_pod
 
 GPU = "example.com/gpu"
 RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage", GPU)

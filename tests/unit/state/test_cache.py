@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from scheduler.api.objects import ContainerPort
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.unit.state.caches import CacheUnderTest, on
 
 # Facts about pods.

@@ -16,11 +16,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from scheduler.api.objects import ContainerPort, GCEPersistentDisk, Node, Taint, Volume
 from scheduler.api.pod import Pod
-from scheduler.framework.metrics import Metrics
 from scheduler.framework.nodes import Aspect
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.runtime.metrics import Metrics
 from scheduler.state.cache import Cache
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock
 
 GPU: Final = "example.com/gpu"

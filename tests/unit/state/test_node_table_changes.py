@@ -10,8 +10,8 @@ import pytest
 from scheduler.api.objects import Cinder, ContainerPort, Node, NodeCondition, PodStatus, Volume
 from scheduler.api.pod import Pod
 from scheduler.framework.nodes import Aspect
-from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import GPU, LOCKED, a_table, positions, with_ports
 
 EVERY = ~Aspect(0)

@@ -3,8 +3,8 @@
 import msgspec
 
 from scheduler.api.objects import ContainerImage, ContainerPort, NodeStatus
-from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.labels import MAX_KEYS
+from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import GPU, LOCKED, SLOW, a_table, with_ports
 
 # What a node says.

@@ -3,7 +3,7 @@
 import pytest
 
 from scheduler.api.objects import ContainerPort
-from scheduler.framework.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import GPU, MOST, a_table, everything
 
 # Pods.

@@ -2,8 +2,8 @@
 
 import pytest
 
-from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import GPU, LOCKED, SLOW, a_table, everything
 
 # Rows.

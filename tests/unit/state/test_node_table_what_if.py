@@ -6,8 +6,8 @@ import pytest
 
 from scheduler.api.objects import ContainerPort
 from scheduler.api.pod import Pod
-from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import GPU, LOCKED, MOST, a_table, everything
 
 

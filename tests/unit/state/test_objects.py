@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.framework.testing import an_object
 from scheduler.state.objects import ObjectStore
+from scheduler.testing import an_object
 
 BUDGETS = "budgets.v1.example.com"
 

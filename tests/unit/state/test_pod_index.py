@@ -7,9 +7,9 @@ import pytest
 from scheduler.api.label_selectors import EVERYTHING, NOTHING, Selector, selector_from_labels
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.framework.pods import PodMatch, TermKind
-from scheduler.framework.testing import a_node
 from scheduler.state.node_table import NodeTable
 from scheduler.state.pod_index import PodIndex
+from scheduler.testing import a_node
 from tests.unit.state.tables import a_table
 
 ANTI = TermKind.REQUIRED_ANTI_AFFINITY

@@ -12,9 +12,9 @@ from scheduler.api.objects import LabelSelector, LabelSelectorRequirement
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.pod_affinity import AffinityTerm
 from scheduler.framework.pods import PodMatch, TermKind
-from scheduler.framework.testing import a_node
 from scheduler.state import pod_index
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node
 
 NODES: Final = ["n1", "n2", "n3", "n4", "n5"]
 NAMESPACES: Final = ["x", "y", "z"]

@@ -8,10 +8,10 @@ import pytest
 from scheduler.api.label_selectors import EVERYTHING
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.framework.pods import PodMatch, TermKind
-from scheduler.framework.testing import a_node, a_pod
 from scheduler.state.count_columns import DOMAIN_ROWS, MAX_TOPOLOGIES
 from scheduler.state.labels import MAX_KEYS
 from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node, a_pod
 
 ALL = PodMatch(None, EVERYTHING)
 ZONES = ("a", "b", "c")

@@ -1,0 +1,167 @@
+"""Which nodes could be made free for a pod, by which victims, and which of them costs least.
+
+Rules: defaultpreemption/default_preemption.go (SelectVictimsOnNode) and framework/preemption/preemption.go
+(DryRunPreemption, pickOneNodeForPreemption) at v1.36.3.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from plugins.default_preemption.budgets import Budgets
+from scheduler import framework as fw
+from scheduler.framework.nodes import NodeColumns, Rows
+from scheduler.runtime.preemption.dry_run import DryRun
+from scheduler.runtime.preemption.ranked_pods import importance, started
+from scheduler.runtime.preemption.reprieve import ABOVE_ZERO
+
+NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming pod")
+
+_FEW: Final = 100
+"""So many rows at least are judged at once."""
+
+Costs = tuple[int, int, int, int, int]
+"""What evicting the victims on a node would cost; the first figure in which two nodes differ decides.
+
+Violated budgets, the highest priority, the sum of the priorities, the number of victims, and when the one that runs
+longest among those of the highest priority started: the later, the better.
+"""
+
+
+class Candidate(NamedTuple):
+    """A node that could be made free."""
+
+    costs: Costs
+    row: int
+
+
+@dataclass(slots=True)
+class Search:
+    """What a search over nodes has found."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    refusals: Counter[fw.Status] = field(default_factory=Counter)
+    """Why nodes are no candidates → how many are not."""
+    errors: list[str] = field(default_factory=list)
+
+
+class CandidateSearch:
+    """For one pod. Looks at one part of the nodes after the other, until there are enough candidates."""
+
+    def __init__(self, run: DryRun, pod: fw.Pod, nodes: NodeColumns, budgets: Budgets) -> None:
+        self._run = run
+        self._pod = pod
+        self._nodes = nodes
+        self._budgets = budgets
+
+    def among(self, rows: Rows, wanted: int) -> Search:
+        """Search `rows` in their order for `wanted` candidates, one of them without a violation.
+
+        As long as each violates a budget the search goes on; then the first `wanted` are kept.
+        """
+        found = Search()
+        free: list[Candidate] = []
+        violating: list[Candidate] = []
+        has_victims = self._run.lowest_priorities[rows] < self._pod.priority
+        without = len(rows) - int(np.count_nonzero(has_victims))
+        if without:
+            found.refusals[NO_VICTIMS] = without
+        for row, answer in self._answers(rows[has_victims], max(wanted, _FEW)):
+            if isinstance(answer, str):
+                found.errors.append(answer)
+            elif isinstance(answer, fw.Status):
+                found.refusals[answer] += 1
+            else:
+                (violating if answer[0] else free).append(Candidate(answer, row))
+                if free and len(free) + len(violating) >= wanted:
+                    break
+        found.candidates = [*free, *violating[:wanted]]
+        return found
+
+    def victims_of(self, row: int) -> Sequence[fw.Pod]:
+        """Return who has to leave a node that `among` found, the most important first. Raises PluginError."""
+        answer = self.victims_on(row)
+        if isinstance(answer, fw.Status):
+            raise LookupError(f"{self._nodes.names()[row]} is no candidate: {answer.message}")
+        return answer[0]
+
+    def _answers(self, rows: Rows, first: int) -> Iterator[tuple[int, Costs | fw.Status | str]]:
+        """Yield for each row what it costs, why it is no candidate, or what went wrong.
+
+        The rows are judged in parts, the `first` so large, each twice as large as the one before.
+        """
+        begin, size = 0, first
+        while begin < len(rows):
+            part = rows[begin : begin + size]
+            begin, size = begin + size, 2 * size
+            answers = self._answers_in_bulk(part)
+            for row, answer in zip(part.tolist(), answers, strict=True):
+                yield row, self._answer(row) if answer is None else answer
+
+    def _answers_in_bulk(self, rows: Rows) -> Sequence[Costs | fw.Status | None]:
+        """The answer for each row, None for those that have to be judged one by one."""
+        found = self._run.in_bulk(rows)
+        if found is None:
+            return [None] * len(rows)
+        alone = self._run.alone(rows) | self._budgets.may_protect(self._nodes, rows)
+        alone |= ~found.refused & (found.victims == 0)
+        columns = (found.highest_priorities, found.priority_sums, found.victims, -found.starts)
+        answers: list[Costs | fw.Status | None] = list(
+            zip(repeat(0, len(rows)), *(column.tolist() for column in columns), strict=True)
+        )
+        for place in np.flatnonzero(found.refused & ~alone).tolist():
+            answers[place] = found.status(place)
+        for place in np.flatnonzero(alone).tolist():
+            answers[place] = None
+        return answers
+
+    def _answer(self, row: int) -> Costs | fw.Status | str:
+        try:
+            answer = self.victims_on(row)
+        except fw.PluginError as error:
+            return str(error)
+        if isinstance(answer, fw.Status):
+            return answer
+        victims, violations = answer
+        if not victims:
+            return f'expected at least one victim pod on node "{self._nodes.names()[row]}"'
+        return costs(victims, violations)
+
+    def victims_on(self, row: int) -> tuple[Sequence[fw.Pod], int] | fw.Status:
+        """Return the pods that have to leave a node, the most important first, and how many of them are protected.
+
+        A status says why no pod's leaving would do. Raises PluginError.
+        """
+        priority = self._pod.priority
+        potential = [pod for pod in self._nodes.info(row).pods if (pod.spec.priority or 0) < priority]
+        if not potential:
+            return NO_VICTIMS
+        with self._run.on(row) as trial:
+            trial.remove(potential)
+            refusal = trial.refusal()
+            if refusal is not None:
+                return refusal
+            potential.sort(key=importance)
+            protected, others = self._budgets.split(potential)
+            victims = trial.reprieve(protected)
+            violations = len(victims)
+            victims += trial.reprieve(others)
+        if protected and others:
+            victims.sort(key=importance)
+        return victims, violations
+
+
+def costs(victims: Sequence[fw.Pod], violations: int) -> Costs:
+    """Rate victims, the most important first."""
+    first = victims[0]
+    total = sum(pod.priority + ABOVE_ZERO for pod in victims)
+    return violations, first.priority, total, len(victims), -started(first)
+
+
+def cheapest(candidates: Sequence[Candidate]) -> Candidate:
+    """Choose the one with the least costs; of several the first."""
+    return min(candidates, key=lambda candidate: candidate.costs)

@@ -1,0 +1,171 @@
+"""Make room for a pod that fits nowhere, by evicting pods of lower priority."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import ClassVar, Final
+
+import numpy as np
+
+from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET, Budgets
+from plugins.default_preemption.candidates import CandidateSearch, Search, cheapest
+from plugins.default_preemption.executor import Executor
+from scheduler import framework as fw
+from scheduler.api.messages import aggregated
+from scheduler.framework.diagnosis import Diagnosis, rows_with
+from scheduler.framework.field_errors import invalid
+from scheduler.framework.nodes import Rows
+
+NOT_HELPFUL: Final = fw.unresolvable("Preemption is not helpful for scheduling")
+WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be finished")
+
+_NEVER: Final = "not eligible due to preemptionPolicy=Never."
+_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
+
+_MAX_INT32: Final = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
+    """PostFilter: nominate the node on which the least has to be evicted, and evict it in the background.
+
+    PreEnqueue: hold a pod back while its victims are being evicted. There are no extenders to be asked about the
+    candidates: a configuration that has some is refused. Rule: defaultpreemption/default_preemption.go and
+    framework/preemption at v1.36.3, with asynchronous preemption.
+    """
+
+    name: ClassVar[str] = "DefaultPreemption"
+    reads: ClassVar[Sequence[str]] = (POD_DISRUPTION_BUDGET,)
+
+    handle: fw.Handle
+
+    min_candidate_nodes_percentage: int = 10
+    """How many candidates to look for before the best is chosen, in percent of the nodes that preemption may help."""
+
+    min_candidate_nodes_absolute: int = 100
+    """How many at least."""
+
+    _executor: Executor = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_executor", Executor(self.handle, self.name))
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with the arguments, each with its place.
+
+        Rule: validation_pluginargs.go (ValidateDefaultPreemptionArgs) at v1.36.3.
+        """
+        percentage, absolute = self.min_candidate_nodes_percentage, self.min_candidate_nodes_absolute
+        if not 0 <= percentage <= 100:
+            yield "minCandidateNodesPercentage", invalid(percentage, "not in valid range [0, 100]")
+        if not 0 <= absolute <= _MAX_INT32:
+            yield "minCandidateNodesAbsolute", invalid(absolute, "not in valid range [0, inf)")
+        if percentage == 0 and absolute == 0:
+            both = "cannot be zero at the same time as {}"
+            yield "minCandidateNodesPercentage", invalid(0, both.format("minCandidateNodesAbsolute"))
+            yield "minCandidateNodesAbsolute", invalid(0, both.format("minCandidateNodesPercentage"))
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Deleted pods may open the gate; whether that is worth an attempt, those say that refused the pod.
+
+        Rule: default_preemption.go (EventsToRegister).
+        """
+        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _skip, _any_shape),)
+
+    def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
+        """Refuse a pod whose preemption is under way."""
+        return WAITING if self._executor.is_running(pod.uid) else None
+
+    def post_filter(
+        self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
+    ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
+        """Nominate a node and begin to evict, or say why not. Raises PluginError."""
+        try:
+            return self._preempt(state, pod, node_to_status)
+        finally:
+            self.handle.metrics.preemption_attempts.inc()
+
+    def _preempt(
+        self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
+    ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
+        newest = self.handle.pods.get(pod.uid)
+        if newest is None:
+            raise self._error(f'pod "{pod.name}" not found')
+        obstacle = self._obstacle(newest, node_to_status)
+        if obstacle:
+            return None, fw.unschedulable(f"preemption: {obstacle}")
+        rows = rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
+        search, found = self._search(state, newest, rows)
+        if not found.candidates:
+            if found.errors:
+                raise self._error(aggregated(found.errors))
+            return fw.PostFilterResult(""), fw.unschedulable(f"preemption: {self._misfit(found)}")
+        best = cheapest(found.candidates).row
+        victims, node_name = search.victims_of(best), self.handle.nodes.names()[best]
+        self._executor.start(newest, node_name, victims)
+        return fw.PostFilterResult(node_name), None
+
+    def _obstacle(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> str:
+        """Say why a pod may not preempt others; empty if it may. Rule: PodEligibleToPreemptOthers."""
+        if pod.spec.preemption_policy == "Never":
+            return _NEVER
+        nominated = pod.nominated_node_name
+        row = self.handle.nodes.row_of(nominated) if nominated else None
+        if row is None:
+            return ""
+        status = node_to_status.get(nominated)
+        if status is not None and status.code is fw.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return ""  # whatever leaves that node, it is not for this pod
+        others = self.handle.nodes.info(row).pods
+        is_waiting = any(other.priority < pod.priority and _is_leaving_for_another(other) for other in others)
+        return _TERMINATING if is_waiting else ""
+
+    def _search(self, state: fw.CycleState, pod: fw.Pod, rows: Rows) -> tuple[CandidateSearch, Search]:
+        handle = self.handle
+        search = CandidateSearch(
+            handle.dry_runs.begin(state, pod), pod, handle.nodes, Budgets(handle.objects.list(POD_DISRUPTION_BUDGET))
+        )
+        if not len(rows):
+            return search, Search()
+        start = _draw(pod, state.attempt, len(rows))
+        in_turn = np.concatenate([rows[start:], rows[:start]])
+        return search, search.among(in_turn, self._wanted(len(rows)))
+
+    def _wanted(self, nodes: int) -> int:
+        """Rule: calculateNumCandidates."""
+        return min(max(nodes * self.min_candidate_nodes_percentage // 100, self.min_candidate_nodes_absolute), nodes)
+
+    def _misfit(self, search: Search) -> str:
+        diagnosis = Diagnosis(self.handle.nodes.count)
+        for status, nodes in search.refusals.items():
+            diagnosis.add(status, nodes)
+        others = diagnosis.node_count - search.refusals.total()
+        if others:
+            diagnosis.add(NOT_HELPFUL, others)
+        return diagnosis.message
+
+    def _error(self, message: str) -> fw.PluginError:
+        return fw.PluginError(self.name, "PostFilter", f"preemption: {message}")
+
+
+def _is_leaving_for_another(pod: fw.Pod) -> bool:
+    """Whether a preemption is the reason why a pod is terminating. Rule: podTerminatingByPreemption."""
+    if not pod.is_deleting:
+        return False
+    conditions = pod.status.conditions or ()
+    target = next((condition for condition in conditions if condition.type == "DisruptionTarget"), None)
+    return target is not None and (target.status, target.reason) == ("True", "PreemptionByScheduler")
+
+
+def _draw(pod: fw.Pod, attempt: int, count: int) -> int:
+    """Where to begin among so many nodes: another place for each pod and attempt, and the same in a replay."""
+    digest = blake2b(f"{pod.uid}/{attempt}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little") % count
+
+
+def _skip(pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHint:
+    return fw.QueueingHint.SKIP
+
+
+def _any_shape(pod: fw.Pod) -> None:
+    """The hint looks at nothing."""

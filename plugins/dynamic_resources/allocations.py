@@ -1,0 +1,144 @@
+"""Which devices are taken: counted once for each claim that comes, changes or goes, not once for each decision.
+
+An allocation goes the way
+
+    (free) --reserve--> IN FLIGHT --written--> ASSUMED --the watch shows it--> (in the store)
+                            |                     |
+                            +--release--> (free)  +--the watch shows something newer--> (in the store)
+
+In flight is by UID: another pod with the same claim has to wait. Assumed is the object that the API server answered
+with, until the watch has it. Rule: dynamicresources/dra_manager.go and allocateddevices.go at v1.36.3.
+"""
+
+from collections.abc import Callable, Iterator
+
+from plugins.dynamic_resources.capacity import amounts
+from plugins.dynamic_resources.pools import DeviceId
+from plugins.dynamic_resources.search import Allocated
+from scheduler import framework as fw
+from scheduler.api.devices import Allocation, DeviceResult, ResourceClaim
+from scheduler.api.versions import is_newer
+from scheduler.framework.handle import ObjectLister
+
+
+class Allocations:
+    """The newest claims, and the sums over their devices. Whatever changes these is told at once to `changed`."""
+
+    def __init__(self, objects: ObjectLister, changed: Callable[[DeviceId], None]) -> None:
+        self._objects = objects
+        self._changed = changed
+        self._in_flight: dict[str, ResourceClaim] = {}
+        self._assumed: dict[tuple[str, str], ResourceClaim] = {}
+        self._written: dict[str, ResourceClaim] = {}
+        """UID → newest version, of claims that it shows to be allocated."""
+        self._counted: dict[str, ResourceClaim] = {}
+        """UID → the version whose devices are in the sums."""
+        self.allocated = Allocated()
+        """The devices that are taken, by allocated claims and by those in flight: a live view, not to be changed."""
+        objects.listen(fw.RESOURCE_CLAIM, self._told)
+
+    def claim(self, namespace: str, name: str) -> ResourceClaim | None:
+        """Return the newest claim that we know of."""
+        stored: ResourceClaim | None = self._objects.get(fw.RESOURCE_CLAIM, name, namespace)
+        return self._assumed.get((namespace, name), stored)
+
+    def in_flight(self, uid: str) -> Allocation | None:
+        """Return the allocation of a claim that is reserved in memory and not written yet."""
+        claim = self._in_flight.get(uid)
+        return None if claim is None else claim.status.allocation
+
+    def reserve(self, claim: ResourceClaim) -> None:
+        """Take the devices of an allocated claim that is not written yet. The first allocation of a claim counts."""
+        self._in_flight.setdefault(claim.uid, claim)
+        self._recount(claim.uid)
+
+    def release(self, uid: str) -> bool:
+        """Forget a reservation, which was written or was not needed after all. Whether there was one."""
+        if self._in_flight.pop(uid, None) is None:
+            return False
+        self._recount(uid)
+        return True
+
+    def assume(self, claim: ResourceClaim) -> None:
+        """Take what the API server answered for the newest version, until the watch has it."""
+        meta = claim.metadata
+        stored: ResourceClaim | None = self._objects.get(fw.RESOURCE_CLAIM, meta.name, meta.namespace)
+        if stored is not None and stored.uid == claim.uid and _is_older(stored, claim):
+            self._assumed[meta.namespace, meta.name] = claim
+            self._note(claim)
+
+    def _told(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+        if old is not None and (new is None or new.uid != old.uid):
+            self._assumed.pop((old.metadata.namespace, old.metadata.name), None)
+            self._written.pop(old.uid, None)
+            self._recount(old.uid)
+        if new is None:
+            return
+        key = new.metadata.namespace, new.metadata.name
+        assumed = self._assumed.get(key)
+        if assumed is not None:
+            if assumed.uid == new.uid and _is_older(new, assumed):
+                return
+            del self._assumed[key]
+        self._note(new)
+
+    def _note(self, newest: ResourceClaim) -> None:
+        if newest.status.allocation is not None:
+            self._written[newest.uid] = newest
+        elif self._written.pop(newest.uid, None) is None:
+            return
+        self._recount(newest.uid)
+
+    def _recount(self, uid: str) -> None:
+        """Bring the sums up to date by one claim. What is written counts, and until then what is in flight."""
+        new = self._written.get(uid) or self._in_flight.get(uid)
+        old = self._counted.pop(uid, None)
+        if new is not None:
+            self._counted[uid] = new
+        before, after = tuple(_counting(old)), tuple(_counting(new))
+        if before == after:
+            return  # written, and not yet released: the same devices
+        for result in before:
+            self._count(result, -1)
+        for result in after:
+            self._count(result, 1)
+
+    def _count(self, result: DeviceResult, sign: int) -> None:
+        """Count a device in, or with -1 out. Rule: foreachAllocatedDevice."""
+        allocated = self.allocated
+        device = DeviceId(result.driver, result.pool, result.device)
+        self._changed(device)
+        if result.share_id is None:
+            _add(allocated.whole, device, sign)
+            return
+        _add(allocated.shared, device, sign)
+        if result.consumed_capacity is not None:
+            total = allocated.capacity.setdefault(device, {})
+            for name, amount in amounts(result.consumed_capacity).items():
+                total[name] = total.get(name, 0) + sign * amount
+            if sign < 0 and not any(total.values()):
+                del allocated.capacity[device]
+
+
+def results_of(claim: ResourceClaim) -> Iterator[DeviceResult]:
+    """Yield the devices that a claim has, if it is allocated."""
+    if claim.status.allocation is not None:
+        yield from claim.status.allocation.devices.results or ()
+
+
+def _counting(claim: ResourceClaim | None) -> Iterator[DeviceResult]:
+    """Yield the devices that nobody else can have then; one for administration can be had by all."""
+    if claim is not None:
+        yield from (result for result in results_of(claim) if not result.admin_access)
+
+
+def _add(counts: dict[DeviceId, int], device: DeviceId, sign: int) -> None:
+    count = counts.get(device, 0) + sign
+    if count > 0:
+        counts[device] = count
+    else:
+        counts.pop(device, None)
+
+
+def _is_older(one: ResourceClaim, other: ResourceClaim) -> bool:
+    return is_newer(other.metadata.resource_version, one.metadata.resource_version)

@@ -1,0 +1,90 @@
+"""Devices that have to be made ready before their pod may be bound.
+
+Rule: dynamicresources/dynamicresources.go at v1.36.3 (isClaimReadyForBinding, isClaimTimeout).
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from plugins.dynamic_resources.allocations import results_of
+from scheduler.api.devices import DeviceResult, ResourceClaim
+from scheduler.runtime.metrics import Metrics
+
+
+class BindingFailed(Exception):
+    """A driver says that a device will not become ready."""
+
+
+class BindingTimedOut(BindingFailed):
+    """It took too long."""
+
+
+def needs_waiting(claim: ResourceClaim) -> bool:
+    """Whether any device of the claim has conditions."""
+    return any(result.binding_conditions for result in results_of(claim))
+
+
+def is_ready(claim: ResourceClaim) -> bool:
+    """Whether all conditions of all devices are true. Raises BindingFailed if a failure condition is."""
+    if claim.status.allocation is None:
+        return False
+    for result in results_of(claim):
+        if not result.binding_conditions:
+            continue
+        conditions = _conditions_of(claim, result)
+        if conditions is None:
+            return False
+        for name in result.binding_failure_conditions or ():
+            condition = conditions.get(name, {})
+            if condition.get("status") == "True":
+                why = f'reason={condition.get("reason", "")}, message="{condition.get("message", "")}"'
+                raise BindingFailed(f"device binding failed: claim={claim.metadata.name}, {why}")
+        if any(conditions.get(name, {}).get("status") != "True" for name in result.binding_conditions):
+            return False
+    return True
+
+
+def is_overdue(claim: ResourceClaim, timeout: float, now: float) -> bool:
+    """Whether the claim was allocated longer than `timeout` seconds ago. `now`: seconds since 1970."""
+    allocation = claim.status.allocation
+    if allocation is None or allocation.allocation_timestamp is None:
+        return False
+    if all(result.binding_conditions is None for result in results_of(claim)):
+        return False
+    return datetime.fromisoformat(allocation.allocation_timestamp).timestamp() + timeout < now
+
+
+@contextmanager
+def waiting_counted(claims: Sequence[ResourceClaim], metrics: Metrics, profile: str) -> Iterator[None]:
+    """Count and time a wait, the body of the `with` statement, by the drivers of the claims as they are at its end."""
+    started, status = time.monotonic(), "error"
+    try:
+        yield
+        status = "success"
+    except BindingTimedOut:
+        status = "timeout"
+        raise
+    except BindingFailed:
+        status = "failure"
+        raise
+    finally:
+        seconds = time.monotonic() - started
+        for result in (each for claim in claims for each in results_of(claim)):
+            metrics.dra_binding_conditions_wait_duration.labels(profile, result.driver, status).observe(seconds)
+            if result.binding_conditions:
+                metrics.dra_binding_conditions_allocations.labels(profile, result.driver, status).inc()
+
+
+def _conditions_of(claim: ResourceClaim, result: DeviceResult) -> dict[str, Mapping[str, Any]] | None:
+    """What the driver tells of a device, by type; None if it tells nothing."""
+    for device in claim.status.devices or ():
+        if (device.get("driver"), device.get("pool"), device.get("device")) == (
+            result.driver,
+            result.pool,
+            result.device,
+        ):
+            return {condition.get("type", ""): condition for condition in device.get("conditions") or ()}
+    return None

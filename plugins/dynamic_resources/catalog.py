@@ -1,0 +1,91 @@
+"""What plugins know of devices beyond the objects: pools of each node, what is allocated, where that leaves devices.
+
+One catalog for all profiles of a scheduler. The watch keeps it up to date.
+"""
+
+from collections.abc import Sequence, Set
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from plugins.dynamic_resources.allocations import Allocations
+from plugins.dynamic_resources.changes import ChangedNodes
+from plugins.dynamic_resources.pools import Pool
+from plugins.dynamic_resources.search import Allocated
+from plugins.dynamic_resources.slices import NodeSlices
+from scheduler import framework as fw
+from scheduler.api.devices import Allocation, DeviceClass, ResourceClaim
+from scheduler.api.objects import Node
+from scheduler.framework.handle import ObjectLister
+
+
+class DeviceCatalog:
+    """Reads the objects and keeps what follows from them."""
+
+    def __init__(self, objects: ObjectLister) -> None:
+        self._objects = objects
+        self.changed = ChangedNodes()
+        """The nodes for which it matters that slices, or allocations of devices, changed."""
+        self._slices = NodeSlices(objects, self.changed)
+        self._allocations = Allocations(objects, self._slices.taken_or_freed)
+        self._classes: dict[str, tuple[Any, DeviceClass]] = {}
+
+    # Objects.
+
+    def claim(self, namespace: str, name: str) -> ResourceClaim | None:
+        """Return the newest claim that we know of."""
+        return self._allocations.claim(namespace, name)
+
+    def device_class(self, name: str) -> DeviceClass | None:
+        """Return a class: the same object for as long as the class is unchanged."""
+        stored = self._objects.get(fw.DEVICE_CLASS, name)
+        if stored is None:
+            self._classes.pop(name, None)
+            return None
+        known = self._classes.get(name)
+        if known is None or known[0] is not stored:
+            cls = stored if isinstance(stored, DeviceClass) else msgspec.convert(stored.content, DeviceClass)
+            known = self._classes[name] = stored, cls
+        return known[1]
+
+    def pools_for(self, node: Node) -> Sequence[Pool]:
+        """Return the pools that a node can use: see NodeSlices.pools_for. Raises DevicesError."""
+        return self._slices.pools_for(node)
+
+    def nodes_with_slices(self) -> Set[str] | None:
+        """Return the nodes with devices of their own, if all others cannot differ; None if they can. A live view."""
+        return self._slices.nodes_with_slices()
+
+    # Allocations: see Allocations for what becomes of them.
+
+    def allocated(self) -> Allocated:
+        """Return the devices that are taken, by allocated claims and by those in flight: a live view."""
+        return self._allocations.allocated
+
+    def in_flight(self, uid: str) -> Allocation | None:
+        """Return the allocation of a claim that is reserved in memory and not written yet."""
+        return self._allocations.in_flight(uid)
+
+    def reserve(self, claim: ResourceClaim) -> None:
+        """Take the devices of an allocated claim that is not written yet. The first allocation of a claim counts."""
+        self._allocations.reserve(claim)
+
+    def release(self, uid: str) -> bool:
+        """Forget a reservation, which was written or was not needed after all. Whether there was one."""
+        return self._allocations.release(uid)
+
+    def assume(self, claim: ResourceClaim) -> None:
+        """Take what the API server answered for the newest version, until the watch has it."""
+        self._allocations.assume(claim)
+
+
+_catalogs: WeakKeyDictionary[ObjectLister, DeviceCatalog] = WeakKeyDictionary()
+
+
+def catalog_of(objects: ObjectLister) -> DeviceCatalog:
+    """Return the catalog of a scheduler: all of its profiles share the objects, and so must share what is in flight."""
+    found = _catalogs.get(objects)
+    if found is None:
+        found = _catalogs[objects] = DeviceCatalog(objects)
+    return found

@@ -1,0 +1,195 @@
+"""What the scheduler writes into ResourceClaims: allocations and reservations, and that they end.
+
+Every write names the resource version that it was made for, so two that meet never mix: the later one is refused with
+409 and made anew for the version that the watch brings. Rule: dynamicresources/dynamicresources.go at v1.36.3
+(bindClaim, Unreserve, PostFilter).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import msgspec
+
+from plugins.dynamic_resources.catalog import DeviceCatalog, catalog_of
+from plugins.dynamic_resources.pod_claims import consumer
+from scheduler import framework as fw
+from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ResourceClaim
+from scheduler.api.versions import is_newer
+from scheduler.framework.errors import ApiError
+
+_logger = logging.getLogger(__name__)
+
+_RETRIES: Final = (0.01, 0.05, 0.2, 0.5, 1.0)
+"""Seconds to wait, after a conflict, for the watch to bring the newest version."""
+
+_RETRY_DEALLOCATION: Final = 5.0
+"""Seconds after which a pod is tried again whose claim could not be deallocated: no event would bring it back."""
+
+
+class WriteFailed(Exception):
+    """A claim could not be written; the text says why."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    takers: int = 0
+    """Those who have the lock or wait for it."""
+
+
+class ClaimWriter:
+    """Writes through a handle. What goes on in the background ends by itself."""
+
+    def __init__(
+        self,
+        handle: fw.Handle,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._handle = handle
+        self._sleep = sleep
+        self._now = now
+        self._turns: dict[str, _Turn] = {}
+        """UID → who writes a claim."""
+        self._tasks: set[asyncio.Task[None]] = set()  # the event loop alone does not keep them
+
+    @property
+    def _catalog(self) -> DeviceCatalog:
+        return catalog_of(self._handle.objects)
+
+    async def reserve(self, pod: fw.Pod, claim: ResourceClaim, allocation: Allocation | None) -> ResourceClaim:
+        """Write the pod into `reservedFor`, and the allocation if there is one. Return what is stored then.
+
+        Raises WriteFailed.
+        """
+
+        async def attempt(newest: ResourceClaim) -> ResourceClaim:
+            return await self._reserve(pod, newest, allocation)
+
+        return await self._written(claim, attempt)
+
+    def unreserve(self, pod: fw.Pod, claim: ResourceClaim) -> None:
+        """Take the pod out of `reservedFor`, in the background: if that fails, its next attempt finds it there."""
+        self._start(self._unreserve(pod, claim), f"unreserve {claim}")
+
+    def deallocate(self, pod: fw.Pod, claim: ResourceClaim) -> None:
+        """Give the devices of a claim back, in the background; the event of that wakes `pod`."""
+        self._start(self._deallocate(pod, claim), f"deallocate {claim}")
+
+    async def _reserve(self, pod: fw.Pod, claim: ResourceClaim, allocation: Allocation | None) -> ResourceClaim:
+        if claim.metadata.deletion_timestamp is not None:
+            raise WriteFailed(f"claim {claim} got deleted in the meantime")
+        if allocation is None and claim.status.allocation is None:
+            raise WriteFailed(f"claim {claim} got deallocated elsewhere in the meantime")
+        if allocation is not None:
+            if claim.status.allocation is not None:
+                raise WriteFailed(f"claim {claim} got allocated elsewhere in the meantime")
+            finalizers = claim.metadata.finalizers or ()
+            if CLAIM_FINALIZER not in finalizers:
+                claim = await self._patch(
+                    claim, {"finalizers": [*finalizers, CLAIM_FINALIZER]}, None, f"add finalizer to claim {claim}"
+                )
+        others = [each for each in claim.status.reserved_for or () if each.uid != pod.uid]
+        consumers = (*others, consumer(pod))
+        status: dict[str, Any] = {"reservedFor": msgspec.to_builtins(consumers)}
+        written = allocation or claim.status.allocation
+        if allocation is not None:
+            status["allocation"] = msgspec.to_builtins(allocation)
+        if written is not None and written.allocation_timestamp is None:
+            stamp = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            status.setdefault("allocation", {})["allocationTimestamp"] = stamp
+        what = "add allocation and reservation" if allocation is not None else "add reservation"
+        return await self._patch(claim, {}, status, f"{what} to claim {claim}")
+
+    async def _unreserve(self, pod: fw.Pod, claim: ResourceClaim) -> None:
+        async def attempt(newest: ResourceClaim) -> ResourceClaim:
+            left = [each for each in newest.status.reserved_for or () if each.uid != pod.uid]
+            if len(left) == len(newest.status.reserved_for or ()):
+                return newest
+            return await self._patch(newest, {}, {"reservedFor": msgspec.to_builtins(left) or None}, "unreserve")
+
+        try:
+            await self._written(claim, attempt)
+        except WriteFailed as error:
+            _logger.error("unreserve", extra={"pod": str(pod), "resourceclaim": str(claim), "err": str(error)})
+
+    async def _deallocate(self, pod: fw.Pod, claim: ResourceClaim) -> None:
+        freed = {"reservedFor": None, "allocation": None, "devices": None}
+        try:
+            await self._patch(claim, {}, freed, "deallocate")
+        except (WriteFailed, ApiError) as error:
+            fields = {"pod": str(pod), "resourceclaim": str(claim), "err": str(error)}
+            _logger.error("Deallocation of ResourceClaim failed", extra=fields)
+            await self._sleep(_RETRY_DEALLOCATION)
+            self._handle.activator.activate((pod.uid,))
+
+    async def _written(
+        self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
+    ) -> ResourceClaim:
+        """Make a change, one after the other for each claim: pods that share one would only get conflicts."""
+        turn = self._turns.setdefault(claim.uid, _Turn())
+        turn.takers += 1
+        try:
+            async with turn.lock:
+                found = await self._retried(self._newest(claim), attempt)
+                self._catalog.assume(found)
+                return found
+        finally:
+            turn.takers -= 1
+            if not turn.takers:
+                del self._turns[claim.uid]
+
+    def _newest(self, claim: ResourceClaim) -> ResourceClaim:
+        meta = claim.metadata
+        known = self._catalog.claim(meta.namespace, meta.name)
+        if known is None or known.uid != claim.uid:
+            return claim  # the API server will say so too
+        return known if is_newer(known.metadata.resource_version, meta.resource_version) else claim
+
+    async def _retried(
+        self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
+    ) -> ResourceClaim:
+        """Attempt a write, and after a conflict again with a newer version of the claim."""
+        conflict: ApiError | None = None
+        for wait in (*_RETRIES, 0.0):
+            try:
+                return await attempt(claim)
+            except ApiError as error:
+                if error.status != 409:
+                    raise WriteFailed(str(error)) from error
+                conflict = error
+            await self._sleep(wait)
+            newest = self._catalog.claim(claim.metadata.namespace, claim.metadata.name)
+            if newest is None or newest.uid != claim.uid:
+                raise WriteFailed(f"claim {claim} got deleted in the meantime") from conflict
+            claim = newest
+        raise WriteFailed(str(conflict)) from conflict
+
+    async def _patch(
+        self, claim: ResourceClaim, metadata: Mapping[str, Any], status: Mapping[str, Any] | None, what: str
+    ) -> ResourceClaim:
+        """Write one part of a claim. Raises ApiError, with `what` before its text."""
+        version = {"uid": claim.uid, "resourceVersion": claim.metadata.resource_version}
+        patch: dict[str, Any] = {"metadata": {**version, **metadata}}
+        if status is not None:
+            patch["status"] = status
+        subresource = "" if status is None else "status"
+        name, namespace = claim.metadata.name, claim.metadata.namespace
+        try:
+            answer = await self._handle.api.patch(fw.RESOURCE_CLAIM, name, namespace, patch, subresource)
+        except ApiError as error:
+            raise ApiError(error.status, f"{what}: {error}") from error
+        try:
+            return msgspec.convert(answer, ResourceClaim)
+        except msgspec.ValidationError as error:
+            raise WriteFailed(f"{what}: the API server's answer: {error}") from error
+
+    def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,394 @@
+"""Allocate devices to the ResourceClaims of pods."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+import numpy as np
+
+from plugins.dynamic_resources.allocator import INVALID_POOLS, Allocator, Solution
+from plugins.dynamic_resources.binding_conditions import (
+    BindingFailed,
+    BindingTimedOut,
+    is_overdue,
+    is_ready,
+    needs_waiting,
+    waiting_counted,
+)
+from plugins.dynamic_resources.catalog import DeviceCatalog, catalog_of
+from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
+from plugins.dynamic_resources.pod_claims import ClaimHints, ClaimProblem, claims_of, claims_shape, is_reserved_for
+from plugins.dynamic_resources.pools import DevicesError
+from plugins.dynamic_resources.verdicts import HAS_DEVICES, HAS_INVALID_POOLS, HAS_NONE, Verdict, verdicts_of
+from plugins.shared.column_math import normalized
+from plugins.shared.node_matching import matching_any
+from scheduler import framework as fw
+from scheduler.api.devices import MAX_ALTERNATIVES, Allocation, ResourceClaim
+from scheduler.api.objects import Node
+from scheduler.api.selectors import SelectorTerm, as_one_message, problems_of, required_terms
+from scheduler.framework.duration import Duration
+from scheduler.framework.field_errors import invalid
+from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
+from scheduler.framework.plugin import Write
+
+NOT_AVAILABLE: Final = fw.unresolvable("resourceclaim not available on the node")
+NOT_ALLOCATABLE: Final = fw.unresolvable("cannot allocate all claims")
+NOTHING_TO_DEALLOCATE: Final = fw.unschedulable("no new claims to deallocate")
+DEALLOCATED: Final = fw.unschedulable("deallocation of ResourceClaim completed")
+STILL_UNSCHEDULABLE: Final = fw.unschedulable("still not schedulable")
+
+_NOT_AVAILABLE: Final = 3
+_REFUSALS: Final = {
+    HAS_NONE: NOT_ALLOCATABLE,
+    HAS_INVALID_POOLS: fw.unresolvable(INVALID_POOLS),
+    _NOT_AVAILABLE: NOT_AVAILABLE,
+}
+
+_FILTER_TIMEOUT: Final = Duration(10)
+_BINDING_TIMEOUT: Final = Duration(600)
+
+_POLL_SECONDS: Final = 5.0
+"""How often a binding that waits for devices looks at their conditions."""
+
+
+class _Claims:
+    """The claims of one pod in one attempt."""
+
+    def __init__(self, claims: list[ResourceClaim], nodes: NodeColumns) -> None:
+        self.claims = claims
+        self.nodes = nodes
+        self.terms: dict[int, tuple[SelectorTerm, ...]] = {}
+        """Index → where the devices of an allocated claim can be used; left out if everywhere."""
+        self.allocator: Allocator | None = None
+        """For the claims that have no devices, if there are any."""
+        self.verdict: Verdict | None = None
+        """Which nodes have devices for them, once Filter was asked."""
+        self.unavailable: set[int] = set()
+        """Claims whose devices some node cannot use."""
+        self.reserved: dict[int, Allocation] = {}
+        """Index → what `reserve` took for it."""
+
+    def to_allocate(self) -> Iterator[tuple[int, ResourceClaim]]:
+        return ((i, claim) for i, claim in enumerate(self.claims) if claim.status.allocation is None)
+
+
+@dataclass(frozen=True, slots=True)
+class DynamicResources(
+    fw.PreEnqueuePlugin,
+    fw.PreFilterPlugin,
+    fw.FilterNodesPlugin,
+    fw.PostFilterPlugin,
+    fw.ScoreNodesPlugin,
+    fw.NormalizeScorePlugin,
+    fw.SignPlugin,
+    fw.ReservePlugin,
+    fw.PreBindPlugin,
+):
+    """Filter: devices for all claims of the pod can be had on the node, or what they have can be used there.
+
+    PreEnqueue waits for claims that are missing, Score prefers the earlier entries of `firstAvailable`, Reserve takes
+    the devices, PreBind writes that down, PostFilter gives back a claim's devices that keep the pod from every node.
+    Extended resources that a DeviceClass stands for are not allocated. Rule: dynamicresources/dynamicresources.go at
+    v1.36.3.
+    """
+
+    name: ClassVar[str] = "DynamicResources"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
+    signs_spec: ClassVar[bool] = True
+    normalizes_by_range: ClassVar[bool] = True
+    writes: ClassVar[Sequence[Write]] = (
+        Write(fw.RESOURCE_CLAIM),
+        Write(fw.RESOURCE_CLAIM, ("patch",), "status"),
+        Write(fw.RESOURCE_CLAIM, ("patch",), "binding"),
+    )
+
+    handle: fw.Handle
+
+    filter_timeout: Duration = _FILTER_TIMEOUT
+    """How long the search for devices may take on one node; 0 for as long as it takes."""
+
+    binding_timeout: Duration = _BINDING_TIMEOUT
+    """How long a binding waits for devices that have to be made ready."""
+
+    _writer: ClaimWriter = field(init=False, repr=False, compare=False)
+    _sleep: Callable[[float], Awaitable[None]] = field(init=False, repr=False, compare=False, default=asyncio.sleep)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_writer", ClaimWriter(self.handle))
+        if self.handle is not None:  # there is none when only the arguments are checked
+            catalog_of(self.handle.objects)  # which listens from then on: no decision waits for it
+
+    @property
+    def _catalog(self) -> DeviceCatalog:
+        # Not kept: there may be no handle.
+        return catalog_of(self.handle.objects)
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with the arguments, each with its place.
+
+        Rule: validation_pluginargs.go (ValidateDynamicResourcesArgs) at v1.36.3.
+        """
+        if self.filter_timeout < 0:
+            yield "filterTimeout", invalid(str(self.filter_timeout), "must be zero or positive")
+        if self.binding_timeout < 1:
+            yield "bindingTimeout", invalid(str(self.binding_timeout), "must be at least 1 second")
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: dynamicresources.go (EventsToRegister)."""
+        hints = ClaimHints(self.handle)
+        action = fw.Action
+        on_node = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
+        changed = action.ADD | action.UPDATE
+        generated = fw.ClusterEvent(fw.POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
+        return (
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, on_node)),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.RESOURCE_CLAIM, changed), hints.after_claim, claims_shape),
+            fw.ClusterEventWithHint(generated, hints.after_pod, claims_shape),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.DEVICE_CLASS, changed)),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.RESOURCE_SLICE, changed)),
+        )
+
+    def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
+        """Hold the pod back until all of its claims are there."""
+        if not pod.spec.resource_claims:
+            return None
+        try:
+            claims_of(pod, self._catalog)
+        except ClaimProblem as problem:
+            return fw.unresolvable(str(problem))
+        return None
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """Pods without claims are alike: every node does, and is worth the same. The others depend on their claims."""
+        return None if pod.spec.resource_claims else ()
+
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
+        """Skip pods without claims; look at the claims, their classes and the devices that are taken."""
+        state.write(self.name, _Claims([], nodes))
+        if not pod.spec.resource_claims:
+            return fw.SKIP
+        try:
+            claims = claims_of(pod, self._catalog)
+        except ClaimProblem as problem:
+            return fw.unresolvable(str(problem))
+        if not claims:
+            return fw.SKIP
+        found = _Claims(claims, nodes)
+        for i, claim in enumerate(claims):
+            allocation = claim.status.allocation
+            if allocation is None:
+                refusal = self._refusal_of(claim)
+                if refusal is not None:
+                    return refusal
+            elif allocation.node_selector is not None:
+                found.terms[i] = required_terms(allocation.node_selector)
+                problems = problems_of(found.terms[i])
+                if problems:
+                    raise DevicesError(as_one_message(problems))
+        unallocated = [claim for _, claim in found.to_allocate()]
+        if unallocated:
+            found.allocator = Allocator(self._catalog, unallocated, self._catalog.allocated())
+        state.write(self.name, found)
+        return None
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Say where devices can be had, or used.
+
+        Raises DevicesError or TimeoutError, either of which ends the attempt.
+        """
+        found = self._claims(state)
+        codes = np.zeros(len(rows), np.int32)
+        allocator = found.allocator
+        if allocator is not None:
+            claims = [claim for _, claim in found.to_allocate()]
+            found.verdict = verdicts_of(self._catalog).of(claims, nodes)
+
+            def ask(node: Node) -> Solution | None:
+                return allocator.allocate(node, self._deadline(node.name))
+
+            rate = (lambda solution: _score(claims, solution.allocations)) if _have_alternatives(claims) else None
+            codes[:] = found.verdict.update(nodes, rows, ask, rate)
+        can_be_had = codes == 0
+        for i, claim in enumerate(found.claims):
+            unusable = self._unusable(found, i, claim, rows)
+            if unusable is not None:
+                unusable &= can_be_had
+                if unusable.any():
+                    found.unavailable.add(i)
+                    codes[unusable] = _NOT_AVAILABLE
+        return codes
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return _REFUSALS[code]
+
+    def post_filter(
+        self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
+    ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
+        """Give back the devices of one claim that nobody else uses, if some node cannot use them."""
+        found = self._claims(state)
+        if not found.claims:
+            return None, NOTHING_TO_DEALLOCATE
+        for i in sorted(found.unavailable):
+            claim = found.claims[i]
+            if {consumer.uid for consumer in claim.status.reserved_for or ()} <= {pod.uid}:
+                self._writer.deallocate(pod, claim)
+                return None, DEALLOCATED
+        return None, STILL_UNSCHEDULABLE
+
+    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+        """Return for each of `rows` the sum over requests with alternatives: 8 for the first, 7 for the second, …"""
+        found = self._claims(state)
+        if found.verdict is None or not _have_alternatives(found.claims):
+            return None
+        scores = np.zeros(len(rows), np.int64) if found.verdict.scores is None else found.verdict.scores[rows]
+        return scores + sum(_score([claim], ()) for claim in found.claims if claim.status.allocation is not None)
+
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
+        """Scale the sums so that the highest becomes 100."""
+        return normalized(scores, reverse=False)
+
+    def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        """Take devices for the claims that have none. Raises DevicesError if Filter found none on the node."""
+        found = self._claims(state)
+        if found.allocator is None:
+            return None
+        row = found.nodes.row_of(node_name)
+        solution: Solution | None = None
+        if found.verdict is not None and row is not None and found.verdict.codes[row] == HAS_DEVICES:
+            solution = found.allocator.allocate(found.nodes.info(row).node, self._deadline(node_name))
+        if solution is None:
+            raise DevicesError("claim allocation not found for node")
+        for (i, claim), allocation in zip(found.to_allocate(), solution.allocations, strict=True):
+            found.reserved[i] = allocation
+            self._catalog.reserve(claim.allocated(allocation))
+        return None
+
+    def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+        """Free what `reserve` took, and take the pod out of the claims that were written already."""
+        found = state.get(self.name, _Claims)
+        if found is None:
+            return
+        for i, claim in enumerate(found.claims):
+            if found.reserved.pop(i, None) is not None:
+                self._catalog.release(claim.uid)
+            if claim.status.allocation is not None and is_reserved_for(pod, claim):
+                self._writer.unreserve(pod, claim)
+
+    def pre_bind_pre_flight(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        """Skip pods without claims."""
+        return None if self._claims(state).claims else fw.SKIP
+
+    async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        """Write allocations and reservations, then wait for devices that have to be made ready.
+
+        Raises WriteFailed, BindingFailed.
+        """
+        found = self._claims(state)
+        for i, claim in enumerate(found.claims):
+            if is_reserved_for(pod, claim):
+                continue
+            try:
+                found.claims[i] = await self._writer.reserve(pod, claim, found.reserved.get(i))
+            finally:
+                # Written or not: from here on the claim itself tells, or the devices are free.
+                if found.reserved.pop(i, None) is not None:
+                    self._catalog.release(claim.uid)
+        if any(map(needs_waiting, found.claims)):
+            note = f"waiting for binding conditions for device on node {node_name}"
+            self.handle.events.event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)
+            with waiting_counted(found.claims, self.handle.metrics, self.handle.profile_name):
+                await self._wait_until_ready(found)
+        return None
+
+    async def _wait_until_ready(self, found: _Claims) -> None:
+        deadline = time.monotonic() + self.binding_timeout
+        while not self._all_ready(found):
+            if time.monotonic() > deadline:
+                raise BindingTimedOut("device binding timeout: context deadline exceeded")
+            await self._sleep(_POLL_SECONDS)
+
+    def _all_ready(self, found: _Claims) -> bool:
+        """Rule: isPodReadyForBinding."""
+        for i, known in enumerate(found.claims):
+            claim = self._catalog.claim(known.metadata.namespace, known.metadata.name)
+            if claim is None:
+                raise WriteFailed(f'could not find ResourceClaim "{known}"')
+            found.claims[i] = claim
+            if not is_ready(claim):
+                if is_overdue(claim, self.binding_timeout, time.time()):
+                    raise BindingTimedOut(f"device binding timeout: claim={claim.metadata.name}")
+                return False
+        return True
+
+    def _claims(self, state: fw.CycleState) -> _Claims:
+        """Return what PreFilter found. Raises DevicesError where a profile leaves PreFilter out."""
+        found = state.get(self.name, _Claims)
+        if found is None:
+            raise DevicesError("not found")
+        return found
+
+    def _refusal_of(self, claim: ResourceClaim) -> fw.Status | None:
+        """Why a claim cannot be allocated on any node. Raises DevicesError for a request of an unknown kind."""
+        if self._catalog.in_flight(claim.uid) is not None:
+            return fw.unresolvable(f"resource claim {claim} is in the process of being allocated")
+        for request in claim.requests:
+            if request.exactly is not None:
+                asked = [(request.name, request.exactly.device_class_name)]
+            elif request.first_available:
+                asked = [(f"{request.name}/{each.name}", each.device_class_name) for each in request.first_available]
+            else:
+                return fw.unresolvable(f"resource claim {claim}, request {request.name}: unknown request type")
+            for name, class_name in asked:
+                if not class_name:
+                    raise DevicesError(f"request {name}: unsupported request type")
+                if self._catalog.device_class(class_name) is None:
+                    return fw.unresolvable(f"request {name}: device class {class_name} does not exist")
+        return None
+
+    def _unusable(self, found: _Claims, index: int, claim: ResourceClaim, rows: Rows) -> BoolColumn | None:
+        """Return on which of `rows` an allocated claim cannot be used; None if there is no such row."""
+        if claim.status.allocation is None:
+            return None
+        if needs_waiting(claim) and not self._may_become_ready(claim):
+            return np.ones(len(rows), np.bool_)
+        terms = found.terms.get(index)
+        return None if terms is None else ~matching_any(terms, found.nodes, rows)
+
+    def _may_become_ready(self, claim: ResourceClaim) -> bool:
+        try:
+            return is_ready(claim) or not is_overdue(claim, self.binding_timeout, time.time())
+        except BindingFailed:
+            return False
+
+    def _deadline(self, node_name: str) -> Callable[[], None]:
+        """Return a function that raises TimeoutError once the search on a node has taken too long."""
+        if not self.filter_timeout:
+            return lambda: None
+        end = time.monotonic() + self.filter_timeout
+
+        def check() -> None:
+            if time.monotonic() > end:
+                raise TimeoutError(f"node {node_name}: timed out trying to allocate devices")
+
+        return check
+
+
+def _have_alternatives(claims: Sequence[ResourceClaim]) -> bool:
+    return any(request.first_available for claim in claims for request in claim.requests)
+
+
+def _score(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation]) -> int:
+    """Rule: computeScore."""
+    score, new = 0, iter(allocations)
+    for claim in claims:
+        allocation = claim.status.allocation or next(new)
+        allocated = {result.request for result in allocation.devices.results or ()}
+        for request in claim.requests:
+            for i, each in enumerate(request.first_available or ()):
+                if f"{request.name}/{each.name}" in allocated:
+                    score += MAX_ALTERNATIVES - i
+    return score

@@ -1,0 +1,125 @@
+"""The ResourceClaims of a pod, and which news of them is worth another attempt.
+
+Rule: k8s.io/dynamic-resource-allocation resourceclaim/resourceclaim.go at v0.36.3 and dynamicresources.go at v1.36.3.
+"""
+
+from collections.abc import Hashable
+
+from plugins.dynamic_resources.catalog import DeviceCatalog, catalog_of
+from scheduler import framework as fw
+from scheduler.api.devices import ConsumerReference, ResourceClaim
+from scheduler.api.objects import PodResourceClaim
+
+
+class ClaimProblem(Exception):
+    """A claim of the pod is not there yet, is going, or is not the pod's; the text is for the pod's owner."""
+
+
+def claims_of(pod: fw.Pod, catalog: DeviceCatalog) -> list[ResourceClaim]:
+    """Return the claims in the order of `spec.resourceClaims`. Raises ClaimProblem. Rule: foreachPodResourceClaim."""
+    found = []
+    for written in pod.spec.resource_claims or ():
+        name, must_own = _name_of(pod, written)
+        if name is None:
+            continue  # no claim was made for it, on purpose
+        claim = catalog.claim(pod.namespace, name)
+        if claim is None:
+            raise ClaimProblem(f'could not find ResourceClaim "{pod.namespace}/{name}"')
+        if claim.metadata.deletion_timestamp is not None:
+            raise ClaimProblem(f'resourceclaim "{name}" is being deleted')
+        if must_own and not _is_owner(pod, claim):
+            raise ClaimProblem(f"ResourceClaim {claim} was not created for Pod {pod} (Pod is not owner)")
+        found.append(claim)
+    return found
+
+
+def _name_of(pod: fw.Pod, written: PodResourceClaim) -> tuple[str | None, bool]:
+    """Return the claim's name, None if there is none, and whether it must be the pod's own."""
+    if written.resource_claim_name is not None:
+        return written.resource_claim_name, False
+    if written.resource_claim_template_name is None:
+        unset = "none of the supported fields are set"
+        raise ClaimProblem(f'pod "{pod}", spec.resourceClaim "{written.name}": {unset}')
+    for status in pod.status.resource_claim_statuses or ():
+        if status.name == written.name:
+            return status.resource_claim_name, True
+    raise ClaimProblem(f'pod "{pod}": ResourceClaim not created yet')
+
+
+def _is_owner(pod: fw.Pod, claim: ResourceClaim) -> bool:
+    return any(owner.controller and owner.uid == pod.uid for owner in claim.metadata.owner_references or ())
+
+
+def is_reserved_for(pod: fw.Pod, claim: ResourceClaim) -> bool:
+    return any(consumer.uid == pod.uid for consumer in claim.status.reserved_for or ())
+
+
+def consumer(pod: fw.Pod) -> ConsumerReference:
+    """Return the pod's entry in `status.reservedFor`."""
+    return ConsumerReference(resource="pods", name=pod.name, uid=pod.uid)
+
+
+def _names(pod: fw.Pod, claim: ResourceClaim) -> bool:
+    """Whether the claim can be one of the pod's."""
+    meta = claim.metadata
+    return pod.namespace == meta.namespace and (
+        any(each.resource_claim_name == meta.name for each in pod.spec.resource_claims or ())
+        or any(each.resource_claim_name == meta.name for each in pod.status.resource_claim_statuses or ())
+    )
+
+
+def claims_shape(pod: fw.Pod) -> Hashable:
+    """The shape for the hints.
+
+    Pods without claims are alike, and those that wait for a claim to be made: no claim helps them before their own
+    status names it. So are those that share their claims. All others have claims of their own.
+    """
+    written = pod.spec.resource_claims
+    if not written:
+        return ""
+    made = {status.name for status in pod.status.resource_claim_statuses or ()}
+    names = []
+    for each in written:
+        if each.resource_claim_name is not None:
+            names.append(each.resource_claim_name)
+        elif each.name in made:
+            return pod.uid
+        else:
+            return False
+    return pod.namespace, tuple(names)
+
+
+class ClaimHints:
+    """The queueing hints. They look up what the pod's claims are like now."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, handle: fw.Handle) -> None:
+        self._handle = handle
+
+    def after_claim(self, pod: fw.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fw.QueueingHint:
+        """The pod's own claims help, and devices that became free. Rule: isSchedulableAfterClaimChange."""
+        freed = old is not None and old.status.allocation is not None and new.status.allocation is None
+        if not freed and not _names(pod, new):
+            return fw.QueueingHint.SKIP  # of thousands of claims; without a look at the pod's own
+        try:
+            claims = claims_of(pod, catalog_of(self._handle.objects))
+        except ClaimProblem:
+            return fw.QueueingHint.SKIP
+        if freed:
+            return fw.QueueingHint.QUEUE
+        if all(claim.uid != new.uid for claim in claims):
+            return fw.QueueingHint.SKIP
+        if old is not None and old.status == new.status:
+            return fw.QueueingHint.SKIP
+        return fw.QueueingHint.QUEUE
+
+    def after_pod(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
+        """It helps the pod that its claims were made. Rule: isSchedulableAfterPodChange."""
+        if pod.uid != new.uid:
+            return fw.QueueingHint.SKIP
+        try:
+            claims_of(new, catalog_of(self._handle.objects))
+        except ClaimProblem:
+            return fw.QueueingHint.SKIP
+        return fw.QueueingHint.QUEUE

@@ -1,0 +1,229 @@
+"""Which pools of devices a node can use, from the ResourceSlices.
+
+Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/pools_incubating.go at v0.36.3, the variant that
+the default feature gates select.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeAlias
+
+from plugins.dynamic_resources.selectors import DeviceView, view_of
+from scheduler.api.devices import CounterSet, Device, DeviceTaint, ResourceSlice
+from scheduler.api.objects import Node, NodeSelector
+from scheduler.api.selectors import as_one_message, matches_any, problems_of, required_terms
+
+
+class DeviceId(NamedTuple):
+    driver: str
+    pool: str
+    device: str
+
+    def __str__(self) -> str:
+        return "/".join(self)
+
+
+PoolId: TypeAlias = tuple[str, str]
+"""Driver and pool."""
+
+
+class DevicesError(Exception):
+    """Something about slices, claims or classes is wrong, and no other node would be better: the attempt fails."""
+
+
+class SliceDevice:
+    """A device of a slice, with what is worked out about it at most once."""
+
+    __slots__ = ("_view", "device", "has_plain_capacity", "id", "selected", "slice")
+
+    def __init__(self, slice_: ResourceSlice, device: Device) -> None:
+        self.slice = slice_
+        self.device = device
+        self.id = DeviceId(slice_.spec.driver, slice_.spec.pool.name, device.name)
+        self.selected: dict[str, bool] = {}
+        """CEL expression → whether it holds."""
+        self._view: DeviceView | None = None
+        self.has_plain_capacity = all(each.request_policy is None for each in (device.capacity or {}).values())
+
+    @property
+    def view(self) -> DeviceView:
+        """What CEL expressions see. Raises SelectorError."""
+        if self._view is None:
+            self._view = view_of(self.id.driver, self.device)
+        return self._view
+
+    @property
+    def taints(self) -> Sequence[DeviceTaint]:
+        return self.device.taints or ()
+
+
+class SliceView:
+    """A slice with its devices."""
+
+    __slots__ = ("devices", "names", "slice")
+
+    def __init__(self, slice_: ResourceSlice) -> None:
+        self.slice = slice_
+        self.devices = tuple(SliceDevice(slice_, device) for device in slice_.spec.devices or ())
+        self.names = frozenset(device.name for device in slice_.spec.devices or ())
+
+    @property
+    def name(self) -> str:
+        return self.slice.name
+
+    @property
+    def pool_id(self) -> PoolId:
+        return self.slice.spec.driver, self.slice.spec.pool.name
+
+    @property
+    def generation(self) -> int:
+        return self.slice.spec.pool.generation
+
+    @property
+    def has_counters(self) -> bool:
+        return bool(self.slice.spec.shared_counters)
+
+
+@dataclass(slots=True)
+class Pool:
+    """The part of a pool that a node can use. An incomplete or invalid one has nothing to give."""
+
+    driver: str
+    name: str
+    is_incomplete: bool = False
+    is_invalid: bool = False
+    slices: Sequence[SliceView] = ()
+    """In the order in which devices are tried."""
+    elsewhere: Sequence[SliceView] = ()
+    """Slices for other nodes: their devices may consume the same counters."""
+    counter_sets: dict[str, CounterSet] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.driver}/{self.name}"
+
+
+def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> bool:
+    """Whether a slice or device is for this node. Raises DevicesError for a selector that cannot be read."""
+    if name:
+        return node.name == name
+    if all_nodes:
+        return True
+    if selector is None:
+        return False
+    terms = required_terms(selector)
+    problems = problems_of(terms)
+    if problems:
+        raise DevicesError(f"failed to parse node selector: {as_one_message(problems)}")
+    return matches_any(terms, node.labels, node.name)
+
+
+def gather_pools(
+    node: Node,
+    for_node: Collection[SliceView],
+    of_pool: Mapping[PoolId, Mapping[str, SliceView]],
+    unusable: Mapping[PoolId, Pool],
+) -> list[Pool]:
+    """Return the pools that may have devices for a node, in the order in which they are tried.
+
+    `for_node`: the slices of this node and those that name no node, without such that have only counters. `of_pool`:
+    all slices of each pool, by UID. `unusable`: see `unusable_pool`. Raises DevicesError.
+    """
+    newest: dict[PoolId, list[SliceView]] = {}
+    for view in for_node:
+        if _is_relevant(view, node):
+            _add(newest, view)
+    for pool_id in {view.pool_id for view in for_node}:
+        for view in of_pool[pool_id].values():
+            if view.has_counters:  # they are needed to use the pool, whichever node they name
+                _add(newest, view)
+    plain: list[Pool] = [pool for pool_id, pool in unusable.items() if pool_id not in newest]
+    with_conditions: list[Pool] = []
+    for pool_id, slices in newest.items():
+        pool = _pool(pool_id, slices, of_pool[pool_id].values())
+        if pool is not None:
+            conditions = any(d.device.binding_conditions is not None for view in pool.slices for d in view.devices)
+            (with_conditions if conditions else plain).append(pool)
+    for pools in (plain, with_conditions):
+        pools.sort(key=lambda pool: (pool.driver, pool.name))
+    return plain + with_conditions
+
+
+def unusable_pool(of_pool: Collection[SliceView]) -> Pool | None:
+    """Return what a pool is for nodes for which it has counters and no devices: None if it does not matter there.
+
+    An incomplete or invalid one does, as requests for all devices wait for it and refusals tell of it.
+    """
+    newest: dict[PoolId, list[SliceView]] = {}
+    for view in of_pool:
+        if view.has_counters:
+            _add(newest, view)
+    for pool_id, slices in newest.items():
+        pool = _pool(pool_id, slices, of_pool)
+        if pool is not None and (pool.is_incomplete or pool.is_invalid):
+            return pool
+    return None
+
+
+def _is_relevant(view: SliceView, node: Node) -> bool:
+    spec = view.slice.spec
+    try:
+        if spec.node_name or spec.all_nodes or spec.node_selector is not None:
+            return node_matches(node, spec.node_name, spec.all_nodes, spec.node_selector)
+        if spec.per_device_node_selection:
+            devices = spec.devices or ()
+            return any(node_matches(node, d.node_name, d.all_nodes, d.node_selector) for d in devices)
+    except DevicesError as error:
+        problem = f"failed to perform node selection for slice {view.name}: {error}"
+        raise DevicesError(f"gather pool information: {problem}") from error
+    return False
+
+
+def _add(newest: dict[PoolId, list[SliceView]], view: SliceView) -> None:
+    known = newest.get(view.pool_id)
+    if known is None or view.generation > known[0].generation:
+        newest[view.pool_id] = [view]
+    elif view.generation == known[0].generation:
+        known.append(view)
+
+
+def _pool(pool_id: PoolId, slices: list[SliceView], of_pool: Collection[SliceView]) -> Pool | None:
+    """None for a pool of which a newer generation is there that has nothing for the node."""
+    expected = slices[0].slice.spec.pool.resource_slice_count
+    if len(slices) == expected:
+        return _built(pool_id, slices, None)
+    generation = slices[0].generation
+    if any(view.generation > generation for view in of_pool):
+        return None
+    whole = [view for view in of_pool if view.generation == generation]
+    if len(whole) != expected:
+        return Pool(*pool_id, is_incomplete=True)
+    return _built(pool_id, slices, whole)
+
+
+def _built(pool_id: PoolId, slices: list[SliceView], whole: list[SliceView] | None) -> Pool:
+    slices = sorted(slices, key=lambda view: view.name.encode())
+    with_devices = [view for view in slices if not view.has_counters]
+    counter_sets: dict[str, CounterSet] = {}
+    invalid = Pool(*pool_id, is_invalid=True)
+    names = [each.id.device for view in with_devices for each in view.devices]
+    if len(names) != len(set(names)):
+        return invalid
+    for view in slices:
+        for counter_set in view.slice.spec.shared_counters or ():
+            if counter_set.name in counter_sets:
+                return invalid
+            counter_sets[counter_set.name] = counter_set
+    here = {view.name for view in slices}
+    elsewhere = [] if whole is None else [view for view in whole if view.name not in here]
+    if not all(_counters_exist(view, counter_sets) for view in (*slices, *elsewhere)):
+        return invalid
+    return Pool(*pool_id, slices=with_devices, elsewhere=elsewhere, counter_sets=counter_sets)
+
+
+def _counters_exist(view: SliceView, counter_sets: dict[str, CounterSet]) -> bool:
+    return all(
+        consumed.counter_set in counter_sets
+        and (consumed.counters or {}).keys() <= (counter_sets[consumed.counter_set].counters or {}).keys()
+        for each in view.devices
+        for consumed in each.device.consumes_counters or ()
+    )

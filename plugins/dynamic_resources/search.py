@@ -1,0 +1,308 @@
+"""The search for devices on one node: depth first, the first solution wins.
+
+Order of trial, which makes the solution the same as kube-scheduler's: claims, requests and alternatives as they are
+written; pools by driver and name, those with binding conditions last; slices by name; devices as listed. A request for
+several devices takes them in that order only, since their order within a request means nothing. Rule:
+k8s.io/dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go at v0.36.3 (allocateOne).
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple
+from uuid import uuid4
+
+from plugins.dynamic_resources.capacity import Consumed, amounts, consumption, fits
+from plugins.dynamic_resources.constraints import Constraint, constraint_of
+from plugins.dynamic_resources.pools import DeviceId, DevicesError, Pool, SliceDevice
+from plugins.dynamic_resources.requests import Candidate, Request, tolerates
+from scheduler.api.devices import MAX_RESULTS, Quantity, ResourceClaim
+from scheduler.api.objects import Node
+from scheduler.api.quantity import parse_quantity
+
+CounterKey = tuple[str, str, str]
+"""Pool, counter set, counter. As in kube-scheduler, drivers with pools of one name share the key."""
+
+
+class TooManyDevices(Exception):
+    """A claim would get more devices than a result can hold: go back further than for a device that is taken."""
+
+
+@dataclass(slots=True)
+class Allocated:
+    """The devices that claims have."""
+
+    whole: dict[DeviceId, int] = field(default_factory=dict)
+    """Taken as a whole: by how many claims, which are more than one only if schedulers did not know of each other."""
+    shared: dict[DeviceId, int] = field(default_factory=dict)
+    """How many claims share it."""
+    capacity: dict[DeviceId, Consumed] = field(default_factory=dict)
+    """What those that share it have taken of it."""
+
+    def has(self, device: DeviceId) -> bool:
+        return device in self.whole or device in self.shared or device in self.capacity
+
+
+class Taken(NamedTuple):
+    """A device for a request."""
+
+    request: Request
+    device: SliceDevice
+    share_id: str | None
+    consumed: Mapping[str, Quantity] | None
+
+
+class Step(NamedTuple):
+    """Where the search is."""
+
+    claim: int = 0
+    request: int = 0
+    device: int = 0
+    """How many devices the request has so far."""
+
+
+Position = tuple[int, int, int]
+"""Pool, slice, device: where to look next."""
+
+_START: Position = (0, 0, 0)
+
+
+class Search:
+    """One attempt on one node. `results` and `chosen` are the solution once `run` has returned True."""
+
+    def __init__(
+        self,
+        node: Node,
+        claims: Sequence[ResourceClaim],
+        requests: Sequence[Sequence[tuple[Request, ...]]],
+        pools: Sequence[Pool],
+        allocated: Allocated,
+        check_time: Callable[[], None],
+    ) -> None:
+        """`requests`: for each claim and request its alternatives. `check_time` raises when it took too long."""
+        self._node = node
+        self._claims = claims
+        self._requests = requests
+        self._pools = pools
+        self._allocated = allocated
+        self._check_time = check_time
+        self._constraints: list[list[Constraint]] = []
+        self._taken_by: defaultdict[DeviceId, set[int]] = defaultdict(set)
+        self._shared_capacity: dict[DeviceId, list[Consumed]] = {}
+        self._counters: defaultdict[CounterKey, int] = defaultdict(int)
+        self._available: dict[str, dict[CounterKey, int]] = {}
+        self._selected: dict[tuple[int, DeviceId], bool] = {}
+        self.results: list[list[Taken]] = [[] for _ in claims]
+        self.chosen: dict[tuple[int, int], int] = {}
+        """(claim, request) → which alternative."""
+
+    def run(self) -> bool:
+        """Whether all claims can be had. Raises DevicesError where no other node would be better."""
+        self._prepare()
+        try:
+            return self._next(Step())
+        except TooManyDevices as error:
+            raise DevicesError("allocation max size exceeded") from error
+
+    def _prepare(self) -> None:
+        for claim, requests in zip(self._claims, self._requests, strict=True):
+            least = 0
+            for alternatives in requests:
+                for request in alternatives:
+                    if request.is_all:
+                        request.all_devices = list(self._all_for(request))
+                        request.count = len(request.all_devices)
+                least += min(request.count for request in alternatives)
+            if least > MAX_RESULTS:
+                limit = f"number of requested devices {least} exceeds the claim limit of {MAX_RESULTS}"
+                raise DevicesError(f"claim {claim}: {limit}")
+            constraints = []
+            for i, written in enumerate(claim.spec.devices.constraints or ()):
+                constraint = constraint_of(written)
+                if constraint is None:
+                    empty = "empty constraint (unsupported constraint type?)"
+                    raise DevicesError(f"claim {claim}, constraint #{i}: {empty}")
+                constraints.append(constraint)
+            self._constraints.append(constraints)
+
+    def _all_for(self, request: Request) -> Iterator[Candidate]:
+        for pool in self._pools:
+            if pool.is_incomplete or pool.is_invalid:
+                state = "currently being updated" if pool.is_incomplete else "currently invalid"
+                raise DevicesError(f"{request.where}: asks for all devices, but resource pool {pool} is {state}")
+            for view in pool.slices:
+                for device in view.devices:
+                    if self._selects(request, device) and self._has_room(request, device):
+                        yield Candidate(device, pool)
+
+    def _next(self, step: Step, position: Position = _START, alternative: int | None = None) -> bool:
+        """Find the rest of the devices. `alternative`: which one is being tried, None before one is chosen."""
+        self._check_time()
+        if step.claim >= len(self._claims):
+            return True
+        requests = self._requests[step.claim]
+        if step.request >= len(requests):
+            try:
+                return self._next(Step(step.claim + 1))
+            except TooManyDevices:
+                return False
+        alternatives = requests[step.request]
+        if alternative is None and alternatives[0].parent:
+            return self._any_of(step, len(alternatives))
+        request = alternatives[alternative or 0]
+        if request.is_all and not request.all_devices:
+            return False
+        if step.device >= request.count:
+            return self._next(Step(step.claim, step.request + 1))
+        if len(self.results[step.claim]) + request.count - step.device > MAX_RESULTS:
+            raise TooManyDevices
+        if request.is_all:
+            return self._take(step, request, request.all_devices[step.device], _START, alternative)
+        return self._try_each(step, request, position, alternative)
+
+    def _any_of(self, step: Step, count: int) -> bool:
+        too_many = 0
+        for alternative in range(count):
+            try:
+                if self._next(step, _START, alternative):
+                    self.chosen[step.claim, step.request] = alternative
+                    return True
+            except TooManyDevices:
+                too_many += 1
+        if too_many == count:
+            raise TooManyDevices
+        return False
+
+    def _try_each(self, step: Step, request: Request, position: Position, alternative: int | None) -> bool:
+        first_pool, first_slice, first_device = position
+        for p in range(first_pool, len(self._pools)):
+            pool = self._pools[p]
+            if pool.is_incomplete or pool.is_invalid:
+                continue
+            for s in range(first_slice if p == first_pool else 0, len(pool.slices)):
+                devices = pool.slices[s].devices
+                for d in range(first_device if (p, s) == (first_pool, first_slice) else 0, len(devices)):
+                    device = devices[d]
+                    if (
+                        not self._is_in_use(step, request, device.id)
+                        and self._selects(request, device)
+                        and self._has_room(request, device)
+                        and self._take(step, request, Candidate(device, pool), (p, s, d + 1), alternative)
+                    ):
+                        return True
+        return False
+
+    def _is_in_use(self, step: Step, request: Request, device: DeviceId) -> bool:
+        if request.admin_access:
+            return step.claim in self._taken_by.get(device, ())
+        return device in self._allocated.whole or bool(self._taken_by.get(device))
+
+    def _selects(self, request: Request, device: SliceDevice) -> bool:
+        key = id(request), device.id
+        known = self._selected.get(key)
+        if known is None:
+            known = self._selected[key] = request.selects(device, self._node)
+        return known
+
+    def _has_room(self, request: Request, device: SliceDevice) -> bool:
+        capacity, requested = device.device.capacity, request.asked.capacity
+        consumed = self._consumed_of(device.id)
+        if device.has_plain_capacity and not consumed and (requested is None or not requested.requests):
+            return True  # as a whole it fits into itself
+        return fits(requested, capacity or {}, consumed)
+
+    def _consumed_of(self, device: DeviceId) -> Consumed:
+        total = dict(self._allocated.capacity.get(device, ()))
+        for consumed in self._shared_capacity.get(device, ()):
+            for name, amount in consumed.items():
+                total[name] = total.get(name, 0) + amount
+        return total
+
+    def _take(
+        self, step: Step, request: Request, candidate: Candidate, position: Position, alternative: int | None
+    ) -> bool:
+        """Take a device and go on. Whether that led to a solution; if not, all is as before."""
+        undo: list[Callable[[], object]] = []
+        try:
+            further = Step(step.claim, step.request, step.device + 1)
+            if self._try_take(step, request, candidate, undo) and self._next(further, position, alternative):
+                undo.clear()
+                return True
+        finally:
+            for each in reversed(undo):
+                each()
+        return False
+
+    def _try_take(self, step: Step, request: Request, candidate: Candidate, undo: list[Callable[[], object]]) -> bool:
+        """Whether the device can be had. What has to be undone otherwise, or later, goes to `undo`."""
+        device, claim = candidate.device, step.claim
+        is_shared = bool(device.device.allow_multiple_allocations)
+        if not (is_shared and request.admin_access) and self._is_in_use(step, request, device.id):
+            return False
+        shared_already = device.id in self._allocated.capacity or device.id in self._shared_capacity
+        if device.device.consumes_counters and not (is_shared and shared_already):
+            self._count(candidate, 1)
+            undo.append(lambda: self._count(candidate, -1))
+            if not self._enough_counters(candidate.pool):
+                return False
+        if not tolerates(request.tolerations, device):
+            return False
+        names = request.base_and_sub
+        for constraint in self._constraints[claim]:
+            if not constraint.add(*names, device):
+                if request.is_all:
+                    never = f"cannot add device {device.id} because a claim constraint would not be satisfied"
+                    raise DevicesError(f"{request.where}: {never}")
+                return False
+            undo.append(partial(constraint.remove, *names, device))
+        if not self._has_room(request, device):
+            return False
+        consumed: Mapping[str, Quantity] | None = None
+        if is_shared:
+            consumed = consumption(request.asked.capacity, device.device.capacity or {})
+            self._shared_capacity.setdefault(device.id, []).append(amounts(consumed))
+            undo.append(lambda: self._unshare(device.id))
+        else:
+            self._taken_by[device.id].add(claim)
+            undo.append(lambda: self._taken_by[device.id].discard(claim))
+        self.results[claim].append(Taken(request, device, str(uuid4()) if is_shared else None, consumed))
+        undo.append(self.results[claim].pop)
+        return True
+
+    def _unshare(self, device: DeviceId) -> None:
+        shares = self._shared_capacity[device]
+        shares.pop()
+        if not shares:
+            del self._shared_capacity[device]
+
+    def _count(self, candidate: Candidate, sign: int) -> None:
+        for key, amount in _counters_of(candidate.pool.name, candidate.device):
+            self._counters[key] += sign * amount
+
+    def _enough_counters(self, pool: Pool) -> bool:
+        available = self._available.get(pool.name)
+        if available is None:
+            available = self._available[pool.name] = self._left_in(pool)
+        return all(self._counters.get(key, 0) <= left for key, left in available.items())
+
+    def _left_in(self, pool: Pool) -> dict[CounterKey, int]:
+        """What allocated devices, wherever they are, have left of the counters."""
+        left = {
+            (pool.name, counter_set.name, name): parse_quantity(counter.value)
+            for counter_set in pool.counter_sets.values()
+            for name, counter in (counter_set.counters or {}).items()
+        }
+        for view in (*pool.slices, *pool.elsewhere):
+            for device in view.devices:
+                if self._allocated.has(device.id):
+                    for key, amount in _counters_of(pool.name, device):
+                        if key in left:
+                            left[key] -= amount
+        return left
+
+
+def _counters_of(pool: str, device: SliceDevice) -> Iterator[tuple[CounterKey, int]]:
+    for consumed in device.device.consumes_counters or ():
+        for name, counter in (consumed.counters or {}).items():
+            yield (pool, consumed.counter_set, name), parse_quantity(counter.value)

@@ -1,0 +1,155 @@
+"""CEL expressions over devices: `device.attributes["gpu.example.com"].model == "A100"`.
+
+The evaluator is Google's (cel-expr-python, the C++ implementation); here is what a device looks like to it. Rule:
+k8s.io/dynamic-resource-allocation cel/compile.go at v0.36.3. What differs is in docs/differences.md.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
+
+from plugins.dynamic_resources.cel_values import FUNCTIONS, quantity, version
+from scheduler.api.devices import Attribute, Device
+
+_MAX_COMPILED: Final = 1000
+
+_TOKENS: Final = re.compile(
+    r"""(?P<string>[rRbB]{0,2}(?:"{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))"""
+    r"""|(?P<comment>//[^\n]*)"""
+    r"""|(?P<map>\bdevice\s*\.\s*(?:attributes|capacity)\b)(?=\s*(?:\[|\.\s*(?P<domain>[A-Za-z_]\w*)\b(?!\s*\()))"""
+    r"""|(?P<other>.)""",
+    re.DOTALL,
+)
+
+_ENVIRONMENT: Final = cel.NewEnv(
+    variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
+    extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
+    functions=list(FUNCTIONS),
+)
+
+
+class SelectorError(Exception):
+    """An expression cannot be compiled, or fails for a device; the text says which, as kube-scheduler words it."""
+
+
+class DeviceView(NamedTuple):
+    """What an expression sees of a device: made once for all expressions."""
+
+    driver: str
+    allow_multiple_allocations: bool
+    attributes: dict[str, dict[str, Any]]
+    """Domain → name → value."""
+    capacity: dict[str, dict[str, Any]]
+
+
+class Expression:
+    """A selector, compiled. Ask `matches`."""
+
+    __slots__ = ("_domains", "_problem", "_program")
+
+    def __init__(self, text: str) -> None:
+        written, self._domains = _with_defaults(text)
+        self._problem = ""
+        try:
+            self._program = _ENVIRONMENT.compile(written)
+        except (RuntimeError, ValueError) as error:
+            self._problem = f"CEL compile error: {error}"
+
+    def matches(self, device: DeviceView) -> bool:
+        """Whether a device fulfils it. Raises SelectorError."""
+        if self._problem:
+            raise SelectorError(self._problem)
+        # A domain of which the device has nothing is an empty map, not an error.
+        known: dict[str, dict[str, Any]] = {domain: {} for domain in (*self._domains, device.driver)}
+        data = {
+            "driver": device.driver,
+            "allowMultipleAllocations": device.allow_multiple_allocations,
+            "attributes": device.attributes,
+            "capacity": device.capacity,
+            "attributes_or_empty": known | device.attributes,
+            "capacity_or_empty": known | device.capacity,
+        }
+        try:
+            found = self._program.eval(data={"device": data})
+        except (RuntimeError, ValueError, TypeError) as error:
+            raise SelectorError(f"CEL runtime error: {_reworded(str(error))}") from error
+        kind = found.type().name()
+        if kind == "ERROR" or kind == "UNKNOWN":
+            raise SelectorError(f"CEL runtime error: {_reworded(str(found.value()))}")
+        if kind != "BOOL":
+            raise SelectorError(f"CEL runtime error: CEL result of type {kind.lower()} could not be converted to bool")
+        return bool(found.value())
+
+
+@lru_cache(maxsize=_MAX_COMPILED)
+def compiled(text: str) -> Expression:
+    """Return an expression, ready to be asked; one that cannot be compiled says so when it is."""
+    return Expression(text)
+
+
+def view_of(driver: str, device: Device) -> DeviceView:
+    """Return what expressions see of a device. Raises SelectorError for a value that has no supported kind."""
+    attributes: dict[str, dict[str, Any]] = {}
+    for name, attribute in (device.attributes or {}).items():
+        domain, _, identifier = name.rpartition("/")
+        attributes.setdefault(domain or driver, {})[identifier] = _value_of(name, attribute)
+    capacity: dict[str, dict[str, Any]] = {}
+    for name, amount in (device.capacity or {}).items():
+        domain, _, identifier = name.rpartition("/")
+        capacity.setdefault(domain or driver, {})[identifier] = quantity(amount.value)
+    return DeviceView(driver, bool(device.allow_multiple_allocations), attributes, capacity)
+
+
+def _value_of(name: str, attribute: Attribute) -> Any:
+    """Rule: getAttributeValue."""
+    for value in (attribute.int_value, attribute.bool_value, attribute.string_value):
+        if value is not None:
+            return value
+    if attribute.version_value is None:
+        raise SelectorError(f"CEL runtime error: attribute {name}: unsupported attribute value")
+    try:
+        return version(attribute.version_value)
+    except ValueError as error:
+        raise SelectorError(f"CEL runtime error: attribute {name}: parse semantic version: {error}") from error
+
+
+def _with_defaults(text: str) -> tuple[str, frozenset[str]]:
+    """Return the expression with look-ups that give an empty map for an unknown domain, and the domains it may name.
+
+    In kube-scheduler a look-up of any domain succeeds, while `in` and iteration show only those that are there.
+    """
+    domains = set()
+    parts = []
+    for match in _TOKENS.finditer(text):
+        part = match[0]
+        if match["string"]:
+            domains.add(part.lstrip("rRbB").strip("\"'"))
+        elif match["map"]:
+            part = "".join(part.split()) + "_or_empty"
+            if match["domain"]:
+                domains.add(match["domain"])
+        parts.append(part)
+    return "".join(parts), frozenset(domains)
+
+
+_MESSAGES: Final[Mapping[str, str]] = {
+    r'Key not found in map : "(.*)"': "no such key: {0}",
+    r"No matching overloads found.*": "no such overload",
+    r"divide by zero": "division by zero",
+    r"modulus by zero": "modulus by zero",
+}
+
+
+def _reworded(error: str) -> str:
+    """The library's words for the commonest errors are not those of cel-go."""
+    text = re.sub(r"^[A-Z_]+: ", "", error)
+    text = re.sub(r" \[[A-Z_]+\]$", "", text)
+    for pattern, words in _MESSAGES.items():
+        match = re.fullmatch(pattern, text, re.DOTALL)
+        if match is not None:
+            return words.format(*match.groups())
+    return text

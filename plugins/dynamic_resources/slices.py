@@ -1,0 +1,140 @@
+"""The ResourceSlices by node, with the pools that follow; kept up to date by the slices that change."""
+
+from collections.abc import Set
+from typing import Final, TypeVar
+
+from plugins.dynamic_resources.changes import ChangedNodes
+from plugins.dynamic_resources.pools import DeviceId, Pool, PoolId, SliceView, gather_pools, unusable_pool
+from scheduler import framework as fw
+from scheduler.api.devices import ResourceSlice
+from scheduler.api.objects import Node
+from scheduler.framework.handle import ObjectLister
+
+Key = TypeVar("Key")
+
+_MAX_NODES: Final = 100_000
+"""Nodes whose pools are kept; more are worked out anew each time."""
+
+_MANY: Final = 64
+"""Slices of a pool above which a change of one counts as a change for all nodes."""
+
+
+class NodeSlices:
+    """Knows the pools of each node, and tells `changed` of nodes for which they, or what is taken of them, changed."""
+
+    def __init__(self, objects: ObjectLister, changed: ChangedNodes) -> None:
+        self._changed = changed
+        self._of_node: dict[str, dict[str, SliceView]] = {}
+        """Node → UID → slice; here and below."""
+        self._shared: dict[str, SliceView] = {}
+        """Those that name no node. Neither has slices with counters and no devices."""
+        self._of_pool: dict[PoolId, dict[str, SliceView]] = {}
+        """All of them."""
+        self._unusable: dict[PoolId, Pool] = {}
+        """Pools that must be known to nodes for which they have no devices."""
+        self._pools: dict[str, tuple[Node, list[Pool]]] = {}
+        self._common: list[Pool] | None = None
+        """The pools of nodes without slices of their own, if they are the same for all."""
+        self._is_for_all: bool | None = None
+        """Whether they are; None if that has to be looked up."""
+        objects.listen(fw.RESOURCE_SLICE, self._told)
+
+    def pools_for(self, node: Node) -> list[Pool]:
+        """Return the pools that a node can use. Raises DevicesError.
+
+        It is the same list, and not only an equal one, for nodes that cannot differ in what is found there.
+        """
+        own = self._of_node.get(node.name)
+        if own is None and self._shared_is_for_all():
+            if self._common is None:
+                self._common = self._gather(node, self._shared)
+            return self._common
+        known = self._pools.get(node.name)
+        if known is not None and (known[0] is node or known[0].labels == node.labels):
+            return known[1]
+        pools = self._gather(node, {**(own or {}), **self._shared})
+        if len(self._pools) >= _MAX_NODES:
+            self._pools.clear()
+        self._pools[node.name] = node, pools
+        return pools
+
+    def nodes_with_slices(self) -> Set[str] | None:
+        """Return the nodes with slices of their own, if all others have the same pools; None if they may differ."""
+        return self._of_node.keys() if self._shared_is_for_all() else None
+
+    def taken_or_freed(self, device: DeviceId) -> None:
+        """Take note that a device was allocated, or is no more."""
+        views = self._of_pool.get((device.driver, device.pool), {}).values()
+        has_counters = any(view.has_counters for view in views)
+        for view in views:
+            if view.has_counters or not (has_counters or device.device in view.names):
+                continue  # counters are shared by all devices of the pool
+            node = view.slice.spec.node_name
+            if not node:
+                self._changed.mark_all()
+                return
+            self._changed.mark(node)
+
+    def _gather(self, node: Node, views: dict[str, SliceView]) -> list[Pool]:
+        return gather_pools(node, views.values(), self._of_pool, self._unusable)
+
+    def _told(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+        if old is not None:
+            pool_id = old.spec.driver, old.spec.pool.name
+            self._forget_pool(pool_id)
+            self._remove(old.metadata.uid, pool_id, old.spec.node_name)
+            self._forget_pool(pool_id)
+        if new is not None:
+            view = SliceView(new)
+            self._add(view)
+            self._forget_pool(view.pool_id)
+
+    def _forget_pool(self, pool_id: PoolId) -> None:
+        """What a pool is on one node depends on all of its slices."""
+        views = self._of_pool.get(pool_id, {}).values()
+        unusable = unusable_pool(views)
+        concerns_all = unusable is not None or self._unusable.pop(pool_id, None) is not None
+        if unusable is not None:
+            self._unusable[pool_id] = unusable
+        nodes = [view.slice.spec.node_name for view in views if not view.has_counters]
+        if concerns_all or len(nodes) > _MANY or not all(nodes):
+            self._pools.clear()
+            self._common = self._is_for_all = None
+            self._changed.mark_all()
+            return
+        for node in filter(None, nodes):
+            self._pools.pop(node, None)
+            self._changed.mark(node)
+
+    def _add(self, view: SliceView) -> None:
+        uid, node = view.slice.metadata.uid, view.slice.spec.node_name
+        self._of_pool.setdefault(view.pool_id, {})[uid] = view
+        if view.has_counters:
+            return
+        if node:
+            self._of_node.setdefault(node, {})[uid] = view
+        else:
+            self._shared[uid] = view
+
+    def _remove(self, uid: str, pool_id: PoolId, node: str | None) -> None:
+        self._shared.pop(uid, None)
+        _drop(self._of_pool, pool_id, uid)
+        if node:
+            _drop(self._of_node, node, uid)
+
+    def _shared_is_for_all(self) -> bool:
+        if self._is_for_all is None:
+            self._is_for_all = all(map(_is_for_all, self._shared.values()))
+        return self._is_for_all
+
+
+def _drop(index: dict[Key, dict[str, SliceView]], key: Key, uid: str) -> None:
+    views = index.get(key, {})
+    views.pop(uid, None)
+    if not views:
+        index.pop(key, None)
+
+
+def _is_for_all(view: SliceView) -> bool:
+    spec = view.slice.spec
+    return bool(spec.all_nodes) and not spec.per_device_node_selection

@@ -1,0 +1,192 @@
+"""Which nodes have devices for the claims of a pod: stored, and asked anew only where that may have changed.
+
+Claims made from one template ask for the same, so their pods get the same answers. A node's answer depends on what is
+asked for, the classes, the slices that it can use and the devices that are taken of these. Which devices the pod gets
+is not stored: it is searched again for the node that is chosen.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Final, cast
+from weakref import WeakKeyDictionary
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from plugins.dynamic_resources.allocator import NoDevices, Solution
+from plugins.dynamic_resources.catalog import DeviceCatalog
+from scheduler import framework as fw
+from scheduler.api.devices import DeviceClass, ResourceClaim
+from scheduler.api.objects import Node
+from scheduler.framework.change_log import LogReader
+from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
+from scheduler.runtime.answers.columns import ChangingColumns
+
+HAS_DEVICES, HAS_NONE, HAS_INVALID_POOLS = 0, 1, 2
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+"""About what the stored columns may take; the least recently used ones go first."""
+
+_BYTES_A_NODE: Final = 10
+_LEAST: Final = 8
+"""Shapes that are kept however many nodes there are."""
+
+_READ: Final = (fw.Aspect.NAME, fw.Aspect.LABELS)
+"""What slices can select a node by."""
+
+Int8Column = npt.NDArray[np.int8]
+Ask = Callable[[Node], Solution | None]
+Rate = Callable[[Solution], int]
+
+
+class Verdict:
+    """The answers for claims that ask for the same. `update`, then read `codes`, and `scores` where they are 0."""
+
+    __slots__ = ("_catalog", "_changes", "_seen", "_stale", "classes", "codes", "scores")
+
+    def __init__(self, classes: Sequence[DeviceClass | None], nodes: NodeColumns, catalog: DeviceCatalog) -> None:
+        self.classes = classes
+        self.codes: Int8Column = np.zeros(0, np.int8)
+        """HAS_DEVICES, HAS_NONE or HAS_INVALID_POOLS for each row that `update` was asked for."""
+        self.scores: Int64Column | None = None
+        """What `update` was told to store for each row with devices."""
+        self._stale = np.zeros(0, np.bool_)
+        self._catalog = catalog
+        # The scheduler's own columns tell what changed; of others, such as a test's, nothing can be kept.
+        self._changes: LogReader | None = None
+        if hasattr(nodes, "change_log"):
+            self._changes = LogReader(map(cast("ChangingColumns", nodes).change_log, _READ))
+        self._seen = catalog.changed.position
+
+    def update(self, nodes: NodeColumns, rows: Rows, ask: Ask, rate: Rate | None) -> Int8Column:
+        """Return the codes of `rows`. `ask` is the allocator's; `rate` gives scores, None if they are not needed.
+
+        What `ask` and `rate` raise passes through: such a node is asked anew the next time.
+        """
+        self._take_note(nodes)
+        stale = rows[self._stale[rows]]
+        if len(stale):
+            self._ask_about(nodes, stale, ask, rate)
+        return self.codes[rows]
+
+    def _ask_about(self, nodes: NodeColumns, rows: Rows, ask: Ask, rate: Rate | None) -> None:
+        if rate is not None and (self.scores is None or len(self.scores) < nodes.size):
+            scores = np.zeros(nodes.size, np.int64)
+            if self.scores is not None:
+                scores[: len(self.scores)] = self.scores
+            self.scores = scores
+        alike, others = self._split(nodes, rows[nodes.in_use[rows]])
+        if alike:
+            self._ask_one(nodes, alike[0], alike, ask, rate)
+        for row in others:
+            self._ask_one(nodes, row, row, ask, rate)
+
+    def _split(self, nodes: NodeColumns, rows: Rows) -> tuple[list[int], list[int]]:
+        """Return the rows that are sure to get the same answer, and all others."""
+        with_slices = self._catalog.nodes_with_slices()
+        if with_slices is None:
+            return [], rows.tolist()
+        names = nodes.names()
+        alike: list[int] = []
+        others: list[int] = []
+        for row in rows.tolist():
+            (others if names[row] in with_slices else alike).append(row)
+        return alike, others
+
+    def _ask_one(self, nodes: NodeColumns, asked: int, rows: int | list[int], ask: Ask, rate: Rate | None) -> None:
+        """Ask about one row; store what it says for `rows`."""
+        code, score = HAS_NONE, 0
+        try:
+            solution = ask(nodes.info(asked).node)
+        except NoDevices:
+            code = HAS_INVALID_POOLS
+        else:
+            if solution is not None:
+                code, score = HAS_DEVICES, 0 if rate is None else rate(solution)
+        self.codes[rows] = code
+        if self.scores is not None:
+            self.scores[rows] = score
+        self._stale[rows] = False
+
+    def _take_note(self, nodes: NodeColumns) -> None:
+        """Mark the rows whose answers may have changed."""
+        if len(self.codes) < nodes.size:
+            added = nodes.size - len(self.codes)
+            self.codes = np.concatenate([self.codes, np.zeros(added, np.int8)])
+            self._stale = np.concatenate([self._stale, np.ones(added, np.bool_)])
+        if self._changes is None:
+            self._stale[:] = True
+            return
+        self._mark(self._changes.stale_rows())
+        changed = self._catalog.changed
+        if changed.position != self._seen:
+            names = changed.since(self._seen)
+            self._mark(None if names is None else [row for row in map(nodes.row_of, names) if row is not None])
+            self._seen = changed.position
+
+    def _mark(self, rows: Collection[int] | None) -> None:
+        if rows is None:
+            self._stale[:] = True
+        else:
+            for row in rows:
+                self._stale[row] = True
+
+
+class Verdicts:
+    """All stored answers of a scheduler."""
+
+    def __init__(self, catalog: DeviceCatalog) -> None:
+        self._catalog = catalog
+        self._nodes: NodeColumns | None = None
+        self._by_shape: OrderedDict[bytes, Verdict] = OrderedDict()
+
+    def of(self, claims: Sequence[ResourceClaim], nodes: NodeColumns) -> Verdict:
+        """Return the answers for unallocated claims."""
+        if nodes is not self._nodes:
+            self._nodes = nodes
+            self._by_shape.clear()
+        shape = shape_of(claims)
+        classes = tuple(self._catalog.device_class(name) for name in _class_names(claims))
+        verdict = self._by_shape.get(shape)
+        if verdict is None or not _are_same(verdict.classes, classes):
+            verdict = self._by_shape[shape] = Verdict(classes, nodes, self._catalog)
+            self._trim(nodes)
+        self._by_shape.move_to_end(shape)
+        return verdict
+
+    def _trim(self, nodes: NodeColumns) -> None:
+        room = max(_LEAST, MAX_BYTES // (_BYTES_A_NODE * max(1, nodes.size)))
+        while len(self._by_shape) > room:
+            self._by_shape.popitem(last=False)
+
+
+def shape_of(claims: Sequence[ResourceClaim]) -> bytes:
+    """Return what the search for devices reads of claims: equal if the claims ask for the same."""
+    asked: list[Any] = [(claim.spec.devices.requests, claim.spec.devices.constraints) for claim in claims]
+    return msgspec.msgpack.encode(asked)
+
+
+def _class_names(claims: Sequence[ResourceClaim]) -> list[str]:
+    return [
+        each.device_class_name
+        for claim in claims
+        for request in claim.requests
+        for each in (request.first_available or (request.exactly,))
+        if each is not None
+    ]
+
+
+def _are_same(some: Sequence[DeviceClass | None], others: Sequence[DeviceClass | None]) -> bool:
+    return all(one is other for one, other in zip(some, others, strict=True))
+
+
+_verdicts: WeakKeyDictionary[DeviceCatalog, Verdicts] = WeakKeyDictionary()
+
+
+def verdicts_of(catalog: DeviceCatalog) -> Verdicts:
+    """Return the answers that belong to a catalog: profiles share them too."""
+    found = _verdicts.get(catalog)
+    if found is None:
+        found = _verdicts[catalog] = Verdicts(catalog)
+    return found

@@ -1,0 +1,124 @@
+"""InterPodAffinity's Filter: the counts that PreFilter takes, and what a node is refused for.
+
+Rule: interpodaffinity/filtering.go at v1.36.3.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from plugins.inter_pod_affinity.terms import WantedPods, match_of, matches_all
+from plugins.shared.topology_domains import DomainCounts
+from scheduler import framework as fw
+from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
+from scheduler.framework.pods import TermKind
+
+AFFINITY: Final = fw.unresolvable("node(s) didn't match pod affinity rules")
+ANTI_AFFINITY: Final = fw.unschedulable("node(s) didn't match pod anti-affinity rules")
+EXISTING_ANTI_AFFINITY: Final = fw.unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
+
+_AFFINITY_CODE, _ANTI_AFFINITY_CODE, _EXISTING_CODE = 1, 2, 3
+
+REFUSALS: Final = {
+    _AFFINITY_CODE: AFFINITY,
+    _ANTI_AFFINITY_CODE: ANTI_AFFINITY,
+    _EXISTING_CODE: EXISTING_ANTI_AFFINITY,
+}
+"""Reason code → refusal."""
+
+
+class FilterState:
+    """For one pod in one cycle, or one what-if in it: how many pods matter to it in each topology domain."""
+
+    __slots__ = ("_affinity", "_anti_affinity", "_existing", "_namespace_labels", "_pod", "_wanted")
+
+    def __init__(
+        self, pod: fw.Pod, wanted: WantedPods, namespace_labels: Mapping[str, str], nodes: NodeColumns
+    ) -> None:
+        """`namespace_labels`: those of the pod's namespace, for the terms of the pods on nodes."""
+        self._pod = pod
+        self._wanted = wanted
+        self._namespace_labels = namespace_labels
+        pods, namespace, labels = nodes.pods, pod.namespace, pod.labels
+        self._existing = DomainCounts(
+            nodes,
+            [
+                (column.term.topology_key, column)
+                for column in pods.term_candidates(TermKind.REQUIRED_ANTI_AFFINITY, namespace, labels)
+                if column.term.matches(namespace, labels, namespace_labels)
+            ],
+        )
+        self._anti_affinity = DomainCounts(
+            nodes, [(term.topology_key, pods.matching(match_of(term))) for term in wanted.anti_affinity]
+        )
+        if wanted.affinity_match is None:
+            self._affinity = DomainCounts(nodes)
+        else:
+            # A pod counts that matches all terms; it does so once for each of them.
+            matching = pods.matching(wanted.affinity_match)
+            self._affinity = DomainCounts(nodes, [(term.topology_key, matching) for term in wanted.affinity])
+
+    @property
+    def is_irrelevant(self) -> bool:
+        """Whether no node can be refused."""
+        return not self._wanted.affinity and not self._wanted.anti_affinity and not self._existing.total
+
+    def count(self, other: fw.Pod, row: int, times: int) -> None:
+        """Count another pod as if it ran on that row, or with -1 as if it did not."""
+        for term in other.affinity_terms.required_anti_affinity:
+            if term.matches(self._pod.namespace, self._pod.labels, self._namespace_labels):
+                self._existing.move(term.topology_key, row, times)
+        if matches_all(self._wanted.affinity, other):
+            for term in self._wanted.affinity:
+                self._affinity.move(term.topology_key, row, times)
+        for term in self._wanted.anti_affinity:
+            if term.matches(other.namespace, other.labels, None):
+                self._anti_affinity.move(term.topology_key, row, times)
+
+    def clone(self) -> "FilterState":
+        """Return a copy that counts by itself."""
+        copy = object.__new__(FilterState)
+        copy._pod, copy._wanted, copy._namespace_labels = self._pod, self._wanted, self._namespace_labels
+        copy._existing = self._existing.clone()
+        copy._anti_affinity = self._anti_affinity.clone()
+        copy._affinity = self._affinity.clone()
+        return copy
+
+    def refusals(self, rows: Rows) -> Int32Column | None:
+        """Return a reason code for each of `rows`, 0 where the pod can run; None if it can on all of them."""
+        if len(rows) == 1:
+            code = self._refusal_at(rows.item())
+            return np.array([code], np.int32) if code else None
+        existing, anti = self._existing.any_at(rows), self._anti_affinity.any_at(rows)
+        codes: Int32Column
+        codes = np.zeros(len(rows), np.int32) if existing is None else existing * np.int32(_EXISTING_CODE)
+        if anti is not None:
+            codes[anti] = _ANTI_AFFINITY_CODE
+        if self._wanted.affinity:
+            codes[~self._near_enough(rows)] = _AFFINITY_CODE
+        return codes if codes.any() else None
+
+    def _refusal_at(self, row: int) -> int:
+        if self._wanted.affinity and not self._is_near_enough(row):
+            return _AFFINITY_CODE
+        if self._anti_affinity.any_at_row(row):
+            return _ANTI_AFFINITY_CODE
+        return _EXISTING_CODE if self._existing.any_at_row(row) else 0
+
+    def _near_enough(self, rows: Rows) -> BoolColumn:
+        test = self._affinity.labelled_at if self._may_be_first else self._affinity.matched_at
+        near = [test(key, rows) for key in self._affinity_keys()]
+        return near[0] if len(near) == 1 else np.logical_and.reduce(near)
+
+    def _is_near_enough(self, row: int) -> bool:
+        test = self._affinity.labelled_at_row if self._may_be_first else self._affinity.matched_at_row
+        return all(test(key, row) for key in self._affinity_keys())
+
+    def _affinity_keys(self) -> dict[str, None]:
+        return dict.fromkeys(term.topology_key for term in self._wanted.affinity)
+
+    @property
+    def _may_be_first(self) -> bool:
+        """Whether the pod wants to be near pods like itself of which there is none yet; else none could ever start."""
+        return not self._affinity.total and matches_all(self._wanted.affinity, self._pod)

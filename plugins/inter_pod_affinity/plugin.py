@@ -1,0 +1,149 @@
+"""Keep pods near the pods that they name and away from others, and prefer what they prefer."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+from plugins.inter_pod_affinity.filter import REFUSALS, FilterState
+from plugins.inter_pod_affinity.hints import Hints
+from plugins.inter_pod_affinity.namespaces import namespace_labels
+from plugins.inter_pod_affinity.score import KINDS_OF_WORTH, ScoreState, spread_out, worth_of_pods
+from plugins.inter_pod_affinity.terms import TermResolver
+from scheduler import framework as fw
+from scheduler.api.pod_affinity import NO_TERMS
+from scheduler.framework.field_errors import invalid
+from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
+from scheduler.framework.pods import TermKind
+
+MAX_HARD_POD_AFFINITY_WEIGHT: Final = 100
+
+_PRE_FILTERED = "PreFilterInterPodAffinity"
+_PRE_SCORED = "PreScoreInterPodAffinity"
+
+
+@dataclass(frozen=True, slots=True)
+class InterPodAffinity(
+    fw.PreFilterPlugin,
+    fw.PreFilterExtensions,
+    fw.FilterNodesPlugin,
+    fw.PreScorePlugin,
+    fw.ScoreNodesPlugin,
+    fw.NormalizeScorePlugin,
+):
+    """Filter: required affinity and anti-affinity of the pod, and required anti-affinity of the pods on nodes.
+
+    Score: the weights of preferred terms that match, in both directions. A term reaches as far as a topology domain:
+    all nodes with the same value of a label. Answers are not stored, for a pod changes those of its whole domain; but
+    counting grows with the distinct terms and the nodes, not with the pods. `matchLabelKeys` and `mismatchLabelKeys`
+    are in the label selectors already: the API server puts them there. Rule: interpodaffinity/plugin.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "InterPodAffinity"
+
+    handle: fw.Handle
+
+    hard_pod_affinity_weight: int = 1
+    """What a required affinity term of a pod on a node adds to the score, towards the pods that it names. 0 to 100."""
+
+    ignore_preferred_terms_of_existing_pods: bool = False
+    """Whether preferred terms of the pods on nodes count only for pods that have preferred terms themselves."""
+
+    _resolver: TermResolver = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_resolver", TermResolver(self.handle))
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """Yield what is wrong with the arguments, each with its place.
+
+        Rule: validation_pluginargs.go (ValidateInterPodAffinityArgs) at v1.36.3.
+        """
+        weight = self.hard_pod_affinity_weight
+        if not 0 <= weight <= MAX_HARD_POD_AFFINITY_WEIGHT:
+            detail = f"not in valid range [0, {MAX_HARD_POD_AFFINITY_WEIGHT}]"
+            yield "hardPodAffinityWeight", invalid(weight, detail)
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Pods, nodes and namespaces, each with a closer look."""
+        return Hints(self.handle, self._resolver).events()
+
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
+        """Count what matters to the pod; skip pods that no required term concerns.
+
+        A term that cannot be parsed refuses the pod as a whole.
+        """
+        terms = pod.affinity_terms
+        if terms.error:
+            return fw.unresolvable(f"parsing pod: {terms.error}")
+        if terms is NO_TERMS and not nodes.pods.terms(TermKind.REQUIRED_ANTI_AFFINITY):
+            return fw.SKIP  # the same as below, quickly
+        labels = namespace_labels(self.handle, pod.namespace)
+        counts = FilterState(pod, self._resolver.wanted(terms), labels, nodes)
+        if counts.is_irrelevant:
+            return fw.SKIP
+        state.write(_PRE_FILTERED, counts)
+        return None
+
+    def add_pod(self, state: fw.CycleState, pod: fw.Pod, other: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        """Count `other` on `node`. Raises LookupError if `pre_filter` was not run."""
+        _counts(state).count(other, node.row, 1)
+        return None
+
+    def remove_pod(self, state: fw.CycleState, pod: fw.Pod, other: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        """Stop counting `other` on `node`. Raises LookupError if `pre_filter` was not run."""
+        _counts(state).count(other, node.row, -1)
+        return None
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return for each of `rows` why it is refused: affinity, else anti-affinity, else that of the pods there.
+
+        Raises LookupError if `pre_filter` was not run.
+        """
+        return _counts(state).refusals(rows)
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return REFUSALS[code]
+
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+        """Work out what each topology domain is worth, over all nodes; skip if no term meets a pod."""
+        if self.ignore_preferred_terms_of_existing_pods and not _has_preferred_terms(pod):
+            return fw.SKIP
+        terms = pod.affinity_terms
+        if terms.error:
+            return fw.Status(fw.Code.ERROR, (f"failed to parse pod: {terms.error}",))
+        if terms is NO_TERMS and not any(map(nodes.pods.terms, KINDS_OF_WORTH)):
+            return fw.SKIP  # the same as below, quickly
+        labels = namespace_labels(self.handle, pod.namespace)
+        wanted = self._resolver.wanted(terms)
+        worth = ScoreState(nodes, worth_of_pods(pod, wanted, labels, nodes.pods, self.hard_pod_affinity_weight))
+        if worth.is_irrelevant:
+            return fw.SKIP
+        state.write(_PRE_SCORED, worth)
+        return None
+
+    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+        """Return for each of `rows` what its domains are worth. Raises LookupError if `pre_score` was not run."""
+        worth = state.get(_PRE_SCORED, ScoreState)
+        if worth is None:
+            raise LookupError(f'failed to read "{_PRE_SCORED}" from cycleState: not found')
+        return worth.scores(rows)
+
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
+        """Scale the scores so that the worst node gets 0 and the best 100."""
+        return spread_out(scores)
+
+
+def _counts(state: fw.CycleState) -> FilterState:
+    counts = state.get(_PRE_FILTERED, FilterState)
+    if counts is None:
+        raise LookupError(f'error reading "{_PRE_FILTERED}" from cycleState: not found')
+    return counts
+
+
+def _has_preferred_terms(pod: fw.Pod) -> bool:
+    affinity = pod.spec.affinity
+    if affinity is None:
+        return False
+    return any(each is not None and each.preferred for each in (affinity.pod_affinity, affinity.pod_anti_affinity))

@@ -1,0 +1,126 @@
+"""What the affinity terms of a pod that is to be placed mean in this cluster, now.
+
+Rule: interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty) and filtering.go at v1.36.3.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from plugins.inter_pod_affinity.namespaces import namespaces_version, selected_namespaces
+from scheduler import framework as fw
+from scheduler.api.label_selectors import EVERYTHING, Selector
+from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms, WeightedTerm
+from scheduler.framework.pods import PodMatch
+
+MAX_KEPT: Final = 4096
+"""Lists of terms, or selectors, whose meaning is kept until a namespace changes."""
+
+
+class PreferredMatch(NamedTuple):
+    """Pods that are worth something to be near to."""
+
+    topology_key: str
+    match: PodMatch
+    weight: int
+    """Negative for anti-affinity."""
+
+
+class WantedPods(NamedTuple):
+    """The terms of a pod, with the namespaces that their selectors name at this moment."""
+
+    affinity: tuple[AffinityTerm, ...]
+    affinity_match: PodMatch | None
+    """Pods that match all of `affinity` at once; None if there is no such term."""
+    anti_affinity: tuple[AffinityTerm, ...]
+    preferred: tuple[PreferredMatch, ...]
+
+
+NOTHING_WANTED: Final = WantedPods((), None, (), ())
+
+
+class TermResolver:
+    """Finds out which namespaces terms mean, once for all pods that share the terms."""
+
+    __slots__ = ("_handle", "_selected", "_version", "_wanted")
+
+    def __init__(self, handle: fw.Handle) -> None:
+        self._handle = handle
+        self._version = -1
+        self._wanted: dict[AffinityTerms, WantedPods] = {}
+        self._selected: dict[Selector, frozenset[str]] = {}
+
+    def wanted(self, terms: AffinityTerms) -> WantedPods:
+        """Return the terms with their namespaces."""
+        self._forget_old_namespaces()
+        found = self._wanted.get(terms)
+        if found is None:
+            if len(self._wanted) >= MAX_KEPT:
+                self._wanted.clear()
+            found = self._wanted[terms] = self._find(terms)
+        return found
+
+    def resolved(self, terms: Sequence[AffinityTerm]) -> tuple[AffinityTerm, ...]:
+        """Return the terms with the namespaces that their selectors name added by name.
+
+        The selector stays beside them, and is asked with no labels at all: so does kube-scheduler, which by that
+        takes a selector that an unlabelled namespace would match for all namespaces.
+        """
+        self._forget_old_namespaces()
+        return tuple(
+            term
+            if term.namespace_selector.is_nothing or term.namespace_selector == EVERYTHING
+            else term._replace(namespaces=term.namespaces | self._names(term.namespace_selector))
+            for term in terms
+        )
+
+    def _find(self, terms: AffinityTerms) -> WantedPods:
+        affinity = self.resolved(terms.required_affinity)
+        return WantedPods(
+            affinity,
+            _all_at_once(affinity) if affinity else None,
+            self.resolved(terms.required_anti_affinity),
+            (*self._preferred(terms.preferred_affinity, 1), *self._preferred(terms.preferred_anti_affinity, -1)),
+        )
+
+    def _preferred(self, weighted: Sequence[WeightedTerm], sign: int) -> tuple[PreferredMatch, ...]:
+        resolved = self.resolved([each.term for each in weighted])
+        return tuple(
+            PreferredMatch(term.topology_key, match_of(term), sign * each.weight)
+            for term, each in zip(resolved, weighted, strict=True)
+        )
+
+    def _names(self, selector: Selector) -> frozenset[str]:
+        names = self._selected.get(selector)
+        if names is None:
+            if len(self._selected) >= MAX_KEPT:
+                self._selected.clear()
+            names = self._selected[selector] = selected_namespaces(self._handle, selector)
+        return names
+
+    def _forget_old_namespaces(self) -> None:
+        version = namespaces_version(self._handle)
+        if version != self._version:
+            self._version = version
+            self._wanted.clear()
+            self._selected.clear()
+
+
+def match_of(term: AffinityTerm) -> PodMatch:
+    """Return which pods a resolved term means."""
+    everywhere = term.namespace_selector.matches(None)
+    return PodMatch(None if everywhere else term.namespaces, term.selector)
+
+
+def matches_all(terms: Sequence[AffinityTerm], pod: fw.Pod) -> bool:
+    """Whether a pod matches every one of these resolved terms, and there is one."""
+    return bool(terms) and all(term.matches(pod.namespace, pod.labels, None) for term in terms)
+
+
+def _all_at_once(terms: Sequence[AffinityTerm]) -> PodMatch:
+    first, *others = map(match_of, terms)
+    namespaces, selector = first.namespaces, first.selector
+    for each in others:
+        if each.namespaces is not None:
+            namespaces = each.namespaces if namespaces is None else namespaces & each.namespaces
+        selector = selector.and_also(each.selector)
+    return PodMatch(namespaces, selector)

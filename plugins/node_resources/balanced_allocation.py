@@ -1,0 +1,114 @@
+"""Prefer nodes on which the pod evens out how full the resources are."""
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from plugins.node_resources.scoring import DEFAULT_RESOURCES, ResourceSpec, Usage, score_resources
+from plugins.shared.column_math import Amount, quotient
+from scheduler import framework as fw
+from scheduler.framework.field_errors import duplicate, invalid
+from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
+
+Share: TypeAlias = float | npt.NDArray[np.float64]
+"""How much of a resource is requested, on one node or on an array of nodes: 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
+    """Score: how much the pod lowers the standard deviation of the shares of its resources that are requested.
+
+    50 if it makes a balanced node lopsided, 75 if it changes nothing, 100 if it evens a lopsided one out.
+    Rule: noderesources/balanced_allocation.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "NodeResourcesBalancedAllocation"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.REQUESTED
+    signs_spec: ClassVar[bool] = True
+
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+    """What is to be even. Each weight must be 1; none given means cpu and memory."""
+
+    def __post_init__(self) -> None:
+        if not self.resources:
+            object.__setattr__(self, "resources", DEFAULT_RESOURCES)
+
+    def problems(self) -> list[tuple[str, str]]:
+        """Return what is wrong with the arguments, each with its place.
+
+        Rule: validation_pluginargs.go (ValidateNodeResourcesBalancedAllocationArgs) at v1.36.3.
+        """
+        found: list[tuple[str, str]] = []
+        seen: set[str] = set()
+        for i, resource in enumerate(self.resources):
+            if resource.name in seen:
+                found.append((f"resources[{i}].name", duplicate(resource.name)))
+            seen.add(resource.name)
+            if resource.weight != 1:
+                found.append((f"resources[{i}].weight", invalid(resource.weight, "must be 1")))
+        return found
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """The amounts that Score adds."""
+        return self._requests(pod)
+
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+        """Skip pods that ask for none of the resources: else they would all go to the same node."""
+        return None if any(self._requests(pod)) else fw.SKIP
+
+    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+        """Return the score of each of `rows`, 50 to 100. Rule: balanced_allocation.go (balancedResourceScorer)."""
+        requests = self._requests(pod)
+        if not any(requests):
+            return None
+        return score_resources(self.resources, requests, nodes, rows, _balance, non_zero=False)
+
+    def _requests(self, pod: fw.Pod) -> tuple[int, ...]:
+        requests = pod.requests
+        return tuple([requests.get(resource.name, 0) for resource in self.resources])
+
+
+def _balance(usages: Sequence[Usage]) -> Amount:
+    """Rule: balanced_allocation.go (balancedResourceScorer)."""
+    without_pod = _evenness([_share(usage.allocated, usage.capacity) for usage in usages])
+    with_pod = _evenness([_share(usage.allocated + usage.request, usage.capacity) for usage in usages])
+    half = fw.MAX_NODE_SCORE // 2
+    return half + quotient(half + with_pod - without_pod, 2)
+
+
+def _share(requested: Amount, capacity: Amount) -> Share:
+    share = requested / capacity
+    return min(share, 1.0) if isinstance(share, float) else np.minimum(share, 1.0)
+
+
+def _evenness(shares: Sequence[Share]) -> Amount:
+    """Return 100 for equal shares, less the more they deviate.
+
+    Rule: balanced_allocation.go (balancedResourceScore). The float operations and their order are kube-scheduler's.
+    """
+    score = (1 - _deviation(shares)) * fw.MAX_NODE_SCORE
+    return int(score) if isinstance(score, float) else score.astype(np.int64)
+
+
+def _deviation(shares: Sequence[Share]) -> Share:
+    if len(shares) < 2:
+        return 0.0
+    if len(shares) == 2:
+        half = (shares[0] - shares[1]) / 2
+        return abs(half) if isinstance(half, float) else np.abs(half)
+    mean = _sum(shares) / len(shares)
+    distances: list[Share] = [share - mean for share in shares]
+    variance = _sum([distance * distance for distance in distances]) / len(shares)
+    return math.sqrt(variance) if isinstance(variance, float) else np.sqrt(variance)
+
+
+def _sum(shares: Sequence[Share]) -> Share:
+    # Not `sum`: since Python 3.12 that is more exact than Go.
+    total: Share = 0.0
+    for share in shares:
+        total = total + share
+    return total

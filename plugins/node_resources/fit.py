@@ -1,0 +1,285 @@
+"""Keep pods off nodes that have too little left for them, and prefer nodes by how full they are."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
+from typing import ClassVar, Final
+
+import numpy as np
+
+from plugins.node_resources.allocation_strategies import (
+    MAX_SHAPE_SCORE,
+    MAX_UTILIZATION,
+    UtilizationShapePoint,
+    least_allocated,
+    most_allocated,
+    requested_to_capacity_ratio,
+)
+from plugins.node_resources.fit_hints import (
+    FitHints,
+    after_device_class_event,
+    compared_amounts,
+    counted_resources,
+    named_resources,
+)
+from plugins.node_resources.fit_requests import fit_requests, reports_resources
+from plugins.node_resources.fit_trial import TOO_MANY_PODS, UNRESOLVABLE, FitTrials
+from plugins.node_resources.scoring import DEFAULT_RESOURCES, MAX_WEIGHT, ResourceSpec, Scorer, score_resources
+from plugins.shared.column_math import Amount, amounts, any_of
+from scheduler import framework as fw
+from scheduler.api.labels import label_key_problems
+from scheduler.api.requests import (
+    CPU,
+    DEFAULT_REQUESTS,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PodResources,
+    is_extended_resource,
+    pod_requests,
+    to_amounts,
+)
+from scheduler.framework.field_errors import forbidden, invalid, not_supported, required
+from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
+
+LEAST_ALLOCATED: Final = "LeastAllocated"
+MOST_ALLOCATED: Final = "MostAllocated"
+REQUESTED_TO_CAPACITY_RATIO: Final = "RequestedToCapacityRatio"
+
+_STRATEGIES = (LEAST_ALLOCATED, MOST_ALLOCATED, REQUESTED_TO_CAPACITY_RATIO)
+
+_COMPARED = "PreFilterNodeResourcesFit"
+_ADDED = "PreScoreNodeResourcesFit"
+
+_FIRST_RESOURCE = 2
+_LAST_RESOURCE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedToCapacityRatio:
+    """How full a node is best, as a line through points of rising utilization."""
+
+    shape: tuple[UtilizationShapePoint, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringStrategy:
+    """Which resources count in the score, and whether empty or full nodes are liked."""
+
+    type: str = ""
+    """LeastAllocated, MostAllocated or RequestedToCapacityRatio. A strategy that is written down must name it."""
+
+    resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
+    """None given means cpu and memory, with weight 1 each."""
+
+    requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
+    """For the strategy of that name, and only for it."""
+
+    def __post_init__(self) -> None:
+        if not self.resources:
+            object.__setattr__(self, "resources", DEFAULT_RESOURCES)
+
+
+class _Last:
+    """What was compared and added last: pods of one shape have the very same requests, one after the other."""
+
+    __slots__ = ("added", "compared", "requests", "resources")
+
+    def __init__(self) -> None:
+        self.resources: PodResources | None = None
+        self.added: tuple[int, ...] = ()
+        self.requests: Mapping[str, int] | None = None
+        self.compared: tuple[tuple[int, str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
+    """Filter: the pod's requests fit into what the node's pods leave. Score: by `scoring_strategy`.
+
+    Rule: noderesources/fit.go and resource_allocation.go at v1.36.3. Amounts are thousandths of a core, units or
+    bytes. Scoring neither counts requests of the pod as a whole nor resizes in progress, as kube-scheduler's does not.
+    """
+
+    name: ClassVar[str] = "NodeResourcesFit"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.REQUESTED
+    signs_spec: ClassVar[bool] = True
+
+    ignored_resources: tuple[str, ...] = ()
+    """Extended resources that Filter does not look at."""
+
+    ignored_resource_groups: tuple[str, ...] = ()
+    """Filter does not look at extended resources that start with one of these and a slash."""
+
+    scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
+
+    _last: _Last = field(init=False, repr=False, compare=False, default_factory=_Last)
+
+    def problems(self) -> list[tuple[str, str]]:
+        """Return what is wrong with the arguments, each with its place.
+
+        Rule: apis/config/validation/validation_pluginargs.go (ValidateNodeResourcesFitArgs) at v1.36.3.
+        """
+        return [*self._problems_of_ignored(), *_problems_of_strategy(self.scoring_strategy)]
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: fit.go (EventsToRegister). The hints count ignored resources too, as kube-scheduler's do."""
+        hints = FitHints()
+        return (
+            fw.ClusterEventWithHint(
+                fw.ClusterEvent(fw.POD, fw.Action.DELETE | fw.Action.UPDATE_POD_SCALE_DOWN),
+                hints.after_pod_event,
+                counted_resources,
+            ),
+            fw.ClusterEventWithHint(
+                fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE),
+                hints.after_node_event,
+                compared_amounts,
+            ),
+            fw.ClusterEventWithHint(
+                fw.ClusterEvent(fw.DEVICE_CLASS, fw.Action.ADD | fw.Action.UPDATE),
+                after_device_class_event,
+                named_resources,
+            ),
+        )
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """The amounts that Filter compares, and those that Score adds."""
+        return frozenset(fit_requests(pod).items()), self._scoring_requests(pod)
+
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
+        """Note what Filter is to compare."""
+        requests, last = fit_requests(pod), self._last
+        if last.requests is not requests:
+            last.requests, last.compared = requests, tuple(self._compared(requests))
+        state.write(_COMPARED, last.compared)
+        return None
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return for each of `rows` the bits of what is missing. Raises LookupError if `pre_filter` was not run.
+
+        Rule: fit.go (fitsRequest).
+        """
+        codes: Amount = 0
+        full = amounts(nodes.pod_count, rows) >= amounts(nodes.allowed_pods, rows)
+        if any_of(full):
+            codes = full * TOO_MANY_PODS
+        for bit, name, amount in _noted(state):
+            capacity = amounts(nodes.allocatable(name), rows)
+            short = capacity - amounts(nodes.requested(name), rows) < amount
+            if any_of(short):
+                codes = codes | short * bit | (short & (capacity < amount)) * UNRESOLVABLE
+        if isinstance(codes, int):
+            return np.full(len(rows), codes, np.int32) if codes else None
+        return codes.astype(np.int32)
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        """Name everything that is missing. Rule: fit.go (Filter)."""
+        reasons = ["Too many pods"] if code & TOO_MANY_PODS else []
+        reasons += (f"Insufficient {name}" for bit, name, _ in _noted(state) if code & bit)
+        return fw.unresolvable(*reasons) if code & UNRESOLVABLE else fw.unschedulable(*reasons)
+
+    def filter_trials(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns) -> FitTrials:
+        """Follow nodes in plain integers."""
+        return FitTrials(_noted(state), nodes)
+
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+        """Note what Score is to add. It does without where PreScore is switched off."""
+        resources, last = pod.resources, self._last
+        if last.resources is not resources or reports_resources(pod) or pod.spec.resources is not None:
+            last.resources, last.added = resources, self._scoring_requests(pod)
+        state.write(_ADDED, last.added)
+        return None
+
+    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+        """Return the score of each of `rows`, 0 to 100."""
+        strategy = self.scoring_strategy
+        requests = state.get(_ADDED, tuple) or self._scoring_requests(pod)
+        return score_resources(strategy.resources, requests, nodes, rows, _scorer_of(strategy), non_zero=True)
+
+    def _compared(self, requests: Mapping[str, int]) -> Iterator[tuple[int, str, int]]:
+        """Bit, name and amount of each resource that Filter compares.
+
+        There are 29 bits: of a pod with more kinds of resources, the rest share the last one.
+        """
+        bit = _FIRST_RESOURCE
+        for name in (CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requests.keys() - _NATIVE)):
+            amount = requests.get(name, 0)
+            if amount > 0 and not self._is_ignored(name):
+                yield 1 << bit, name, amount
+                bit = min(bit + 1, _LAST_RESOURCE)
+
+    def _is_ignored(self, name: str) -> bool:
+        if not (self.ignored_resources or self.ignored_resource_groups) or not is_extended_resource(name):
+            return False
+        return name in self.ignored_resources or name.partition("/")[0] in self.ignored_resource_groups
+
+    def _scoring_requests(self, pod: fw.Pod) -> tuple[int, ...]:
+        """The pod's amount of each resource that counts in the score. Rule: calculatePodResourceRequest."""
+        if pod.spec.resources is None and not reports_resources(pod):
+            resources = pod.resources  # already computed, and the same: nothing to leave out
+            requests = {**resources.requests, CPU: resources.non_zero_cpu, MEMORY: resources.non_zero_memory}
+        else:
+            requests = to_amounts(pod_requests(pod.spec, None, missing=DEFAULT_REQUESTS, pod_level=False))
+        return tuple([requests.get(resource.name, 0) for resource in self.scoring_strategy.resources])
+
+    def _problems_of_ignored(self) -> Iterator[tuple[str, str]]:
+        for i, name in enumerate(self.ignored_resources):
+            for problem in label_key_problems(name):
+                yield f"ignoredResources[{i}]", invalid(name, problem)
+        for i, group in enumerate(self.ignored_resource_groups):
+            path = f"ignoredResourceGroups[{i}]"
+            if "/" in group:
+                yield path, invalid(group, "resource group name can't contain '/'")
+            for problem in label_key_problems(group):
+                yield path, invalid(group, problem)
+
+
+_NATIVE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
+
+
+def _noted(state: fw.CycleState) -> tuple[tuple[int, str, int], ...]:
+    compared: tuple[tuple[int, str, int], ...] | None = state.get(_COMPARED, tuple)
+    if compared is None:
+        raise LookupError(f'error reading "{_COMPARED}" from cycleState: not found')
+    return compared
+
+
+def _scorer_of(strategy: ScoringStrategy) -> Scorer:
+    if strategy.requested_to_capacity_ratio is not None:
+        return partial(requested_to_capacity_ratio, strategy.requested_to_capacity_ratio.shape)
+    return most_allocated if strategy.type == MOST_ALLOCATED else least_allocated
+
+
+def _problems_of_strategy(strategy: ScoringStrategy) -> Iterator[tuple[str, str]]:
+    if strategy.type not in _STRATEGIES:
+        yield "scoringStrategy.type", not_supported(strategy.type, _STRATEGIES)
+    for i, resource in enumerate(strategy.resources):
+        if not 0 < resource.weight <= MAX_WEIGHT:
+            detail = f"resource weight of {resource.name} not in valid range (0, {MAX_WEIGHT}]"
+            yield f"scoringStrategy.resources[{i}].weight", invalid(resource.weight, detail)
+    ratio = strategy.requested_to_capacity_ratio
+    path = "scoringStrategy.requestedToCapacityRatio"
+    if strategy.type != REQUESTED_TO_CAPACITY_RATIO:
+        if ratio is not None:
+            yield path, forbidden("must be nil when type is not RequestedToCapacityRatio")
+    elif ratio is None:
+        yield path, required("must be specified when type is RequestedToCapacityRatio")
+    else:
+        yield from _problems_of_shape(ratio.shape, f"{path}.shape")
+
+
+def _problems_of_shape(shape: Sequence[UtilizationShapePoint], path: str) -> Iterator[tuple[str, str]]:
+    if not shape:
+        yield path, required("at least one point must be specified")
+    for i, (left, right) in enumerate(pairwise(shape), start=1):
+        if left.utilization >= right.utilization:
+            yield f"{path}[{i}].utilization", invalid(right.utilization, "values must be sorted in increasing order")
+            break
+    for i, point in enumerate(shape):
+        if not 0 <= point.utilization <= MAX_UTILIZATION:
+            detail = f"not in valid range [0, {MAX_UTILIZATION}]"
+            yield f"{path}[{i}].utilization", invalid(point.utilization, detail)
+        if not 0 <= point.score <= MAX_SHAPE_SCORE:
+            yield f"{path}[{i}].score", invalid(point.score, f"not in valid range [0, {MAX_SHAPE_SCORE}]")

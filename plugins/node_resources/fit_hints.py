@@ -1,0 +1,113 @@
+"""After which events a pod that found too little room is worth another attempt.
+
+Rule: noderesources/fit.go at v1.36.3 (isSchedulableAfterPodEvent, isSchedulableAfterNodeChange,
+isSchedulableAfterDeviceClassEvent). A node counts as if it were empty: its pods are no part of its events.
+"""
+
+from collections.abc import Hashable
+from typing import Final, NamedTuple
+
+from plugins.node_resources.fit_requests import fit_requests
+from plugins.shared.queueing import OncePerEvent
+from scheduler import framework as fw
+from scheduler.api.requests import PODS, allocatable_of
+from scheduler.api.unstructured import Unstructured
+
+IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+"""With the name of a DeviceClass: the resource by which pods can ask for its devices without anybody naming it."""
+
+
+class _Offer(NamedTuple):
+    """What a node has for pods after an event."""
+
+    allocatable: dict[str, int]
+    grown: frozenset[str] | None
+    """Of which resources a pod must ask for one to be helped; None if any pod may be. Without pods nobody is."""
+
+
+class FitHints:
+    """The hints of one NodeResourcesFit. They remember what the last event changed."""
+
+    __slots__ = ("_freed", "_offer")
+
+    def __init__(self) -> None:
+        self._freed = OncePerEvent(_freed_by)
+        self._offer = OncePerEvent(_offer_of)
+
+    def after_pod_event(self, pod: fw.Pod, old: fw.Pod, new: fw.Pod | None) -> fw.QueueingHint:
+        """A pod helps that left a node, or asks for less of what this pod wants; so does asking for less itself."""
+        if new is None:
+            return fw.QueueingHint.QUEUE if old.node_name or old.nominated_node_name else fw.QueueingHint.SKIP
+        if new.uid == pod.uid:
+            return fw.QueueingHint.QUEUE
+        if not new.node_name:
+            return fw.QueueingHint.SKIP
+        helps = _asks_for_any(self._freed(old, new), pod.requests)
+        return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP
+
+    def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
+        """A node helps that is large enough, and is new or has more of what the pod wants than before."""
+        allocatable, grown = self._offer(old, new)
+        if grown is not None and not grown:
+            return fw.QueueingHint.SKIP
+        requests = fit_requests(pod)
+        if grown is not None and not _asks_for_any(grown, requests):
+            return fw.QueueingHint.SKIP
+        for name, amount in requests.items():
+            if amount > allocatable.get(name, 0) and amount > 0:
+                return fw.QueueingHint.SKIP
+        return fw.QueueingHint.QUEUE
+
+
+def after_device_class_event(pod: fw.Pod, old: Unstructured | None, new: Unstructured) -> fw.QueueingHint:
+    """A DeviceClass helps that stands for a resource which the pod asks for, and did not before."""
+    requests, named = fit_requests(pod), _named_by(new)
+    if old is None:
+        if IMPLICIT_PREFIX + new.name in requests:
+            return fw.QueueingHint.QUEUE
+    elif _named_by(old) == named:
+        return fw.QueueingHint.SKIP
+    return fw.QueueingHint.QUEUE if named in requests else fw.QueueingHint.SKIP
+
+
+def counted_resources(pod: fw.Pod) -> Hashable:
+    """The shape for events of other pods: what the pod asks for, a resize in progress included."""
+    return frozenset(name for name, amount in pod.requests.items() if amount)
+
+
+def compared_amounts(pod: fw.Pod) -> Hashable:
+    """The shape for events of nodes."""
+    return frozenset(fit_requests(pod).items())
+
+
+def named_resources(pod: fw.Pod) -> Hashable:
+    """The shape for events of DeviceClasses; asking for none of a resource is to name it as well."""
+    return frozenset(fit_requests(pod))
+
+
+def _asks_for_any(names: frozenset[str], requests: dict[str, int]) -> bool:
+    for name in names:  # noqa: SIM110 - `any` costs more than the answer, and pods by the hundred are asked
+        if requests.get(name):
+            return True
+    return False
+
+
+def _freed_by(old: fw.Pod, new: fw.Pod) -> frozenset[str]:
+    before, after = old.requests, new.requests
+    return frozenset(name for name, amount in before.items() if amount > after.get(name, 0))
+
+
+def _offer_of(old: fw.Node | None, new: fw.Node) -> _Offer:
+    after = allocatable_of(new.status.allocatable)
+    if after.get(PODS, 0) < 1:
+        return _Offer(after, frozenset())
+    if old is None:
+        return _Offer(after, None)
+    before = allocatable_of(old.status.allocatable)
+    grown = frozenset(name for name, amount in after.items() if amount > before.get(name, 0))
+    return _Offer(after, None if PODS in grown else grown)
+
+
+def _named_by(device_class: Unstructured) -> str:
+    """Return the resource that the class names, or nothing."""
+    return device_class.get("spec", {}).get("extendedResourceName") or ""

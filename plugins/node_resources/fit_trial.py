@@ -1,0 +1,170 @@
+"""NodeResourcesFit's Filter on nodes while pods leave it and come back."""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from scheduler.api.pod import Pod
+from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
+from scheduler.framework.trials import BulkTrials
+from scheduler.runtime.preemption.nominated import Guests
+from scheduler.runtime.preemption.ranked_pods import LowerPods
+
+# A reason code is a set of bits: what is missing, and whether it is more than the node has when empty.
+UNRESOLVABLE: Final = 1 << 0
+TOO_MANY_PODS: Final = 1 << 1
+
+_LIMIT = 2**63
+
+
+class FitTrials(BulkTrials):
+    """Begins trials for one pod."""
+
+    def __init__(self, compared: Sequence[tuple[int, str, int]], nodes: NodeColumns) -> None:
+        """`compared`: bit, name and amount of each resource that the pod asks for."""
+        self._allowed_pods, self._pod_count = nodes.allowed_pods, nodes.pod_count
+        self._wanted = [(i, name, amount, _LIMIT - amount) for i, (_, name, amount) in enumerate(compared)]
+        self._columns = [
+            (bit, amount, nodes.allocatable(name), nodes.requested(name)) for bit, name, amount in compared
+        ]
+
+    def __call__(self, row: int) -> "FitTrial":
+        room = self._allowed_pods.item(row) - self._pod_count.item(row)
+        bits, spare = [], []
+        for bit, amount, allocatable, requested in self._columns:
+            capacity = allocatable.item(row)
+            bits.append(bit | UNRESOLVABLE if capacity < amount else bit)
+            spare.append(capacity - requested.item(row) - amount)
+        return FitTrial(self._wanted, bits, room, spare)
+
+    def without(self, lower: LowerPods, rows: Rows, guests: Guests) -> "FitBulkTrial":
+        room = self._allowed_pods[rows] - self._pod_count[rows] + lower.counts
+        if guests:
+            room -= guests.counts(rows)
+        resources = []
+        for (_, name, _, _), (bit, amount, allocatable, requested) in zip(self._wanted, self._columns, strict=True):
+            capacity = allocatable[rows]
+            free = capacity - requested[rows] + lower.sums(name)
+            taken = guests.sums(name, rows) if guests else None
+            if taken is not None:
+                free -= taken
+            resources.append(_Resource(bit, amount, capacity, free, taken, lower.amounts(name)))
+        return FitBulkTrial(room, resources)
+
+    def codes_with(self, guests: Guests, rows: Rows) -> Int32Column:
+        codes = (self._allowed_pods[rows] - self._pod_count[rows] - guests.counts(rows) <= 0) * TOO_MANY_PODS
+        for (_, name, _, _), (bit, amount, allocatable, requested) in zip(self._wanted, self._columns, strict=True):
+            capacity = allocatable[rows]
+            codes |= _codes(capacity - requested[rows] - guests.sums(name, rows), bit, amount, capacity)
+        return codes.astype(np.int32)
+
+
+class FitTrial:
+    """Implements scheduler.framework.trials.FilterTrial. Rule: noderesources/fit.go (fitsRequest) at v1.36.3."""
+
+    __slots__ = ("_bits", "_room", "_spare", "_wanted")
+
+    def __init__(
+        self, wanted: Sequence[tuple[int, str, int, int]], bits: Sequence[int], room: int, spare: list[int]
+    ) -> None:
+        """`wanted`: place, name and amount of each resource, and from where on more overflows. `room` is for pods.
+
+        By place: `bits` for what is short, and in `spare` what the pods on the node and the pod itself would leave.
+        """
+        self._wanted = wanted
+        self._bits = bits
+        self._room = room
+        self._spare = spare
+
+    def code(self) -> int:
+        code = TOO_MANY_PODS if self._room <= 0 else 0
+        for i, _, amount, _ in self._wanted:
+            if _is_short(self._spare[i], amount):
+                code |= self._bits[i]
+        return code
+
+    def remove(self, other: Pod) -> None:
+        self._room += 1
+        spare, requests = self._spare, other.requests
+        for i, name, _, _ in self._wanted:
+            if name in requests:
+                spare[i] += requests[name]
+
+    def admit(self, other: Pod) -> bool:
+        if self._room <= 1:
+            return False
+        spare, requests = self._spare, other.requests
+        left = spare.copy()
+        for i, name, amount, limit in self._wanted:
+            if name in requests:
+                left[i] -= requests[name]
+                if not 0 <= left[i] < limit and _is_short(left[i], amount):
+                    return False
+        self._spare = left
+        self._room -= 1
+        return True
+
+
+class _Resource(NamedTuple):
+    """One that the pod asks for. Amounts are int64 and wrap as in Go."""
+
+    bit: int
+    amount: int
+    capacity: Int64Column
+    """By node."""
+    free: Int64Column
+    """By node, beside the guests."""
+    taken: Int64Column | None
+    """By node, what the guests ask for; None if there are none. Sums may wrap, so it can decide that they leave."""
+    asked: Int64Column
+    """By pod of lower priority."""
+
+
+class FitBulkTrial:
+    """Implements scheduler.framework.trials.BulkTrial, as FitTrial does for one node."""
+
+    __slots__ = ("_resources", "_room")
+
+    def __init__(self, room: Int64Column, resources: Sequence[_Resource]) -> None:
+        """`room` is for pods, by node."""
+        self._room = room
+        self._resources = resources
+
+    def codes(self) -> Int32Column:
+        codes = (self._room <= 0) * TOO_MANY_PODS
+        for bit, amount, capacity, free, _, _ in self._resources:
+            codes |= _codes(free, bit, amount, capacity)
+        alone = np.zeros_like(codes)
+        for bit, amount, capacity, free, taken, _ in self._resources:
+            if taken is not None:
+                alone |= _codes(free + taken, bit, amount, capacity)
+        return np.where(codes, codes, alone).astype(np.int32)
+
+    def admit(self, nodes: Rows, pods: Rows) -> BoolColumn:
+        fits: BoolColumn = self._room[nodes] > 1
+        left = []
+        for _, amount, _, free, taken, asked in self._resources:
+            wanted = asked[pods]
+            rest = free[nodes] - wanted
+            left.append(rest)
+            fits &= rest >= amount
+            if taken is not None:
+                fits &= rest + taken[nodes] >= amount
+        admitted = nodes[fits]
+        self._room[admitted] -= 1
+        for resource, rest in zip(self._resources, left, strict=True):
+            resource.free[admitted] = rest[fits]
+        return fits
+
+
+def _codes(free: Int64Column, bit: int, amount: int, capacity: Int64Column) -> Int64Column:
+    short = free < amount
+    codes: Int64Column = short * bit | (short & (capacity < amount)) * UNRESOLVABLE
+    return codes
+
+
+def _is_short(spare: int, amount: int) -> bool:
+    """Whether what is free, `spare` and `amount`, is less than the amount, if sums beyond int64 wrap as in Go."""
+    free = (spare + amount + _LIMIT) % (2 * _LIMIT) - _LIMIT
+    return free < amount

@@ -1,0 +1,125 @@
+"""What the scorers of node resources share: their arguments, and how full each node is of each resource."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from plugins.shared.column_math import LARGE, Amount, amounts, pick
+from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource
+from scheduler.framework.nodes import BoolColumn, Int64Column, NodeColumns, Rows
+
+MAX_WEIGHT: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """A resource that counts in the score."""
+
+    name: str
+    weight: int = 1
+    """1 to 100; 0 means 1. Rule: apis/config/v1/defaults.go at v1.36.3."""
+
+    def __post_init__(self) -> None:
+        if self.weight == 0:
+            object.__setattr__(self, "weight", 1)
+
+
+DEFAULT_RESOURCES: Final = (ResourceSpec(CPU, 1), ResourceSpec(MEMORY, 1))
+
+
+class Usage(NamedTuple):
+    """One resource on one node or on an array of nodes, each of which has some of it.
+
+    Amounts are thousandths of a core, units or bytes.
+    """
+
+    weight: int
+    capacity: Amount
+    allocated: Amount
+    """Without the pod."""
+
+    request: int
+    """The pod's."""
+
+
+Scorer = Callable[[Sequence[Usage]], Amount]
+"""Rates nodes by the resources that they have."""
+
+
+def score_resources(
+    resources: Sequence[ResourceSpec],
+    requests: Sequence[int],
+    nodes: NodeColumns,
+    rows: Rows,
+    scorer: Scorer,
+    *,
+    non_zero: bool,
+) -> Int64Column:
+    """Return the scorer's answer for each of `rows`; `requests` are the pod's, one for each resource.
+
+    Out of the score stay resources of which a node has nothing, and scalar ones that the pod does not ask for. With
+    `non_zero`, cpu and memory are allocated with scoring's defaults for containers that ask for nothing.
+    Rule: noderesources/resource_allocation.go (calculateNodeAllocatableRequest) at v1.36.3.
+    """
+    if len(rows) == 1:
+        alone = _usages_of_one(resources, requests, nodes, rows.item(), non_zero=non_zero)
+        if alone is not None:
+            return np.array([scorer(alone)], np.int64)
+    usages = []
+    get = amounts if max(requests) < LARGE else pick
+    for resource, request in zip(resources, requests, strict=True):
+        name = resource.name
+        if name not in _NATIVE and not (request and is_scalar_resource(name)):
+            continue
+        allocated = nodes.non_zero_requested(name) if non_zero and name in _WITH_DEFAULTS else nodes.requested(name)
+        usages.append(Usage(resource.weight, get(nodes.allocatable(name), rows), get(allocated, rows), request))
+    return _scores(usages, len(rows), scorer)
+
+
+_NATIVE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
+_WITH_DEFAULTS = frozenset((CPU, MEMORY))
+
+
+def _usages_of_one(
+    resources: Sequence[ResourceSpec], requests: Sequence[int], nodes: NodeColumns, row: int, *, non_zero: bool
+) -> list[Usage] | None:
+    """The usages of a single node in plain integers; None if an amount is negative or LARGE."""
+    usages = []
+    for resource, request in zip(resources, requests, strict=True):
+        name = resource.name
+        if name not in _NATIVE and not (request and is_scalar_resource(name)):
+            continue
+        column = nodes.non_zero_requested(name) if non_zero and name in _WITH_DEFAULTS else nodes.requested(name)
+        capacity, allocated = nodes.allocatable(name).item(row), column.item(row)
+        if not (0 <= capacity < LARGE and 0 <= allocated < LARGE and 0 <= request < LARGE):
+            return None
+        if capacity:
+            usages.append(Usage(resource.weight, capacity, allocated, request))
+    return usages
+
+
+def _scores(usages: Sequence[Usage], count: int, scorer: Scorer) -> Int64Column:
+    """Let the scorer rate those nodes in one go that have the same resources."""
+    for i, usage in enumerate(usages):
+        have_some = int(usage.capacity != 0 if isinstance(usage.capacity, int) else np.count_nonzero(usage.capacity))
+        if have_some == count:
+            continue
+        others = (*usages[:i], *usages[i + 1 :])
+        if not have_some:
+            return _scores(others, count, scorer)
+        there = np.not_equal(usage.capacity, 0)
+        scores = np.empty(count, np.int64)
+        scores[there] = _scores(_only(there, usages), have_some, scorer)
+        scores[~there] = _scores(_only(~there, others), count - have_some, scorer)
+        return scores
+    found = scorer(usages)
+    return np.full(count, found) if isinstance(found, int) else found
+
+
+def _only(which: BoolColumn, usages: Sequence[Usage]) -> list[Usage]:
+    def part(amount: Amount) -> Amount:
+        return amount if isinstance(amount, int) else amount[which]
+
+    return [usage._replace(capacity=part(usage.capacity), allocated=part(usage.allocated)) for usage in usages]

@@ -1,0 +1,245 @@
+"""How many pods a hard spread constraint counts in each topology domain, and which nodes that leaves.
+
+Rule: podtopologyspread/filtering.go at v1.36.3.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from plugins.pod_topology_spread.constraints import SpreadConstraint
+from plugins.pod_topology_spread.nodes import ExcludedNodes
+from plugins.shared.topology_domains import NO_DOMAIN, Domains, Sums
+from scheduler import framework as fw
+from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
+from scheduler.framework.pods import PodCounts, PodMatch
+
+SKEWED: Final = 1
+"""Reason code: one more pod here would be too many compared with the domain that has fewest."""
+MISSING_LABEL: Final = 2
+"""Reason code: the node is in no domain."""
+
+FEWEST_OF_NONE: Final = 2**31 - 1
+"""The fewest pods where there is no domain at all."""
+
+
+def pods_counted(constraint: SpreadConstraint, pod: fw.Pod, nodes: NodeColumns) -> PodCounts | None:
+    """Return where pods count, and how many; None for a selector that selects everything, which counts none.
+
+    Rule: common.go (countPodsMatchSelector).
+    """
+    if constraint.selector.is_everything:
+        return None
+    return nodes.pods.matching(PodMatch(frozenset((pod.namespace,)), constraint.selector, alive_only=True))
+
+
+class Counted:
+    """What is counted for one constraint before any what-if."""
+
+    __slots__ = ("_counted", "_excluded", "_first", "_second", "counts", "domains")
+
+    def __init__(self, domains: Domains, excluded: BoolColumn | None, pods: PodCounts | None) -> None:
+        """`excluded`: rows that do not count; `pods`: where they are."""
+        self.domains = domains
+        self._excluded = excluded
+        self.counts = _counts(domains, excluded, pods)
+        """How many pods each domain has."""
+        self._counted = _counted(domains, excluded)
+        self._first: tuple[int, int] | None = None
+        self._second: int | None = None
+
+    @property
+    def size(self) -> int:
+        """How many domains have a node to be counted."""
+        return len(self.counts if self._counted is None else self._counted)
+
+    def number(self, row: int) -> int:
+        """Return the number of a row's domain; NO_DOMAIN if it is in none or does not count."""
+        excluded = self._excluded is not None and self._excluded.item(row)
+        return NO_DOMAIN if excluded else self.domains.number(row)
+
+    def fewest_of(self, counts: Sums) -> int:
+        """Return how many pods the domain with the fewest has by other `counts`."""
+        return int((counts if self._counted is None else counts[self._counted]).min(initial=FEWEST_OF_NONE))
+
+    def fewest(self) -> int:
+        """Return how many pods the domain with the fewest has."""
+        return self._lowest()[0]
+
+    def fewest_but(self, number: int) -> int:
+        """Return the same without regard to one domain."""
+        lowest, where = self._lowest()
+        if number != where:
+            return lowest
+        if self._second is None:
+            others = self.counts.copy()
+            others[number] = FEWEST_OF_NONE
+            self._second = self.fewest_of(others)
+        return self._second
+
+    def _lowest(self) -> tuple[int, int]:
+        if self._first is None:
+            counted = self._counted
+            counts = self.counts if counted is None else self.counts[counted]
+            if not len(counts):
+                self._first = FEWEST_OF_NONE, NO_DOMAIN
+            else:
+                where = int(counts.argmin())
+                self._first = counts.item(where), where if counted is None else counted.item(where)
+        return self._first
+
+
+def _counts(domains: Domains, excluded: BoolColumn | None, pods: PodCounts | None) -> Sums:
+    if pods is None:
+        return np.zeros(domains.size, np.int64)
+    if excluded is None:
+        return domains.sums(pods)
+    if domains.are_rows:
+        own: Int32Column = pods.counts * _rows_counted(domains, excluded)
+        return own
+    counts = np.bincount(np.where(excluded, 0, domains.codes), pods.counts, domains.size).astype(np.int64)
+    counts[0] = 0
+    return counts
+
+
+def _counted(domains: Domains, excluded: BoolColumn | None) -> Rows | None:
+    """Return the domains with a row that is not excluded, in ascending order; None if each number is one."""
+    if domains.are_rows:
+        if excluded is None:
+            return None if domains.is_complete else np.flatnonzero(domains.codes)
+        return np.flatnonzero(_rows_counted(domains, excluded))
+    if excluded is None:
+        return domains.topology.distinct
+    nodes = np.bincount(np.where(excluded, 0, domains.codes))
+    nodes[0] = 0
+    return np.flatnonzero(nodes)
+
+
+def _rows_counted(domains: Domains, excluded: BoolColumn) -> BoolColumn:
+    counted: BoolColumn = ~excluded & (domains.codes != 0)
+    return counted
+
+
+class SpreadDomains:
+    """The domains of one constraint. A what-if has a clone of its own, which shares all but the changes."""
+
+    __slots__ = ("_base", "_changes", "constraint")
+
+    def __init__(self, constraint: SpreadConstraint, base: Counted) -> None:
+        self.constraint = constraint
+        self._base = base
+        self._changes: dict[int, int] = {}
+
+    def clone(self) -> "SpreadDomains":
+        copy = SpreadDomains(self.constraint, self._base)
+        copy._changes = dict(self._changes)
+        return copy
+
+    def has(self, row: int) -> bool:
+        """Whether a row has the topology key."""
+        return self._base.domains.number(row) != NO_DOMAIN
+
+    def change(self, row: int, pods: int) -> None:
+        """Count so many more pods on a row, or fewer, if it is counted at all."""
+        number = self._base.number(row)
+        if number != NO_DOMAIN:
+            self._changes[number] = self._changes.get(number, 0) + pods
+
+    def fewest(self) -> int:
+        """Return how many pods the domain with the fewest has; 0 if there are fewer domains than there shall be."""
+        base, changes = self._base, self._changes
+        if base.size < self.constraint.min_domains:
+            return 0
+        if not changes:
+            return base.fewest()
+        if len(changes) == 1:
+            ((number, pods),) = changes.items()
+            return min(base.fewest_but(number), base.counts.item(number) + pods)
+        return base.fewest_of(self._counts())
+
+    def refusals(self, itself: int, rows: Rows) -> Int32Column:
+        """Return a reason code for each of `rows`, 0 where the pod may go. `itself`: 1 if the pod counts, else 0."""
+        most = self.constraint.max_skew + self.fewest() - itself
+        domains = self._base.domains
+        if len(rows) == 1:
+            number = domains.number(rows.item())
+            if number == NO_DOMAIN:
+                return np.array([MISSING_LABEL], np.int32)
+            count = self._base.counts.item(number) + self._changes.get(number, 0)
+            return np.array([SKEWED if count > most else 0], np.int32)
+        refused = (self._counts() > most).astype(np.int32)  # SKEWED is 1
+        domains.set_absent(refused, MISSING_LABEL)
+        return domains.at(refused, rows)
+
+    def _counts(self) -> Sums:
+        if not self._changes:
+            return self._base.counts
+        counts = self._base.counts.copy()
+        for number, pods in self._changes.items():
+            counts[number] += pods
+        return counts
+
+
+class HardSpread:
+    """What PreFilter found of a pod's hard constraints. The framework clones it for a what-if."""
+
+    __slots__ = ("_domains", "_itself", "_namespace")
+
+    def __init__(self, namespace: str, domains: Sequence[SpreadDomains], itself: Sequence[int]) -> None:
+        self._namespace = namespace
+        self._domains = domains
+        self._itself = itself
+
+    @classmethod
+    def of(
+        cls, constraints: Sequence[SpreadConstraint], pod: fw.Pod, nodes: NodeColumns, left_out: ExcludedNodes
+    ) -> "HardSpread":
+        """Count the pods of every domain. Only nodes that have all topology keys count."""
+        domains = [Domains(nodes, constraint.topology_key) for constraint in constraints]
+        incomplete = rows_in_none(domains) if len(domains) > 1 else None
+        spread = []
+        for constraint, of_key in zip(constraints, domains, strict=True):
+            excluded = either(incomplete, left_out.of(constraint, pod, nodes))
+            spread.append(SpreadDomains(constraint, Counted(of_key, excluded, pods_counted(constraint, pod, nodes))))
+        itself = [int(constraint.selector.matches(pod.labels)) for constraint in constraints]
+        return cls(pod.namespace, spread, itself)
+
+    def clone(self) -> "HardSpread":
+        return HardSpread(self._namespace, [each.clone() for each in self._domains], self._itself)
+
+    def change(self, other: fw.Pod, row: int, pods: int) -> None:
+        """Count `other` once more (1) or once less (-1) on a row.
+
+        Unlike the first count this one looks neither at deletion nor for a selector that selects everything.
+        """
+        if other.namespace != self._namespace or not all(each.has(row) for each in self._domains):
+            return
+        for each in self._domains:
+            if each.constraint.selector.matches(other.labels):
+                each.change(row, pods)
+
+    def refusals(self, rows: Rows) -> Int32Column:
+        """Return a reason code for each of `rows`: that of the first constraint that refuses it, or 0."""
+        found: Int32Column | None = None
+        for domains, itself in zip(self._domains, self._itself, strict=True):
+            codes = domains.refusals(itself, rows)
+            found = codes if found is None else np.where(found, found, codes)
+        assert found is not None, "without constraints PreFilter skips"
+        return found
+
+
+def rows_in_none(domains: Iterable[Domains]) -> BoolColumn | None:
+    """Return for each row whether it is in no domain of any of these keys; None if all rows are in one of each."""
+    found: BoolColumn | None = None
+    for each in domains:
+        if not each.is_complete:
+            found = either(found, each.codes == 0)
+    return found
+
+
+def either(some: BoolColumn | None, others: BoolColumn | None) -> BoolColumn | None:
+    """Return which rows are in one of two sets; None stands for no row, and as a result for two of that."""
+    if some is None or others is None:
+        return others if some is None else some
+    return some | others

@@ -1,0 +1,93 @@
+"""Which events are worth another attempt to a pod that its spread constraints kept away from all nodes.
+
+Rule: podtopologyspread/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterNodeChange) at v1.36.3.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+
+from plugins.pod_topology_spread.constraints import SpreadConstraint
+from scheduler import framework as fw
+
+QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
+
+ConstraintsOf = Callable[[fw.Pod], Sequence[SpreadConstraint]]
+"""The hard constraints of a pod. Raises ValueError if one has a selector that is not valid."""
+
+
+class SpreadHints:
+    """The hints of one profile's plugin."""
+
+    __slots__ = ("_constraints_of", "_shape_of_defaults")
+
+    def __init__(self, constraints_of: ConstraintsOf, shape_of_defaults: Callable[[fw.Pod], Hashable]) -> None:
+        """`shape_of_defaults`: all that the constraints of a pod without any of its own depend on."""
+        self._constraints_of = constraints_of
+        self._shape_of_defaults = shape_of_defaults
+
+    def events(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: plugin.go (EventsToRegister)."""
+        action = fw.Action
+        pods = action.ADD | action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION | action.DELETE
+        nodes = action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
+        return (
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, pods), self.after_pod_event, self.shape),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, nodes), self.after_node_event, self.shape),
+        )
+
+    def shape(self, pod: fw.Pod) -> Hashable:
+        """The constraints as the hints see them, and the namespace in which they count."""
+        if not pod.spec.topology_spread_constraints:
+            return pod.namespace, self._shape_of_defaults(pod)
+        try:
+            return pod.namespace, tuple(self._constraints_of(pod))
+        except ValueError as error:
+            return pod.namespace, str(error)
+
+    def after_pod_event(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHint:
+        """A pod helps that comes to match a constraint, or ceases to. Raises ValueError as `constraints_of` does."""
+        if any(each is not None and not _is_involved(each, pod) for each in (new, old)):
+            return SKIP
+        constraints = self._constraints_of(pod)
+        if old is None or new is None:
+            come_or_gone = old if new is None else new
+            labels = come_or_gone.labels if come_or_gone is not None else {}
+            return _queue_if(any(each.selector.matches(labels) for each in constraints))
+        tolerates_otherwise = (new.spec.tolerations or ()) != (old.spec.tolerations or ())
+        if pod.uid == new.uid and tolerates_otherwise and any(each.honors_taints for each in constraints):
+            return QUEUE
+        return _queue_if(
+            any(each.selector.matches(old.labels) != each.selector.matches(new.labels) for each in constraints)
+        )
+
+    def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node | None) -> fw.QueueingHint:
+        """A node helps that comes to count or ceases to, or moves to another domain, or has other taints.
+
+        Raises ValueError as `constraints_of` does.
+        """
+        constraints = self._constraints_of(pod)
+        counted = [each is not None and _has_all_keys(each.labels, constraints) for each in (old, new)]
+        if old is None or new is None:
+            return _queue_if(any(counted))
+        if counted[0] != counted[1]:
+            return QUEUE
+        return _queue_if(counted[1] and (_moved(old, new, constraints) or old.taints != new.taints))
+
+
+def _queue_if(helps: bool) -> fw.QueueingHint:
+    return QUEUE if helps else SKIP
+
+
+def _is_involved(other: fw.Pod, pod: fw.Pod) -> bool:
+    """Whether `other` could be counted for `pod`, or is that pod itself."""
+    if other.uid == pod.uid:
+        return True
+    return bool(other.node_name or other.nominated_node_name) and other.namespace == pod.namespace
+
+
+def _has_all_keys(labels: Mapping[str, str], constraints: Sequence[SpreadConstraint]) -> bool:
+    return all(constraint.topology_key in labels for constraint in constraints)
+
+
+def _moved(old: fw.Node, new: fw.Node, constraints: Sequence[SpreadConstraint]) -> bool:
+    keys = {constraint.topology_key for constraint in constraints}
+    return any(old.labels.get(key, "") != new.labels.get(key, "") for key in keys)

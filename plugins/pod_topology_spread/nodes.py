@@ -1,0 +1,79 @@
+"""Which nodes a spread constraint does not count, by columns that are kept until nodes change.
+
+Rule: podtopologyspread/common.go (matchNodeInclusionPolicies) at v1.36.3. They depend on the pod's node selector,
+affinity and tolerations and on the nodes' labels, names and taints, but on no pod that runs on them.
+"""
+
+from collections.abc import Callable, Hashable
+from typing import Final, cast
+
+import numpy as np
+
+from plugins.pod_topology_spread.constraints import SpreadConstraint
+from plugins.shared.column_math import pick
+from plugins.shared.node_matching import selected_by_pod
+from scheduler import framework as fw
+from scheduler.api.tolerations import KEEPS_PODS_AWAY, is_tolerated
+from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
+from scheduler.runtime.answers.columns import ChangingColumns, Memo
+
+_READ_BY_SELECTORS: Final = (fw.Aspect.LABELS, fw.Aspect.NAME)
+_READ_BY_TAINTS: Final = (fw.Aspect.TAINTS, fw.Aspect.NAME)
+
+
+class ExcludedNodes:
+    """Finds the rows that a pod's constraints leave out, and remembers them for pods that select and tolerate alike."""
+
+    __slots__ = ("_memo", "_nodes")
+
+    def __init__(self) -> None:
+        self._nodes: NodeColumns | None = None
+        self._memo: Memo | None = None
+
+    def of(self, constraint: SpreadConstraint, pod: fw.Pod, nodes: NodeColumns) -> BoolColumn | None:
+        """Return for each row whether `constraint` leaves it out; None if that is none of them. To be read only."""
+        left_out = self._unselected(pod, nodes) if constraint.honors_affinity else None
+        tainted = self._tainted(pod, nodes) if constraint.honors_taints else None
+        if left_out is None or tainted is None:
+            return tainted if left_out is None else left_out
+        return left_out | tainted
+
+    def _unselected(self, pod: fw.Pod, nodes: NodeColumns) -> BoolColumn | None:
+        selector = pod.spec.node_selector
+        affinity = None if pod.spec.affinity is None else pod.spec.affinity.node_affinity
+        required = None if affinity is None else affinity.required
+        if not selector and required is None:
+            return None
+        key = ("selector", frozenset((selector or {}).items()), required)
+        return self._kept(nodes, key, _READ_BY_SELECTORS, lambda rows: ~selected_by_pod(pod, nodes, rows))
+
+    def _tainted(self, pod: fw.Pod, nodes: NodeColumns) -> BoolColumn | None:
+        key = ("tolerations", pod.spec.tolerations)
+        return self._kept(nodes, key, _READ_BY_TAINTS, lambda rows: _repelling(pod, nodes, rows))
+
+    def _kept(
+        self,
+        nodes: NodeColumns,
+        key: Hashable,
+        aspects: tuple[fw.Aspect, ...],
+        evaluate: Callable[[Rows], BoolColumn | None],
+    ) -> BoolColumn | None:
+        if nodes is not self._nodes:
+            self._nodes = nodes
+            # The scheduler's own columns tell what changed; of others, such as a test's, nothing can be kept.
+            self._memo = Memo(cast("ChangingColumns", nodes)) if hasattr(nodes, "change_log") else None
+        if self._memo is None:
+            found = evaluate(np.arange(nodes.size))
+            return found if found is not None and found.any() else None
+        column = self._memo.column(key, aspects, np.bool_, evaluate)
+        return column.values if column.may_differ else None
+
+
+def _repelling(pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> BoolColumn | None:
+    """Return which of `rows` have a taint that keeps the pod away; None if none of them has."""
+    found: BoolColumn | None = None
+    for taint, column in nodes.taints.items():
+        if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations):
+            tainted = pick(column, rows)
+            found = tainted if found is None else found | tainted
+    return found

@@ -1,0 +1,187 @@
+"""Keep pods off nodes that cannot attach so many volumes."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final
+
+import numpy as np
+
+from plugins.shared.queueing import any_pod
+from plugins.volumes.attached import AttachedVolumes
+from plugins.volumes.csi import ClaimNotFound, CsiVolumes, VolumeError
+from scheduler import framework as fw
+from scheduler.api.csi_translation import inline_handle, plugin_of
+from scheduler.api.objects import Volume
+from scheduler.api.volumes import CSINode, PersistentVolumeClaim, VolumeAttachment, claim_name_of
+from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
+
+TOO_MANY: Final = fw.unschedulable("node(s) exceed max volume count")
+
+_ANY_NUMBER: Final = 1 << 40
+_TOO_MANY = 1
+_NO_CLAIM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVolumeLimits(fw.PreFilterPlugin, fw.EasierWithFewerPods):
+    """Filter: the node can attach the pod's volumes beside those that it has, by what its CSINode says of each driver.
+
+    Volumes of the old in-tree kinds count as their drivers'. Answers are not stored: they depend on claims and
+    volumes besides the pod. Rule: nodevolumelimits/csi.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "NodeVolumeLimits"
+    reads: ClassVar[Sequence[str]] = (fw.PERSISTENT_VOLUME, fw.STORAGE_CLASS)
+
+    handle: fw.Handle
+
+    _volumes: CsiVolumes = field(init=False, repr=False, compare=False)
+    _attached: AttachedVolumes = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.handle is not None:  # there is none when only the arguments are checked
+            object.__setattr__(self, "_volumes", CsiVolumes(self.handle))
+            object.__setattr__(self, "_attached", AttachedVolumes(self.handle, self._volumes))
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: csi.go (EventsToRegister): any new CSINode may help."""
+        csi_node_changed = fw.ClusterEvent(fw.CSI_NODE, fw.Action.UPDATE)
+        claim_added = fw.ClusterEvent(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD)
+        detached = fw.ClusterEvent(fw.VOLUME_ATTACHMENT, fw.Action.DELETE)
+        return (
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.CSI_NODE, fw.Action.ADD)),
+            fw.ClusterEventWithHint(csi_node_changed, _after_csi_node, any_pod),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _after_pod_deleted, any_pod),
+            fw.ClusterEventWithHint(claim_added, _after_claim_added, _claims),
+            fw.ClusterEventWithHint(detached, _after_attachment_deleted, _volumes_of),
+        )
+
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
+        """Skip pods without volumes that a driver might attach."""
+        volumes = pod.storage.volumes
+        return None if volumes and any(map(_is_attachable, volumes)) else fw.SKIP
+
+    def concerns(self, pod: fw.Pod) -> bool:
+        return bool(pod.storage.volumes)
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return for each of `rows` whether a claim of the pod is missing, or else whether there is too little room.
+
+        Raises VolumeError if volumes of the pod, or of a pod on one of the nodes, cannot be judged.
+        """
+        if not pod.storage.volumes:
+            return None
+        if len(rows) == 1 and nodes.in_use[rows.item()]:
+            # In a what-if the pods are others than those that were counted.
+            return self._one_code(pod, nodes.info(rows.item()))
+        attached = self._attached
+        attached.refresh()
+        known = attached.known(rows)
+        if known.all():
+            return self._codes(pod, rows, has_csi_node=True)
+        codes = np.zeros(len(rows), np.int32)
+        for has_csi_node, places in ((True, known), (False, ~known)):
+            if places.any():
+                found = self._codes(pod, rows[places], has_csi_node=has_csi_node)
+                if found is not None:
+                    codes[places] = found
+        return codes
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        if code == _TOO_MANY:
+            return TOO_MANY
+        try:
+            self._volumes.of_pending(pod, has_csi_node=False)
+        except ClaimNotFound as error:
+            return fw.unresolvable(str(error))
+        raise LookupError("the claim that was missing is there")
+
+    def still_admits(self, state: fw.CycleState, pod: fw.Pod, guests: fw.Guests, rows: Rows) -> fw.BoolColumn:
+        """Each volume of a guest takes one place at most; of one with odd volumes there is no telling."""
+        storages = ([guest.storage for guest in guests.by_row[row]] for row in rows.tolist())
+        volumes = [
+            sum(len(each.volumes) for each in of_row) if all(each.regular for each in of_row) else _ANY_NUMBER
+            for of_row in storages
+        ]
+        self._attached.refresh()
+        new = self._volumes.of_pending(pod, has_csi_node=True)
+        return self._attached.has_room(new, np.array(volumes, np.int64), rows)
+
+    def _one_code(self, pod: fw.Pod, node: fw.NodeInfo) -> Int32Column:
+        csi_node: CSINode | None = self.handle.objects.get(fw.CSI_NODE, node.name)
+        try:
+            new = self._volumes.of_pending(pod, has_csi_node=csi_node is not None)
+        except ClaimNotFound:
+            return np.array([_NO_CLAIM], np.int32)
+        exceeds = csi_node is not None and self._attached.exceeds(node, csi_node, new)
+        return np.array([_TOO_MANY if exceeds else 0], np.int32)
+
+    def _codes(self, pod: fw.Pod, rows: Rows, *, has_csi_node: bool) -> Int32Column | None:
+        """The codes of nodes that all have a CSINode, or all have none; None if all are 0."""
+        try:
+            new = self._volumes.of_pending(pod, has_csi_node=has_csi_node)
+        except ClaimNotFound:
+            return np.full(len(rows), _NO_CLAIM, np.int32)
+        if not new or not has_csi_node:
+            return None
+        problem = self._attached.first_problem(rows)
+        if problem:
+            raise VolumeError(problem)
+        exceeded = self._attached.exceeded(new, rows)
+        return None if exceeded is None else exceeded.astype(np.int32)
+
+
+def _is_attachable(volume: Volume) -> bool:
+    return volume.persistent_volume_claim is not None or volume.ephemeral is not None or plugin_of(volume) is not None
+
+
+# Queueing hints.
+
+
+def _after_pod_deleted(pod: fw.Pod, old: fw.Pod, new: None) -> fw.QueueingHint:
+    """A pod with volumes that was on a node helps, or was to go to one. Rule: isSchedulableAfterPodDeleted."""
+    placed = old.node_name or old.nominated_node_name
+    frees = placed and any(map(_is_attachable, old.storage.volumes))
+    return fw.QueueingHint.QUEUE if frees else fw.QueueingHint.SKIP
+
+
+def _claims(pod: fw.Pod) -> Hashable:
+    return pod.namespace, tuple(claim_name_of(pod, volume) for volume in pod.storage.volumes)
+
+
+def _after_claim_added(pod: fw.Pod, old: None, new: PersistentVolumeClaim) -> fw.QueueingHint:
+    """A claim of the pod helps, also one that is made for it. Rule: isSchedulableAfterPVCAdded."""
+    if new.namespace != pod.namespace:
+        return fw.QueueingHint.SKIP
+    named = any(claim_name_of(pod, volume) == new.name for volume in pod.storage.volumes)
+    return fw.QueueingHint.QUEUE if named else fw.QueueingHint.SKIP
+
+
+def _volumes_of(pod: fw.Pod) -> Hashable:
+    return pod.storage.volumes
+
+
+def _after_attachment_deleted(pod: fw.Pod, old: VolumeAttachment, new: None) -> fw.QueueingHint:
+    """Any attachment may have been of a claim's driver. Rule: isSchedulableAfterVolumeAttachmentDeleted.
+
+    Raises TranslationError for a volume that no driver could serve.
+    """
+    for volume in pod.storage.volumes:
+        if volume.persistent_volume_claim is not None:
+            return fw.QueueingHint.QUEUE
+        plugin = plugin_of(volume)
+        if plugin is not None:
+            if plugin.migrated:
+                inline_handle(volume)
+            if plugin.driver == old.spec.attacher:
+                return fw.QueueingHint.QUEUE
+    return fw.QueueingHint.SKIP
+
+
+def _after_csi_node(pod: fw.Pod, old: CSINode, new: CSINode) -> fw.QueueingHint:
+    """A higher limit helps; none at all counts as 0. Rule: isSchedulableAfterCSINodeUpdated."""
+    before = {driver.name: driver.limit or 0 for driver in old.drivers}
+    raised = any((driver.limit or 0) > before.get(driver.name, 0) for driver in new.drivers)
+    return fw.QueueingHint.QUEUE if raised else fw.QueueingHint.SKIP

@@ -1,0 +1,181 @@
+"""Keep pods apart that must not use the same disk or claim at the same time."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import msgspec
+import numpy as np
+
+from plugins.shared.column_math import held
+from plugins.volumes.objects import NotFound, claim_of, claims_named_by
+from scheduler import framework as fw
+from scheduler.api.objects import Volume
+from scheduler.api.pod_storage import VolumeKey, claim_key, conflicting_keys
+from scheduler.api.volumes import READ_WRITE_ONCE_POD, PersistentVolumeClaim
+from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
+
+_PRE_FILTERED = "PreFilterVolumeRestrictions"
+
+DISK_IN_USE: Final = fw.unschedulable("node(s) had no available disk")
+CLAIM_IN_USE: Final = fw.unschedulable(
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+
+_DISK = 1
+_CLAIM = 2
+_REFUSALS: Final = {_DISK: DISK_IN_USE, _CLAIM: CLAIM_IN_USE}
+
+
+class _State(msgspec.Struct):
+    disks: tuple[VolumeKey, ...]
+    """Which disks must not be in use on the pod's node."""
+
+    exclusive_claims: frozenset[str]
+    """The pod's claims that one pod in the whole cluster may use."""
+
+    users: int
+    """How often other pods use those."""
+
+    def clone(self) -> "_State":
+        return _State(self.disks, self.exclusive_claims, self.users)
+
+    def count(self, other: fw.Pod, sign: int) -> None:
+        # The namespace of the other pod is not looked at, as in kube-scheduler.
+        self.users += sign * sum(name in self.exclusive_claims for name in claims_named_by(other))
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNodesPlugin):
+    """Filter: no pod on the node uses a disk of the pod, and no pod anywhere a claim that is for one pod only.
+
+    Pods may share disks of Google, iSCSI and Ceph that all of them only read. Answers are not stored: they depend on
+    claims besides the pod. Rule: volumerestrictions/volume_restrictions.go at v1.36.3.
+    """
+
+    name: ClassVar[str] = "VolumeRestrictions"
+
+    handle: fw.Handle
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: volume_restrictions.go (EventsToRegister), which looks no closer at a new node."""
+        claim_added = fw.ClusterEvent(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD)
+        return (
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _after_pod_deleted, _storage),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD)),
+            fw.ClusterEventWithHint(claim_added, after_claim, namespace_and_claims),
+        )
+
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
+        """Find what must not be in use; skip pods without such disks whose claims are free.
+
+        A claim that is not there refuses the pod as a whole.
+        """
+        volumes = pod.storage.volumes
+        if not volumes:
+            return fw.SKIP
+        try:
+            claims = frozenset(name for name in claims_named_by(pod) if self._is_exclusive(pod.namespace, name))
+        except NotFound as error:
+            return fw.unresolvable(str(error))
+        # One pod at most can use such a claim, so each counts once.
+        users = sum(_is_used(claim_key(pod.namespace, name), nodes) for name in claims)
+        if not users and not any(map(_has_disk, volumes)):
+            return fw.SKIP
+        state.write(_PRE_FILTERED, _State(_conflicting(pod), claims, users))
+        return None
+
+    def concerns(self, pod: fw.Pod) -> bool:
+        return bool(pod.storage.volumes)
+
+    def _is_exclusive(self, namespace: str, name: str) -> bool:
+        return READ_WRITE_ONCE_POD in (claim_of(self.handle, namespace, name).spec.access_modes or ())
+
+    def add_pod(self, state: fw.CycleState, pod: fw.Pod, other: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        """Count the claims of `other`. Raises LookupError if `pre_filter` was not run."""
+        _prepared(state).count(other, 1)
+        return None
+
+    def remove_pod(self, state: fw.CycleState, pod: fw.Pod, other: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        """Stop counting the claims of `other`. Raises LookupError if `pre_filter` was not run."""
+        _prepared(state).count(other, -1)
+        return None
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return for each of `rows` whether a disk is in use there, else whether a claim is in use anywhere.
+
+        Raises LookupError if `pre_filter` was not run and a disk does not decide for every row.
+        """
+        found = state.get(_PRE_FILTERED, _State)
+        taken = np.zeros(len(rows), np.bool_)
+        for key in found.disks if found is not None else _conflicting(pod):
+            holders = nodes.volumes.users(key)
+            if holders:
+                taken |= held(holders, rows, nodes.size)
+        if not taken.all() and _prepared(state).users > 0:
+            return np.where(taken, np.int32(_DISK), np.int32(_CLAIM))
+        return taken.astype(np.int32) if taken.any() else None
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        return _REFUSALS[code]
+
+
+def _prepared(state: fw.CycleState) -> _State:
+    found = state.get(_PRE_FILTERED, _State)
+    if found is None:
+        raise LookupError(f'cannot read "{_PRE_FILTERED}" from cycleState')
+    return found
+
+
+def _conflicting(pod: fw.Pod) -> tuple[VolumeKey, ...]:
+    """The disks that must not be in use on the pod's node."""
+    return tuple(key for volume in pod.storage.volumes for key in conflicting_keys(volume))
+
+
+def _is_used(key: VolumeKey, nodes: NodeColumns) -> bool:
+    """Whether a pod uses it on a row that is a node. Rule: snapshot.go (IsPVCUsedByPods)."""
+    in_use = nodes.in_use
+    return any(in_use[row] for row in nodes.volumes.users(key))
+
+
+def _has_disk(volume: Volume) -> bool:
+    """Rule: volume_restrictions.go (needsRestrictionsCheck)."""
+    return (
+        volume.gce_persistent_disk is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.rbd is not None
+        or volume.iscsi is not None
+    )
+
+
+# Queueing hints.
+
+
+def namespace_and_claims(pod: fw.Pod) -> Hashable:
+    """The shape for hints that look for the pod's claims."""
+    return pod.namespace, claims_named_by(pod)
+
+
+def after_claim(pod: fw.Pod, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim) -> fw.QueueingHint:
+    """A claim helps that the pod names. Rule: isSchedulableAfterPersistentVolumeClaimAdded."""
+    named = new.namespace == pod.namespace and new.name in claims_named_by(pod)
+    return fw.QueueingHint.QUEUE if named else fw.QueueingHint.SKIP
+
+
+def _storage(pod: fw.Pod) -> Hashable:
+    return pod.namespace, pod.storage.keys
+
+
+def _after_pod_deleted(pod: fw.Pod, old: fw.Pod, new: None) -> fw.QueueingHint:
+    """A pod of the same namespace helps that used a claim of the pod, or a disk. Rule: isSchedulableAfterPodDeleted.
+
+    Whether the claim is for one pod only is not looked at, as in kube-scheduler.
+    """
+    if old.namespace != pod.namespace or not old.storage.keys:
+        return fw.QueueingHint.SKIP
+    used = set(old.storage.keys)
+    claims = (claim_key(pod.namespace, name) for name in claims_named_by(pod))
+    shared = any(key in used for keys in (claims, _conflicting(pod)) for key in keys)
+    return fw.QueueingHint.QUEUE if shared else fw.QueueingHint.SKIP

@@ -1,0 +1,181 @@
+"""Keep pods in the zones of their volumes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final, NamedTuple
+
+import numpy as np
+
+from plugins.shared.column_math import pick
+from plugins.shared.queueing import any_pod
+from plugins.volumes.objects import NotFound, claim_of, claims_named_by, class_of, volume_of
+from plugins.volumes.volume_restrictions import after_claim, namespace_and_claims
+from scheduler import framework as fw
+from scheduler.api.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONES_DELIMITER
+from scheduler.api.volumes import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, StorageClass
+from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
+
+_PRE_FILTERED = "PreFilterVolumeZone"
+
+OTHER_ZONE: Final = fw.unresolvable("node(s) had no available volume zone")
+
+_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+_TODAY: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+"""A label that a node may have instead."""
+
+
+class _Place(NamedTuple):
+    """Where a volume can be used: a node's label must have one of the values."""
+
+    key: str
+    values: frozenset[str]
+
+
+class _Places(NamedTuple):
+    places: tuple[_Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeZone(fw.PreFilterPlugin, fw.WithoutPods):
+    """Filter: the node is in the zone and region that the labels of the pod's bound volumes say, if it has any.
+
+    Answers are not stored: they depend on claims and volumes besides the pod. Rule: volumezone/volume_zone.go at
+    v1.36.3.
+    """
+
+    name: ClassVar[str] = "VolumeZone"
+
+    handle: fw.Handle
+
+    def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        """Rule: volume_zone.go (EventsToRegister), which looks no closer at nodes."""
+        add, update = fw.Action.ADD, fw.Action.UPDATE
+        claim = fw.ClusterEvent(fw.PERSISTENT_VOLUME_CLAIM, add | update)
+        volume = fw.ClusterEvent(fw.PERSISTENT_VOLUME, add | update)
+        return (
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.STORAGE_CLASS, add), _after_class_added, any_pod),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, add | fw.Action.UPDATE_NODE_LABEL)),
+            fw.ClusterEventWithHint(claim, after_claim, namespace_and_claims),
+            fw.ClusterEventWithHint(volume, _after_volume, any_pod),
+        )
+
+    def pre_filter(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+    ) -> fw.PreFilterResult | fw.Status | None:
+        """Find the places of the pod's volumes; skip pods without.
+
+        A claim that is neither bound nor waits for its first pod refuses the pod as a whole.
+        """
+        if not pod.storage.volumes:
+            return fw.SKIP
+        found = self._places_of(pod)
+        if isinstance(found, fw.Status):
+            return found
+        if not found.places:
+            return fw.SKIP
+        state.write(_PRE_FILTERED, found)
+        return None
+
+    def concerns(self, pod: fw.Pod) -> bool:
+        return bool(pod.storage.volumes)
+
+    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+        """Return 1 for each of `rows` that is in the wrong place. Without `pre_filter`, looks the volumes up itself."""
+        found = state.get(_PRE_FILTERED, _Places) or self._places_of(pod)
+        if isinstance(found, fw.Status):
+            return np.ones(len(rows), np.int32)
+        right = _is_in(found.places[0], nodes, rows) if found.places else np.ones(len(rows), np.bool_)
+        for place in found.places[1:]:
+            right &= _is_in(place, nodes, rows)
+        if right.all():
+            return None
+        elsewhere = np.flatnonzero(~right)
+        codes = np.zeros(len(rows), np.int32)
+        codes[elsewhere] = _have_place(nodes, rows[elsewhere])
+        return codes
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        if state.get(_PRE_FILTERED, _Places) is None:
+            found = self._places_of(pod)
+            if isinstance(found, fw.Status):
+                return found
+        return OTHER_ZONE
+
+    def _places_of(self, pod: fw.Pod) -> _Places | fw.Status:
+        places: list[_Place] = []
+        try:
+            for name in claims_named_by(pod):
+                found = self._places_of_claim(pod.namespace, name)
+                if isinstance(found, fw.Status):
+                    return found
+                places += found
+        except NotFound as error:
+            return fw.unresolvable(str(error))
+        return _Places(tuple(places))
+
+    def _places_of_claim(self, namespace: str, name: str) -> Sequence[_Place] | fw.Status:
+        """Raises NotFound."""
+        if not name:
+            return fw.unresolvable("PersistentVolumeClaim had no name")
+        claim = claim_of(self.handle, namespace, name)
+        if claim.spec.volume_name:
+            return places_of(volume_of(self.handle, claim.spec.volume_name))
+        if not claim.class_name:
+            return fw.unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
+        mode = class_of(self.handle, claim.class_name).volume_binding_mode
+        if mode is None:
+            return fw.unresolvable(f'VolumeBindingMode not set for StorageClass "{claim.class_name}"')
+        return () if mode == WAIT_FOR_FIRST_CONSUMER else fw.unresolvable("PersistentVolume had no name")
+
+
+def places_of(volume: PersistentVolume) -> list[_Place]:
+    """Return where a volume says that it is. A label with an empty zone in its list says nothing."""
+    places = []
+    for key in _LABELS:
+        label = volume.labels.get(key)
+        if label is not None:
+            values = frozenset(value.strip() for value in label.split(ZONES_DELIMITER))
+            if "" not in values:
+                places.append(_Place(key, values))
+    return places
+
+
+def _is_in(place: _Place, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+    """Return which of `rows` have a label with the right value; today's label counts where there is none of old."""
+    found = _matching(place.key, place.values, nodes, rows)
+    today = _TODAY.get(place.key)
+    if today is not None:
+        absent = pick(nodes.label_codes(place.key), rows) == 0
+        found |= absent & _matching(today, place.values, nodes, rows)
+    return found
+
+
+def _matching(key: str, values: frozenset[str], nodes: NodeColumns, rows: Rows) -> BoolColumn:
+    matching = np.array([value in values for value in nodes.label_values(key)], np.bool_)
+    matching[0] = False  # no such label
+    found: BoolColumn = matching[pick(nodes.label_codes(key), rows)]
+    return found
+
+
+def _have_place(nodes: NodeColumns, rows: Rows) -> BoolColumn:
+    """Return which of `rows` say where they are; nodes of a cluster with a single zone may say nothing."""
+    found = np.zeros(len(rows), np.bool_)
+    for key in _LABELS:
+        if len(nodes.label_values(key)) > 1:  # any node has the label
+            found |= nodes.label_codes(key)[rows] != 0
+    return found
+
+
+# Queueing hints.
+
+
+def _after_class_added(pod: fw.Pod, old: None, new: StorageClass) -> fw.QueueingHint:
+    """A class helps that waits for the first pod. Rule: isSchedulableAfterStorageClassAdded."""
+    waits = new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+    return fw.QueueingHint.QUEUE if waits else fw.QueueingHint.SKIP
+
+
+def _after_volume(pod: fw.Pod, old: PersistentVolume | None, new: PersistentVolume) -> fw.QueueingHint:
+    """A new volume helps, and one that says of another place. Rule: isSchedulableAfterPersistentVolumeChange."""
+    moved = old is None or places_of(old) != places_of(new)
+    return fw.QueueingHint.QUEUE if moved else fw.QueueingHint.SKIP

@@ -1,0 +1,1 @@
+"""What runs plugins: profiles, extension points, stored answers, dry runs."""

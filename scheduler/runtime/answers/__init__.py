@@ -1,0 +1,1 @@
+"""Stored answers of plugins, and what is made of them."""

@@ -1,0 +1,374 @@
+"""One profile at work: runs its plugins at each extension point, times them, and names the one that fails.
+
+Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3. What a plugin raises becomes a PluginError with its
+name; a plugin that answers what its point does not allow is treated the same.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Protocol
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import Diagnosis
+from scheduler.framework.errors import PluginError
+from scheduler.framework.events import ClusterEventWithHint
+from scheduler.framework.handle import Handle
+from scheduler.framework.nodes import BoolColumn, Rows
+from scheduler.framework.plugin import (
+    MAX_PERMIT_SECONDS,
+    BindPlugin,
+    PermitPlugin,
+    PermitWait,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterExtensions,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    SignPlugin,
+)
+from scheduler.framework.status import Code, Status, unresolvable
+from scheduler.runtime.answers.columns import Memo
+from scheduler.runtime.answers.pod_classes import KnownSpec, Shape, Shapes
+from scheduler.runtime.answers.views import KeptPassing
+from scheduler.runtime.filter_outcome import FilterOutcome
+from scheduler.runtime.filtering import Filtering, WhatIfColumns
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.plugin_calls import PluginCalls, as_plugin_error
+from scheduler.runtime.profile import ProfilePlugins
+from scheduler.runtime.scoring import Scores, Scoring
+
+
+class NominatedPods(Protocol):
+    """Yields each node that is promised to pods, with these pods."""
+
+    def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]: ...
+
+    def nominated_pods(self, node_name: str) -> Collection[Pod]: ...
+
+
+class Framework:
+    """kube-scheduler's framework.Framework: the plugins of one profile, ready to run."""
+
+    def __init__(
+        self,
+        plugins: ProfilePlugins,
+        handle: Handle,
+        nodes: WhatIfColumns,
+        nominated: NominatedPods,
+        metrics: Metrics,
+        percentage_of_nodes_to_score: int = 0,
+    ) -> None:
+        """`percentage_of_nodes_to_score`: 0 or 100 for all nodes."""
+        self.name = handle.profile_name
+        self.handle = handle
+        self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
+        self.plugins = plugins
+        self._calls = calls = PluginCalls(metrics, self.name)
+        memo = Memo(nodes)
+        self._nodes = nodes
+        self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
+        self._queue_sort = plugins.of("queue_sort", QueueSortPlugin)
+        self._pre_enqueue = plugins.of("pre_enqueue", PreEnqueuePlugin)
+        self._post_filter = plugins.of("post_filter", PostFilterPlugin)
+        self._pre_score = plugins.of("pre_score", PreScorePlugin)
+        self._reserve = plugins.of("reserve", ReservePlugin)
+        self._permit = plugins.of("permit", PermitPlugin)
+        self._pre_bind = plugins.of("pre_bind", PreBindPlugin)
+        self._bind = plugins.of("bind", BindPlugin)
+        self._post_bind = plugins.of("post_bind", PostBindPlugin)
+        extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
+        self.filtering = Filtering(plugins.at["filter"], extensions, nodes, memo, nominated.by_node, calls)
+        self.scoring = Scoring(plugins.at["score"], plugins.weights, nodes, memo, calls)
+        signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
+        self.shapes = Shapes(tuple(signers.values()), nodes)
+        handle.dry_runs.attach(self.filtering, nominated, self.signatures)
+
+    @property
+    def queue_sort(self) -> QueueSortPlugin:
+        return self._queue_sort[0]
+
+    @property
+    def pre_enqueue(self) -> Sequence[PreEnqueuePlugin]:
+        return self._pre_enqueue
+
+    @property
+    def has_post_filter(self) -> bool:
+        return bool(self.plugins.at["post_filter"])
+
+    def rejecter_events(self) -> dict[str, Sequence[ClusterEventWithHint]]:
+        """Plugin → the events that may help pods it refused, for all plugins that can refuse one."""
+        points = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit")
+        rejecters = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
+        return {name: plugin.events_to_register() for name, plugin in rejecters.items()}
+
+    def signatures(self, pod: Pod) -> dict[str, object]:
+        """Return plugin → signature of `pod`. Raises PluginError."""
+        return self.shape(pod).signatures
+
+    def shape(self, pod: Pod) -> Shape:
+        """Return what `pod` has in common with others, worked out once a version of the pod. Raises PluginError."""
+        found: Shape | None = pod.signatures.get(self.name)
+        if found is None or found.home is not self.shapes:
+            found = pod.signatures[self.name] = self.shapes.of(pod)
+        return found
+
+    # The scheduling cycle.
+
+    def run_pre_filter(
+        self, state: CycleState, pod: Pod, diagnosis: Diagnosis
+    ) -> tuple[frozenset[str] | None, Status | None]:
+        """Return the only nodes worth looking at (None: all) and the refusal of the whole pod, if any.
+
+        Names of plugins that cut nodes off are added to the diagnosis. Raises PluginError.
+        """
+        with self._calls.at("PreFilter") as timer:
+            known = self.shapes.recall(pod)
+            if known is not None:
+                pod.signatures[self.name] = known.shape
+            names, refusal = self._pre_filter_in_turn(self._concerned(state, pod, known), state, pod, diagnosis)
+            timer.code = _code(refusal)
+        return names, refusal
+
+    def _pre_filter_in_turn(
+        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: Pod, diagnosis: Diagnosis
+    ) -> tuple[frozenset[str] | None, Status | None]:
+        names: frozenset[str] | None = None
+        refusal: Status | None = None
+        for plugin in plugins:
+            answer = self._calls.run("PreFilter", state, plugin.name, plugin.pre_filter, state, pod, self._nodes)
+            if answer is None:
+                continue
+            if isinstance(answer, PreFilterResult):
+                diagnosis.unschedulable_plugins.add(plugin.name)
+                names = answer.node_names if names is None else names & answer.node_names
+                if not names:
+                    return names, _none_left(diagnosis.unschedulable_plugins)
+            elif answer.code is Code.SKIP:
+                state.skip_filter.add(plugin.name)
+            elif answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                diagnosis.unschedulable_plugins.clear()
+                return None, answer.by(plugin.name)
+            elif answer.code is Code.UNSCHEDULABLE:
+                # Preemption may help later in this cycle, and it needs what the other plugins prepare.
+                refusal = answer.by(plugin.name)
+            else:
+                raise PluginError(plugin.name, "PreFilter", answer.message or answer.code.label)
+        return names, refusal
+
+    def _concerned(self, state: CycleState, pod: Pod, known: KnownSpec | None) -> Sequence[PreFilterPlugin]:
+        """Return the plugins to be asked; the others skip the pod."""
+        if state.record_plugin_metrics:
+            return self._pre_filter
+        if known is not None and known.concerned is not None:
+            found, others = known.concerned
+            state.skip_filter.update(others)
+            return found
+        concerned = []
+        for plugin in self._pre_filter:
+            try:
+                if plugin.concerns(pod):
+                    concerned.append(plugin)
+                else:
+                    state.skip_filter.add(plugin.name)
+            except Exception as error:
+                raise as_plugin_error("PreFilter", plugin.name, error) from error
+        if known is not None:
+            known.concerned = concerned, frozenset(state.skip_filter)
+        return concerned
+
+    def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn | None = None) -> FilterOutcome:
+        """Return where `pod` can run among the rows `asked`, or all nodes. Raises PluginError."""
+        with self._calls.at("Filter"):
+            if asked is None:
+                return self.filtering.run_everywhere(state, pod, self.shape(pod))
+            return self.filtering.run(state, pod, asked, self.signatures(pod))
+
+    def run_post_filter(
+        self, state: CycleState, pod: Pod, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        """Let the PostFilter plugins try to make room, until one succeeds or says that nothing can.
+
+        Raises PluginError, which concerns this attempt to make room and not the pod: it fits nowhere for now.
+        """
+        with self._calls.at("PostFilter") as timer:
+            result, status = self._post_filter_in_turn(state, pod, diagnosis)
+            timer.code = _code(status)
+        return result, status
+
+    def _post_filter_in_turn(
+        self, state: CycleState, pod: Pod, diagnosis: Diagnosis
+    ) -> tuple[PostFilterResult | None, Status | None]:
+        result: PostFilterResult | None = None
+        reasons: list[str] = []
+        rejecter = ""
+        for plugin in self._post_filter:
+            found, status = self._calls.run(
+                "PostFilter", state, plugin.name, plugin.post_filter, state, pod, diagnosis.node_to_status
+            )
+            if status is None:
+                return found, None
+            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return found, status.by(plugin.name)
+            if not status.is_rejected:
+                raise PluginError(plugin.name, "PostFilter", status.message)
+            result = found or result
+            reasons += status.reasons
+            rejecter = rejecter or plugin.name
+        return result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejecter)
+
+    def run_score(self, state: CycleState, pod: Pod, feasible: Rows) -> Scores:
+        """Return the weighted scores of the feasible rows. Raises PluginError."""
+        if not self.scoring.steps:
+            # There is nothing to prepare and nothing to time: kube-scheduler does not even ask.
+            return self.scoring.run(state, pod, feasible, {})
+        self._run_pre_score(state, pod, feasible)
+        with self._calls.at("Score"):
+            return self.scoring.run(state, pod, feasible, self.signatures(pod))
+
+    def run_best(
+        self, state: CycleState, pod: Pod, feasible: Rows, passing: KeptPassing | None = None
+    ) -> Sequence[int] | Rows:
+        """Return those of the feasible rows with the highest score, as `run_score` gives it. Raises PluginError.
+
+        `passing`: the outcome's, if its feasible rows are all taken.
+        """
+        if not self.scoring.steps:
+            return feasible
+        self._run_pre_score(state, pod, feasible)
+        with self._calls.at("Score"):
+            return self.scoring.best(state, pod, feasible, self.shape(pod), passing)
+
+    def _run_pre_score(self, state: CycleState, pod: Pod, feasible: Rows) -> None:
+        with self._calls.at("PreScore"):
+            for plugin in self._pre_score:
+                status = self._calls.run(
+                    "PreScore", state, plugin.name, plugin.pre_score, state, pod, self._nodes, feasible
+                )
+                if status is not None and status.code is Code.SKIP:
+                    state.skip_score.add(plugin.name)
+                elif status is not None:
+                    raise PluginError(plugin.name, "PreScore", status.message or status.code.label)
+
+    def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Reserve in order; return the first refusal. Then, or after a PluginError, `run_unreserve` is due."""
+        with self._calls.at("Reserve") as timer:
+            for plugin in self._reserve:
+                answer = self._calls.run("Reserve", state, plugin.name, plugin.reserve, state, pod, node_name)
+                if answer is not None:
+                    refusal = _rejection("Reserve", plugin, answer)
+                    timer.code = refusal.code
+                    return refusal
+        return None
+
+    def run_unreserve(self, state: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
+        """Unreserve in reverse order. A plugin that raises, though it must not, keeps no other from its turn."""
+        errors = []
+        with self._calls.at("Unreserve"):
+            for plugin in reversed(self._reserve):
+                try:
+                    self._calls.run("Unreserve", state, plugin.name, plugin.unreserve, state, pod, node_name)
+                except PluginError as error:
+                    errors.append(error)
+        return errors
+
+    def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[dict[str, float], Status | None]:
+        """Return plugin → seconds for those that hold the pod, and the first refusal."""
+        holds: dict[str, float] = {}
+        with self._calls.at("Permit") as timer:
+            for plugin in self._permit:
+                answer = self._calls.run("Permit", state, plugin.name, plugin.permit, state, pod, node_name)
+                if isinstance(answer, PermitWait):
+                    holds[plugin.name] = min(answer.timeout, MAX_PERMIT_SECONDS)
+                elif answer is not None:
+                    refusal = _rejection("Permit", plugin, answer)
+                    timer.code = refusal.code
+                    return {}, refusal
+            timer.code = Code.WAIT if holds else Code.SUCCESS
+        return holds, None
+
+    # The binding cycle.
+
+    def run_pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> bool:
+        """Say whether any PreBind plugin has work with this pod. Raises PluginError."""
+        busy = False
+        with self._calls.at("PreBindPreFlight") as timer:
+            for plugin in self._pre_bind:
+                answer = self._calls.run(
+                    "PreBindPreFlight", state, plugin.name, plugin.pre_bind_pre_flight, state, pod, node_name
+                )
+                if answer is None:
+                    busy = True
+                elif answer.code is Code.SKIP:
+                    state.skip_pre_bind.add(plugin.name)
+                else:
+                    detail = f"answered {answer.code.label}: {answer.message}"
+                    raise PluginError(plugin.name, "PreBindPreFlight", detail)
+            timer.code = Code.SUCCESS if busy else Code.SKIP
+        return busy
+
+    async def run_pre_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Run the PreBind plugins in order; return the first refusal. Raises PluginError."""
+        with self._calls.at("PreBind") as timer:
+            for plugin in self._pre_bind:
+                if plugin.name in state.skip_pre_bind:
+                    continue
+                answer = await self._calls.run_async(
+                    "PreBind", state, plugin.name, plugin.pre_bind, state, pod, node_name
+                )
+                if answer is not None:
+                    refusal = _rejection("PreBind", plugin, answer)
+                    timer.code = refusal.code
+                    return refusal
+        return None
+
+    async def run_bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
+        """Let the first Bind plugin that does not skip bind the pod. Raises PluginError, also if all skip."""
+        with self._calls.at("Bind") as timer:
+            for plugin in self._bind:
+                answer = await self._calls.run_async("Bind", state, plugin.name, plugin.bind, state, pod, node_name)
+                if answer is None:
+                    return None
+                if answer.code is not Code.SKIP:
+                    refusal = _rejection("Bind", plugin, answer)
+                    timer.code = refusal.code
+                    return refusal
+            raise PluginError(self._bind[-1].name, "Bind", "every bind plugin skipped the pod")
+
+    async def run_post_bind(self, state: CycleState, pod: Pod, node_name: str) -> list[PluginError]:
+        """Tell the PostBind plugins; return what went wrong, since the pod is bound whatever they say."""
+        errors = []
+        with self._calls.at("PostBind"):
+            for plugin in self._post_bind:
+                try:
+                    await self._calls.run_async("PostBind", state, plugin.name, plugin.post_bind, state, pod, node_name)
+                except PluginError as error:
+                    errors.append(error)
+        return errors
+
+
+def _code(status: Status | None) -> Code:
+    return Code.SUCCESS if status is None else status.code
+
+
+def _rejection(point: str, plugin: Plugin, answer: Status) -> Status:
+    if not answer.is_rejected:
+        raise PluginError(plugin.name, point, answer.message or f"answered {answer.code.label}")
+    return answer.by(plugin.name)
+
+
+def _none_left(plugins: Collection[str]) -> Status:
+    if len(plugins) == 1:
+        return unresolvable(f"node(s) didn't satisfy plugin {next(iter(plugins))}")
+    return unresolvable(f"node(s) didn't satisfy plugin(s) {go_list(plugins)} simultaneously")
+
+
+def go_list(names: Collection[str]) -> str:
+    """Spell names as Go prints a sorted slice: `[A B]`."""
+    return f"[{' '.join(sorted(names))}]"

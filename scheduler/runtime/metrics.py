@@ -1,0 +1,206 @@
+"""kube-scheduler's metrics, with its names, labels and buckets, and a few of our own.
+
+Table: pkg/scheduler/metrics/metrics.go at v1.36.3. Ours start with `loadmaster_`. Everything sits in one object with a
+registry of its own, so that two schedulers in one process (tests, simulations) do not share counts.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from scheduler.runtime.instruments import Counter, Histogram
+
+PLUGIN_METRICS_SAMPLE_PERCENT: Final = 10
+"""Share of the scheduling cycles in which each plugin is timed."""
+
+
+Samples: TypeAlias = Iterable[tuple[Sequence[str], float]]
+"""Label values, value."""
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """Bucket bounds as Prometheus' ExponentialBuckets gives them."""
+    return tuple(start * factor**i for i in range(count))
+
+
+class Metrics:
+    """Every metric of one scheduler; `registry` is what `/metrics` shows."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        counter, histogram = self._counter, self._histogram
+
+        self.schedule_attempts = counter(
+            "scheduler_schedule_attempts",
+            "Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be "
+            "scheduled, while 'error' means an internal scheduler problem.",
+            ("result", "profile"),
+        )
+        self.scheduling_attempt_duration = histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Scheduling attempt latency in seconds (scheduling algorithm + binding)",
+            ("result", "profile"),
+            exponential(0.001, 2, 15),
+        )
+        self.scheduling_algorithm_duration = histogram(
+            "scheduler_scheduling_algorithm_duration_seconds",
+            "Scheduling algorithm latency in seconds",
+            (),
+            exponential(0.001, 2, 15),
+        )
+        self.pod_scheduling_attempts = histogram(
+            "scheduler_pod_scheduling_attempts",
+            "Number of attempts to successfully schedule a pod.",
+            (),
+            exponential(1, 2, 5),
+        )
+        self.pod_scheduling_sli_duration = histogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might "
+            "involve multiple scheduling attempts.",
+            ("attempts",),
+            exponential(0.01, 2, 20),
+        )
+        self.framework_extension_point_duration = histogram(
+            "scheduler_framework_extension_point_duration_seconds",
+            "Latency for running all plugins of a specific extension point.",
+            ("extension_point", "status", "profile"),
+            exponential(0.0001, 2, 12),
+        )
+        self.plugin_execution_duration = histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            "Duration for running a plugin at a specific extension point.",
+            ("plugin", "extension_point", "status"),
+            exponential(0.00001, 1.5, 20),
+        )
+        self.permit_wait_duration = histogram(
+            "scheduler_permit_wait_duration_seconds",
+            "Duration of waiting on permit.",
+            ("result",),
+            exponential(0.001, 2, 15),
+        )
+        self.preemption_attempts = counter(
+            "scheduler_preemption_attempts", "Total preemption attempts in the cluster till now"
+        )
+        self.preemption_victims = histogram(
+            "scheduler_preemption_victims", "Number of selected preemption victims", (), exponential(1, 2, 7)
+        )
+        self.preemption_goroutines_duration = histogram(
+            "scheduler_preemption_goroutines_duration_seconds",
+            "Duration in seconds for running goroutines for the preemption.",
+            ("result",),
+            exponential(0.01, 2, 20),
+        )
+        self.preemption_goroutines_execution = counter(
+            "scheduler_preemption_goroutines_execution", "Number of preemption goroutines executed.", ("result",)
+        )
+        self.volume_binder_cache_requests = counter(
+            "scheduler_volume_binder_cache_requests",
+            "Total number for request volume binding cache. Nothing is counted: there is no such cache any more.",
+            ("operation",),
+        )
+        self.volume_stage_errors = counter(
+            "scheduler_volume_scheduling_stage_error", "Volume scheduling stage error count", ("operation",)
+        )
+        self.queue_incoming_pods = counter(
+            "scheduler_queue_incoming_pods",
+            "Number of pods added to scheduling queues by event and queue type.",
+            ("queue", "event"),
+        )
+        self.queueing_hint_execution_duration = histogram(
+            "scheduler_queueing_hint_execution_duration_seconds",
+            "Duration for running a queueing hint function of a plugin, for a tenth of the events.",
+            ("plugin", "event", "hint"),
+            exponential(0.00001, 1.5, 20),
+        )
+        self.event_handling_duration = histogram(
+            "scheduler_event_handling_duration_seconds",
+            "Event handling latency in seconds.",
+            ("event",),
+            exponential(0.0001, 2, 12),
+        )
+        self.pod_scheduled_after_flush = counter(
+            "scheduler_pod_scheduled_after_flush",
+            "Number of pods that were scheduled after being flushed from unschedulablePods because of their age.",
+        )
+        self.dra_binding_conditions_allocations = counter(
+            "scheduler_dra_bindingconditions_allocations",
+            "Number of allocations using devices with BindingConditions, counted per driver per scheduling attempt",
+            ("profile", "driver", "status"),
+        )
+        self.dra_binding_conditions_wait_duration = histogram(
+            "scheduler_dra_bindingconditions_wait_duration_seconds",
+            "Time in seconds spent waiting for BindingConditions to be satisfied during PreBind.",
+            ("profile", "driver", "status"),
+            exponential(0.1, 2, 14),
+        )
+        self.api_calls = counter(
+            "loadmaster_api_calls",
+            "Calls to the API server by verb, resource and outcome: an HTTP status, 'timeout' or 'connection'.",
+            ("verb", "resource", "code"),
+        )
+        self.api_call_duration = histogram(
+            "loadmaster_api_call_duration_seconds",
+            "Latency of one call to the API server, retries apart.",
+            ("verb", "resource"),
+            exponential(0.001, 2, 15),
+        )
+        self.bind_outcomes_settled = counter(
+            "loadmaster_bind_outcomes_settled",
+            "Bindings whose answer was lost and that a read settled, by what it found.",
+            ("found",),
+        )
+        self.events_dropped = counter(
+            "loadmaster_events_dropped",
+            "Events not sent because too many were waiting or sending failed.",
+            ("reason",),
+        )
+        self.watch_events = counter(
+            "loadmaster_watch_events", "Changes received from the API server.", ("resource", "type")
+        )
+        self.watch_errors = counter(
+            "loadmaster_watch_errors",
+            "Received objects that could not be used, by what was wrong.",
+            ("resource", "reason"),
+        )
+        self.resync_repairs = counter(
+            "loadmaster_resync_repairs",
+            "Differences between our state and the API server that a resync repaired: each is a missed event.",
+            ("resource", "kind"),
+        )
+        self.resync_duration = histogram(
+            "loadmaster_resync_duration_seconds",
+            "Duration of one comparison with the API server.",
+            (),
+            exponential(0.01, 2, 12),
+        )
+        self.assumed_pods_expired = counter(
+            "loadmaster_assumed_pods_expired", "Assumed pods that the watch never confirmed in time."
+        )
+        self.cache_corrections = counter(
+            "loadmaster_cache_corrections", "Facts from the watch that contradicted our state.", ("kind",)
+        )
+
+    def watch_gauge(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
+        """Add a gauge whose values are read when somebody looks."""
+        self.registry.register(_ReadGauge(name, text, labels, read))
+
+    def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:
+        return Counter(name, text, labels, registry=self.registry)
+
+    def _histogram(self, name: str, text: str, labels: tuple[str, ...], buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(name, text, labels, buckets=buckets, registry=self.registry)
+
+
+class _ReadGauge(Collector):
+    def __init__(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
+        self._name, self._text, self._labels, self._read = name, text, labels, read
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        family = GaugeMetricFamily(self._name, self._text, labels=self._labels)
+        for values, amount in self._read():
+            family.add_metric(values, amount)
+        yield family

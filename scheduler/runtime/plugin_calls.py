@@ -1,0 +1,133 @@
+"""The plugin boundary: calls a plugin, times it in sampled cycles, and names it if it fails.
+
+Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (the run…Plugin functions).
+"""
+
+import time
+from collections.abc import Awaitable, Callable
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from prometheus_client import Histogram
+
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import PluginError
+from scheduler.framework.plugin import PermitWait
+from scheduler.framework.status import Code, Status
+from scheduler.runtime.metrics import Metrics
+
+T = TypeVar("T")
+Q = ParamSpec("Q")
+
+
+class PluginCalls:
+    """Calls the plugins of one profile. What they raise becomes a PluginError."""
+
+    def __init__(self, metrics: Metrics, profile: str) -> None:
+        self._metrics = metrics
+        self._profile = profile
+        self._observers: dict[tuple[str, Code], Histogram] = {}
+
+    def run(
+        self, point: str, state: CycleState, plugin: str, call: Callable[Q, T], *args: Q.args, **kwargs: Q.kwargs
+    ) -> T:
+        if not state.record_plugin_metrics:
+            try:
+                return call(*args, **kwargs)
+            except Exception as error:
+                raise as_plugin_error(point, plugin, error) from error
+        started = time.perf_counter()
+        code = Code.ERROR
+        try:
+            answer = call(*args, **kwargs)
+            code = _code_of(answer)
+        except Exception as error:
+            raise as_plugin_error(point, plugin, error) from error
+        finally:
+            self._observe_plugin(point, plugin, code, started)
+        return answer
+
+    async def run_async(
+        self,
+        point: str,
+        state: CycleState,
+        plugin: str,
+        call: Callable[Q, Awaitable[T]],
+        *args: Q.args,
+        **kwargs: Q.kwargs,
+    ) -> T:
+        if not state.record_plugin_metrics:
+            try:
+                return await call(*args, **kwargs)
+            except Exception as error:
+                raise as_plugin_error(point, plugin, error) from error
+        started = time.perf_counter()
+        code = Code.ERROR
+        try:
+            answer = await call(*args, **kwargs)
+            code = _code_of(answer)
+        except Exception as error:
+            raise as_plugin_error(point, plugin, error) from error
+        finally:
+            self._observe_plugin(point, plugin, code, started)
+        return answer
+
+    def at(self, point: str) -> "PointTimer":
+        """Time all plugins of one extension point together, as the body of a `with` statement."""
+        return PointTimer(self, point)
+
+    def observe_point(self, point: str, code: Code, seconds: float) -> None:
+        observer = self._observers.get((point, code))
+        if observer is None:
+            observer = self._metrics.framework_extension_point_duration.labels(point, code.label, self._profile)
+            self._observers[point, code] = observer
+        observer.observe(seconds)
+
+    def _observe_plugin(self, point: str, plugin: str, code: Code, started: float) -> None:
+        seconds = time.perf_counter() - started
+        self._metrics.plugin_execution_duration.labels(plugin, point, code.label).observe(seconds)
+
+
+class PointTimer:
+    """Observes an extension point with `code`, or as an error if the body raises."""
+
+    __slots__ = ("_calls", "_point", "_started", "code")
+
+    def __init__(self, calls: PluginCalls, point: str) -> None:
+        self._calls = calls
+        self._point = point
+        self.code = Code.SUCCESS
+        self._started = time.perf_counter()
+
+    def __enter__(self) -> "PointTimer":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        code = self.code if kind is None else Code.ERROR
+        self._calls.observe_point(self._point, code, time.perf_counter() - self._started)
+
+
+def as_plugin_error(point: str, plugin: str, error: Exception) -> PluginError:
+    """Name the plugin that failed; an error that names one already stays as it is."""
+    return error if isinstance(error, PluginError) else PluginError(plugin, point, str(error) or type(error).__name__)
+
+
+def check_column(point: str, plugin: str, answers: Any, rows: npt.NDArray[Any], kinds: str = "ib") -> None:
+    """Raise PluginError unless `answers` has one whole number for each row. `kinds`: numpy's letters for dtypes."""
+    if not isinstance(answers, np.ndarray):
+        raise PluginError(plugin, point, f"answered a {type(answers).__name__}, not an array")
+    if answers.shape != rows.shape or answers.dtype.kind not in kinds:
+        detail = f"answered {answers.dtype} of shape {answers.shape} for {len(rows)} nodes"
+        raise PluginError(plugin, point, detail)
+
+
+def _code_of(answer: object) -> Code:
+    if isinstance(answer, tuple):  # PostFilter's
+        answer = answer[-1]
+    if isinstance(answer, Status):
+        return answer.code
+    return Code.WAIT if isinstance(answer, PermitWait) else Code.SUCCESS

@@ -1,0 +1,1 @@
+"""What a preemption asks: Filter's answers with some pods gone."""

@@ -1,0 +1,368 @@
+"""What Filter would say of a node if some of its pods were not there. Nobody else sees it.
+
+    runs.begin(state, pod) ─► on(row) ─► remove ─► refusal ─► reprieve ─► as if nothing had been
+
+What does not depend on the pods of a node is answered once for all nodes, from stored columns or, for plugins that do
+not sign, as `WithoutPods`; and so is a yes that fewer pods do not change (`EasierWithFewerPods`). If every other
+plugin can follow by itself (`TrialPlugin`), nothing is changed. Otherwise the pods are taken off the live table and
+put back, and every plugin is asked anew: slower, and right for any plugin.
+
+Rule: RunFilterPluginsWithNominatedPods, RunPreFilterExtensionAddPod and …RemovePod in
+pkg/scheduler/framework/runtime/framework.go at v1.36.3.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+import numpy as np
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
+from scheduler.framework.plugin import FilterNodesPlugin
+from scheduler.framework.status import Status
+from scheduler.framework.trials import BulkTrials, EasierWithFewerPods, FilterTrial, TrialPlugin, WithoutPods
+from scheduler.runtime.filter_outcome import FILTER, FilterStep
+from scheduler.runtime.filtering import Filtering
+from scheduler.runtime.plugin_calls import as_plugin_error
+from scheduler.runtime.preemption.nominated import Guests
+from scheduler.runtime.preemption.ranked_pods import RankedPods
+from scheduler.runtime.preemption.reprieve import Reprieve
+
+NO_PODS: Final = 2**31
+"""The lowest priority on a node without pods: above all that there are."""
+
+_OF_PODS: Final = frozenset((Aspect.REQUESTED, Aspect.PORTS, Aspect.PODS))
+
+
+class Promises(Protocol):
+    """Knows which pods were promised a node."""
+
+    def nominated_pods(self, node_name: str) -> Collection[Pod]: ...
+    def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]: ...
+
+
+class DryRuns:
+    """The dry runs of one profile. A handle has it before there is a profile: `attach` brings that."""
+
+    def __init__(self) -> None:
+        self._profile: _Profile | None = None
+
+    def attach(self, filtering: Filtering, promises: Promises, signer: "Signer") -> None:
+        self._profile = _Profile(filtering, promises, signer)
+        filtering.refusals_beside = self._refusals_beside
+
+    def begin(self, state: CycleState, pod: Pod) -> "DryRun":
+        """Begin for a pod that was through PreFilter with this state. Raises PluginError."""
+        if self._profile is None:
+            raise LookupError("a plugin asked for a dry run before its profile was built")
+        return DryRun(self._profile, state, pod)
+
+    def _refusals_beside(self, state: CycleState, pod: Pod) -> dict[int, Status] | None:
+        return self.begin(state, pod).refusals_beside()
+
+
+class Signer(Protocol):
+    """Works out what a pod's answers depend on: plugin → signature."""
+
+    def __call__(self, pod: Pod) -> Mapping[str, object]: ...
+
+
+class _Profile:
+    """What all dry runs of a profile share."""
+
+    __slots__ = ("filtering", "nodes", "promises", "ranked", "signer")
+
+    def __init__(self, filtering: Filtering, promises: Promises, signer: Signer) -> None:
+        self.filtering = filtering
+        self.nodes = filtering.nodes
+        self.promises = promises
+        self.signer = signer
+        self.ranked = RankedPods(filtering.nodes)
+
+
+class DryRun:
+    """One pod, any number of nodes. Valid as long as nothing else changes: within one decision."""
+
+    def __init__(self, profile: _Profile, state: CycleState, pod: Pod) -> None:
+        self._profile = profile
+        self._state = state
+        self._pod = pod
+        self._steps = [step for step in profile.filtering.steps if step.name not in state.skip_filter]
+        self._followers: list[tuple[int, FilterStep, Callable[[int], FilterTrial]]] = []
+        self._stored: list[tuple[int, FilterStep, Int32Column]] = []
+        self._table_only: BoolColumn | None = None
+        """Rows that only a changed table tells about; None if there are none."""
+        self.is_quick = self._sort_out(profile.signer(pod))
+        """Whether nodes are judged without changing the table."""
+        self._first_stored = self._first_refusing()
+
+    @property
+    def lowest_priorities(self) -> Int64Column:
+        """The lowest priority of the pods on each row; NO_PODS where there are none."""
+        nodes = self._profile.nodes
+
+        def lowest(rows: Rows) -> Int64Column:
+            in_use = nodes.in_use
+            found = [
+                min((pod.priority for pod in nodes.info(row).pods), default=NO_PODS) if in_use[row] else NO_PODS
+                for row in rows.tolist()
+            ]
+            return np.array(found, np.int64)
+
+        return self._profile.filtering.stored((("lowest priority",), None), (Aspect.STARTS,), np.int64, lowest)
+
+    def on(self, row: int) -> "QuickTrial | TableTrial":
+        """Begin with one node, as it is now, for the length of a `with` block."""
+        nominated = self._nominated(row)
+        if nominated or not self.is_quick or (self._table_only is not None and self._table_only[row]):
+            return TableTrial(self._profile.filtering, self._state, self._pod, row, nominated)
+        index = self._first_stored.item(row)
+        asked = []
+        for at, step, begin in self._followers:
+            if at < index:
+                try:
+                    asked.append((step, begin(row)))
+                except Exception as error:
+                    raise as_plugin_error(FILTER, step.name, error) from error
+        refusing = next(((step, codes.item(row)) for at, step, codes in self._stored if at == index), None)
+        return QuickTrial(self._state, self._pod, asked, refusing)
+
+    def in_bulk(self, rows: Rows) -> Reprieve | None:
+        """Judge `rows`, on each of which is a pod of lower priority, all at once; None if only `on` can do that."""
+        if not self.is_quick or len(self._followers) != 1:
+            return None
+        [(_, step, trials)] = self._followers
+        if not isinstance(trials, BulkTrials):
+            return None
+        try:
+            lower = self._profile.ranked.below(self._pod.priority, rows)
+            trial = trials.without(lower, rows, self._guests())
+            return Reprieve(lower, trial, partial(step.status, self._state, self._pod))
+        except Exception:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
+            return None
+
+    def alone(self, rows: Rows) -> BoolColumn:
+        """Which of `rows` have to be asked about by `on` even where the others are judged in bulk.
+
+        Those that a stored answer refuses in any case, and those that only a changed table tells about.
+        """
+        found: BoolColumn = self._first_stored[rows] < len(self._steps)
+        return found if self._table_only is None else found | self._table_only[rows]
+
+    def refusals_beside(self) -> dict[int, Status] | None:
+        """Say which nodes would refuse the pod if those were there that are nominated to them, and why.
+
+        None if only a changed table can tell. Raises PluginError.
+        """
+        if not self.is_quick or len(self._followers) != 1:
+            return None
+        [(at, _, trials)] = self._followers
+        if not isinstance(trials, BulkTrials):
+            return None
+        guests = self._guests()
+        rows = guests.rows()
+        if self._table_only is not None and self._table_only[rows].any():
+            return None
+        try:
+            codes = trials.codes_with(guests, rows)
+        except Exception:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
+            return None
+        refusals: dict[int, Status] = {}
+        statuses: dict[tuple[int, int], Status] = {}
+        places = np.minimum(self._first_stored[rows], np.where(codes != 0, at, len(self._steps)))
+        for row, place, code in zip(rows.tolist(), places.tolist(), codes.tolist(), strict=True):
+            if place == len(self._steps):
+                continue
+            if place != at:
+                code = next(stored.item(row) for each, _, stored in self._stored if each == place)
+            status = statuses.get((place, code))
+            if status is None:
+                status = statuses[place, code] = self._steps[place].status(self._state, self._pod, code)
+            refusals[row] = status
+        return refusals
+
+    def _guests(self) -> Guests:
+        return self._profile.filtering.guests.of(self._state, self._pod)
+
+    def _nominated(self, row: int) -> Sequence[Pod]:
+        """The pods to which this one has to yield on a node."""
+        pods = self._profile.promises.nominated_pods(self._profile.nodes.names()[row])
+        if not pods:
+            return ()
+        pod = self._pod
+        return [other for other in pods if other.priority >= pod.priority and other.uid != pod.uid]
+
+    def _sort_out(self, signatures: Mapping[str, object]) -> bool:
+        """Find how each plugin is asked; False if one of them needs the table changed."""
+        profile = self._profile
+        filtering = profile.filtering
+        for at, step in enumerate(self._steps):
+            plugin = step.call
+            signature = signatures.get(step.name)
+            try:
+                if isinstance(plugin, TrialPlugin):
+                    self._followers.append((at, step, plugin.filter_trials(self._state, self._pod, profile.nodes)))
+                elif isinstance(plugin, WithoutPods):
+                    self._stored.append((at, step, self._codes_now(plugin)))
+                elif isinstance(plugin, EasierWithFewerPods):
+                    self._leave_to_table(plugin, self._codes_now(plugin) != 0)
+                elif signature is None or not _OF_PODS.isdisjoint(step.aspects) or filtering.is_extended(step.name):
+                    return False
+                elif (codes := filtering.stored_codes(step, self._state, self._pod, signature)) is not None:
+                    self._stored.append((at, step, codes))
+            except Exception:  # noqa: BLE001  it fails only for the nodes that it is asked about in its turn
+                return False
+        return True
+
+    def _codes_now(self, plugin: FilterNodesPlugin) -> Int32Column:
+        """What a plugin says of all nodes with the pods that are there."""
+        nodes = self._profile.nodes
+        rows = np.flatnonzero(nodes.in_use)
+        codes = np.zeros(nodes.size, np.int32)
+        found = plugin.filter_nodes(self._state, self._pod, nodes, rows)
+        if found is not None:
+            codes[rows] = found
+        return codes
+
+    def _leave_to_table(self, plugin: EasierWithFewerPods, refused: BoolColumn) -> None:
+        """Note where the answer may change: pods that are gone may help where it refuses, and guests may harm."""
+        guests = self._guests()
+        rows = guests.rows()
+        if len(rows):
+            refused[rows] |= ~plugin.still_admits(self._state, self._pod, guests, rows)
+        self._table_only = refused if self._table_only is None else self._table_only | refused
+
+    def _first_refusing(self) -> Int64Column:
+        """For each row the place of the first plugin that refuses it whatever pods are there; after all if none."""
+        found = np.full(self._profile.nodes.size, len(self._steps), np.int64)
+        for at, _, codes in reversed(self._stored):
+            found[codes != 0] = at
+        return found
+
+
+class QuickTrial:
+    """A node judged by plugins that follow by themselves, and by stored answers."""
+
+    __slots__ = ("_asked", "_pod", "_refusing", "_state")
+
+    def __init__(
+        self,
+        state: CycleState,
+        pod: Pod,
+        asked: Sequence[tuple[FilterStep, FilterTrial]],
+        refusing: tuple[FilterStep, int] | None,
+    ) -> None:
+        """`asked` come before `refusing`, the plugin and the code with which the node is refused in any case."""
+        self._state = state
+        self._pod = pod
+        self._asked = asked
+        self._refusing = refusing
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Nothing was changed."""
+
+    def remove(self, others: Sequence[Pod]) -> None:
+        for step, trial in self._asked:
+            remove = trial.remove
+            try:
+                for other in others:
+                    remove(other)
+            except Exception as error:
+                raise as_plugin_error(FILTER, step.name, error) from error
+
+    def refusal(self) -> Status | None:
+        for step, trial in self._asked:
+            code = _code(step, trial)
+            if code:
+                return step.status(self._state, self._pod, code)
+        if self._refusing is None:
+            return None
+        step, code = self._refusing
+        return step.status(self._state, self._pod, code)
+
+    def reprieve(self, others: Sequence[Pod]) -> list[Pod]:
+        if self._refusing is not None:
+            return list(others)
+        if len(self._asked) == 1:
+            return _reprieved_by_one(others, *self._asked[0])
+        return [other for other in others if not self._admits(other)]
+
+    def _admits(self, other: Pod) -> bool:
+        """Put a pod back if every plugin agrees; those that agreed before one does not let it go again."""
+        for at, (step, trial) in enumerate(self._asked):
+            try:
+                if not trial.admit(other):
+                    for _, before in self._asked[:at]:
+                        before.remove(other)
+                    return False
+            except Exception as error:
+                raise as_plugin_error(FILTER, step.name, error) from error
+        return True
+
+
+def _reprieved_by_one(others: Sequence[Pod], step: FilterStep, trial: FilterTrial) -> list[Pod]:
+    """A single plugin is the usual case, and half of the work of a preemption."""
+    admit = trial.admit
+    try:
+        return [other for other in others if not admit(other)]
+    except Exception as error:
+        raise as_plugin_error(FILTER, step.name, error) from error
+
+
+def _code(step: FilterStep, trial: FilterTrial) -> int:
+    try:
+        return trial.code()
+    except Exception as error:
+        raise as_plugin_error(FILTER, step.name, error) from error
+
+
+class TableTrial:
+    """A node judged by asking every plugin, with the pods really taken off the table."""
+
+    def __init__(self, filtering: Filtering, state: CycleState, pod: Pod, row: int, nominated: Sequence[Pod]) -> None:
+        """`nominated`: the pods to which this one has to yield on the node."""
+        self._filtering = filtering
+        self._state = state.clone()
+        self._pod = pod
+        self._row = row
+        self._nominated = nominated
+        self._away: dict[str, AbstractContextManager[None]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for change in reversed(self._away.values()):
+            change.__exit__(None, None, None)
+        self._away.clear()
+
+    def remove(self, others: Sequence[Pod]) -> None:
+        for other in others:
+            change = self._filtering.nodes.what_if(self._row, remove=(other,))
+            change.__enter__()
+            self._away[other.uid] = change
+            self._filtering.tell_removed(self._state, self._pod, other, self._row)
+
+    def refusal(self) -> Status | None:
+        return self._filtering.run_one_beside(self._nominated, self._state, self._pod, self._row)
+
+    def reprieve(self, others: Sequence[Pod]) -> list[Pod]:
+        gone = []
+        for other in others:
+            self._away.pop(other.uid).__exit__(None, None, None)
+            self._filtering.tell_added(self._state, self._pod, other, self._row)
+            if self.refusal() is not None:
+                self.remove((other,))
+                gone.append(other)
+        return gone

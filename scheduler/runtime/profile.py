@@ -1,0 +1,178 @@
+"""From a profile's lists of names to its plugins at each extension point.
+
+Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (NewFramework, expandMultiPointPlugins,
+getValidScoreWeights).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from scheduler.framework.arguments import parse_arguments
+from scheduler.framework.errors import ConfigError
+from scheduler.framework.handle import Handle
+from scheduler.framework.plugin import (
+    MAX_NODE_SCORE,
+    MAX_TOTAL_SCORE,
+    BindPlugin,
+    FilterNodesPlugin,
+    FilterPlugin,
+    PermitPlugin,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScoreNodesPlugin,
+    ScorePlugin,
+)
+from scheduler.framework.resources import resource_problems
+from scheduler.runtime.profile_spec import PluginRef, PluginSet, ProfileSpec
+from scheduler.runtime.registry import Registry
+
+P = TypeVar("P", bound=Plugin)
+
+POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
+    "pre_enqueue": (PreEnqueuePlugin,),
+    "queue_sort": (QueueSortPlugin,),
+    "pre_filter": (PreFilterPlugin,),
+    "filter": (FilterPlugin, FilterNodesPlugin),
+    "post_filter": (PostFilterPlugin,),
+    "pre_score": (PreScorePlugin,),
+    "score": (ScorePlugin, ScoreNodesPlugin),
+    "reserve": (ReservePlugin,),
+    "permit": (PermitPlugin,),
+    "pre_bind": (PreBindPlugin,),
+    "bind": (BindPlugin,),
+    "post_bind": (PostBindPlugin,),
+}
+"""Extension point → what a plugin there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePlugins:
+    """The plugins of one profile, made and in order."""
+
+    at: Mapping[str, Sequence[Plugin]]
+    """Extension point → its plugins."""
+
+    weights: Mapping[str, int]
+    """Score plugin → weight, at least 1."""
+
+    by_name: Mapping[str, Plugin] = field(default_factory=dict)
+
+    def of(self, point: str, kind: type[P]) -> tuple[P, ...]:
+        """The plugins at an extension point, which are all of that kind."""
+        return tuple(plugin for plugin in self.at[point] if isinstance(plugin, kind))
+
+
+def build(spec: ProfileSpec, registry: Registry, handle: Handle) -> ProfilePlugins:
+    """Make the plugins that `spec` enables and put them at their extension points.
+
+    Raises ConfigError with every problem: unknown names, wrong arguments, a resource that there cannot be, a plugin
+    enabled twice or where it has nothing to do, no or several queue sort plugins, no bind plugin, weights whose sum
+    overflows.
+    """
+    problems: list[str] = []
+    by_name = _make(spec, registry, handle, problems)
+    if not problems:
+        at = {point: _at_point(point, spec, by_name, problems) for point in POINTS}
+        _check(at, problems)
+        weights = _weights(spec, by_name, problems)
+    if problems:
+        raise ConfigError([f"profile {spec.scheduler_name!r}: {problem}" for problem in problems])
+    return ProfilePlugins(at, weights, by_name)
+
+
+def _make(spec: ProfileSpec, registry: Registry, handle: Handle, problems: list[str]) -> dict[str, Plugin]:
+    """Make every plugin that is enabled somewhere, once."""
+    names = {ref.name: None for ref in spec.plugins.multi_point.enabled}
+    for point in POINTS:
+        names.update((ref.name, None) for ref in _set(spec, point).enabled)
+    made: dict[str, Plugin] = {}
+    for name in names:
+        if name not in registry:
+            problems.append(f"plugin {name!r} does not exist")
+            continue
+        path = f"arguments of {name}"
+        plugin = parse_arguments(registry[name], spec.plugin_config.get(name, {}), path, problems, handle=handle)
+        if plugin is not None:
+            made[name] = plugin
+            problems.extend(f"plugin {name!r}: {problem}" for problem in resource_problems(plugin))
+    return made
+
+
+def _at_point(point: str, spec: ProfileSpec, by_name: Mapping[str, Plugin], problems: list[str]) -> tuple[Plugin, ...]:
+    """Merge what is enabled at one point with what MultiPoint brings there.
+
+    Order: plugins named in both, as the point lists them; then MultiPoint's; then the point's other ones.
+    """
+    chosen = _set(spec, point)
+    explicit: dict[str, None] = {}
+    for ref in chosen.enabled:
+        if not isinstance(by_name[ref.name], POINTS[point]):
+            problems.append(f"plugin {ref.name!r} does not extend {point}")
+        elif ref.name in explicit:
+            problems.append(f"plugin {ref.name!r} already registered at {point}")
+        explicit[ref.name] = None
+    disabled = {ref.name for ref in chosen.disabled}
+    from_multi_point: dict[str, None] = {}
+    overridden: set[str] = set()
+    if "*" not in disabled:
+        for ref in spec.plugins.multi_point.enabled:
+            if not isinstance(by_name[ref.name], POINTS[point]) or ref.name in disabled:
+                continue
+            if ref.name in explicit:
+                overridden.add(ref.name)
+            elif ref.name in from_multi_point:
+                problems.append(f"plugin {ref.name!r} already registered at {point}")
+            else:
+                from_multi_point[ref.name] = None
+    names = [
+        *(name for name in explicit if name in overridden),
+        *from_multi_point,
+        *(name for name in explicit if name not in overridden),
+    ]
+    return tuple(by_name[name] for name in names)
+
+
+def _check(at: Mapping[str, Sequence[Plugin]], problems: list[str]) -> None:
+    sorts = len(at["queue_sort"])
+    if sorts != 1:
+        problems.append(f"only one queue sort plugin required, but got {sorts}")
+    if not at["bind"]:
+        problems.append("at least one bind plugin is needed")
+    either_form = {plugin.name: plugin for point in ("filter", "score") for plugin in at[point]}
+    both = [name for name, plugin in either_form.items() if _has_both_forms(plugin)]
+    problems.extend(f"plugin {name!r} has Filter or Score in both forms; keep one" for name in both)
+
+
+def _has_both_forms(plugin: Plugin) -> bool:
+    return (isinstance(plugin, FilterPlugin) and isinstance(plugin, FilterNodesPlugin)) or (
+        isinstance(plugin, ScorePlugin) and isinstance(plugin, ScoreNodesPlugin)
+    )
+
+
+def _weights(spec: ProfileSpec, by_name: Mapping[str, Plugin], problems: list[str]) -> dict[str, int]:
+    """A weight at the score point wins over MultiPoint's; 0 means 1, since a plugin can be disabled instead."""
+    weights: dict[str, int] = {}
+    total = 0
+    refs: tuple[PluginRef, ...] = (*spec.plugins.score.enabled, *spec.plugins.multi_point.enabled)
+    for ref in refs:
+        if ref.name in weights or not isinstance(by_name[ref.name], POINTS["score"]):
+            continue
+        weights[ref.name] = ref.weight or 1
+        if weights[ref.name] * MAX_NODE_SCORE > MAX_TOTAL_SCORE - total:
+            problems.append("total score of Score plugins could overflow")
+            break
+        total += weights[ref.name] * MAX_NODE_SCORE
+    return weights
+
+
+def _set(spec: ProfileSpec, point: str) -> PluginSet:
+    chosen: PluginSet = getattr(spec.plugins, point)
+    return chosen

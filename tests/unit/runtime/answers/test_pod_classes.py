@@ -1,0 +1,137 @@
+"""Which pods are taken for one shape, and how often plugins are asked about them."""
+
+from collections.abc import Hashable, Sequence
+from typing import ClassVar
+
+import pytest
+
+from scheduler import framework as fw
+from scheduler.api.objects import ContainerStatus, PersistentVolumeClaimVolumeSource, PodStatus, Volume
+from scheduler.framework.diagnosis import Diagnosis
+from scheduler.runtime.framework import Framework
+from scheduler.testing import a_pod
+from tests.unit.runtime.fakes import Filter, a, a_framework, nodes
+
+
+class Signs(Filter, fw.SignPlugin):
+    """Signs by what the pod asks for."""
+
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.NODE
+    signs_spec: ClassVar[bool] = True
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        self.log.append(pod.name)
+        return frozenset(pod.requests.items())
+
+
+class SignsByLabel(Signs):
+    signs_spec: ClassVar[bool] = False
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        self.log.append(pod.name)
+        return pod.labels.get("app")
+
+
+class Picky(fw.PreFilterPlugin):
+    """Is concerned by pods with a node selector."""
+
+    name: ClassVar[str] = "Picky"
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def concerns(self, pod: fw.Pod) -> bool:
+        self.log.append(pod.name)
+        return pod.spec.node_selector is not None
+
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
+        return fw.SKIP if pod.spec.node_selector is None else None
+
+
+def seen(framework: Framework, *pods: fw.Pod) -> list[bool]:
+    """Decide on pods in turn; return for each whether it is of the shape of the first."""
+    shapes = []
+    for pod in pods:
+        framework.run_pre_filter(fw.CycleState(), pod, Diagnosis(1))
+        shapes.append(framework.shape(pod))
+    return [shape is shapes[0] for shape in shapes]
+
+
+def test_pods_of_one_spec_are_signed_once() -> None:
+    signs = a(Signs)
+
+    assert seen(a_framework(signs), a_pod("one"), a_pod("two"), a_pod("three", labels={"app": "web"})) == [True] * 3
+    assert signs.log == ["one"]
+
+
+def test_pods_whose_signatures_differ_are_of_different_shapes() -> None:
+    assert seen(a_framework(a(Signs)), a_pod("one"), a_pod("two", requests={"cpu": "1"})) == [True, False]
+
+
+def test_pods_whose_signatures_are_equal_are_of_one_shape_whatever_their_specs_say() -> None:
+    signs = a(Signs)
+
+    assert seen(a_framework(signs), a_pod("one"), a_pod("two", priority=7)) == [True, True]
+    assert signs.log == ["one", "two"]
+
+
+def test_each_pod_is_signed_where_a_plugin_looks_at_more_than_the_spec() -> None:
+    signs = a(SignsByLabel)
+    pods = [a_pod("one", labels={"app": "web"}), a_pod("two", labels={"app": "db"})]
+
+    assert seen(a_framework(a(Signs, "Other"), signs), *pods) == [True, False]
+    assert signs.log == ["one", "two"]
+
+
+def test_names_of_volumes_that_nobody_looks_at_make_no_difference() -> None:
+    signs = a(Signs)
+    pods = [a_pod(name, volumes=[Volume(name=f"kube-api-access-{name}")]) for name in ("one", "two")]
+
+    seen(a_framework(signs), *pods)
+
+    assert signs.log == ["one"]
+
+
+def test_volumes_with_a_source_make_a_difference() -> None:
+    signs = a(Signs)
+    claims = [PersistentVolumeClaimVolumeSource(claim_name=name) for name in ("one", "two")]
+
+    seen(
+        a_framework(signs),
+        *(a_pod(claim.claim_name, volumes=[Volume(persistent_volume_claim=claim)]) for claim in claims),
+    )
+
+    assert signs.log == ["one", "two"]
+
+
+def test_a_pod_whose_status_tells_of_resources_is_signed_by_itself() -> None:
+    signs = a(Signs)
+    status = PodStatus(container_statuses=(ContainerStatus(name="main"),))
+
+    seen(a_framework(signs), a_pod("one"), a_pod("two", status=status))
+
+    assert signs.log == ["one", "two"]
+
+
+def test_a_pod_that_two_schedulers_see_is_signed_by_each() -> None:
+    pod, signers = a_pod("one"), [a(Signs), a(Signs)]
+
+    shapes = [a_framework(signs).shape(pod) for signs in signers]
+
+    assert shapes[0] is not shapes[1]
+    assert [signs.log for signs in signers] == [["one"], ["one"]]
+
+
+@pytest.mark.parametrize("selector", [None, {"zone": "a"}])
+def test_plugins_say_once_a_spec_whether_pods_concern_them(selector: dict[str, str] | None) -> None:
+    picky = Picky()
+    framework = a_framework(picky, a(Signs), table=nodes("n"))
+
+    states: Sequence[fw.CycleState] = [fw.CycleState() for _ in range(4)]
+    for number, state in enumerate(states):
+        pod = a_pod(f"pod-{number}", node_selector=selector)
+        framework.run_pre_filter(state, pod, Diagnosis(1))
+        framework.shape(pod)
+
+    assert [state.skip_filter for state in states] == [set() if selector else {"Picky"}] * 4
+    assert len(picky.log) == 2  # the first pod before its spec was known, the second for all others

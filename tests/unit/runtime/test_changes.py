@@ -1,0 +1,95 @@
+import msgspec
+import pytest
+
+from scheduler.api.objects import Node, PodResourceClaimStatus, Taint
+from scheduler.api.pod import Pod
+from scheduler.framework.events import NODE, UNSCHEDULABLE_POD, UNSCHEDULABLE_POD_UPDATE, Action, ClusterEvent
+from scheduler.runtime.changes import node_changes, pod_changes
+from scheduler.testing import a_node
+from tests.unit.queue.fakes import a_pod
+
+POD_LABEL = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_LABEL)
+POD_SCALE_DOWN = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_SCALE_DOWN)
+POD_GATES_ELIMINATED = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
+POD_TOLERATION = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_TOLERATION)
+POD_UPDATE = UNSCHEDULABLE_POD_UPDATE
+
+
+def with_node_selector(pod: Pod) -> Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_selector={"disk": "ssd"}))
+
+
+def declaring(*features: str) -> Node:
+    node = a_node()
+    return msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, declared_features=features))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "events"),
+    [
+        pytest.param(a_pod(), a_pod(version=2), (), id="nothing that counts"),
+        pytest.param(a_pod(), a_pod(phase="Unknown", nominated="n"), (), id="status only"),
+        pytest.param(a_pod(), a_pod(labels={"app": "web"}), (POD_LABEL,), id="labels"),
+        pytest.param(a_pod(cpu="2"), a_pod(cpu="1"), (POD_SCALE_DOWN,), id="asks for less"),
+        pytest.param(a_pod(cpu="2"), a_pod(), (POD_SCALE_DOWN,), id="no longer asks"),
+        pytest.param(a_pod(cpu="1"), a_pod(cpu="2"), (POD_UPDATE,), id="asks for more"),
+        pytest.param(a_pod(cpu="much"), a_pod(cpu="1"), (POD_UPDATE,), id="asked for nonsense"),
+        pytest.param(a_pod(gates=("x",)), a_pod(), (POD_GATES_ELIMINATED,), id="last gate gone"),
+        pytest.param(a_pod(gates=("x", "y")), a_pod(gates=("x",)), (POD_UPDATE,), id="one of the gates gone"),
+        pytest.param(a_pod(), a_pod(tolerations=("x",)), (POD_TOLERATION,), id="tolerates more"),
+        pytest.param(a_pod(), with_node_selector(a_pod()), (POD_UPDATE,), id="another part of the spec"),
+        pytest.param(
+            a_pod(gates=("x",)),
+            a_pod(labels={"app": "web"}, tolerations=("x",)),
+            (POD_LABEL, POD_GATES_ELIMINATED, POD_TOLERATION),
+            id="several at once",
+        ),
+    ],
+)
+def test_an_update_amounts_to_the_events_that_plugins_know(
+    old: Pod, new: Pod, events: tuple[ClusterEvent, ...]
+) -> None:
+    assert pod_changes(old, new) == events
+
+
+def test_the_same_object_has_not_changed() -> None:
+    pod = a_pod()
+
+    assert pod_changes(pod, pod) == ()
+
+
+@pytest.mark.parametrize(
+    ("new", "actions"),
+    [
+        pytest.param(a_node(), (), id="a heartbeat"),
+        pytest.param(a_node(cpu="8"), (Action.UPDATE_NODE_ALLOCATABLE,), id="capacity"),
+        pytest.param(a_node(labels={"zone": "a"}), (Action.UPDATE_NODE_LABEL,), id="labels"),
+        pytest.param(a_node(taints=(Taint(key="a", effect="NoSchedule"),)), (Action.UPDATE_NODE_TAINT,), id="taints"),
+        pytest.param(a_node(unschedulable=True), (), id="cordoned"),
+        pytest.param(a_node(annotations={"rack": "7"}), (Action.UPDATE_NODE_ANNOTATION,), id="annotations"),
+        pytest.param(declaring("fast-io"), (Action.UPDATE_NODE_DECLARED_FEATURE,), id="declared features"),
+        pytest.param(
+            a_node(cpu="8", annotations={"rack": "7"}),
+            (Action.UPDATE_NODE_ALLOCATABLE, Action.UPDATE_NODE_ANNOTATION),
+            id="several at once",
+        ),
+    ],
+)
+def test_a_node_update_amounts_to_the_events_that_plugins_know(new: Node, actions: tuple[Action, ...]) -> None:
+    assert node_changes(a_node(), new) == tuple(ClusterEvent(NODE, action) for action in actions)
+
+
+def test_a_node_that_is_uncordoned_counts_as_one_that_lost_a_taint() -> None:
+    assert node_changes(a_node(unschedulable=True), a_node()) == (ClusterEvent(NODE, Action.UPDATE_NODE_TAINT),)
+
+
+def test_a_claim_made_for_a_pod_is_an_event() -> None:
+    pod = a_pod()
+    claims = (PodResourceClaimStatus(name="gpu", resource_claim_name="web-gpu-x7k"),)
+    with_claim = msgspec.structs.replace(
+        pod, status=msgspec.structs.replace(pod.status, resource_claim_statuses=claims)
+    )
+
+    assert pod_changes(pod, with_claim) == (
+        ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM),
+    )

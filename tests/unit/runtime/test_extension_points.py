@@ -1,0 +1,353 @@
+"""Refusals, errors and labels at the extension points: what test_runtime.py leaves open."""
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scheduler import framework as fw
+from scheduler.framework.diagnosis import Diagnosis
+from scheduler.framework.status import Code, Status
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.metrics import Metrics
+from scheduler.testing import a_pod
+from tests.fakes import everything, run
+from tests.unit.runtime.fakes import (
+    Bind,
+    Extensions,
+    Filter,
+    FilterNodes,
+    Permit,
+    PostBind,
+    PostFilter,
+    PreBind,
+    PreFilter,
+    PreFlight,
+    PreScore,
+    QueueSort,
+    Reserve,
+    Score,
+    ScoreNodes,
+    a,
+    a_framework,
+    nodes,
+)
+
+POD = a_pod()
+NO = fw.unschedulable("no")
+BOOM = RuntimeError("boom")
+
+Act = Callable[[Framework, fw.CycleState], Any]
+
+
+def do_pre_filter(framework: Framework, state: fw.CycleState) -> Any:
+    return framework.run_pre_filter(state, a_pod(), Diagnosis(1))
+
+
+def do_filter(framework: Framework, state: fw.CycleState) -> Any:
+    return framework.run_filter(state, a_pod(), everything(nodes("n")))
+
+
+def do_post_filter(framework: Framework, state: fw.CycleState) -> Any:
+    return framework.run_post_filter(state, a_pod(), Diagnosis(1))
+
+
+def do_score(framework: Framework, state: fw.CycleState) -> Any:
+    return framework.run_score(state, a_pod(), np.array([0]))
+
+
+def do_reserve(framework: Framework, state: fw.CycleState) -> Any:
+    return framework.run_reserve(state, a_pod(), "n")
+
+
+def do_unreserve(framework: Framework, state: fw.CycleState) -> Any:
+    return framework.run_unreserve(state, a_pod(), "n")
+
+
+def do_permit(framework: Framework, state: fw.CycleState) -> Any:
+    return framework.run_permit(state, a_pod(), "n")
+
+
+def do_pre_flight(framework: Framework, state: fw.CycleState) -> Any:
+    return framework.run_pre_bind_pre_flight(state, a_pod(), "n")
+
+
+def do_pre_bind(framework: Framework, state: fw.CycleState) -> Any:
+    return run(framework.run_pre_bind(state, a_pod(), "n"))
+
+
+def do_bind(framework: Framework, state: fw.CycleState) -> Any:
+    return run(framework.run_bind(state, a_pod(), "n"))
+
+
+def do_post_bind(framework: Framework, state: fw.CycleState) -> Any:
+    return run(framework.run_post_bind(state, a_pod(), "n"))
+
+
+class SignedScore(ScoreNodes, fw.SignPlugin):
+    aspects = fw.Aspect.NODE
+
+    def sign(self, pod: fw.Pod) -> Hashable:
+        return self.say(f"signs {pod.uid}") and None
+
+
+class Normalize(ScoreNodes, fw.NormalizeScorePlugin):
+    """Raises its answer when it normalises."""
+
+    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: Any) -> None:
+        return None
+
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Any) -> Any:
+        return self.say("")
+
+
+class NoStatus(FilterNodes):
+    """Refuses, and raises when it is asked why."""
+
+    def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
+        raise BOOM
+
+
+@pytest.mark.parametrize(
+    ("kind", "act", "message"),
+    [
+        (PreFilter, do_pre_filter, 'running PreFilter plugin "Bad": boom'),
+        (Filter, do_filter, 'running "Bad" filter plugin: boom'),
+        (FilterNodes, do_filter, 'running "Bad" filter plugin: boom'),
+        (Extensions, do_filter, 'running AddPod on PreFilter plugin "Bad": boom'),
+        (PostFilter, do_post_filter, "boom"),
+        (PreScore, do_score, 'running PreScore plugin "Bad": boom'),
+        (Score, do_score, 'running Score plugins: plugin "Bad" failed with: boom'),
+        (ScoreNodes, do_score, 'running Score plugins: plugin "Bad" failed with: boom'),
+        (Normalize, do_score, 'running Normalize on Score plugins: plugin "Bad" failed with: boom'),
+        (SignedScore, do_score, 'running Sign plugin "Bad": boom'),
+        (SignedScore, do_filter, 'running Sign plugin "Bad": boom'),
+        (Reserve, do_reserve, 'running Reserve plugin "Bad": boom'),
+        (Permit, do_permit, 'running Permit plugin "Bad": boom'),
+        (PreFlight, do_pre_flight, 'running PreBindPreFlight plugin "Bad": boom'),
+        (PreBind, do_pre_bind, 'running PreBind plugin "Bad": boom'),
+        (Bind, do_bind, 'running Bind plugin "Bad": boom'),
+    ],
+)
+def test_what_a_plugin_raises_is_told_with_its_name(kind: type[fw.Plugin], act: Act, message: str) -> None:
+    framework = a_framework(a(kind, "Bad", BOOM), a(Score, "Good", {}), nominated={"n": [a_pod("promised")]})
+
+    with pytest.raises(fw.PluginError) as caught:
+        act(framework, fw.CycleState())
+
+    assert (caught.value.plugin, str(caught.value)) == ("Bad", message)
+    assert caught.value.__cause__ is BOOM
+
+
+@pytest.mark.parametrize(
+    ("kind", "act", "message"),
+    [
+        (Reserve, do_unreserve, 'running Unreserve plugin "Bad": boom'),
+        (PostBind, do_post_bind, 'running PostBind plugin "Bad": boom'),
+    ],
+)
+def test_what_comes_too_late_to_stop_the_pod_is_returned(kind: type[fw.Plugin], act: Act, message: str) -> None:
+    errors = act(a_framework(a(kind, "Bad", BOOM), a(kind, "Good")), fw.CycleState())
+
+    assert [str(error) for error in errors] == [message]
+
+
+def test_an_error_without_words_is_told_by_its_kind() -> None:
+    with pytest.raises(fw.PluginError, match=r'running Reserve plugin "Bad": KeyError$'):
+        do_reserve(a_framework(a(Reserve, "Bad", KeyError())), fw.CycleState())
+
+
+def test_a_plugin_that_cannot_tell_why_it_refuses_is_named() -> None:
+    framework, state = a_framework(a(NoStatus, "Bad", {"n": NO})), fw.CycleState()
+
+    outcome = do_filter(framework, state)
+
+    for ask in (
+        lambda: outcome.status(state, POD, 0),
+        lambda: outcome.count_into(Diagnosis(1), state, POD),
+        lambda: framework.filtering.run_one(state, POD, 0),
+    ):
+        with pytest.raises(fw.PluginError, match='running "Bad" filter plugin: boom'):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("kind", "act"),
+    [(Reserve, do_reserve), (PreBind, do_pre_bind), (Bind, do_bind)],
+    ids=["Reserve", "PreBind", "Bind"],
+)
+@pytest.mark.parametrize("status", [NO, fw.unresolvable("no"), fw.pending("no")])
+def test_the_first_refusal_is_the_answer(kind: type[fw.Plugin], act: Act, status: fw.Status) -> None:
+    log: list[str] = []
+
+    refusal = act(a_framework(a(kind, "A", status, log), a(kind, "B", None, log)), fw.CycleState())
+
+    assert refusal == status.by("A")
+    assert len(log) == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "act", "status"),
+    [
+        (kind, act, Status(code, ("odd",)))
+        for kind, act in ((Reserve, do_reserve), (Permit, do_permit), (PreBind, do_pre_bind), (Bind, do_bind))
+        for code in (Code.ERROR, Code.WAIT, Code.SKIP)
+        if (kind, code) != (Bind, Code.SKIP)
+    ],
+)
+def test_any_other_status_is_an_error(kind: type[fw.Plugin], act: Act, status: fw.Status) -> None:
+    with pytest.raises(fw.PluginError, match=f'running {kind.__name__} plugin "Odd": odd'):
+        act(a_framework(a(kind, "Odd", status)), fw.CycleState())
+
+
+@pytest.mark.parametrize("status", [NO, fw.unresolvable("no"), Status(Code.ERROR, ("no",))])
+def test_pre_score_may_only_pass_or_skip(status: fw.Status) -> None:
+    with pytest.raises(fw.PluginError, match='running PreScore plugin "Odd": no'):
+        do_score(a_framework(a(PreScore, "Odd", status), a(Score, "Good", {})), fw.CycleState())
+
+
+def test_pre_score_skips_score() -> None:
+    state = fw.CycleState()
+
+    do_score(a_framework(a(PreScore, "A", fw.SKIP), a(PreScore, "B"), a(Score, "Good", {})), state)
+
+    assert state.skip_score == {"A"}
+
+
+def test_a_pod_that_waits_and_is_then_refused_does_not_wait() -> None:
+    framework = a_framework(a(Permit, "A", fw.PermitWait(1)), a(Permit, "B", NO), a(Permit, "C", BOOM))
+
+    assert do_permit(framework, fw.CycleState()) == ({}, NO.by("B"))
+
+
+def test_post_filter_counts_pending_as_unschedulable_and_reports_any_other_answer() -> None:
+    refused = a_framework(a(PostFilter, "A", (None, fw.pending("later"))), a(PostFilter, "B", (None, NO)))
+    odd = a_framework(a(PostFilter, "A", (None, NO)), a(PostFilter, "Odd", (None, Status(Code.ERROR, ("odd",)))))
+
+    assert do_post_filter(refused, fw.CycleState()) == (None, Status(Code.UNSCHEDULABLE, ("later", "no"), "A"))
+    with pytest.raises(fw.PluginError, match=r"^odd$") as caught:
+        do_post_filter(odd, fw.CycleState())
+    assert caught.value.plugin == "Odd"
+
+
+def test_post_filter_is_shown_why_each_node_was_refused() -> None:
+    log: list[str] = []
+    framework = a_framework(a(PostFilter, "Preempt", (None, None), log))
+
+    framework.run_post_filter(fw.CycleState(), POD, Diagnosis(2, node_to_status={"a": NO, "b": NO}))
+
+    assert log == ["Preempt a,b"]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "act", "point", "status"),
+    [
+        (a(PreFilter, answer=NO), do_pre_filter, "PreFilter", "Unschedulable"),
+        (
+            a(PreFilter, answer=fw.PreFilterResult(frozenset())),
+            do_pre_filter,
+            "PreFilter",
+            "UnschedulableAndUnresolvable",
+        ),
+        (a(PostFilter, answer=(None, None)), do_post_filter, "PostFilter", "Success"),
+        (a(PostFilter, answer=(None, fw.pending("x"))), do_post_filter, "PostFilter", "Unschedulable"),
+        (a(Reserve, answer=fw.pending("x")), do_reserve, "Reserve", "Pending"),
+        (a(Permit, answer=NO), do_permit, "Permit", "Unschedulable"),
+        (a(Permit), do_permit, "Permit", "Success"),
+        (a(PreFlight, answer=fw.SKIP), do_pre_flight, "PreBindPreFlight", "Skip"),
+        (a(PreBind, answer=NO), do_pre_bind, "PreBind", "Unschedulable"),
+        (a(Bind, answer=NO), do_bind, "Bind", "Unschedulable"),
+        (a(Reserve, answer=BOOM), do_unreserve, "Unreserve", "Success"),
+        (a(PostBind, answer=BOOM), do_post_bind, "PostBind", "Success"),
+    ],
+)
+def test_an_extension_point_is_timed_by_what_came_of_it(plugin: fw.Plugin, act: Act, point: str, status: str) -> None:
+    metrics = Metrics()
+
+    act(a_framework(plugin, metrics=metrics, profile="mine"), fw.CycleState())
+
+    samples = [
+        sample.labels
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "scheduler_framework_extension_point_duration_seconds_count"
+    ]
+    assert samples == [{"extension_point": point, "status": status, "profile": "mine"}]
+
+
+@pytest.mark.parametrize(("kind", "act"), [(Filter, do_filter), (Score, do_score)])
+def test_an_extension_point_that_fails_is_timed_as_an_error(kind: type[fw.Plugin], act: Act) -> None:
+    metrics = Metrics()
+
+    with pytest.raises(fw.PluginError):
+        act(a_framework(a(kind, "Bad", BOOM), metrics=metrics, profile="mine"), fw.CycleState())
+
+    labels = {"extension_point": kind.__name__, "status": "Error", "profile": "mine"}
+    count = metrics.registry.get_sample_value("scheduler_framework_extension_point_duration_seconds_count", labels)
+    assert count == 1
+
+
+def test_scoring_without_score_plugins_is_not_timed() -> None:
+    metrics = Metrics()
+
+    do_score(a_framework(a(PreScore), metrics=metrics), fw.CycleState())
+
+    assert [family.samples for family in metrics.framework_extension_point_duration.collect()] == [[]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "act", "status"),
+    [
+        (Filter, do_filter, "Success"),
+        (PreBind, do_pre_bind, "Pending"),
+        (Bind, do_bind, "Pending"),
+        (PostBind, do_post_bind, "Success"),
+    ],
+)
+@pytest.mark.parametrize("sampled", [True, False])
+def test_a_plugin_is_timed_by_its_answer_in_sampled_cycles(
+    kind: type[fw.Plugin], act: Act, status: str, sampled: bool
+) -> None:
+    metrics, state = Metrics(), fw.CycleState()
+    state.record_plugin_metrics = sampled
+
+    act(a_framework(a(kind, "P", fw.pending("x")), metrics=metrics), state)
+
+    labels = {"plugin": "P", "extension_point": kind.__name__, "status": status}
+    count = metrics.registry.get_sample_value("scheduler_plugin_execution_duration_seconds_count", labels)
+    assert count == (1 if sampled else None)
+
+
+def test_a_pod_is_signed_once_a_version_and_profile() -> None:
+    log: list[str] = []
+    signer = a(SignedScore, "S", None, log)
+    one, other = a_framework(signer, profile="one"), a_framework(signer, profile="other")
+    pod = a_pod(uid="first")
+
+    for framework in (one, one, other, other):
+        framework.signatures(pod)
+    one.signatures(a_pod(uid="second"))
+
+    assert log == ["S signs first", "S signs first", "S signs second"]
+
+
+def test_a_plugin_that_cannot_sign_a_pod_has_no_signature() -> None:
+    class Signs(Filter, Score, fw.SignPlugin):
+        aspects = fw.Aspect.NODE
+
+        def sign(self, pod: fw.Pod) -> Hashable | None:
+            return pod.labels.get("app")
+
+    framework = a_framework(a(Signs, "One"), a(Signs, "Two"), a(Filter, "Three"))
+
+    assert framework.signatures(a_pod()) == {}
+    assert framework.signatures(a_pod(labels={"app": "web"})) == {"One": "web", "Two": "web"}
+
+
+def test_a_profile_sorts_and_has_plugins_to_make_room() -> None:
+    sort = a(QueueSort)
+
+    assert a_framework(sort).queue_sort is sort
+    assert not a_framework(sort).has_post_filter
+    assert a_framework(sort, a(PostFilter)).has_post_filter

@@ -1,0 +1,286 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import Diagnosis
+from scheduler.framework.errors import PluginError
+from scheduler.framework.nodes import Aspect, NodeInfo
+from scheduler.framework.plugin import FilterNodesPlugin, Plugin, PreFilterExtensions, PreFilterPlugin, SignPlugin
+from scheduler.framework.status import Code, Status, unresolvable, unschedulable
+from scheduler.runtime.filter_outcome import FilterOutcome
+from scheduler.runtime.framework import Framework
+from scheduler.state.node_table import NodeTable
+from scheduler.state.nominator import Nominator
+from scheduler.testing import a_node, a_pod
+from tests.fakes import ColumnFilter, PlainFilter, a_framework, everything, names_of, plugin, refuse
+
+
+def a_table(*names: str) -> NodeTable:
+    table = NodeTable(4)
+    for name in names or ("a", "b", "c"):
+        table.set_node(a_node(name))
+    return table
+
+
+def filtered(framework: Framework, table: NodeTable, pod: Pod | None = None) -> tuple[list[str], dict[str, Status]]:
+    """The names of feasible nodes, and the refusals by name."""
+    pod, state = pod or a_pod(), CycleState()
+    outcome = framework.run_filter(state, pod, everything(table))
+    refused = {name: outcome.status(state, pod, table.row_of(name) or 0) for name in table.node_names()}
+    return names_of(table, outcome.feasible.tolist()), {n: s for n, s in refused.items() if s is not None}
+
+
+@pytest.mark.parametrize("kind", [PlainFilter, ColumnFilter], ids=["plain", "column"])
+def test_both_forms_give_the_same_answer(kind: type[PlainFilter] | type[ColumnFilter]) -> None:
+    table = a_table()
+    table.remove_node("b")
+    framework = a_framework(kind(refuse("a"), "Judge"), table=table)
+
+    assert filtered(framework, table) == (["c"], {"a": Status(Code.UNSCHEDULABLE, ("no",), "Judge")})
+
+
+def test_the_first_plugin_in_order_that_refuses_a_node_tells_why() -> None:
+    table = a_table()
+    framework = a_framework(
+        PlainFilter(refuse("a", reason="first"), "One"),
+        ColumnFilter(refuse("a", "b", reason="second"), "Two"),
+        table=table,
+    )
+    feasible, refused = filtered(framework, table)
+
+    assert feasible == ["c"]
+    assert {name: (status.plugin, status.message) for name, status in refused.items()} == {
+        "a": ("One", "first"),
+        "b": ("Two", "second"),
+    }
+
+
+def test_a_plugin_whose_pre_filter_skipped_is_not_asked() -> None:
+    table = a_table()
+    state = CycleState()
+    state.skip_filter.add("Judge")
+    outcome = a_framework(PlainFilter(refuse("a"), "Judge"), table=table).run_filter(state, a_pod(), everything(table))
+
+    assert len(outcome.feasible) == 3
+
+
+def test_once_no_node_is_left_no_further_plugin_is_asked() -> None:
+    table, asked = a_table(), []
+
+    def judge(_: Pod, node: NodeInfo) -> None:
+        asked.append(node.name)
+
+    framework = a_framework(PlainFilter(refuse("a", "b", "c"), "One"), PlainFilter(judge, "Two"), table=table)
+    filtered(framework, table)
+
+    assert asked == []
+
+
+def test_where_no_node_is_to_be_looked_at_no_plugin_is_asked() -> None:
+    table = a_table()
+    biggest = plugin(
+        FilterNodesPlugin, "Max", filter_nodes=lambda s, p, nodes, rows: nodes.pod_count[rows].max() * rows
+    )
+    outcome = a_framework(biggest, table=table).run_filter(CycleState(), a_pod(), np.zeros(table.size, np.bool_))
+
+    assert outcome.feasible.tolist() == []
+
+
+def test_refusals_are_counted_by_reason_each_reason_once_a_node() -> None:
+    table = a_table("a", "b", "c", "d")
+    framework = a_framework(
+        PlainFilter(lambda _, node: unschedulable("cpu", "memory") if node.name in "ab" else None, "Fit"),
+        ColumnFilter(lambda _, node: unresolvable("taint") if node.name in "bc" else None, "Taints"),
+        table=table,
+    )
+    diagnosis = Diagnosis(4)
+    outcome: FilterOutcome = framework.run_filter(CycleState(), a_pod(), everything(table))
+    outcome.count_into(diagnosis, CycleState(), a_pod())
+
+    assert diagnosis.reasons == Counter({"cpu": 2, "memory": 2, "taint": 1})
+    assert diagnosis.unschedulable_plugins == {"Fit", "Taints"}
+
+
+def test_refusals_of_nodes_that_an_earlier_plugin_refused_do_not_count() -> None:
+    table = a_table("a", "b")
+    framework = a_framework(PlainFilter(refuse("a"), "One"), ColumnFilter(refuse("a", "b"), "Two"), table=table)
+    diagnosis = Diagnosis(2)
+    framework.run_filter(CycleState(), a_pod(), everything(table)).count_into(diagnosis, CycleState(), a_pod())
+
+    assert diagnosis.reasons == Counter({"no": 2})
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        pytest.param(PlainFilter(lambda *_: 1 / 0, "Bad"), id="plain"),  # type: ignore[arg-type]
+        pytest.param(PlainFilter(lambda *_: Status(Code.ERROR, ("division by zero",)), "Bad"), id="says error"),
+        pytest.param(ColumnFilter(lambda *_: 1 / 0, "Bad"), id="column"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_plugin_that_fails_is_named(failing: Plugin) -> None:
+    table = a_table()
+
+    with pytest.raises(PluginError, match=r'running "Bad" filter plugin: .*division by zero') as caught:
+        filtered(a_framework(failing, table=table), table)
+    assert (caught.value.plugin, caught.value.point) == ("Bad", "Filter")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param([1, 2, 3], id="list"),
+        pytest.param(np.zeros(2, np.int32), id="too short"),
+        pytest.param(np.zeros(3, np.float64), id="floats"),
+    ],
+)
+def test_a_column_of_another_shape_is_the_fault_of_its_plugin(answer: object) -> None:
+    table = a_table()
+    odd = plugin(FilterNodesPlugin, "Odd", filter_nodes=lambda *_: answer)
+
+    with pytest.raises(PluginError, match='"Odd"'):
+        filtered(a_framework(odd, table=table), table)
+
+
+@pytest.mark.parametrize("sign", [lambda _: 1 / 0, lambda _: ["unhashable"]], ids=["raises", "unhashable"])
+def test_a_signature_that_fails_is_the_fault_of_its_plugin(sign: object) -> None:
+    class Base(FilterNodesPlugin, SignPlugin):
+        aspects = Aspect.NODE
+
+    table = a_table()
+    with pytest.raises(PluginError, match='"Odd"'):
+        filtered(a_framework(plugin(Base, "Odd", sign=sign), table=table), table)
+
+
+def one_pod_a_node(_: Pod, node: NodeInfo) -> Status | None:
+    return unschedulable("taken") if node.pods else None
+
+
+def nominate(pod: Pod, node: str) -> Nominator:
+    nominator = Nominator()
+    nominator.add(pod, node)
+    return nominator
+
+
+@pytest.mark.parametrize(
+    ("priority", "yields"),
+    [
+        pytest.param(0, False, id="lower"),
+        pytest.param(5, True, id="equal"),
+        pytest.param(9, True, id="higher"),
+    ],
+)
+def test_a_pod_yields_to_nominated_pods_of_at_least_its_priority(priority: int, yields: bool) -> None:
+    table = a_table("a", "b")
+    framework = a_framework(
+        PlainFilter(one_pod_a_node, "One"),
+        table=table,
+        nominator=nominate(a_pod("promised", priority=priority), "a"),
+    )
+    feasible, refused = filtered(framework, table, a_pod(priority=5))
+
+    assert feasible == (["b"] if yields else ["a", "b"])
+    assert refused == ({"a": Status(Code.UNSCHEDULABLE, ("taken",), "One")} if yields else {})
+    assert table.pod_count.tolist() == [0, 0]
+    table.check_invariants()
+
+
+def test_a_pod_does_not_yield_to_itself() -> None:
+    table, pod = a_table("a"), a_pod()
+    framework = a_framework(PlainFilter(one_pod_a_node), table=table, nominator=nominate(pod, "a"))
+
+    assert filtered(framework, table, pod)[0] == ["a"]
+
+
+def test_a_nominated_pod_that_is_on_the_node_already_is_not_counted_twice() -> None:
+    table, promised = a_table("a"), a_pod("promised")
+    table.add_pod("a", promised)
+    framework = a_framework(
+        PlainFilter(lambda _, node: unschedulable("full") if len(node.pods) > 1 else None),
+        table=table,
+        nominator=nominate(promised, "a"),
+    )
+
+    assert filtered(framework, table)[0] == ["a"]
+
+
+def test_a_node_must_also_fit_without_the_pods_nominated_there() -> None:
+    table = a_table("a", "b")
+    friends = PlainFilter(lambda _, node: None if node.pods else unschedulable("lonely"))
+    framework = a_framework(friends, table=table, nominator=nominate(a_pod("promised"), "a"))
+
+    assert filtered(framework, table)[0] == []
+
+
+def test_of_two_refusals_the_one_beside_the_nominated_pods_is_told() -> None:
+    table = a_table("a")
+    framework = a_framework(
+        PlainFilter(lambda _, node: unschedulable(f"{len(node.pods)} pods")),
+        table=table,
+        nominator=nominate(a_pod("promised"), "a"),
+    )
+    diagnosis, state, pod = Diagnosis(1), CycleState(), a_pod()
+    framework.run_filter(state, pod, everything(table)).count_into(diagnosis, state, pod)
+
+    assert diagnosis.reasons == Counter({"1 pods": 1})
+
+
+class Counting(PreFilterPlugin, PreFilterExtensions):
+    """Writes the pods that it is to count into its state."""
+
+    name = "Counting"
+
+    def __init__(self, fault: Exception | None = None, answer: Status | None = None) -> None:
+        self.added: list[str] = []
+        self.fault, self.answer = fault, answer
+
+    def pre_filter(self, state: CycleState, pod: Pod, nodes: object) -> None:
+        """Nothing to prepare."""
+
+    def add_pod(self, state: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        if self.fault is not None:
+            raise self.fault
+        self.added.append(f"{other.name} on {node.name}")
+        return self.answer
+
+    def remove_pod(self, state: CycleState, pod: Pod, other: Pod, node: NodeInfo) -> Status | None:
+        return None
+
+
+def test_plugins_that_count_pods_are_told_of_the_nominated_ones() -> None:
+    table, counting = a_table("a"), Counting()
+    framework = a_framework(counting, table=table, nominator=nominate(a_pod("promised"), "a"))
+    filtered(framework, table)
+    skipping = CycleState()
+    skipping.skip_filter.add("Counting")
+    framework.run_filter(skipping, a_pod(), everything(table))
+
+    assert counting.added == ["promised on a"]
+
+
+@pytest.mark.parametrize(
+    "counting",
+    [
+        pytest.param(Counting(fault=ValueError("oh")), id="raises"),
+        pytest.param(Counting(answer=Status(Code.ERROR, ("oh",))), id="says so"),
+    ],
+)
+def test_a_plugin_that_fails_to_count_a_nominated_pod_is_named(counting: Counting) -> None:
+    table = a_table("a")
+    framework = a_framework(counting, table=table, nominator=nominate(a_pod("promised"), "a"))
+
+    with pytest.raises(PluginError, match='running AddPod on PreFilter plugin "Counting": oh'):
+        filtered(framework, table)
+    table.check_invariants()
+    assert table.pod_count.tolist() == [0]
+
+
+def test_one_node_is_asked_about_from_the_live_table() -> None:
+    table = a_table("a", "b")
+    framework = a_framework(ColumnFilter(refuse("a"), "Judge"), table=table)
+
+    assert framework.filtering.run_one(CycleState(), a_pod(), 0) == unschedulable("no").by("Judge")
+    assert framework.filtering.run_one(CycleState(), a_pod(), 1) is None

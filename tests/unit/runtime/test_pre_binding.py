@@ -1,0 +1,83 @@
+import asyncio
+
+import pytest
+
+from scheduler.framework.errors import SchedulerError
+from scheduler.runtime.pre_binding import PodsInPreBind
+from tests.fakes import run, settle
+
+
+async def ends(answer: str) -> str:
+    await asyncio.sleep(0)
+    return answer
+
+
+def test_the_plugins_answer_is_handed_on() -> None:
+    async def act() -> str:
+        return await PodsInPreBind().run("uid", ends("done"))
+
+    assert run(act()) == "done"
+
+
+def test_a_pod_that_is_not_there_cannot_be_called_off() -> None:
+    async def act() -> list[bool]:
+        pods = PodsInPreBind()
+        await pods.run("uid", ends("done"))
+        return [pods.cancel("uid", "too late"), pods.cancel("other", "never there")]
+
+    assert run(act()) == [False, False]
+
+
+def test_calling_off_ends_the_work_with_the_first_reason() -> None:
+    async def act() -> list[bool]:
+        pods = PodsInPreBind()
+        work = asyncio.ensure_future(pods.run("uid", asyncio.sleep(1000)))
+        await settle()
+        called = [pods.cancel("uid", "preempted"), pods.cancel("uid", "again")]
+        with pytest.raises(SchedulerError, match=r"^preempted$"):
+            await work
+        return called
+
+    assert run(act()) == [True, True]
+
+
+def test_work_that_does_not_stop_is_called_off_all_the_same() -> None:
+    async def stubborn() -> str:
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            return "done"
+        return "never"
+
+    async def act() -> None:
+        pods = PodsInPreBind()
+        work = asyncio.ensure_future(pods.run("uid", stubborn()))
+        await settle()
+        pods.cancel("uid", "preempted")
+        await work
+
+    with pytest.raises(SchedulerError, match=r"^preempted$"):
+        run(act())
+
+
+def test_the_end_of_the_program_is_not_taken_for_a_preemption() -> None:
+    async def act() -> bool:
+        pods = PodsInPreBind()
+        work = asyncio.ensure_future(pods.run("uid", asyncio.sleep(1000)))
+        await settle()
+        work.cancel()
+        await asyncio.wait([work])
+        return work.cancelled()
+
+    assert run(act())
+
+
+def test_what_the_plugins_raise_is_handed_on() -> None:
+    async def broken() -> None:
+        raise ValueError("broken")
+
+    async def act() -> None:
+        await PodsInPreBind().run("uid", broken())
+
+    with pytest.raises(ValueError, match="broken"):
+        run(act())

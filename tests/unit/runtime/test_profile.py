@@ -1,0 +1,264 @@
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from scheduler import framework as fw
+from scheduler.framework.errors import ConfigError
+from scheduler.runtime.profile import ProfilePlugins, build
+from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
+from scheduler.runtime.registry import Registry
+from tests.fakes import a_plugin
+from tests.unit.plugins.cluster import a_handle
+from tests.unit.runtime.fakes import Bind, Filter, FilterNodes, PreBind, PreScore, QueueSort, Score, ScoreNodes, named
+
+
+class FilterAndScore(Filter, Score):
+    """Extends two points."""
+
+
+class FilterInBothForms(Filter, FilterNodes):
+    """Cannot say which one counts."""
+
+
+class ScoreInBothForms(Score, ScoreNodes):
+    """Cannot say which one counts, either."""
+
+
+class ScoreInBothFormsAndFilter(ScoreInBothForms, Filter):
+    """Is at two points, and wrong at one."""
+
+
+@dataclass(frozen=True)
+class Argued(fw.PreBindPlugin):
+    name = "Argued"
+    strict: bool = False
+    handle: fw.Handle | None = None
+
+    async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+        return None
+
+
+KINDS: Mapping[str, type[fw.Plugin]] = {
+    "Sort": QueueSort,
+    "OtherSort": QueueSort,
+    "Bind": Bind,
+    "A": FilterAndScore,
+    "B": FilterAndScore,
+    "C": FilterAndScore,
+    "D": FilterAndScore,
+    "OnlyFilter": Filter,
+    "OnlyPreScore": PreScore,
+    "OnlyPreBind": PreBind,
+    "FilterInBothForms": FilterInBothForms,
+    "ScoreInBothForms": ScoreInBothForms,
+    "ScoreInBothFormsAndFilter": ScoreInBothFormsAndFilter,
+}
+REGISTRY: Registry = {name: named(name, kind) for name, kind in KINDS.items()} | {"Argued": Argued}
+
+
+def refs(*names: str | tuple[str, int]) -> tuple[PluginRef, ...]:
+    return tuple(PluginRef(name) if isinstance(name, str) else PluginRef(*name) for name in names)
+
+
+def enabled(*names: str | tuple[str, int]) -> PluginSet:
+    return PluginSet(refs(*names))
+
+
+def disabled(*names: str) -> PluginSet:
+    return PluginSet((), refs(*names))
+
+
+def a_profile(
+    *multi_point: str | tuple[str, int], arguments: Mapping[str, Any] | None = None, **points: PluginSet
+) -> ProfilePlugins:
+    """Build a profile that also has a queue sort and a bind plugin, unless `points` has others."""
+    points = {"queue_sort": enabled("Sort"), "bind": enabled("Bind"), **points}
+    spec = ProfileSpec("mine", Plugins(multi_point=enabled(*multi_point), **points), dict(arguments or {}))
+    return build(spec, REGISTRY, a_handle())
+
+
+def problems_of(*multi_point: str | tuple[str, int], **options: Any) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        a_profile(*multi_point, **options)
+    assert all(problem.startswith("profile 'mine': ") for problem in caught.value.problems)
+    return [problem.removeprefix("profile 'mine': ") for problem in caught.value.problems]
+
+
+def at(profile: ProfilePlugins, point: str) -> list[str]:
+    return [plugin.name for plugin in profile.at[point]]
+
+
+def test_multi_point_brings_a_plugin_to_every_point_that_it_extends() -> None:
+    profile = a_profile("A", "OnlyPreBind")
+
+    assert {point: at(profile, point) for point, plugins in profile.at.items() if plugins} == {
+        "queue_sort": ["Sort"],
+        "filter": ["A"],
+        "score": ["A"],
+        "pre_bind": ["OnlyPreBind"],
+        "bind": ["Bind"],
+    }
+
+
+def test_a_plugin_is_one_object_at_all_its_points() -> None:
+    profile = a_profile("A")
+
+    assert profile.at["filter"][0] is profile.at["score"][0] is profile.by_name["A"]
+
+
+def test_a_plugin_enabled_at_one_point_is_at_no_other() -> None:
+    profile = a_profile(filter=enabled("A"))
+
+    assert (at(profile, "filter"), at(profile, "score")) == (["A"], [])
+
+
+def test_a_plugin_can_be_disabled_at_one_point() -> None:
+    profile = a_profile("A", "B", score=disabled("A"))
+
+    assert (at(profile, "filter"), at(profile, "score")) == (["A", "B"], ["B"])
+
+
+def test_all_of_multi_point_can_be_disabled_at_one_point() -> None:
+    profile = a_profile("A", "B", score=PluginSet(refs("C"), refs("*")))
+
+    assert (at(profile, "filter"), at(profile, "score")) == (["A", "B"], ["C"])
+
+
+def test_overridden_plugins_come_first_and_other_ones_last() -> None:
+    profile = a_profile("A", "B", "C", filter=enabled("D", "C", "OnlyFilter", "A"))
+
+    assert at(profile, "filter") == ["C", "A", "B", "D", "OnlyFilter"]
+    assert at(profile, "score") == ["A", "B", "C"]
+
+
+def test_a_plugin_that_is_disabled_and_enabled_at_a_point_moves_to_its_end() -> None:
+    profile = a_profile("A", "B", filter=PluginSet(refs("A"), refs("A")))
+
+    assert at(profile, "filter") == ["B", "A"]
+
+
+def test_disabling_what_is_not_enabled_changes_nothing() -> None:
+    assert at(a_profile("A", filter=disabled("Nobody")), "filter") == ["A"]
+
+
+def test_the_weight_at_score_wins_over_the_one_of_multi_point() -> None:
+    profile = a_profile(("A", 3), ("B", 5), score=enabled(("A", 7)))
+
+    assert profile.weights == {"A": 7, "B": 5}
+
+
+def test_a_score_plugin_without_a_weight_counts_once() -> None:
+    assert a_profile("A", ("B", 0), "OnlyFilter").weights == {"A": 1, "B": 1}
+
+
+def test_an_unset_weight_at_score_means_one_whatever_multi_point_says() -> None:
+    assert a_profile(("A", 3), score=enabled("A")).weights == {"A": 1}
+
+
+@pytest.mark.parametrize("weights", [(2**63 // 100 + 1, 0), (2**62 // 100, 2**62 // 100 + 1)])
+def test_weights_whose_scores_overflow_are_refused(weights: tuple[int, int]) -> None:
+    problems = problems_of(("A", weights[0]), ("B", weights[1]))
+
+    assert problems == ["total score of Score plugins could overflow"]
+
+
+def test_weights_whose_scores_just_fit_are_taken() -> None:
+    largest = (2**63 - 1) // 100
+
+    assert a_profile(("A", largest)).weights == {"A": largest}
+
+
+def test_arguments_and_handle_go_into_the_plugin() -> None:
+    plugin = a_profile("Argued", arguments={"Argued": {"strict": True}}).by_name["Argued"]
+
+    assert isinstance(plugin, Argued)
+    assert plugin.strict
+    assert plugin.handle is not None
+
+
+def test_plugins_of_a_point_are_given_by_kind() -> None:
+    profile = a_profile("A", "OnlyFilter")
+
+    assert [plugin.name for plugin in profile.of("filter", fw.FilterPlugin)] == ["A", "OnlyFilter"]
+    assert profile.of("filter", fw.FilterNodesPlugin) == ()
+
+
+@pytest.mark.parametrize(
+    ("multi_point", "options", "problem"),
+    [
+        pytest.param(("Nobody",), {}, "plugin 'Nobody' does not exist", id="unknown in MultiPoint"),
+        pytest.param((), {"permit": enabled("Nobody")}, "plugin 'Nobody' does not exist", id="unknown at a point"),
+        pytest.param(
+            ("Argued",),
+            {"arguments": {"Argued": {"strict": "yes"}}},
+            "arguments of Argued.strict: expected bool, got 'yes'",
+            id="wrong arguments",
+        ),
+        pytest.param(
+            (), {"score": enabled("OnlyFilter")}, "plugin 'OnlyFilter' does not extend score", id="at a wrong point"
+        ),
+        pytest.param(
+            ("OnlyFilter", "OnlyFilter"),
+            {},
+            "plugin 'OnlyFilter' already registered at filter",
+            id="twice in MultiPoint",
+        ),
+        pytest.param(
+            (), {"filter": enabled("A", "A")}, "plugin 'A' already registered at filter", id="twice at a point"
+        ),
+        pytest.param(
+            (),
+            {"queue_sort": PluginSet()},
+            "only one queue sort plugin required, but got 0",
+            id="no queue sort",
+        ),
+        pytest.param(("OtherSort",), {}, "only one queue sort plugin required, but got 2", id="two queue sorts"),
+        pytest.param((), {"bind": PluginSet()}, "at least one bind plugin is needed", id="no bind"),
+        *(
+            pytest.param((name,), {}, f"plugin {name!r} has Filter or Score in both forms; keep one", id=name)
+            for name in ("FilterInBothForms", "ScoreInBothForms", "ScoreInBothFormsAndFilter")
+        ),
+    ],
+)
+def test_a_wrong_profile_is_refused(multi_point: tuple[str, ...], options: dict[str, Any], problem: str) -> None:
+    assert problems_of(*multi_point, **options) == [problem]
+
+
+def test_all_plugins_that_cannot_be_made_are_named_at_once() -> None:
+    problems = problems_of("Nobody", "Argued", "Noone", arguments={"Argued": {"strict": 1, "stict": True}})
+
+    assert problems == [
+        "plugin 'Nobody' does not exist",
+        "arguments of Argued.strict: expected bool, got 1",
+        "arguments of Argued.stict: unknown field; did you mean 'strict'?",
+        "plugin 'Noone' does not exist",
+    ]
+
+
+def test_all_plugins_that_cannot_be_where_they_are_are_named_at_once() -> None:
+    problems = problems_of(
+        "OtherSort", ("A", 2**60), bind=PluginSet(), filter=enabled("OnlyPreScore"), score=enabled("B", "B")
+    )
+
+    assert problems == [
+        "plugin 'OnlyPreScore' does not extend filter",
+        "plugin 'B' already registered at score",
+        "only one queue sort plugin required, but got 2",
+        "at least one bind plugin is needed",
+        "total score of Score plugins could overflow",
+    ]
+
+
+def test_a_resource_that_there_cannot_be_is_told_with_the_plugin_that_names_it() -> None:
+    registered = [fw.ClusterEventWithHint(fw.ClusterEvent(name, fw.Action.ADD)) for name in ("foos", "Node")]
+    kind = a_plugin("Wrong", fw.FilterPlugin, events_to_register=lambda: registered)
+    kind.reads = ("bars",)
+    spec = ProfileSpec("mine", Plugins(multi_point=enabled("Wrong"), queue_sort=enabled("Sort"), bind=enabled("Bind")))
+
+    with pytest.raises(ConfigError) as caught:
+        build(spec, {**REGISTRY, "Wrong": kind}, a_handle())
+
+    told = [problem.partition(" is no resource")[0] for problem in caught.value.problems]
+    assert told == [f"profile 'mine': plugin 'Wrong': '{name}'" for name in ("bars", "foos")]

@@ -1,0 +1,178 @@
+import numpy as np
+import pytest
+
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import PluginError
+from scheduler.framework.nodes import Int64Column, NodeInfo
+from scheduler.framework.plugin import NormalizeScorePlugin, Plugin, PreScorePlugin, ScoreNodesPlugin, ScorePlugin
+from scheduler.framework.status import SKIP, Status, unschedulable
+from scheduler.runtime.scoring import Scores
+from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node, a_pod
+from tests.fakes import PlainScore, Signed, a_framework, plugin
+
+
+class Normalizing(ScorePlugin, NormalizeScorePlugin):
+    pass
+
+
+def a_table(*names: str) -> NodeTable:
+    table = NodeTable(4)
+    for name in names or ("a", "b"):
+        table.set_node(a_node(name))
+    return table
+
+
+def scored(*plugins: Plugin, app: str = "", **weights: int) -> Scores:
+    framework = a_framework(*plugins, table=a_table(), weights=weights)
+    pod = a_pod(labels={"app": app} if app else None)
+    return framework.run_score(CycleState(), pod, np.array([0, 1]))
+
+
+def by_nodes(values: int | str) -> object:
+    return lambda *_: np.array([values, values])
+
+
+def test_scores_are_weighted_and_added() -> None:
+    scores = scored(PlainScore({"a": 1, "b": 2}, "One"), PlainScore({"a": 100, "b": 0}, "Two"), One=3)
+
+    assert scores.total.tolist() == [103, 6]
+    assert {name: column.tolist() for name, column in scores.by_plugin.items()} == {"One": [3, 6], "Two": [100, 0]}
+
+
+def test_only_feasible_nodes_are_scored_by_a_plugin_that_stores_nothing() -> None:
+    asked: list[str] = []
+
+    def score(state: object, pod: object, node: NodeInfo) -> int:
+        asked.append(node.name)
+        return 1
+
+    framework = a_framework(plugin(ScorePlugin, "Asks", score=score), table=a_table())
+    total = framework.run_score(CycleState(), a_pod(), np.array([1])).total
+
+    assert (total.tolist(), asked) == ([1], ["b"])
+
+
+def test_without_score_plugins_every_node_counts_one_and_nothing_is_prepared() -> None:
+    prepared: list[int] = []
+    scores = scored(plugin(PreScorePlugin, "Prepares", pre_score=lambda *_: prepared.append(1)))
+
+    assert (scores.total.tolist(), prepared) == ([1, 1], [])
+
+
+def test_a_plugin_whose_pre_score_skips_does_not_score() -> None:
+    class Both(PreScorePlugin, ScorePlugin):
+        pass
+
+    scores = scored(plugin(Both, "Skips", pre_score=lambda *_: SKIP, score=lambda *_: 7))
+
+    assert (scores.total.tolist(), dict(scores.by_plugin)) == ([0, 0], {})
+
+
+def test_a_pre_score_that_refuses_is_an_error() -> None:
+    refusing = plugin(PreScorePlugin, "Bad", pre_score=lambda *_: unschedulable("no"))
+
+    with pytest.raises(PluginError, match='running PreScore plugin "Bad": no'):
+        scored(refusing, PlainScore({"a": 0, "b": 0}))
+
+
+def test_scores_are_normalized_before_they_are_weighted() -> None:
+    doubling = plugin(
+        Normalizing, "N", score=lambda s, p, n: 500, normalize_score=lambda s, p, scores: scores // scores.max() * 10
+    )
+
+    assert scored(doubling, N=2).total.tolist() == [20, 20]
+
+
+@pytest.mark.parametrize("score", [-1, 101], ids=["too low", "too high"])
+def test_a_score_out_of_range_is_an_error_in_kube_schedulers_words(score: int) -> None:
+    with pytest.raises(PluginError) as caught:
+        scored(PlainScore({"a": score, "b": 50}, "Odd"))
+    assert str(caught.value) == (
+        f'applying score defaultWeights on Score plugins: plugin "Odd" returns an invalid score {score}, '
+        "it should in the range of [0, 100] after normalizing"
+    )
+
+
+def test_no_answer_of_a_column_plugin_means_zero() -> None:
+    assert scored(plugin(ScoreNodesPlugin, "None", score_nodes=lambda *_: None)).total.tolist() == [0, 0]
+
+
+def _raise(*_: object) -> Int64Column:
+    raise ValueError("broken")
+
+
+@pytest.mark.parametrize(
+    ("failing", "message"),
+    [
+        pytest.param(
+            plugin(ScorePlugin, "Bad", score=_raise),
+            'running Score plugins: plugin "Bad" failed with: broken',
+            id="plain",
+        ),
+        pytest.param(
+            plugin(ScoreNodesPlugin, "Bad", score_nodes=_raise),
+            'running Score plugins: plugin "Bad" failed with: broken',
+            id="column",
+        ),
+        pytest.param(
+            plugin(Normalizing, "Bad", score=lambda *_: 1, normalize_score=_raise),
+            'running Normalize on Score plugins: plugin "Bad" failed with: broken',
+            id="normalize",
+        ),
+        pytest.param(
+            plugin(ScoreNodesPlugin, "Bad", score_nodes=lambda *_: np.array([0.5, 0.5])),
+            'running Score plugins: plugin "Bad" failed with: answered float64 of shape (2,) for 2 nodes',
+            id="floats",
+        ),
+        pytest.param(
+            plugin(ScoreNodesPlugin, "Bad", score_nodes=lambda *_: np.array([1])),
+            'running Score plugins: plugin "Bad" failed with: answered int64 of shape (1,) for 2 nodes',
+            id="too few",
+        ),
+        pytest.param(
+            plugin(Normalizing, "Bad", score=lambda *_: 1, normalize_score=lambda *_: None),
+            'running Normalize on Score plugins: plugin "Bad" failed with: answered a NoneType, not an array',
+            id="normalize forgets to return",
+        ),
+        pytest.param(
+            plugin(ScorePlugin, "Bad", score=lambda *_: 2**63),
+            'running Score plugins: plugin "Bad" failed with: ',
+            id="no int64",
+        ),
+    ],
+)
+def test_a_plugin_that_fails_is_named(failing: Plugin, message: str) -> None:
+    with pytest.raises(PluginError) as caught:
+        scored(failing)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_stored_answer_cannot_be_changed_by_normalizing_in_place() -> None:
+    class InPlace(Signed, NormalizeScorePlugin):
+        name = "InPlace"
+
+        def normalize_score(self, state: object, pod: object, scores: Int64Column) -> Int64Column:
+            scores //= 2
+            return scores
+
+    with pytest.raises(PluginError, match=r'"InPlace" failed with: .*read-only'):
+        scored(InPlace(), app="web")
+
+
+def test_stored_scores_are_those_of_the_feasible_nodes() -> None:
+    table, signed = a_table("a", "b", "c"), Signed()
+    table.add_pod("c", a_pod("there"))
+    framework = a_framework(signed, table=table)
+    web = a_pod(labels={"app": "web"})
+    first = framework.run_score(CycleState(), web, np.array([0, 2])).total.tolist()
+    second = framework.run_score(CycleState(), web, np.array([0, 1, 2])).total.tolist()
+
+    assert (first, second, signed.scored) == ([100, 99], [100, 100, 99], [[0, 1, 2]])
+
+
+def test_a_status_is_no_score() -> None:
+    odd = plugin(ScoreNodesPlugin, "Odd", score_nodes=lambda *_: Status)
+
+    with pytest.raises(PluginError, match='"Odd"'):
+        scored(odd)

@@ -1,0 +1,136 @@
+import asyncio
+
+import pytest
+
+from scheduler.framework.status import Status, unschedulable
+from scheduler.runtime.waiting import WaitingPod, WaitingPods
+from scheduler.testing import a_pod
+
+run = asyncio.run  # not that of tests.fakes: its limit on time is a timer, and here timers are counted
+
+LONG = 1000.0
+
+
+async def outcome_of(waiting: WaitingPod) -> Status | None:
+    """The end must be decided already, or nearly: a test does not wait."""
+    return await asyncio.wait_for(waiting.outcome(), 5)
+
+
+def timers_left() -> int:
+    """How many calls the running event loop still has to make at some time."""
+    scheduled: list[asyncio.TimerHandle] = getattr(asyncio.get_running_loop(), "_scheduled")  # noqa: B009
+    return sum(not timer.cancelled() for timer in scheduled)
+
+
+def test_a_pod_is_free_when_every_plugin_allowed_it() -> None:
+    async def act() -> tuple[tuple[str, ...], Status | None, int]:
+        waiting = WaitingPod(a_pod(), {"A": LONG, "B": LONG})
+        waiting.allow("A")
+        pending = waiting.pending_plugins
+        waiting.allow("B")
+        timers = timers_left()
+        return pending, await outcome_of(waiting), timers
+
+    assert run(act()) == (("B",), None, 0)
+
+
+def test_a_plugin_that_does_not_hold_the_pod_cannot_free_it() -> None:
+    async def act() -> tuple[str, ...]:
+        waiting = WaitingPod(a_pod(), {"A": LONG})
+        waiting.allow("B")
+        pending = waiting.pending_plugins
+        waiting.allow("A")
+        await outcome_of(waiting)
+        return pending
+
+    assert run(act()) == ("A",)
+
+
+def test_one_plugin_can_reject_the_pod_for_all() -> None:
+    async def act() -> tuple[bool, Status | None, int]:
+        waiting = WaitingPod(a_pod(), {"A": LONG, "B": LONG})
+        rejected = waiting.reject("B", "no quota")
+        timers = timers_left()
+        return rejected, await outcome_of(waiting), timers
+
+    assert run(act()) == (True, unschedulable("no quota").by("B"), 0)
+
+
+def test_the_first_outcome_stands() -> None:
+    async def act() -> tuple[bool, Status | None, bool, Status | None]:
+        rejected, allowed = WaitingPod(a_pod(), {"A": LONG}), WaitingPod(a_pod(), {"A": LONG})
+        rejected.reject("A", "first")
+        again = rejected.reject("A", "second")
+        rejected.allow("A")
+        allowed.allow("A")
+        late = allowed.reject("A", "too late")
+        return again, await outcome_of(rejected), late, await outcome_of(allowed)
+
+    assert run(act()) == (False, unschedulable("first").by("A"), False, None)
+
+
+@pytest.mark.parametrize(("seconds", "spelled"), [(0.002, "2ms"), (0.0, "0s"), (-1.0, "-1s")])
+def test_a_timeout_rejects_the_pod_and_says_how_long_it_took(seconds: float, spelled: str) -> None:
+    async def act() -> Status | None:
+        return await outcome_of(WaitingPod(a_pod(), {"A": LONG, "B": seconds}))
+
+    message = f"rejected due to timeout after waiting {spelled} at plugin B"
+    assert run(act()) == unschedulable(message).by("B")
+
+
+def test_no_plugin_waits_longer_than_fifteen_minutes() -> None:
+    async def act() -> list[float]:
+        loop = asyncio.get_running_loop()
+        waiting = WaitingPod(a_pod(), {"A": 3600.0})
+        scheduled: list[asyncio.TimerHandle] = getattr(loop, "_scheduled")  # noqa: B009
+        due = [timer.when() - loop.time() for timer in scheduled]
+        waiting.allow("A")
+        return due
+
+    (seconds,) = run(act())
+
+    assert 890 < seconds <= 900
+
+
+def test_pods_on_hold_are_found_by_uid_until_they_are_removed() -> None:
+    async def act() -> None:
+        pods = WaitingPods()
+        waiting = pods.add(a_pod(uid="u"), {"A": LONG})
+
+        assert pods.get("u") is waiting
+        assert list(pods) == [waiting]
+
+        pods.remove("u")
+        pods.remove("u")
+
+        assert pods.get("u") is None
+        assert list(pods) == []
+
+    run(act())
+
+
+def test_a_pod_that_is_removed_from_the_cluster_is_rejected() -> None:
+    async def act() -> tuple[bool, Status | None, bool]:
+        pods = WaitingPods()
+        waiting = pods.add(a_pod(uid="u"), {"A": LONG})
+        rejected = pods.reject("u")
+        return rejected, await outcome_of(waiting), pods.reject("u")
+
+    assert run(act()) == (True, unschedulable("removed"), False)
+
+
+def test_a_pod_that_is_not_on_hold_cannot_be_rejected() -> None:
+    assert not WaitingPods().reject("u")
+
+
+def test_pods_may_be_removed_while_one_looks_at_all_of_them() -> None:
+    async def act() -> int:
+        pods = WaitingPods()
+        for uid in ("u", "v"):
+            pods.add(a_pod(uid=uid), {"A": LONG})
+        for waiting in pods:
+            waiting.reject("A", "over")
+            pods.remove(waiting.pod.uid)
+        return len(list(pods))
+
+    assert run(act()) == 0
