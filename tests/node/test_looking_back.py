@@ -43,17 +43,18 @@ def test_scheduling_goes_on_after_the_first_token_has_expired(
 
 
 @pytest.mark.last
-def test_no_call_of_a_scheduler_was_refused(node: RealNode) -> None:
+def test_no_call_of_a_scheduler_was_forbidden(node: RealNode) -> None:
     ours = calls(node)
 
-    refused = {
+    # Not by the status: 403 also says that a namespace is being deleted, whose pods a test has left to be placed.
+    forbidden = {
         (call["user"]["username"], call["verb"], call["requestURI"].partition("?")[0])
         for call in ours
-        if call["responseStatus"]["code"] == 403
+        if call["annotations"]["authorization.k8s.io/decision"] != "allow"
     }
 
     assert len(ours) > 100
-    assert refused == set()
+    assert forbidden == set()
 
 
 def is_of(release: Release, call: Call) -> bool:
