@@ -40,7 +40,7 @@ check: install ## Lint, format, layers, types, unit tests: under a minute, no cl
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit --numprocesses=auto
 
 .PHONY: test
 test: check controlplane ## Everything: check, then the tests on a real API server
