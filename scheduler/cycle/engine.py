@@ -83,7 +83,7 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
     queue = SchedulingQueue(
         next(iter(frameworks.values())).queue_sort,
         {name: framework.pre_enqueue for name, framework in frameworks.items()},
-        {name: framework.rejecter_events() for name, framework in frameworks.items()},
+        {name: framework.rejector_events() for name, framework in frameworks.items()},
         Backoff(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds),
         metrics,
         nominator,

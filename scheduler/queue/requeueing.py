@@ -231,12 +231,12 @@ class RequeueRules:
 
     def _new_rejection(self, queued: QueuedPod) -> Rejection:
         registered = self._events.get(queued.pod.spec.scheduler_name)
-        pending, rejecters = sorted(queued.pending_plugins), sorted(queued.unschedulable_plugins)
-        if registered is None or not (pending or rejecters):
+        pending, rejectors = sorted(queued.pending_plugins), sorted(queued.unschedulable_plugins)
+        if registered is None or not (pending or rejectors):
             return self._everything
         asked = [
             *((Requeue.IMMEDIATELY, plugin) for plugin in pending),
-            *((Requeue.AFTER_BACKOFF, plugin) for plugin in rejecters),
+            *((Requeue.AFTER_BACKOFF, plugin) for plugin in rejectors),
         ]
         return Rejection(asked, registered, self._gate_events[queued.gating_plugin] if queued.gated else None)
 

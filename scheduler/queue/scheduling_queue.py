@@ -45,7 +45,7 @@ from scheduler.queue.gates import Gates
 from scheduler.queue.in_flight import Happening, InFlightPods
 from scheduler.queue.nominations import Nominations
 from scheduler.queue.pod_heap import PodHeap
-from scheduler.queue.rejecters import RejecterCounts
+from scheduler.queue.rejectors import RejectorCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
 from scheduler.queue.unschedulable_pods import UnschedulablePods
 from scheduler.runtime.changes import pod_changes
@@ -76,14 +76,14 @@ class SchedulingQueue:
         self,
         sort: QueueSortPlugin,
         pre_enqueue: Mapping[str, Sequence[PreEnqueuePlugin]],
-        rejecter_events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]],
+        rejector_events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]],
         backoff: Backoff,
         metrics: Metrics,
         nominations: Nominations,
         now: Callable[[], float] = time.monotonic,
         starvation_seconds: float = 10.0,
     ) -> None:
-        """`pre_enqueue`: profile → plugins. `rejecter_events`: profile → plugin → what helps pods it refused.
+        """`pre_enqueue`: profile → plugins. `rejector_events`: profile → plugin → what helps pods it refused.
 
         `starvation_seconds`: see scheduler.queue.fairness.
         """
@@ -94,9 +94,9 @@ class SchedulingQueue:
         self._fairness = Fairness(self._active, now, starvation_seconds)
         self._in_flight = InFlightPods()
         self._gates = Gates(pre_enqueue, metrics, now)
-        self._rules = RequeueRules(rejecter_events, metrics)
+        self._rules = RequeueRules(rejector_events, metrics)
         self._unschedulable = UnschedulablePods(self._rules)
-        self._rejecters = RejecterCounts()
+        self._rejectors = RejectorCounts()
         self._incoming = metrics.queue_incoming_pods
         self._incoming_by_label: dict[tuple[str, str], Counter] = {}
         self._arrived = asyncio.Event()
@@ -132,7 +132,7 @@ class SchedulingQueue:
             return
         queued = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
         if queued is not None:
-            self._rejecters.remove(queued)
+            self._rejectors.remove(queued)
 
     def move_all(
         self,
@@ -179,7 +179,7 @@ class SchedulingQueue:
                 return None
             self._count_incoming("active", POP_FROM_BACKOFF_Q)
         queued.attempts += 1
-        self._rejecters.remove(queued)
+        self._rejectors.remove(queued)
         self._in_flight.start(queued)
         return queued
 
@@ -275,7 +275,7 @@ class SchedulingQueue:
 
     def unschedulable_counts(self) -> Mapping[tuple[str, str], int]:
         """Return (plugin, profile) → number of waiting pods that the plugin refused."""
-        return self._rejecters.as_mapping()
+        return self._rejectors.as_mapping()
 
     def pending_pods(self) -> Mapping[str, Sequence[QueuedPod]]:
         """Return the waiting pods by queue, in no particular order; for debugging."""
@@ -298,7 +298,7 @@ class SchedulingQueue:
         assert not any(queued.gated for queued in (*self._active, *self._backoff))
         for part in (self._active, self._fairness, self._backoff, self._unschedulable, self._in_flight):
             part.check_invariants()
-        self._rejecters.check_invariants(waiting)
+        self._rejectors.check_invariants(waiting)
 
     def in_flight_event_counts(self) -> Mapping[str, int]:
         """Return the number of events that are kept for pods in flight by label; the pods themselves as PodPopped."""
@@ -342,9 +342,9 @@ class SchedulingQueue:
 
     def _replace(self, queued: QueuedPod, new: Pod) -> None:
         self._nominations.update(queued.pod, new)
-        self._rejecters.remove(queued)
+        self._rejectors.remove(queued)
         queued.pod = new
-        self._rejecters.add(queued)
+        self._rejectors.add(queued)
 
     def _count_failure(self, queued: QueuedPod) -> None:
         if queued.unschedulable_plugins or queued.pending_plugins:
@@ -355,7 +355,7 @@ class SchedulingQueue:
         queued.timestamp = self._now()
         queued.backoff_expiration = 0.0
         queued.was_flushed = False
-        self._rejecters.add(queued)
+        self._rejectors.add(queued)
 
     def _requeue(self, queued: QueuedPod, decision: Requeue, label: str) -> None:
         """Bring a pod in from outside or from the refused ones, if the PreEnqueue plugins let it."""
@@ -367,7 +367,7 @@ class SchedulingQueue:
             return  # it is in its place; hot, as each deletion asks about all pods that wait for their victims
         queued.gating_plugin = gate
         if refusal is not None:
-            self._rejecters.blame(queued, refusal.plugin)
+            self._rejectors.blame(queued, refusal.plugin)
             self._park(queued, label)
             return
         self._unschedulable.remove(queued.pod.uid)

@@ -63,7 +63,7 @@ class UnschedulablePods:
         return helped
 
     def add(self, queued: QueuedPod) -> None:
-        """Keep a pod. One that is here already finds its new place: it, its gate or its rejecters have changed."""
+        """Keep a pod. One that is here already finds its new place: it, its gate or its rejectors have changed."""
         uid = queued.pod.uid
         self.remove(uid)
         rejection = self.rules.rejection_of(queued)

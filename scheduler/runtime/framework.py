@@ -102,11 +102,11 @@ class Framework:
     def has_post_filter(self) -> bool:
         return bool(self.plugins.at["post_filter"])
 
-    def rejecter_events(self) -> dict[str, Sequence[ClusterEventWithHint]]:
+    def rejector_events(self) -> dict[str, Sequence[ClusterEventWithHint]]:
         """Plugin → the events that may help pods it refused, for all plugins that can refuse one."""
         points = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit")
-        rejecters = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
-        return {name: plugin.events_to_register() for name, plugin in rejecters.items()}
+        rejectors = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
+        return {name: plugin.events_to_register() for name, plugin in rejectors.items()}
 
     def signatures(self, pod: Pod) -> dict[str, object]:
         """Return plugin → signature of `pod`. Raises PluginError."""
@@ -207,7 +207,7 @@ class Framework:
     ) -> tuple[PostFilterResult | None, Status | None]:
         result: PostFilterResult | None = None
         reasons: list[str] = []
-        rejecter = ""
+        rejector = ""
         for plugin in self._post_filter:
             found, status = self._calls.run(
                 "PostFilter", state, plugin.name, plugin.post_filter, state, pod, diagnosis.node_to_status
@@ -220,8 +220,8 @@ class Framework:
                 raise PluginError(plugin.name, "PostFilter", status.message)
             result = found or result
             reasons += status.reasons
-            rejecter = rejecter or plugin.name
-        return result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejecter)
+            rejector = rejector or plugin.name
+        return result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
 
     def run_score(self, state: CycleState, pod: Pod, feasible: Rows) -> Scores:
         """Return the weighted scores of the feasible rows. Raises PluginError."""

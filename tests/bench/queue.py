@@ -41,7 +41,7 @@ SECONDS_A_RUN: Final = 1.0
 """A run of updates ends early after this time."""
 
 FIT, AFFINITY, TAINTS = "NodeResourcesFit", "NodeAffinity", "TaintToleration"
-REJECTERS: Final = ((FIT,), (AFFINITY,), (TAINTS,), (FIT, TAINTS), (AFFINITY, FIT))
+REJECTORS: Final = ((FIT,), (AFFINITY,), (TAINTS,), (FIT, TAINTS), (AFFINITY, FIT))
 """Who refused a pod of the first shape, of the second, and so on around. The number of its shape is a pod's label."""
 
 Update = tuple[ClusterEvent, Node, Node]
@@ -60,14 +60,14 @@ class StandingClock:
 class Waiting:
     """A queue with the plugins of the default profile, and pods in it that were refused once."""
 
-    def __init__(self, rejecters: Sequence[Sequence[str]] = REJECTERS) -> None:
-        """`rejecters`: who refuses the pods of the first shape, of the second, and so on around."""
+    def __init__(self, rejectors: Sequence[Sequence[str]] = REJECTORS) -> None:
+        """`rejectors`: who refuses the pods of the first shape, of the second, and so on around."""
         world = NoWorld()
         self.clock = StandingClock()
         config = load_config(None, plugins.IN_TREE)
         engine = build_engine(config, plugins.IN_TREE, Edge(world, world, world, world), Metrics(), self.clock)
         self.queue: SchedulingQueue = engine.queue
-        self._rejecters = rejecters
+        self._rejectors = rejectors
 
     def add(self, pods: Iterable[Pod]) -> Self:
         """Let pods come that were not tried yet."""
@@ -87,7 +87,7 @@ class Waiting:
         queued = self.queue.pop_nowait()
         assert queued is not None
         shape = int(queued.pod.labels["shape"])
-        queued.unschedulable_plugins = set(self._rejecters[shape % len(self._rejecters)])
+        queued.unschedulable_plugins = set(self._rejectors[shape % len(self._rejectors)])
         return seconds(lambda: self.queue.add_unschedulable_if_not_present(queued))
 
     def count(self, *queues: str) -> int:
@@ -194,7 +194,7 @@ def print_updates(crowds: Sequence[tuple[int, int]], count: int, runs: int) -> N
 
 def move_cost(pods: int, shapes: int, *, backing_off: bool) -> tuple[float, int]:
     """Return the seconds of CPU of one deletion that brings every pod back, and how many it moved."""
-    waiting = Waiting(rejecters=((FIT,),)).refuse(some_pods(pods, shapes))
+    waiting = Waiting(rejectors=((FIT,),)).refuse(some_pods(pods, shapes))
     if not backing_off:
         waiting.clock.time += 10
     gone = next(some_pods(1, 1, first=pods)).bound_to("node-000000")

@@ -86,7 +86,7 @@ def judge(case: Json) -> Json:
     """Loadmaster's verdict on a case."""
     config = config_from_dict(case["config"], plugins.IN_TREE)
     engine = build_engine(config, plugins.IN_TREE, FakeWorld().edge, Metrics(), lambda: 0.0)
-    registered = next(iter(engine.frameworks.values())).rejecter_events()
+    registered = next(iter(engine.frameworks.values())).rejector_events()
     return {
         "registered": {plugin: [as_json(each.event) for each in events] for plugin, events in registered.items()},
         "answers": [answer(asked, registered) for asked in case["questions"]],
@@ -146,14 +146,14 @@ def differences(case: Json, expected: Json, actual: Json) -> list[Difference]:
 
     kube-scheduler registers plugins also where they are enabled only at points at which nothing can be refused.
     """
-    rejecters = actual["registered"]
+    rejectors = actual["registered"]
     found: list[Difference] = []
-    for plugin, events in rejecters.items():
+    for plugin, events in rejectors.items():
         shared = [event for event in events if (plugin, event["resource"]) not in OURS_ALONE]
         found += unequal(f"registered by {plugin}", expected["registered"].get(plugin), shared)
     pairs = zip(case["questions"], expected["answers"], actual["answers"], strict=True)
     for i, (asked, theirs, ours) in enumerate(pairs):
-        for plugin in rejecters:
+        for plugin in rejectors:
             found += unequal(f"[{i}] {plugin}", theirs["hints"].get(plugin), ours["hints"].get(plugin))
         known = known_differences(asked)
         expected_names, actual_names = by_name(theirs["changes"]), by_name(ours["changes"])

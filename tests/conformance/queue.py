@@ -3,7 +3,7 @@
     python -m tests.conformance.queue --seeds 3000
 
 `tests.conformance.run` does it too. A script that differs is made short and written to `queues/`. What is compared: in
-which queue a pod is and in which order they are popped, its attempts, timestamps, backoff, rejecters and version, and
+which queue a pod is and in which order they are popped, its attempts, timestamps, backoff, rejectors and version, and
 which nodes are promised to whom.
 """
 

@@ -151,8 +151,8 @@ class QueueRun:
     def _fail(self, queued: QueuedPod | None, operation: Json) -> None:
         if queued is None:
             return
-        rejecters, pending = (frozenset(operation.get(key, ())) for key in ("unschedulable", "pending"))
-        cause = Unplaced("no", rejecters, pending, operation.get("nominate"))
+        rejectors, pending = (frozenset(operation.get(key, ())) for key in ("unschedulable", "pending"))
+        cause = Unplaced("no", rejectors, pending, operation.get("nominate"))
         self.failure.handle(queued.pod.spec.scheduler_name, queued, cause, 0.0)
 
     def state(self) -> State:

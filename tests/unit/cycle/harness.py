@@ -55,7 +55,7 @@ class Scheduler:
         self.queue = SchedulingQueue(
             FirstCome(),
             {PROFILE: ()},
-            {PROFILE: self.framework.rejecter_events()},
+            {PROFILE: self.framework.rejector_events()},
             Backoff(),
             self.metrics,
             self.nominator,

@@ -30,7 +30,7 @@ NODE_LABEL = ClusterEvent(NODE, Action.UPDATE_NODE_LABEL, "NodeUpdateNodeLabel")
 VOLUME_ADD = ClusterEvent("PersistentVolume", Action.ADD, "PersistentVolumeAdd")
 CLAIM_ADD = ClusterEvent("PersistentVolumeClaim", Action.ADD, "PersistentVolumeClaimAdd")
 
-REJECTER_EVENTS: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = {
+REJECTOR_EVENTS: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = {
     PROFILE: {
         FIT: [
             ClusterEventWithHint(ClusterEvent(NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE)),
@@ -122,7 +122,7 @@ class QueueUnderTest(SchedulingQueue):
     def __init__(
         self,
         *plugins: PreEnqueuePlugin,
-        events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = REJECTER_EVENTS,
+        events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]] = REJECTOR_EVENTS,
         starvation_seconds: float = 10.0,
     ) -> None:
         self.clock = FakeClock()

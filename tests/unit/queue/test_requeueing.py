@@ -16,7 +16,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.queue.in_flight import Happening
 from scheduler.queue.requeueing import Requeue, RequeueRules
 from scheduler.runtime.metrics import Metrics
-from tests.unit.queue.fakes import FIT, GATE, NODE_ADD, NODE_LABEL, PROFILE, REJECTER_EVENTS, VOLUME_ADD, VOLUMES, a_pod
+from tests.unit.queue.fakes import FIT, GATE, NODE_ADD, NODE_LABEL, PROFILE, REJECTOR_EVENTS, VOLUME_ADD, VOLUMES, a_pod
 
 SKIP, AFTER_BACKOFF, IMMEDIATELY = Requeue.SKIP, Requeue.AFTER_BACKOFF, Requeue.IMMEDIATELY
 WILDCARD = ClusterEvent(ANY, Action.ALL, "WildCardEvent")
@@ -57,7 +57,7 @@ def rules_with_hint(hint: Callable[[Any, Any, Any], QueueingHint] | None) -> Req
 def test_the_plugins_that_refused_a_pod_say_what_helps_it(
     queued: QueuedPod, event: ClusterEvent, decision: Requeue
 ) -> None:
-    assert RequeueRules(REJECTER_EVENTS, Metrics()).decide(queued, Happening(event, None, None)) is decision
+    assert RequeueRules(REJECTOR_EVENTS, Metrics()).decide(queued, Happening(event, None, None)) is decision
 
 
 def test_a_plugin_that_registered_for_everything_hears_of_everything() -> None:
@@ -71,7 +71,7 @@ def test_a_plugin_that_registered_for_everything_hears_of_everything() -> None:
     [(NODE_ADD, True), (NODE_LABEL, False), (WILDCARD, True), (ClusterEvent("Lease", Action.ADD), False)],
 )
 def test_an_event_that_nobody_registered_for_is_of_no_interest(event: ClusterEvent, is_of_interest: bool) -> None:
-    assert RequeueRules(REJECTER_EVENTS, Metrics()).is_of_interest(event) is is_of_interest
+    assert RequeueRules(REJECTOR_EVENTS, Metrics()).is_of_interest(event) is is_of_interest
 
 
 @pytest.mark.parametrize(("hint", "decision"), [(QueueingHint.QUEUE, AFTER_BACKOFF), (QueueingHint.SKIP, SKIP)])
@@ -112,4 +112,4 @@ def test_of_several_events_the_most_helpful_counts(
 ) -> None:
     happenings = [Happening(event, None, None) for event in events]
 
-    assert RequeueRules(REJECTER_EVENTS, Metrics()).decide_all(queued, happenings) is decision
+    assert RequeueRules(REJECTOR_EVENTS, Metrics()).decide_all(queued, happenings) is decision

@@ -106,4 +106,4 @@ def test_only_plugins_that_can_refuse_a_pod_register_events() -> None:
         plugin(PreFilterPlugin, "P"), plugin(ScorePlugin, "S"), plugin(BindPlugin, "B"), plugin(PermitPlugin, "W")
     )
 
-    assert set(framework.rejecter_events()) == {"P", "W"}
+    assert set(framework.rejector_events()) == {"P", "W"}

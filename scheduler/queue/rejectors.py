@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from scheduler.framework.queued import QueuedPod
 
 
-class RejecterCounts:
+class RejectorCounts:
     """Counts by (plugin, profile) of the pods that wait in any of the queues; pods in flight do not count."""
 
     __slots__ = ("_counts",)
@@ -39,7 +39,7 @@ class RejecterCounts:
 
     def check_invariants(self, waiting: Iterable[QueuedPod]) -> None:
         """The counts are those of the pods that wait."""
-        expected = RejecterCounts()
+        expected = RejectorCounts()
         for queued in waiting:
             expected.add(queued)
         assert self._counts == expected._counts
