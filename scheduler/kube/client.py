@@ -46,6 +46,15 @@ class AnswerLost(ClusterError):
     """The call was sent and no answer came: it may have been carried out."""
 
 
+class BadStatus(ClusterError):
+    """The API server answered a call with an error."""
+
+    def __init__(self, call: str, reply: "Reply") -> None:
+        """`call`: what was asked for."""
+        super().__init__(f"{call}: {reply.status}: {reply.message}")
+        self.status = reply.status
+
+
 class Reply(msgspec.Struct, frozen=True, gc=False):
     """What the API server answered."""
 

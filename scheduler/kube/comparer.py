@@ -17,7 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from scheduler.api.objects import ObjectMeta, Wire
-from scheduler.kube.client import Budget, Client, Operation
+from scheduler.kube.client import BadStatus, Budget, Client, Operation
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS
 from scheduler.kube.resync import LIST_TIMEOUT, PAGE_SIZE, SETTLE_SECONDS, ListFailed
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -149,7 +149,7 @@ class Comparer:
         while path:
             reply = await self._client.call(self._operations[resource], path)
             if not reply.ok:
-                raise ListFailed(f"{reply.status}: {reply.message}")
+                raise BadStatus(f"listing {resource}", reply)
             try:
                 page = _page_decoder.decode(reply.body)
             except msgspec.DecodeError as error:

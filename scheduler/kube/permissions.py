@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 import orjson
 
-from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import ApiResource
-from scheduler.kube.client import Budget, Client, Operation
+from scheduler.kube.client import BadStatus, Budget, Client, Operation
 
 
 class Permission(NamedTuple):
@@ -95,7 +95,7 @@ async def _is_allowed(client: Client, operation: Operation, permission: Permissi
     if reply.status == 401:
         raise ConfigError([f"{client.credentials.source}: the API server does not accept the credentials"])
     if not reply.ok:
-        raise ClusterError(f"asking for permissions: {reply.status}: {reply.message}")
+        raise BadStatus("asking for permissions", reply)
     return _review_decoder.decode(reply.body).status.allowed
 
 

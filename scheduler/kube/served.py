@@ -6,7 +6,7 @@ import msgspec
 
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.resources import ApiResource
-from scheduler.kube.client import Budget, Client, Operation, Reply
+from scheduler.kube.client import BadStatus, Budget, Client, Operation, Reply
 
 TIMEOUT: Final = 10.0
 
@@ -38,7 +38,7 @@ class Served:
     async def _get(self, path: str) -> Reply:
         reply = await self._client.call(self._operation, path)
         if not reply.ok and reply.status != 404:
-            raise ClusterError(f"{path}: {reply.status}: {reply.message}")
+            raise BadStatus(path, reply)
         return reply
 
 

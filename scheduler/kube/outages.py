@@ -1,0 +1,31 @@
+"""Whether the API server is in trouble, which no restart of ours would cure, or answers what we have to look at.
+
+trouble     no connection, no answer in time, 429, 5xx
+not         other statuses (401, 403), a certificate that cannot be verified, credentials that cannot be read
+"""
+
+import ssl
+
+import aiohttp
+
+from scheduler.framework.errors import ConfigError
+from scheduler.kube.client import AnswerLost, BadStatus, NotSent
+
+
+def is_trouble(status: int) -> bool:
+    """Whether an answer with this status says that the API server is in trouble."""
+    return status == 429 or status >= 500
+
+
+def is_outage(error: BaseException) -> bool:
+    """Whether a call failed, with an error of ours or of aiohttp, because the API server is in trouble."""
+    if isinstance(error, BadStatus):
+        return is_trouble(error.status)
+    return isinstance(error, NotSent | AnswerLost | aiohttp.ClientError | TimeoutError) and not _is_ours(error)
+
+
+def _is_ours(error: BaseException | None) -> bool:
+    """Whether the reason is how we are set up."""
+    if error is None:
+        return False
+    return isinstance(error, ssl.SSLCertVerificationError | ConfigError) or _is_ours(error.__cause__)
