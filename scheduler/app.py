@@ -12,7 +12,7 @@ import gc
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ from scheduler.config.notes import notes
 from scheduler.config.options import RunOptions
 from scheduler.config.types import Config
 from scheduler.cycle.dumper import dump
-from scheduler.cycle.edge import Edge
+from scheduler.cycle.writers import Writers
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.api_writer import PluginWriter
@@ -29,19 +29,21 @@ from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
 from scheduler.kube.comparer import Comparer
 from scheduler.kube.credentials import load_credentials
+from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
 from scheduler.kube.debugger import Debugger
 from scheduler.kube.events import Events
 from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import node_intake, object_intake, pod_intake
+from scheduler.kube.outages import is_outage
 from scheduler.kube.permissions import Permission, check_permissions, permissions_for
 from scheduler.kube.resync import Resync
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.watch import Watch
-from scheduler.kube.writers import EventsByProfile, StatusPatches
+from scheduler.kube.adapters import EventsByProfile, StatusPatches
 from scheduler.logs import set_up_logging
 from scheduler.queue.ages import oldest_ages
 from scheduler.runtime.metrics import Metrics
-from scheduler.serve.http import HttpServer
+from scheduler.serve.http import Check, HttpServer
 
 SHUTDOWN_SECONDS: Final = 20.0
 """For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
@@ -69,6 +71,8 @@ def run(options: RunOptions) -> int:
 
 async def _run(options: RunOptions, config: Config) -> int:
     metrics = Metrics()
+    deadlines = Deadlines(metrics)
+    deadlines.expect(FIRST_COMPARISON, COMPARISON_SECONDS)
     stop = asyncio.Event()
     _stop_on_signals(stop)
     async with AsyncExitStack() as stack:
@@ -80,14 +84,14 @@ async def _run(options: RunOptions, config: Config) -> int:
         binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
         events.yield_to(binder.is_binding)
         evictor, writer = ApiEvictor(client, statuses), PluginWriter(client)
-        edge = Edge(binder, EventsByProfile(events, names), StatusPatches(statuses), evictor, writer)
-        engine = build_engine(config, options.registry, edge, metrics, time.monotonic)
+        writers = Writers(binder, EventsByProfile(events, names), StatusPatches(statuses), evictor, writer)
+        engine = build_engine(config, options.registry, writers, metrics, time.monotonic)
         _show_state(engine, metrics)
         intakes = (pod_intake(engine.handlers, metrics), node_intake(engine.handlers, metrics))
         further = [object_intake(*each, engine.object_handlers, metrics) for each in engine.watched.items()]
-        resync = Resync(client, (*intakes, *further), metrics, config.loadmaster.resync_seconds)
+        resync = Resync(client, (*intakes, *further), deadlines, metrics, config.loadmaster.resync_seconds)
         watches = [
-            Watch(client, watched, resync, metrics, after_start=lambda: _stop_on_signals(stop))
+            Watch(client, watched, resync, deadlines, metrics, after_start=lambda: _stop_on_signals(stop))
             for watched in (intakes, *((intake,) for intake in further))
         ]
         parts = _Parts(stop)
@@ -95,9 +99,10 @@ async def _run(options: RunOptions, config: Config) -> int:
         debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, resync.synced.is_set)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
         stack.push_async_callback(debugger.close)
-        await _serve(stack, options, metrics, resync, parts)
+        live = {"parts": parts.are_running, "watches": deadlines.are_met}
+        await _serve(stack, options, metrics, live, resync)
         permissions = permissions_for(engine.watched.values(), engine.written)
-        await _first_of(stop.wait(), _check_permissions(client, permissions))
+        await _first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
         if stop.is_set():
             return 0
         for watch in watches:
@@ -122,7 +127,7 @@ async def _run(options: RunOptions, config: Config) -> int:
     return 1 if parts.failed else 0
 
 
-async def _check_permissions(client: Client, permissions: Sequence[Permission]) -> None:
+async def _check_permissions(client: Client, permissions: Sequence[Permission], deadlines: Deadlines) -> None:
     """Wait for an API server that answers. Raises ConfigError if it says that permissions are missing."""
     wait = 0.5
     while True:
@@ -130,6 +135,8 @@ async def _check_permissions(client: Client, permissions: Sequence[Permission]) 
             return await check_permissions(client, permissions)
         except ClusterError as error:
             _logger.warning("The API server does not answer; trying again", extra={"err": str(error), "seconds": wait})
+            if is_outage(error):
+                deadlines.excuse()
         await asyncio.sleep(wait)
         wait = min(2 * wait, LAST_WAIT_SECONDS)
 
@@ -174,10 +181,11 @@ async def _running(sender: Events | PodStatuses) -> AsyncIterator[Any]:
         await sender.close()
 
 
-async def _serve(stack: AsyncExitStack, options: RunOptions, metrics: Metrics, resync: Resync, parts: _Parts) -> None:
+async def _serve(
+    stack: AsyncExitStack, options: RunOptions, metrics: Metrics, live: Mapping[str, Check], resync: Resync
+) -> None:
     if options.port:
-        live = {"parts": parts.are_running}
-        ready: dict[str, Callable[[], bool]] = {"sched-handler-sync": resync.synced.is_set}
+        ready = {"sched-handler-sync": resync.synced.is_set}
         await stack.enter_async_context(HttpServer(metrics.registry, live, ready, options.bind_address, options.port))
 
 

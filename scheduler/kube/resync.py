@@ -22,8 +22,10 @@ from urllib.parse import quote
 import msgspec
 
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.client import Budget, Client, Operation
+from scheduler.kube.client import BadStatus, Budget, Client, Operation
+from scheduler.kube.deadlines import FIRST_COMPARISON, Deadlines
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS, Intake
+from scheduler.kube.outages import is_outage
 from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -45,7 +47,7 @@ CALM_SECONDS: Final = 300.0
 
 
 class ListFailed(ClusterError):
-    """The API server did not give a whole list."""
+    """The API server's list cannot be read."""
 
 
 class Resync:
@@ -55,6 +57,7 @@ class Resync:
         self,
         client: Client,
         intakes: Sequence[Intake[Any]],
+        deadlines: Deadlines,
         metrics: Metrics,
         interval: float = 300.0,
         settle: float = SETTLE_SECONDS,
@@ -65,6 +68,7 @@ class Resync:
         """Set once everything was compared for the first time: before, there is nothing to decide on."""
         self._client = client
         self._intakes = {intake.resource: intake for intake in sorted(intakes, key=_turn)}
+        self._deadlines = deadlines
         self._metrics = metrics
         self._interval = interval
         self._settle = settle
@@ -139,6 +143,8 @@ class Resync:
             await self.compare(intake, first=resource not in self._done)
         except ClusterError as error:
             log.warning("Comparing with the API server failed", extra={"resource": resource, "error": str(error)})
+            if is_outage(error):
+                self._deadlines.excuse()
             self.request_later(resource)
             return
         self._metrics.resync_duration.observe(time.perf_counter() - started)
@@ -151,6 +157,7 @@ class Resync:
     def _set_synced(self) -> None:
         if self._intakes.keys() <= self._done | self._absent:
             self.synced.set()
+            self._deadlines.drop(FIRST_COMPARISON)
 
     async def compare(self, intake: Intake[Any], *, first: bool) -> None:
         """Compare one resource; the `first` time, differences are no repairs. Raises ClusterError."""
@@ -199,11 +206,13 @@ class Resync:
             path += f"&continue={quote(continue_)}"
         reply = await self._client.call(self._operations[intake.resource], path)
         if not reply.ok:
-            raise ListFailed(f"{reply.status}: {reply.message}")
+            raise BadStatus(f"listing {intake.resource}", reply)
         try:
-            return intake.read_page(reply.body)
+            page = intake.read_page(reply.body)
         except msgspec.DecodeError as error:
             raise ListFailed(str(error)) from error
+        self._deadlines.progress(FIRST_COMPARISON)
+        return page
 
 
 def _turn(intake: Intake[Any]) -> int:

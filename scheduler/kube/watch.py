@@ -36,6 +36,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
 import aiohttp
@@ -44,8 +45,10 @@ from yarl import URL
 
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import Client
+from scheduler.kube.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
 from scheduler.kube.intake import Intake
 from scheduler.kube.kopf_settings import FIRST_WAIT, IDENTITY, LAST_WAIT, Waits, quiet_kopf, watch_settings
+from scheduler.kube.outages import is_outage, is_trouble
 from scheduler.kube.served import Served
 from scheduler.kube.watch_stream import WatchResponse
 from scheduler.runtime.metrics import Metrics
@@ -54,6 +57,10 @@ log = logging.getLogger(__name__)
 
 FROZEN_SECONDS: Final = 70.0
 """Without any event for so long, a watch is opened anew. The API server sends a bookmark every minute."""
+
+ANSWER_SECONDS: Final = 30.0
+"""For the API server to accept a request and to begin its answer, so that silence is known to be its trouble. It lets
+no request wait for its turn as long as this."""
 
 END_SECONDS: Final = 5.0
 """For kopf to end; it is abandoned then."""
@@ -93,6 +100,7 @@ class Watch:
         client: Client,
         intakes: Sequence[Intake[Any]],
         comparisons: Comparisons,
+        deadlines: Deadlines,
         metrics: Metrics,
         after_start: Callable[[], None] = lambda: None,
         absent_seconds: float = ABSENT_SECONDS,
@@ -102,11 +110,12 @@ class Watch:
     ) -> None:
         """One intake, or several of resources that the API server certainly serves.
 
-        `through_kopf`: events go all the way through kopf, to compare with.
+        `through_kopf`: events go all the way through kopf, to compare with; they are no progress then.
         """
         self._client = client
         self._intakes = intakes
         self._comparisons = comparisons
+        self._deadlines = deadlines
         self._metrics = metrics
         self._after_start = after_start
         self._absent_seconds = absent_seconds
@@ -123,6 +132,8 @@ class Watch:
     async def run(self) -> None:
         """Watch until cancelled."""
         quiet_kopf()
+        for intake in self._intakes:
+            self._deadlines.expect(intake.resource, BEGIN_SECONDS)
         waits = iter(Waits())
         loop = asyncio.get_running_loop()
         while True:
@@ -151,10 +162,13 @@ class Watch:
                     fields = {"resource": intake.resource, "error": str(error)}
                     log.warning("The API server does not say whether it serves a resource", extra=fields)
                 is_told = True
+                if is_outage(error):
+                    self._deadlines.excuse(intake.resource)
                 await asyncio.sleep(next(waits))
                 continue
             if found:
                 if is_absent:
+                    self._deadlines.expect(intake.resource, BEGIN_SECONDS)
                     log.info("The API server serves the resource now", extra={"resource": intake.resource})
                 return
             if not is_absent:
@@ -162,6 +176,7 @@ class Watch:
                 self._metrics.watch_errors.labels(intake.resource, "absent").inc()
                 log.warning("The API server does not serve a resource of a plugin", extra={"resource": intake.resource})
                 self._comparisons.absent(intake.resource)
+                self._deadlines.drop(intake.resource)
             await asyncio.sleep(self._absent_seconds)
 
     async def _operate(self) -> None:
@@ -227,7 +242,9 @@ class Watch:
         await self._client.authorized_session(rejected=self._logins > 0)
         self._logins += 1
         self._logged_in_at = loop.time()
-        self._session = WatchSession(self._client, self._intakes, self._on_list, through_kopf=self._through_kopf)
+        self._session = WatchSession(
+            self._client, self._intakes, self._on_list, self._deadlines, through_kopf=self._through_kopf
+        )
         return kopf.AiohttpSession(
             server=self._client.credentials.server,
             aiohttp_session=self._session,  # type: ignore[arg-type]
@@ -251,6 +268,7 @@ class WatchSession:
         client: Client,
         intakes: Sequence[Intake[Any]],
         listed: Callable[[str], None],
+        deadlines: Deadlines,
         *,
         through_kopf: bool = False,
     ) -> None:
@@ -260,6 +278,7 @@ class WatchSession:
         root = URL(client.credentials.server).path.rstrip("/")
         self._intakes = {root + intake.api.path: intake for intake in intakes}
         self._listed = listed
+        self._deadlines = deadlines
         self._through_kopf = through_kopf
         self._interrupted: set[str] = set()
         self._streams: list[Response] = []
@@ -281,11 +300,16 @@ class WatchSession:
             target = target.update_query(fieldSelector=NOTHING)
         hostname = self._client.credentials.server_hostname
         try:
-            response = await session.request(method, target, server_hostname=hostname, **options)
+            async with asyncio.timeout(ANSWER_SECONDS):
+                response = await session.request(method, target, server_hostname=hostname, **options)
         except (aiohttp.ClientError, TimeoutError) as error:
             self._tell(target.path, f"{type(error).__name__}: {error}")
+            if is_outage(error):
+                self._excuse(intake)
             raise
         self._tell(target.path, f"HTTP {response.status}" if response.status >= 400 else None)
+        if is_trouble(response.status):
+            self._excuse(intake)
         if is_watch:
             stream = self._stream(response, intake)
             self._streams = [stream for stream in self._streams if not stream.closed] + [stream]
@@ -298,7 +322,13 @@ class WatchSession:
     def _stream(self, response: aiohttp.ClientResponse, intake: Intake[Any] | None) -> Response:
         if intake is None or response.status != 200 or self._through_kopf:
             return response
-        return WatchResponse(response, intake.from_line)
+        self._deadlines.expect(intake.resource, PROGRESS_SECONDS)
+        return WatchResponse(response, intake.from_line, partial(self._deadlines.progress, intake.resource))
+
+    def _excuse(self, intake: Intake[Any] | None) -> None:
+        # Without an intake it was discovery, which all of them wait for.
+        excused = self._intakes.values() if intake is None else [intake]
+        self._deadlines.excuse(*(each.resource for each in excused))
 
     def _tell(self, path: str, error: str | None) -> None:
         """Log when an interruption begins and ends; kopf would log every try."""

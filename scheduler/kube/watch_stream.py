@@ -36,11 +36,16 @@ class WatchResponse:
     """What kopf takes for aiohttp's response to a watch, and for its content; an asynchronous context manager."""
 
     def __init__(
-        self, response: aiohttp.ClientResponse, take: Take, now: Callable[[], float] = time.perf_counter
+        self,
+        response: aiohttp.ClientResponse,
+        take: Take,
+        progress: Callable[[], None],
+        now: Callable[[], float] = time.perf_counter,
     ) -> None:
-        """`response`: one that is no error."""
+        """`response`: one that is no error. `progress` is called for each piece of the stream."""
         self._response = response
         self._take = take
+        self._progress = progress
         self._now = now
         self.status = response.status
         self.headers = response.headers
@@ -74,6 +79,7 @@ class WatchResponse:
         """
         rest = bytearray()
         async for piece in self._response.content.iter_any():
+            self._progress()
             rest += piece
             if b"\n" not in piece:
                 continue

@@ -14,10 +14,11 @@ from aiohttp.test_utils import TestServer
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
+from scheduler.kube.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
 from scheduler.kube.intake import object_intake, pod_intake
 from scheduler.kube.watch import NOTHING, Watch, WatchSession
 from scheduler.runtime.metrics import Metrics
-from tests.fakes import run, sample
+from tests.fakes import FakeClock, run, sample
 from tests.unit.kube.fake_api import (
     FakeApi,
     FakeHandlers,
@@ -93,9 +94,11 @@ class Setup:
         self.api = api
         self.handlers = FakeObjectHandlers()
         self.metrics = Metrics()
+        self.clock = FakeClock()
+        self.deadlines = Deadlines(self.metrics, self.clock)
         self.told: list[str] = []
         intake = object_intake(BUDGETS, parse_resource(BUDGETS), self.handlers, self.metrics)
-        self.watch = Watch(client, [intake], self, self.metrics, absent_seconds=0.005)
+        self.watch = Watch(client, [intake], self, self.deadlines, self.metrics, absent_seconds=0.005)
 
     def request(self, resource: str) -> None:
         self.told.append(f"compare {resource}")
@@ -210,13 +213,52 @@ def test_a_resource_that_goes_is_absent_until_it_comes_again(tmp_path: Path) -> 
     assert setup.errors("absent") == 1
 
 
+def test_a_resource_that_is_not_served_is_excused_until_it_is(tmp_path: Path) -> None:
+    async def scenario() -> list[dict[str, float]]:
+        async with a_watch(tmp_path, is_served=False) as setup:
+            await until(lambda: setup.told)
+            setup.clock.advance(BEGIN_SECONDS + 1.0)
+            overdue = [setup.deadlines.overdue()]
+            setup.api.is_served = True
+            await until(lambda: "list" in setup.api.asked)
+            setup.clock.advance(PROGRESS_SECONDS + 1.0)
+            return [*overdue, setup.deadlines.overdue()]
+
+    assert run(scenario()) == [{}, {BUDGETS: PROGRESS_SECONDS + 1.0}]
+
+
+def test_a_resource_that_went_is_excused(tmp_path: Path) -> None:
+    async def scenario() -> dict[str, float]:
+        async with a_watch(tmp_path, is_served=True) as setup:
+            await until(lambda: "watch" in setup.api.asked)
+            setup.api.is_served = False
+            setup.api.streams.put_nowait(None)
+            await until(lambda: len(setup.told) == 2)
+            setup.clock.advance(PROGRESS_SECONDS + 1.0)
+            return setup.deadlines.overdue()
+
+    assert run(scenario()) == {}
+
+
+def test_an_api_server_that_does_not_say_whether_it_serves_a_resource_is_in_trouble(tmp_path: Path) -> None:
+    async def scenario() -> bool:
+        async with a_watch(tmp_path, is_served=True, is_in_trouble=True) as setup:
+            for _ in range(2):
+                setup.clock.advance(BEGIN_SECONDS + 1.0)
+                await until(lambda: not setup.deadlines.overdue())
+            return True
+
+    assert run(scenario())
+
+
 def test_only_the_lists_of_what_is_watched_are_made_empty(tmp_path: Path) -> None:
     paths = ("/api/v1/pods", "/apis/metrics.k8s.io/v1/pods", "/api/v1/namespaces/a/pods", "/api/v1", "/apis")
 
     async def scenario() -> tuple[FakeApi, list[str]]:
-        api, listed = FakeApi(), list[str]()
+        api, listed, metrics = FakeApi(), list[str](), Metrics()
         async with fake_client(tmp_path, api) as client:
-            session = WatchSession(client, [pod_intake(FakeHandlers(), Metrics())], listed.append)
+            intake = pod_intake(FakeHandlers(), metrics)
+            session = WatchSession(client, [intake], listed.append, Deadlines(metrics))
             for path in (*paths, "/api/v1/pods?watch=true"):
                 async with await session.request("GET", str(api.server.make_url(path))):
                     """What is asked for is seen on the other side."""

@@ -6,11 +6,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from scheduler.framework.resources import parse_resource
+from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
 from scheduler.kube.intake import NODES, PODS, node_intake, object_intake, pod_intake
 from scheduler.kube.resync import Resync
 from scheduler.runtime.metrics import Metrics
-from tests.fakes import run, sample
+from tests.fakes import FakeClock, run, sample
 from tests.unit.kube.fake_api import (
     Answer,
     FakeApi,
@@ -37,12 +40,15 @@ class Setup:
         self.api = api
         self.handlers = FakeHandlers()
         self.metrics = Metrics()
+        self.clock = FakeClock()
+        self.deadlines = Deadlines(self.metrics, self.clock)
         self.pods = pod_intake(self.handlers, self.metrics)
         self.nodes = node_intake(self.handlers, self.metrics)
         self.others = FakeObjectHandlers()
         self.budgets = object_intake(BUDGETS, parse_resource(BUDGETS), self.others, self.metrics)
+        self.deadlines.expect(FIRST_COMPARISON, COMPARISON_SECONDS)
         intakes = [self.pods, *([self.budgets] if with_budgets else []), self.nodes]
-        self.resync = Resync(client, intakes, self.metrics, interval, settle=0.0, first_wait=0.01)
+        self.resync = Resync(client, intakes, self.deadlines, self.metrics, interval, settle=0.0, first_wait=0.01)
 
     async def sync(self) -> None:
         """As at the start, when kopf has listed both."""
@@ -50,6 +56,9 @@ class Setup:
         self.resync.request(NODES)
         await self.resync.synced.wait()
         self.handlers.calls.clear()
+
+    def overdue(self) -> set[str]:
+        return set(self.deadlines.overdue())
 
     async def compare_pods(self) -> None:
         await self.resync.compare(self.pods, first=False)
@@ -284,3 +293,65 @@ def test_an_object_deleted_while_nobody_watched_is_found_missing(tmp_path: Path)
     setup = run(scenario())
     assert setup.others.calls[2] == "deleted shop"
     assert sample(setup.metrics, "loadmaster_resync_repairs_total", resource=BUDGETS, kind="deleted") == 1
+
+
+def test_a_first_list_may_take_any_time_while_its_pages_come(tmp_path: Path) -> None:
+    pages = [object_list(pod_dict(str(i)), version=10, continue_="next") for i in range(5)]
+
+    async def scenario() -> list[set[str]]:
+        overdue = []
+        async with a_setup(tmp_path, *pages, object_list(version=10)) as setup:
+            setup.api.held.clear()
+            setup.resync.request(NODES)
+            setup.resync.request(PODS)
+            for count in range(1, len(pages) + 3):
+                await until(lambda: len(setup.api.requests) == count and setup.api.busy)  # noqa: B023  not kept
+                setup.clock.advance(COMPARISON_SECONDS)
+                overdue.append(setup.overdue())
+                setup.api.held.set()  # answers this one
+                setup.api.held.clear()
+            await setup.resync.synced.wait()
+            setup.clock.advance(COMPARISON_SECONDS + 1.0)
+            return [*overdue, setup.overdue()]
+
+    assert run(scenario()) == [set()] * 8
+
+
+def test_a_first_list_that_does_not_come_is_overdue(tmp_path: Path) -> None:
+    async def scenario() -> set[str]:
+        async with a_setup(tmp_path, object_list(version=10)) as setup:
+            setup.api.held.clear()
+            setup.resync.request(NODES)
+            await until(lambda: setup.api.busy)
+            setup.clock.advance(COMPARISON_SECONDS + 1.0)
+            overdue = setup.overdue()
+            setup.api.held.set()
+            return overdue
+
+    assert run(scenario()) == {FIRST_COMPARISON}
+
+
+@pytest.mark.parametrize(("status", "expected"), [(403, {FIRST_COMPARISON}), (429, set()), (503, set())])
+def test_only_trouble_of_the_api_server_excuses_a_first_list(tmp_path: Path, status: int, expected: set[str]) -> None:
+    async def scenario() -> set[str]:
+        async with a_setup(tmp_path, Answer(status)) as setup:
+            setup.resync.request(PODS)
+            await until(lambda: setup.api.requests)
+            setup.clock.advance(COMPARISON_SECONDS + 1.0)
+            await until(lambda: len(setup.api.requests) >= 3 or not setup.overdue())
+            return setup.overdue()
+
+    assert run(scenario()) == expected
+
+
+def test_once_all_is_compared_nothing_is_expected_of_comparisons(tmp_path: Path) -> None:
+    async def scenario() -> set[str]:
+        async with a_setup(tmp_path, object_list(version=10)) as setup:
+            await setup.sync()
+            setup.api.on(LIST_PODS, Answer(403))
+            setup.resync.request(PODS)
+            await until(lambda: len(setup.api.requests) >= 4)
+            setup.clock.advance(COMPARISON_SECONDS + 1.0)
+            return setup.overdue()
+
+    assert run(scenario()) == set()

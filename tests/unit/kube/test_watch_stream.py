@@ -58,9 +58,14 @@ class Reader:
     ) -> None:
         self.taken: list[str] = []
         self.read: list[bytes] = []
+        self.pieces = 0
+        """How many were told as progress."""
         self.taken_when_read: list[int] = []
         response = cast("aiohttp.ClientResponse", FakeResponse(pieces, error))
-        self._stream = WatchResponse(response, self._take, now)
+        self._stream = WatchResponse(response, self._take, self._progress, now)
+
+    def _progress(self) -> None:
+        self.pieces += 1
 
     def _take(self, line: bytes | bytearray) -> str | None:
         assert isinstance(line, bytes | bytearray)
@@ -83,7 +88,7 @@ def read(pieces: Iterable[bytes]) -> Reader:
 
 
 def test_a_stream_looks_like_its_response() -> None:
-    stream = WatchResponse(cast("aiohttp.ClientResponse", FakeResponse([])), lambda _: None)
+    stream = WatchResponse(cast("aiohttp.ClientResponse", FakeResponse([])), lambda _: None, lambda: None)
 
     assert stream.status == 200
     assert stream.headers == FakeResponse.headers
@@ -117,6 +122,10 @@ def test_a_version_is_told_as_json() -> None:
     (told,) = read([line('a"b')]).read
 
     assert json.loads(told)["object"]["metadata"]["resourceVersion"] == 'a"b'
+
+
+def test_each_piece_is_progress_even_half_a_line() -> None:
+    assert read([line("1") + line("2"), line("3")[:5], line("3")[5:]]).pieces == 3
 
 
 def test_empty_lines_are_nothing() -> None:

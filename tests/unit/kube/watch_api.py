@@ -12,9 +12,11 @@ from aiohttp.test_utils import TestServer
 
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
+from scheduler.kube.deadlines import Deadlines
 from scheduler.kube.intake import NODES, PODS, node_intake, pod_intake
 from scheduler.kube.watch import Watch
 from scheduler.runtime.metrics import Metrics
+from tests.fakes import FakeClock, sample
 from tests.unit.kube.fake_api import FakeHandlers, kubeconfig_text, until
 
 BREAK: Final = None
@@ -34,6 +36,8 @@ class WatchApi:
         self.version = 100
         self.rejected: set[str] = set()
         """Tokens that are answered with 401."""
+        self.refused: dict[str, int] = {}
+        """The status with which watches on a resource are answered, if not with a stream; for "", discovery."""
         self.ended = 0
         """How many watches the other side has closed."""
         self.tokens: list[str] = []
@@ -52,6 +56,8 @@ class WatchApi:
         self._streams[resource].put_nowait(event)
 
     async def _api(self, _: web.Request) -> web.Response:
+        if status := self.refused.get(""):
+            return web.json_response({"kind": "Status", "code": status}, status=status)
         return web.json_response({"versions": ["v1"]})
 
     async def _apis(self, _: web.Request) -> web.Response:
@@ -74,6 +80,8 @@ class WatchApi:
             self.lists.append((resource, request.query.get("fieldSelector", "")))
             return web.json_response({"metadata": {"resourceVersion": str(self.version)}, "items": []})
         self.watches.append((resource, request.query["resourceVersion"]))
+        if status := self.refused.get(resource):
+            return web.json_response({"kind": "Status", "code": status}, status=status)
         response = web.StreamResponse()
         await response.prepare(request)
         try:
@@ -119,10 +127,12 @@ class Setup:
         self.api = api
         self.handlers = FakeHandlers()
         self.metrics = Metrics()
+        self.clock = FakeClock()
+        self.deadlines = Deadlines(self.metrics, self.clock)
         self.listed: list[str] = []
         self.starts = 0
         self.pods, nodes = pod_intake(self.handlers, self.metrics), node_intake(self.handlers, self.metrics)
-        self.watch = Watch(client, (self.pods, nodes), self, self.metrics, self._after_start, **how)
+        self.watch = Watch(client, (self.pods, nodes), self, self.deadlines, self.metrics, self._after_start, **how)
 
     def request(self, resource: str) -> None:
         self.listed.append(resource)
@@ -130,13 +140,17 @@ class Setup:
     def absent(self, resource: str) -> None:
         raise AssertionError(f"{resource} is always there")
 
+    def errors(self) -> float:
+        """How often kopf was started again."""
+        return sample(self.metrics, "loadmaster_watch_errors_total", resource="all", reason="operator")
+
     def _after_start(self) -> None:
         self.starts += 1
 
 
 @asynccontextmanager
-async def a_watch(directory: Path, api: WatchApi | None = None, **how: Any) -> AsyncIterator[Setup]:
-    """A watch that has begun on both resources; `how`: what `Watch` takes."""
+async def a_watch(directory: Path, api: WatchApi | None = None, *, asked: int = 2, **how: Any) -> AsyncIterator[Setup]:
+    """A watch that has been asked for so often: on both resources; `how`: what `Watch` takes."""
     api = api or WatchApi()
     token = directory / "token"
     token.write_text("first")
@@ -148,7 +162,7 @@ async def a_watch(directory: Path, api: WatchApi | None = None, **how: Any) -> A
         async with Client(credentials, Metrics()) as client:
             setup = Setup(api, client, **how)
             task = asyncio.create_task(setup.watch.run())
-            await until(lambda: len(api.watches) >= 2)
+            await until(lambda: len(api.watches) >= asked)
             try:
                 yield setup
             finally:

@@ -18,6 +18,7 @@ from typing import Any, Final
 from scheduler.app import _loop_factory, _settle_memory
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
+from scheduler.kube.deadlines import Deadlines
 from scheduler.kube.intake import node_intake, pod_intake
 from scheduler.kube.watch import Watch
 from scheduler.runtime.metrics import Metrics
@@ -36,7 +37,7 @@ def main() -> int:
             server = multiprocessing.get_context("spawn").Process(target=serve, args=(objects, theirs), daemon=True)
             server.start()
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-                seconds, lag = runner.run(watch(ours.recv(), through_kopf))
+                seconds, lag = runner.run(watched(ours.recv(), through_kopf))
             server.terminate()
             server.join()
             way = "through kopf" if through_kopf else "directly"
@@ -74,7 +75,7 @@ class Nobody:
     absent = request
 
 
-async def watch(server: str, through_kopf: bool) -> tuple[float, float]:
+async def watched(server: str, through_kopf: bool) -> tuple[float, float]:
     """Watch until all events have come; return the seconds of CPU and of the clock from the first to the last."""
     handlers, metrics = FakeHandlers(), Metrics()
     intakes = (pod_intake(handlers, metrics), node_intake(handlers, metrics))
@@ -83,7 +84,8 @@ async def watch(server: str, through_kopf: bool) -> tuple[float, float]:
         kubeconfig = Path(directory) / "kubeconfig"
         kubeconfig.write_text(kubeconfig_text(server))
         async with Client(await load_credentials(str(kubeconfig)), metrics) as client:
-            task = asyncio.create_task(Watch(client, intakes, Nobody(), metrics, through_kopf=through_kopf).run())
+            watch = Watch(client, intakes, Nobody(), Deadlines(metrics), metrics, through_kopf=through_kopf)
+            task = asyncio.create_task(watch.run())
             await until(lambda: handlers.calls)
             before, cpu, clock = len(handlers.calls), time.process_time(), time.perf_counter()
             await until(lambda: len(handlers.calls) >= EVENTS)
