@@ -1,0 +1,29 @@
+"""Loadmaster with a watch that must make progress every few seconds, and that looks for it more often, too."""
+
+import sys
+from functools import partial
+from typing import Any, Final
+
+from scheduler import app
+from scheduler.__main__ import main
+from scheduler.kube import kopf_settings
+from scheduler.kube.deadlines import Deadlines
+from scheduler.kube.watch import Watch
+
+SECONDS: Final = 3.0
+"""For whatever must make progress."""
+
+
+class ShortDeadlines(Deadlines):
+    def expect(self, name: str, seconds: float) -> None:
+        """Whatever it takes otherwise."""
+        super().expect(name, SECONDS)
+
+
+if __name__ == "__main__":
+    parts: Any = app
+    parts.Deadlines = ShortDeadlines
+    # Nothing is sent to an idle watch for a minute, so it has to be opened again to show that it works.
+    parts.Watch = partial(Watch, frozen_seconds=1.0)
+    kopf_settings.LAST_WAIT = 0.5  # type: ignore[misc]
+    sys.exit(main())
