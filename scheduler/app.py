@@ -21,9 +21,10 @@ from scheduler.config.notes import notes
 from scheduler.config.options import RunOptions
 from scheduler.config.types import Config
 from scheduler.cycle.dumper import dump
-from scheduler.cycle.writers import Writers
 from scheduler.cycle.engine import Engine, build_engine
+from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import ClusterError
+from scheduler.kube.adapters import EventsByProfile, StatusPatches
 from scheduler.kube.api_writer import PluginWriter
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
@@ -39,7 +40,6 @@ from scheduler.kube.permissions import Permission, check_permissions, permission
 from scheduler.kube.resync import Resync
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.watch import Watch
-from scheduler.kube.adapters import EventsByProfile, StatusPatches
 from scheduler.logs import set_up_logging
 from scheduler.queue.ages import oldest_ages
 from scheduler.runtime.metrics import Metrics

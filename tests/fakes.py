@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar, cast
 import numpy as np
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.edge import Edge
+from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.handle import Handle
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
@@ -76,8 +76,8 @@ class FakeWorld:
         self.gate: asyncio.Event | None = None
 
     @property
-    def edge(self) -> Edge:
-        return Edge(self, self, self, self)
+    def writers(self) -> Writers:
+        return Writers(self, self, self, self)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         if self.gate is not None:

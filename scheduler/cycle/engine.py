@@ -1,4 +1,4 @@
-"""The scheduler without its edge: tables, queue, profiles and loop, put together for `run` and for `simulate`."""
+"""The scheduler without its connection to a cluster: tables, queue, profiles and loop, for `run` and `simulate`."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
-from scheduler.cycle.edge import Edge
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectHandlers
+from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.handle import Handle
 from scheduler.framework.resources import ApiResource, resources_to_watch, writes_of
@@ -49,7 +49,9 @@ class Engine:
     """What the plugins change: resource, subresource or empty, verbs."""
 
 
-def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metrics, now: Callable[[], float]) -> Engine:
+def build_engine(
+    config: Config, registry: Registry, writers: Writers, metrics: Metrics, now: Callable[[], float]
+) -> Engine:
     """Put a scheduler together. Raises ConfigError if a profile cannot be built; `now` in seconds, monotonic."""
     cache = Cache(metrics, now, config.loadmaster.assumed_pod_ttl_seconds)
     nominator = Nominator()
@@ -65,14 +67,14 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
             nominator=nominator,
             activator=activator,
             waiting_pods=waiting_pods,
-            binder=edge.binder,
-            events=edge.events,
+            binder=writers.binder,
+            events=writers.events,
             objects=objects,
             pods=pods,
-            evictor=edge.evictor,
+            evictor=writers.evictor,
             metrics=metrics,
             pods_in_pre_bind=pods_in_pre_bind,
-            api=edge.api,
+            api=writers.api,
         )
 
     plugins = _plugins(config, registry, handle)
@@ -92,10 +94,10 @@ def build_engine(config: Config, registry: Registry, edge: Edge, metrics: Metric
     )
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
-    failure = FailureHandler(queue, nominator, pods, edge, metrics)
-    loop = SchedulingLoop(frameworks, queue, cache, nominator, algorithm, failure, edge, metrics, now)
+    failure = FailureHandler(queue, nominator, pods, writers, metrics)
+    loop = SchedulingLoop(frameworks, queue, cache, nominator, algorithm, failure, writers, metrics, now)
     waiting = {name: framework.handle.waiting_pods for name, framework in frameworks.items()}
-    handlers = ClusterEventHandlers(pods, cache, queue, waiting, edge, metrics)
+    handlers = ClusterEventHandlers(pods, cache, queue, waiting, writers, metrics)
     every = [plugin for framework in frameworks.values() for plugin in framework.plugins.by_name.values()]
     watched = resources_to_watch(every)
     object_handlers = ObjectHandlers(objects, queue, watched, metrics)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
-from scheduler.cycle.edge import Edge
+from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -30,14 +30,14 @@ class FailureHandler:
         queue: SchedulingQueue,
         nominator: Nominator,
         pods: Mapping[str, Pod],
-        edge: Edge,
+        writers: Writers,
         metrics: Metrics,
     ) -> None:
         """`pods`: UID → newest version of every pod that the watch has shown."""
         self._queue = queue
         self._nominator = nominator
         self._pods = pods
-        self._edge = edge
+        self._writers = writers
         self._metrics = metrics
 
     def handle(self, profile: str, queued: QueuedPod, cause: Unplaced | SchedulerError, started: float) -> None:
@@ -74,5 +74,5 @@ class FailureHandler:
         self._queue.add_unschedulable_if_not_present(queued)
         # Without a new nomination it is what the pod's status says.
         self._nominator.add(newest, nominated)
-        self._edge.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
-        self._edge.status.unschedulable(newest, reason, message, nominated)
+        self._writers.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
+        self._writers.status.unschedulable(newest, reason, message, nominated)

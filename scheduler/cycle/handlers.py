@@ -16,7 +16,7 @@ from prometheus_client import Histogram
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
-from scheduler.cycle.edge import Edge
+from scheduler.cycle.writers import Writers
 from scheduler.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -44,7 +44,7 @@ class ClusterEventHandlers:
         cache: Cache,
         queue: SchedulingQueue,
         waiting: Mapping[str, WaitingPods],
-        edge: Edge,
+        writers: Writers,
         metrics: Metrics,
     ) -> None:
         """`pods`: UID → newest version seen, written here. `waiting`: profile → its pods on hold."""
@@ -54,7 +54,7 @@ class ClusterEventHandlers:
         self._waiting = waiting
         self._profiles: Container[str] = waiting.keys()
         self._nodes: dict[str, Node] = {}
-        self._edge = edge
+        self._writers = writers
         self._handling = metrics.event_handling_duration
         self._observers: dict[str, Histogram] = {}
 
@@ -81,7 +81,7 @@ class ClusterEventHandlers:
         started = time.perf_counter()
         seen = self._pods.pop(pod.uid, None)
         self._queue.delete(pod.uid)
-        self._edge.status.forget(pod)
+        self._writers.status.forget(pod)
         if self._cache.get(pod.uid) is not None:
             self._make_room(pod.uid)
         elif seen is not None and seen.nominated_node_name and seen.spec.scheduler_name in self._profiles:
@@ -103,7 +103,7 @@ class ClusterEventHandlers:
         named = {key: metadata.get(key, "") for key in ("name", "namespace", "uid")}
         pod = self._pods.get(named["uid"]) or Pod(metadata=ObjectMeta(**named))
         note = f"the pod cannot be read: {problem}"
-        self._edge.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+        self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
     def _waiting_changed(self, old: Pod | None, pod: Pod) -> None:
         """A pod of ours without a node. One that is assumed waits in no queue, but may be in flight."""
@@ -140,7 +140,7 @@ class ClusterEventHandlers:
         counted = self._cache.confirm(pod)
         if old is None or not old.node_name:
             self._queue.delete(pod.uid)
-            self._edge.status.forget(pod)
+            self._writers.status.forget(pod)
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
         if counted is not None and counted.node_name != pod.node_name:
             # We had counted it elsewhere: there is room again.

@@ -19,8 +19,8 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
-from scheduler.cycle.edge import Edge
 from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import SchedulerError
@@ -70,7 +70,7 @@ class SchedulingLoop:
         nominator: Nominator,
         algorithm: Algorithm,
         failure: FailureHandler,
-        edge: Edge,
+        writers: Writers,
         metrics: Metrics,
         now: Callable[[], float],
     ) -> None:
@@ -82,7 +82,7 @@ class SchedulingLoop:
         self._nominator = nominator
         self._algorithm = algorithm
         self._failure = failure
-        self._edge = edge
+        self._writers = writers
         self._metrics = metrics
         self._bindings: dict[str, asyncio.Task[None]] = {}
         self._parked = 0
@@ -157,7 +157,7 @@ class SchedulingLoop:
     def _should_skip(self, pod: Pod) -> bool:
         if pod.is_deleting:
             note = f"skip schedule deleting pod: {pod}"
-            self._edge.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
+            self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
             return True
         return self._cache.is_assumed(pod.uid)
 
@@ -236,7 +236,7 @@ class SchedulingLoop:
         try:
             busy = framework.run_pre_bind_pre_flight(state, pod, node)
             if busy or attempt.on_hold:
-                self._edge.status.nominate(pod, node)
+                self._writers.status.nominate(pod, node)
             refusal = await self._wait_on_permit(framework, pod) if attempt.on_hold else None
         finally:
             if attempt.on_hold:
@@ -259,9 +259,9 @@ class SchedulingLoop:
         if refusal is not None:
             return Unplaced(refusal.message)
         self._cache.finish_binding(pod)
-        self._edge.status.forget(pod)
+        self._writers.status.forget(pod)
         note = f"Successfully assigned {pod} to {node}"
-        self._edge.events.event(pod, "Normal", "Scheduled", "Binding", note)
+        self._writers.events.event(pod, "Normal", "Scheduled", "Binding", note)
         return None
 
     async def _wait_on_permit(self, framework: Framework, pod: Pod) -> Status | None:

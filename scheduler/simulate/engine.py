@@ -11,8 +11,8 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed
-from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
+from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.runtime.metrics import Metrics
@@ -45,7 +45,7 @@ def simulate(
     ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
     world, api = _World(), SimulatedApi()
-    engine = build_engine(config, registry, Edge(world, world, world, world, api), Metrics(), lambda: 0.0)
+    engine = build_engine(config, registry, Writers(world, world, world, world, api), Metrics(), lambda: 0.0)
     world.bound = engine.handlers.pod_changed
     api.objects, api.watch = engine.objects, engine.object_handlers
     api.shows = not each_alone  # devices taken back for one pod must not help the next
@@ -138,7 +138,7 @@ PERMIT_SECONDS = 1.0
 
 
 class _World:
-    """The edge of a simulation: does at once what is asked, and writes down what became of each pod."""
+    """All writers of a simulation: does at once what it is asked, and records what became of each pod."""
 
     bound: Callable[[Pod], None]
 

@@ -18,8 +18,9 @@ from kubernetes.aio.client import Configuration
 
 import plugins
 from scheduler.config.load import load_config
-from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import build_engine
+from scheduler.cycle.writers import Writers
+from scheduler.kube.adapters import EventsByProfile, StatusPatches
 from scheduler.kube.api_writer import PluginWriter
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
@@ -28,7 +29,6 @@ from scheduler.kube.events import Events
 from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import pod_intake
 from scheduler.kube.status import PodStatuses
-from scheduler.kube.writers import EventsByProfile, StatusPatches
 from scheduler.runtime.metrics import Metrics
 from tests.bench.cycle_world import PROFILE, Json, a_node, pod_dict
 from tests.bench.still_loop import Answer, StillLoop, Tally
@@ -70,9 +70,9 @@ class CountedWorld:
         self._events.yield_to(binder.is_binding)
         events, statuses = EventsByProfile(self._events, [PROFILE]), StatusPatches(self._statuses)
         evictor, writer = ApiEvictor(self._client, self._statuses), PluginWriter(self._client)
-        edge = Edge(binder, events, statuses, evictor, writer)
+        writers = Writers(binder, events, statuses, evictor, writer)
         config = load_config(None, plugins.IN_TREE)
-        self.engine = build_engine(config, plugins.IN_TREE, edge, metrics, loop.time)
+        self.engine = build_engine(config, plugins.IN_TREE, writers, metrics, loop.time)
         self._intake = pod_intake(self.engine.handlers, metrics)
         for number in range(nodes):
             self.engine.handlers.node_changed(a_node(number))

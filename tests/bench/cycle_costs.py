@@ -109,7 +109,7 @@ def preemptions(world: World, pods: Iterable[Pod]) -> list[Times]:
 
 
 async def _preempt(world: World, pod: Pod) -> Times:
-    engine, victims = world.engine, world.edge.victims
+    engine, victims = world.engine, world.writers.victims
     engine.pods[pod.uid] = pod  # as the watch has told
     started = time.perf_counter()
     decision = engine.algorithm.schedule(world.framework, CycleState(), pod)

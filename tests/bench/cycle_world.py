@@ -1,4 +1,4 @@
-"""A cluster in memory for benchmarks of the cycle: an engine with an edge that leads nowhere, nodes, and many pods.
+"""A cluster in memory for benchmarks of the cycle: an engine whose writers lead nowhere, nodes, and many pods.
 
 Nodes have 32 cores and 256 GiB and lie in three zones, pods ask for 100m and 500Mi, as scheduler_perf's do.
 """
@@ -13,8 +13,8 @@ import plugins
 from scheduler.api.objects import Node, node_from_dict
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.config.load import load_config
-from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
+from scheduler.cycle.writers import Writers
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.metrics import Metrics
 
@@ -26,7 +26,7 @@ ZONE: Final = "topology.kubernetes.io/zone"
 
 
 class NoWorld:
-    """An edge to nowhere: no decision here gets as far as a binding. It notes who was to be evicted."""
+    """Writers to nowhere: no decision here gets as far as a binding. It notes who was to be evicted."""
 
     def __init__(self) -> None:
         self.victims: list[Pod] = []
@@ -59,10 +59,10 @@ class World:
     """An engine with the default profile, and what it believes to be the cluster."""
 
     def __init__(self, nodes: int) -> None:
-        self.edge = NoWorld()
-        edge = Edge(self.edge, self.edge, self.edge, self.edge)
+        self.writers = NoWorld()
+        writers = Writers(self.writers, self.writers, self.writers, self.writers)
         config = load_config(None, plugins.IN_TREE)
-        self.engine: Engine = build_engine(config, plugins.IN_TREE, edge, Metrics(), time.monotonic)
+        self.engine: Engine = build_engine(config, plugins.IN_TREE, writers, Metrics(), time.monotonic)
         self.nodes = nodes
         for number in range(nodes):
             self.engine.handlers.node_changed(a_node(number))

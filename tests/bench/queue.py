@@ -23,8 +23,8 @@ import plugins
 from scheduler.api.objects import Node, node_from_dict
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.config.load import load_config
-from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import build_engine
+from scheduler.cycle.writers import Writers
 from scheduler.framework.events import ASSIGNED_POD_DELETE, ClusterEvent
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.changes import node_changes
@@ -65,7 +65,7 @@ class Waiting:
         world = NoWorld()
         self.clock = StandingClock()
         config = load_config(None, plugins.IN_TREE)
-        engine = build_engine(config, plugins.IN_TREE, Edge(world, world, world, world), Metrics(), self.clock)
+        engine = build_engine(config, plugins.IN_TREE, Writers(world, world, world, world), Metrics(), self.clock)
         self.queue: SchedulingQueue = engine.queue
         self._rejectors = rejectors
 

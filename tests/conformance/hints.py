@@ -85,7 +85,7 @@ def in_thousandths(questions: list[Json]) -> list[Json]:
 def judge(case: Json) -> Json:
     """Loadmaster's verdict on a case."""
     config = config_from_dict(case["config"], plugins.IN_TREE)
-    engine = build_engine(config, plugins.IN_TREE, FakeWorld().edge, Metrics(), lambda: 0.0)
+    engine = build_engine(config, plugins.IN_TREE, FakeWorld().writers, Metrics(), lambda: 0.0)
     registered = next(iter(engine.frameworks.values())).rejector_events()
     return {
         "registered": {plugin: [as_json(each.event) for each in events] for plugin, events in registered.items()},

@@ -74,7 +74,7 @@ class QueueRun:
             self.clock,
             starvation_seconds=math.inf,  # kube-scheduler has no such rule
         )
-        self.failure = FailureHandler(self.queue, self.nominator, self.pods, FakeWorld().edge, METRICS)
+        self.failure = FailureHandler(self.queue, self.nominator, self.pods, FakeWorld().writers, METRICS)
 
     def execute(self, operation: Json) -> None:
         """Do what the handlers, the loop or the flushers would do; nothing for a pod that is not there."""

@@ -1,7 +1,7 @@
 """A whole scheduler without a cluster: the real engine, with a clock and an API server that do as the test says.
 
-`an_engine` builds it. Its edge answers bindings at once, keeps them until the test answers, refuses or raises; what it
-is told to write (events, conditions, nominations) it writes down.
+`an_engine` builds it. Its writers answer bindings at once, keep them until the test answers, refuse or raise; what they
+are told to write (events, conditions, nominations) they write down.
 """
 
 import asyncio
@@ -15,8 +15,8 @@ from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.config.defaults import DEFAULT_PLUGINS
 from scheduler.config.types import Config, LoadmasterSettings
-from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
+from scheduler.cycle.writers import Writers
 from scheduler.framework.queued import QueuedPod
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
@@ -42,7 +42,7 @@ class Condition(NamedTuple):
 
 
 @dataclass
-class FakeEdge:
+class FakeWriters:
     """The API server as the cycle sees it."""
 
     answer: BaseException | None = None
@@ -137,7 +137,7 @@ class EngineUnderTest:
     """An engine with its surroundings, and what tests do with it again and again."""
 
     engine: Engine
-    edge: FakeEdge
+    writers: FakeWriters
     clock: FakeClock
     metrics: Metrics
 
@@ -210,9 +210,12 @@ def an_engine(
         loadmaster=LoadmasterSettings(seed=seed, assumed_pod_ttl_seconds=ttl),
     )
     registry = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
-    edge, clock, metrics = FakeEdge(), FakeClock(), Metrics()
+    writers, clock, metrics = FakeWriters(), FakeClock(), Metrics()
     return EngineUnderTest(
-        build_engine(config, registry, Edge(edge, edge, edge, edge), metrics, clock), edge, clock, metrics
+        build_engine(config, registry, Writers(writers, writers, writers, writers), metrics, clock),
+        writers,
+        clock,
+        metrics,
     )
 
 

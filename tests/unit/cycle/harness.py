@@ -61,8 +61,8 @@ class Scheduler:
             self.nominator,
             self.clock,
         )
-        edge, frameworks = self.world.edge, {PROFILE: self.framework}
-        failure = FailureHandler(self.queue, self.nominator, self.pods, edge, self.metrics)
+        writers, frameworks = self.world.writers, {PROFILE: self.framework}
+        failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics)
         self.loop = SchedulingLoop(
             frameworks,
             self.queue,
@@ -70,13 +70,13 @@ class Scheduler:
             self.nominator,
             Algorithm(self.cache.table),
             failure,
-            edge,
+            writers,
             self.metrics,
             self.clock,
         )
         self.waiting = self.framework.handle.waiting_pods
         self.handlers = ClusterEventHandlers(
-            self.pods, self.cache, self.queue, {PROFILE: self.waiting}, edge, self.metrics
+            self.pods, self.cache, self.queue, {PROFILE: self.waiting}, writers, self.metrics
         )
         for name in nodes:
             self.handlers.node_changed(a_node(name))

@@ -4,8 +4,8 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.cycle.algorithm import Unplaced
-from scheduler.cycle.edge import Edge
 from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.testing import a_node, a_pod
@@ -24,8 +24,8 @@ def popped(pod: fw.Pod) -> tuple[EngineUnderTest, QueuedPod]:
 
 
 def fail(engine: EngineUnderTest, queued: QueuedPod, cause: Unplaced | SchedulerError = NO_FIT) -> None:
-    edge = Edge(engine.edge, engine.edge, engine.edge, engine.edge)
-    handler = FailureHandler(engine.queue, engine.nominator, engine.engine.pods, edge, engine.metrics)
+    writers = Writers(engine.writers, engine.writers, engine.writers, engine.writers)
+    handler = FailureHandler(engine.queue, engine.nominator, engine.engine.pods, writers, engine.metrics)
     handler.handle(PROFILE, queued, cause, started=0.0)
     engine.check()
 
@@ -36,8 +36,8 @@ def test_a_pod_that_fits_nowhere_waits_and_its_owner_is_told() -> None:
     fail(engine, queued)
 
     assert engine.where(POD) == "unschedulable"
-    assert engine.edge.events == [(POD, "Warning", "FailedScheduling", "Scheduling", NO_FIT.message)]
-    assert engine.edge.conditions == [(POD, "Unschedulable", NO_FIT.message, "")]
+    assert engine.writers.events == [(POD, "Warning", "FailedScheduling", "Scheduling", NO_FIT.message)]
+    assert engine.writers.conditions == [(POD, "Unschedulable", NO_FIT.message, "")]
     assert engine.count("scheduler_schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
     assert engine.count("scheduler_scheduling_attempt_duration_seconds_count", result="unschedulable", profile=PROFILE)
 
@@ -59,8 +59,8 @@ def test_an_error_blames_no_plugin_so_that_the_pod_is_tried_again_after_its_back
 
     assert engine.where(POD) == "backoff"
     assert engine.waiting(POD).unschedulable_plugins == engine.waiting(POD).pending_plugins == set()
-    assert engine.edge.conditions == [(POD, "SchedulerError", "disk on fire", "")]
-    assert engine.edge.notes() == ["disk on fire"]
+    assert engine.writers.conditions == [(POD, "SchedulerError", "disk on fire", "")]
+    assert engine.writers.notes() == ["disk on fire"]
     assert engine.count("scheduler_schedule_attempts_total", result="error", profile=PROFILE) == 1
 
 
@@ -80,7 +80,7 @@ def test_the_nomination_is_left_cleared_or_replaced(named: str, nominated: str |
     fail(engine, queued, Unplaced("no", nominated_node_name=nominated))
 
     assert engine.nominator.node_name_of(POD) == promised
-    assert [condition.nominated for condition in engine.edge.conditions] == [nominated]
+    assert [condition.nominated for condition in engine.writers.conditions] == [nominated]
 
 
 @pytest.mark.parametrize("outcome", ["bound", "deleted", "ended"])
@@ -97,8 +97,8 @@ def test_a_pod_that_is_bound_or_gone_meanwhile_does_not_come_back(outcome: str) 
     fail(engine, queued, Unplaced("no", nominated_node_name="n1"))
 
     assert engine.where(POD) == ""
-    assert engine.edge.events == []
-    assert engine.edge.conditions == []
+    assert engine.writers.events == []
+    assert engine.writers.conditions == []
     assert engine.nominator.node_name_of(POD) == ""
     assert engine.count("scheduler_schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
 
@@ -122,7 +122,7 @@ def test_a_version_that_came_while_the_pod_was_assumed_is_the_one_that_comes_bac
 
     async def life() -> EngineUnderTest:
         engine = an_engine(*[hold] if ending == "permit" else [])
-        engine.edge.hangs = True
+        engine.writers.hangs = True
         engine.see(a_node("n1"), pod)
         await engine.schedule()
         engine.see(update)
@@ -131,7 +131,7 @@ def test_a_version_that_came_while_the_pod_was_assumed_is_the_one_that_comes_bac
             held.reject("Hold", "not today")
             await settle()
         else:
-            await engine.edge.answer_binding(POD, fw.BindRejected("no"))
+            await engine.writers.answer_binding(POD, fw.BindRejected("no"))
         return engine
 
     engine = run(life())
@@ -162,6 +162,6 @@ def test_a_pod_on_hold_that_somebody_else_bound_is_not_counted_after_its_end(end
 
     assert engine.cache.get(POD) is None
     assert engine.loop.bindings == 0
-    assert engine.edge.asked == []
+    assert engine.writers.asked == []
     assert engine.where(POD) == ""
     engine.check()

@@ -133,7 +133,7 @@ def test_a_pod_is_bound_when_the_object_that_it_waits_for_appears() -> None:
         made = waiting_for_a_budget()
         made.see(a_node("n"), a_pod("p"))
         await made.schedule()
-        (note,) = made.edge.notes()
+        (note,) = made.writers.notes()
         assert note.startswith("0/1 nodes are available: no budget.")
         made.wait(10)
         made.engine.object_handlers.object_changed(BUDGETS, an_object("shop", version=1))
@@ -141,7 +141,7 @@ def test_a_pod_is_bound_when_the_object_that_it_waits_for_appears() -> None:
         made.check()
         return made
 
-    assert list(run(scenario()).edge.bound) == ["default/p"]
+    assert list(run(scenario()).writers.bound) == ["default/p"]
 
 
 def test_an_engine_watches_what_its_plugins_name() -> None:
@@ -157,7 +157,7 @@ def test_a_plugin_that_asks_for_what_nobody_named_fails_with_what_to_do() -> Non
     async def scenario() -> list[str]:
         made.see(a_node("n"), a_pod("p"))
         await made.schedule()
-        return made.edge.notes()
+        return made.writers.notes()
 
     (note,) = run(scenario())
     assert "plugin \"Careless\": 'foos.v1.example.com' is not watched" in note

@@ -46,11 +46,11 @@ def test_a_pod_takes_the_place_of_its_victim() -> None:
 
     engine = run(act())
     message = "default-scheduler: preempting to accommodate a higher priority pod"
-    assert engine.edge.evictions == [("default/low", "default/high", message)]
-    assert engine.edge.notes() == [NO_ROOM]
-    assert engine.edge.notes("Preempted") == ["Preempted by pod default/high on node n"]
-    assert engine.edge.conditions[0][1:] == ("Unschedulable", NO_ROOM, "n")
-    assert engine.edge.bound == {HIGH.uid: "n"}
+    assert engine.writers.evictions == [("default/low", "default/high", message)]
+    assert engine.writers.notes() == [NO_ROOM]
+    assert engine.writers.notes("Preempted") == ["Preempted by pod default/high on node n"]
+    assert engine.writers.conditions[0][1:] == ("Unschedulable", NO_ROOM, "n")
+    assert engine.writers.bound == {HIGH.uid: "n"}
     assert engine.nominator.node_name_of(HIGH.uid) == ""
     engine.check()
 
@@ -64,7 +64,7 @@ def test_the_place_is_kept_for_the_preemptor() -> None:
         greedy = engine.pop()
         engine.loop.schedule_one(greedy)
         await settle()
-        return engine.edge.notes()[-1], engine.where("default/greedy")
+        return engine.writers.notes()[-1], engine.where("default/greedy")
 
     message, where = run(act())
     assert message.startswith(NO_ROOM)
@@ -89,19 +89,19 @@ def test_while_its_victims_are_evicted_the_preemptor_is_kept_back() -> None:
 
     places, engine = run(act())
     assert places == ["unschedulable", "gated", "backoff"]
-    assert engine.edge.bound == {HIGH.uid: "n"}
+    assert engine.writers.bound == {HIGH.uid: "n"}
 
 
 def test_if_an_eviction_fails_the_pod_is_tried_again_at_once() -> None:
     async def act() -> EngineUnderTest:
         engine = full()
-        engine.edge.eviction_answer = ClusterError("no")
+        engine.writers.eviction_answer = ClusterError("no")
         await engine.schedule()
         return engine
 
     engine = run(act())
     assert engine.where(HIGH.uid) == "active"
-    assert engine.edge.notes("Preempted") == []
+    assert engine.writers.notes("Preempted") == []
     assert engine.count("scheduler_preemption_goroutines_execution_total", result="error") == 1
 
 
@@ -117,9 +117,9 @@ def test_a_victim_on_hold_goes_back_to_the_queue() -> None:
         return engine
 
     engine = run(act())
-    assert engine.edge.evictions == []
-    assert engine.edge.notes("Preempted") == ["Preempted by pod default/high on node n (in kube-scheduler memory)."]
-    assert "waiting on permit for pod: preempted" in engine.edge.notes()
+    assert engine.writers.evictions == []
+    assert engine.writers.notes("Preempted") == ["Preempted by pod default/high on node n (in kube-scheduler memory)."]
+    assert "waiting on permit for pod: preempted" in engine.writers.notes()
     assert engine.where("default/low") == "backoff"
     assert engine.cache.get("default/low") is None
     engine.check()
@@ -141,8 +141,8 @@ def test_a_victim_that_is_being_prepared_goes_back_to_the_queue() -> None:
         return engine
 
     engine = run(act())
-    assert engine.edge.evictions == []
-    assert "preempted by DefaultPreemption" in engine.edge.notes()
+    assert engine.writers.evictions == []
+    assert "preempted by DefaultPreemption" in engine.writers.notes()
     assert engine.where("default/low") == "backoff"
 
 
@@ -157,7 +157,7 @@ def test_a_victim_of_another_profile_on_hold_is_found_too() -> None:
         await engine.schedule()
         return engine
 
-    assert run(act()).edge.evictions == []
+    assert run(act()).writers.evictions == []
 
 
 @pytest.mark.parametrize("attempts", [1, 5])
@@ -171,7 +171,7 @@ def test_a_replay_chooses_the_same_victim(attempts: int) -> None:
         queued.attempts = attempts
         engine.loop.schedule_one(queued)
         await settle()
-        return engine.edge.evictions
+        return engine.writers.evictions
 
     first = run(act())
     assert len(first) == 1

@@ -23,7 +23,7 @@ class Cluster:
     def __init__(self, running: fw.Pod) -> None:
         self.world, self.clock = FakeWorld(), FakeClock()
         config = load_config(None, IN_TREE)
-        self.engine: Engine = build_engine(config, IN_TREE, self.world.edge, Metrics(), self.clock)
+        self.engine: Engine = build_engine(config, IN_TREE, self.world.writers, Metrics(), self.clock)
         self.engine.handlers.node_changed(a_zoned_node("n", "z"))
         self.namespace("shop")
         self.namespace("default")

@@ -13,8 +13,8 @@ from scheduler import framework as fw
 from scheduler.api.pod import pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
-from scheduler.cycle.edge import Edge
 from scheduler.cycle.engine import Engine, build_engine
+from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
@@ -101,7 +101,7 @@ def an_engine(more: Sequence[str], percentage: int) -> Engine:
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     config = config_from_dict({**head, "profiles": profiles}, REGISTRY)
     nowhere = NoWorld()
-    return build_engine(config, REGISTRY, Edge(nowhere, nowhere, nowhere, nowhere), Metrics(), time.monotonic)
+    return build_engine(config, REGISTRY, Writers(nowhere, nowhere, nowhere, nowhere), Metrics(), time.monotonic)
 
 
 def _spread(key: str, when: str) -> Json:

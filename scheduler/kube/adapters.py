@@ -1,4 +1,4 @@
-"""The cycle's words for events and pod statuses, put into those of this room."""
+"""The cycle's writers of events and pod statuses, in terms of those of this room."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ class EventsByProfile:
 
 
 class StatusPatches:
-    """scheduler.cycle.edge.StatusWriter over patches of the status."""
+    """scheduler.cycle.writers.StatusWriter over patches of the status."""
 
     def __init__(self, statuses: PodStatuses) -> None:
         self._statuses = statuses

@@ -1,4 +1,4 @@
-"""What the cycle needs from the world. Implemented in scheduler.kube, faked in simulations and tests."""
+"""What the cycle writes to the cluster. Implemented in scheduler.kube, faked in simulations and tests."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -21,8 +21,8 @@ class StatusWriter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    """The writers, together."""
+class Writers:
+    """All that the scheduler writes with."""
 
     binder: Binder
     events: EventRecorder
