@@ -23,7 +23,7 @@ class TeamBudget(fw.PreFilterPlugin, fw.FilterPlugin):
         budget = fw.ClusterEvent(BUDGETS, fw.Action.ADD | fw.Action.UPDATE)
         node = fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)
         return (
-            fw.ClusterEventWithHint(budget, self.is_of_the_same_team, shape=_team),
+            fw.ClusterEventWithHint(budget, self.is_of_the_same_team, key=_team),
             fw.ClusterEventWithHint(node),
         )
 

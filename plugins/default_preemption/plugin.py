@@ -70,7 +70,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
 
         Rule: default_preemption.go (EventsToRegister).
         """
-        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _skip, _any_shape),)
+        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _skip, _same_key),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Refuse a pod whose preemption is under way."""
@@ -167,5 +167,5 @@ def _skip(pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHin
     return fw.QueueingHint.SKIP
 
 
-def _any_shape(pod: fw.Pod) -> None:
+def _same_key(pod: fw.Pod) -> None:
     """The hint looks at nothing."""

@@ -19,7 +19,7 @@ from plugins.dynamic_resources.binding_conditions import (
 )
 from plugins.dynamic_resources.catalog import DeviceCatalog, catalog_of
 from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
-from plugins.dynamic_resources.pod_claims import ClaimHints, ClaimProblem, claims_of, claims_shape, is_reserved_for
+from plugins.dynamic_resources.pod_claims import ClaimHints, ClaimProblem, claims_key, claims_of, is_reserved_for
 from plugins.dynamic_resources.pools import DevicesError
 from plugins.dynamic_resources.verdicts import HAS_DEVICES, HAS_INVALID_POOLS, HAS_NONE, Verdict, verdicts_of
 from plugins.shared.column_math import normalized
@@ -144,8 +144,8 @@ class DynamicResources(
         generated = fw.ClusterEvent(fw.POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
         return (
             fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, on_node)),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.RESOURCE_CLAIM, changed), hints.after_claim, claims_shape),
-            fw.ClusterEventWithHint(generated, hints.after_pod, claims_shape),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.RESOURCE_CLAIM, changed), hints.after_claim, claims_key),
+            fw.ClusterEventWithHint(generated, hints.after_pod, claims_key),
             fw.ClusterEventWithHint(fw.ClusterEvent(fw.DEVICE_CLASS, changed)),
             fw.ClusterEventWithHint(fw.ClusterEvent(fw.RESOURCE_SLICE, changed)),
         )

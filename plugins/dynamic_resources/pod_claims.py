@@ -68,8 +68,8 @@ def _names(pod: fw.Pod, claim: ResourceClaim) -> bool:
     )
 
 
-def claims_shape(pod: fw.Pod) -> Hashable:
-    """The shape for the hints.
+def claims_key(pod: fw.Pod) -> Hashable:
+    """The key for the hints.
 
     Pods without claims are alike, and those that wait for a claim to be made: no claim helps them before their own
     status names it. So are those that share their claims. All others have claims of their own.

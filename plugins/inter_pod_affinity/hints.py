@@ -29,13 +29,13 @@ class Hints:
         action = fw.Action
         return (
             fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.POD, action.ADD | action.UPDATE_POD_LABEL | action.DELETE), self.after_pod, shape
+                fw.ClusterEvent(fw.POD, action.ADD | action.UPDATE_POD_LABEL | action.DELETE), self.after_pod, hint_key
             ),
             fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.NODE, action.ADD | action.UPDATE_NODE_LABEL), self.after_node, shape
+                fw.ClusterEvent(fw.NODE, action.ADD | action.UPDATE_NODE_LABEL), self.after_node, hint_key
             ),
             fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.NAMESPACE, action.ADD | action.UPDATE), self.after_namespace, shape
+                fw.ClusterEvent(fw.NAMESPACE, action.ADD | action.UPDATE), self.after_namespace, hint_key
             ),
         )
 
@@ -101,7 +101,7 @@ class Hints:
         return bool(terms) and all(term.matches(pod.namespace, pod.labels, labels) for term in terms)
 
 
-def shape(pod: fw.Pod) -> Hashable:
+def hint_key(pod: fw.Pod) -> Hashable:
     """Return all of a pod that the hints look at."""
     return pod.namespace, frozenset(pod.labels.items()), pod.affinity_terms
 

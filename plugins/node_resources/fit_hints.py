@@ -71,17 +71,17 @@ def after_device_class_event(pod: fw.Pod, old: Unstructured | None, new: Unstruc
 
 
 def counted_resources(pod: fw.Pod) -> Hashable:
-    """The shape for events of other pods: what the pod asks for, a resize in progress included."""
+    """The key for events of other pods: what the pod asks for, a resize in progress included."""
     return frozenset(name for name, amount in pod.requests.items() if amount)
 
 
 def compared_amounts(pod: fw.Pod) -> Hashable:
-    """The shape for events of nodes."""
+    """The key for events of nodes."""
     return frozenset(fit_requests(pod).items())
 
 
 def named_resources(pod: fw.Pod) -> Hashable:
-    """The shape for events of DeviceClasses; asking for none of a resource is to name it as well."""
+    """The key for events of DeviceClasses; asking for none of a resource is to name it as well."""
     return frozenset(fit_requests(pod))
 
 

@@ -17,12 +17,12 @@ ConstraintsOf = Callable[[fw.Pod], Sequence[SpreadConstraint]]
 class SpreadHints:
     """The hints of one profile's plugin."""
 
-    __slots__ = ("_constraints_of", "_shape_of_defaults")
+    __slots__ = ("_constraints_of", "_key_of_defaults")
 
-    def __init__(self, constraints_of: ConstraintsOf, shape_of_defaults: Callable[[fw.Pod], Hashable]) -> None:
-        """`shape_of_defaults`: all that the constraints of a pod without any of its own depend on."""
+    def __init__(self, constraints_of: ConstraintsOf, key_of_defaults: Callable[[fw.Pod], Hashable]) -> None:
+        """`key_of_defaults`: all that the constraints of a pod without any of its own depend on."""
         self._constraints_of = constraints_of
-        self._shape_of_defaults = shape_of_defaults
+        self._key_of_defaults = key_of_defaults
 
     def events(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: plugin.go (EventsToRegister)."""
@@ -30,14 +30,14 @@ class SpreadHints:
         pods = action.ADD | action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION | action.DELETE
         nodes = action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, pods), self.after_pod_event, self.shape),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, nodes), self.after_node_event, self.shape),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, pods), self.after_pod_event, self.key),
+            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, nodes), self.after_node_event, self.key),
         )
 
-    def shape(self, pod: fw.Pod) -> Hashable:
+    def key(self, pod: fw.Pod) -> Hashable:
         """The constraints as the hints see them, and the namespace in which they count."""
         if not pod.spec.topology_spread_constraints:
-            return pod.namespace, self._shape_of_defaults(pod)
+            return pod.namespace, self._key_of_defaults(pod)
         try:
             return pod.namespace, tuple(self._constraints_of(pod))
         except ValueError as error:

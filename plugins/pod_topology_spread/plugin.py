@@ -73,7 +73,7 @@ class PodTopologySpread(
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: plugin.go (EventsToRegister)."""
-        return SpreadHints(self._hard, self._shape_of_defaults).events()
+        return SpreadHints(self._hard, self._key_of_defaults).events()
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
@@ -162,7 +162,7 @@ class PodTopologySpread(
                 raise ValueError(f"obtaining pod's {kind} topology spread constraints: {error}") from error
         return with_selector(defaults, self._selectors.of(pod)) if defaults else ()
 
-    def _shape_of_defaults(self, pod: fw.Pod) -> Hashable:
+    def _key_of_defaults(self, pod: fw.Pod) -> Hashable:
         return (frozenset(pod.labels.items()), controller_of(pod)) if self._hard_defaults else ()
 
 

@@ -38,10 +38,10 @@ def queue_if_itself(pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.Queueing
 
 
 def any_pod(pod: fw.Pod) -> Hashable:
-    """The shape for a hint that answers the same for all pods, except the one that an event is about."""
+    """The key for a hint that answers the same for all pods, except the one that an event is about."""
     return ()
 
 
 def tolerations_of(pod: fw.Pod) -> Hashable:
-    """The shape for a hint that looks at tolerations."""
+    """The key for a hint that looks at tolerations."""
     return pod.spec.tolerations or ()

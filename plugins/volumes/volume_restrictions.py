@@ -154,7 +154,7 @@ def _has_disk(volume: Volume) -> bool:
 
 
 def namespace_and_claims(pod: fw.Pod) -> Hashable:
-    """The shape for hints that look for the pod's claims."""
+    """The key for hints that look for the pod's claims."""
     return pod.namespace, claims_named_by(pod)
 
 

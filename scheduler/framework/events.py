@@ -100,7 +100,7 @@ HintFunction = Callable[[Any, Any, Any], QueueingHint]
 """`(pod, old object or None, new object or None) -> QueueingHint`; an error counts as Queue."""
 
 
-ShapeFunction = Callable[[Any], Hashable]
+KeyFunction = Callable[[Any], Hashable]
 """`(pod) -> all of the pod that a hint function looks at`."""
 
 
@@ -109,8 +109,8 @@ class ClusterEventWithHint(msgspec.Struct, frozen=True, gc=False):
 
     event: ClusterEvent
     hint: HintFunction | None = None
-    shape: ShapeFunction | None = None
-    """Pods of equal shape get the same answer from `hint`, so one of them is asked for all. Without it each is asked.
+    key: KeyFunction | None = None
+    """Pods of equal key get the same answer from `hint`, so one of them is asked for all. Without it each is asked.
 
     An event of the pod itself, such as a toleration it got, is always asked for that pod.
     """

@@ -1,8 +1,8 @@
 """Whether an event is worth another attempt for a pod, as the plugins that refused it say.
 
 Rule: isPodWorthRequeuing in pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3. kube-scheduler asks for each
-pod anew. Here pods that were refused by the same plugins share a `Rejection`, and those of them that no hint function
-can tell apart have the same shape: one of them is asked for all.
+pod again. Here pods that were refused by the same plugins share a `Rejection`, and those of them that no hint function
+can tell apart have the same key: one of them is asked for all.
 """
 
 import logging
@@ -19,8 +19,8 @@ from scheduler.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
     HintFunction,
+    KeyFunction,
     QueueingHint,
-    ShapeFunction,
 )
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.in_flight import Happening
@@ -60,7 +60,7 @@ PLAIN_YES: Final = (Ask("", None, Requeue.AFTER_BACKOFF),)
 class Rejection:
     """The plugins that refused a pod, and what they want to hear of. Shared by all pods of which they are the same."""
 
-    __slots__ = ("_asks", "_gate", "_plugins", "_shapes")
+    __slots__ = ("_asks", "_gate", "_key_functions", "_plugins")
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Rejection:
         self._plugins = [(answer, plugin, registered.get(plugin, ())) for answer, plugin in plugins]
         self._gate = gate
         self._asks: dict[tuple[str, Action], tuple[Ask, ...]] = {}
-        self._shapes = _shapes([each for _, _, registrations in self._plugins for each in registrations])
+        self._key_functions = _key_functions([each for _, _, registrations in self._plugins for each in registrations])
 
     def asks(self, event: ClusterEvent) -> tuple[Ask, ...]:
         """Return the questions that an event raises, those of the greatest consequence first; none if it is no news."""
@@ -82,17 +82,17 @@ class Rejection:
             found = self._asks[key] = self._look_up(event)
         return found
 
-    def shape_of(self, pod: Pod) -> Hashable:
+    def key_of(self, pod: Pod) -> Hashable:
         """Return all that the plugins look at in a pod; its UID where they do not say what that is."""
-        if self._shapes is None:
+        if self._key_functions is None:
             return pod.uid
         try:
-            found = tuple([shape(pod) for shape in self._shapes])
-            hash(found)
+            key = tuple([key_function(pod) for key_function in self._key_functions])
+            hash(key)
         except Exception:  # noqa: BLE001 - the plugin boundary
-            _log.exception("Shape for queueing hints failed; the pod is asked by itself", extra={"pod": str(pod)})
+            _log.exception("Key for queueing hints failed; the pod is asked by itself", extra={"pod": str(pod)})
             return pod.uid
-        return found
+        return key
 
     def _look_up(self, event: ClusterEvent) -> tuple[Ask, ...]:
         return self.asks_past_gate(event) if self._gate is None or _concerns(self._gate, event) else ()
@@ -197,7 +197,7 @@ class RequeueRules:
         return found
 
     def answer(self, asks: tuple[Ask, ...], pod: Pod, happening: Happening, *, is_timed: bool) -> Requeue:
-        """Ask until somebody says yes. Hot: called for every shape of pod at every event."""
+        """Ask until somebody says yes. Hot: called for every group of pods at every event."""
         if is_timed:
             return self._answer_timed(asks, pod, happening)
         _, old, new = happening
@@ -241,16 +241,16 @@ class RequeueRules:
         return Rejection(asked, registered, self._gate_events[queued.gating_plugin] if queued.gated else None)
 
 
-def _shapes(registrations: Sequence[ClusterEventWithHint]) -> tuple[ShapeFunction, ...] | None:
-    """Return the distinct shape functions, or None if a hint function has none."""
-    shapes: dict[ShapeFunction, None] = {}
+def _key_functions(registrations: Sequence[ClusterEventWithHint]) -> tuple[KeyFunction, ...] | None:
+    """Return the distinct key functions, or None if a hint function has none."""
+    functions: dict[KeyFunction, None] = {}
     for each in registrations:
         if each.hint is None:
             continue
-        if each.shape is None:
+        if each.key is None:
             return None
-        shapes[each.shape] = None
-    return tuple(shapes)
+        functions[each.key] = None
+    return tuple(functions)
 
 
 def _concerns(patterns: Sequence[ClusterEvent], event: ClusterEvent) -> bool:

@@ -1,8 +1,8 @@
 """Pods that were refused and wait for the cluster, or themselves, to change.
 
-    rejection (which plugins refused) ──► shape (what their hints look at) ──► pods
+    rejection (which plugins refused) ──► key (what their hints look at) ──► group of pods
 
-An event is looked up once a rejection and asked about once a shape: its cost does not grow with the number of pods.
+An event is looked up once per rejection and asked about once per group: its cost does not grow with the number of pods.
 """
 
 from collections.abc import Hashable, Iterator
@@ -20,7 +20,7 @@ Group: TypeAlias = dict[str, QueuedPod]
 @dataclass(slots=True)
 class _Place:
     rejection: Rejection
-    shape: Hashable
+    key: Hashable
     is_gated: bool
 
 
@@ -50,11 +50,11 @@ class UnschedulablePods:
         """Return the pods that an event may help, and where they go. One of each group is asked."""
         is_timed = self.rules.start()
         helped: list[tuple[Group, Requeue]] = []
-        for rejection, shapes in self._groups.items():
+        for rejection, groups in self._groups.items():
             asks = rejection.asks(happening.event)
             if not asks:
                 continue
-            for group in shapes.values():
+            for group in groups.values():
                 for queued in group.values():
                     decision = self.rules.answer(asks, queued.pod, happening, is_timed=is_timed)
                     if decision is not Requeue.SKIP:
@@ -67,10 +67,10 @@ class UnschedulablePods:
         uid = queued.pod.uid
         self.remove(uid)
         rejection = self.rules.rejection_of(queued)
-        place = _Place(rejection, rejection.shape_of(queued.pod), queued.gated)
+        place = _Place(rejection, rejection.key_of(queued.pod), queued.gated)
         self._pods[uid] = queued
         self._places[uid] = place
-        self._groups.setdefault(rejection, {}).setdefault(place.shape, {})[uid] = queued
+        self._groups.setdefault(rejection, {}).setdefault(place.key, {})[uid] = queued
         self.gated_count += place.is_gated
 
     def remove(self, uid: str) -> QueuedPod | None:
@@ -79,23 +79,23 @@ class UnschedulablePods:
             return None
         place = self._places.pop(uid)
         self.gated_count -= place.is_gated
-        shapes = self._groups[place.rejection]
-        group = shapes[place.shape]
+        groups = self._groups[place.rejection]
+        group = groups[place.key]
         del group[uid]
         if not group:
-            del shapes[place.shape]
-            if not shapes:
+            del groups[place.key]
+            if not groups:
                 del self._groups[place.rejection]
         return queued
 
     def check_invariants(self) -> None:
-        """Every pod is in the group where its next event looks for it, and somebody refused it."""
-        grouped = [queued for shapes in self._groups.values() for group in shapes.values() for queued in group.values()]
+        """Every pod is in the group where its next event looks for it, and a plugin refused it."""
+        grouped = [queued for groups in self._groups.values() for group in groups.values() for queued in group.values()]
         assert len(grouped) == len(self._pods) == len(self._places)
-        assert all(shapes and all(shapes.values()) for shapes in self._groups.values()), "an empty group"
+        assert all(groups and all(groups.values()) for groups in self._groups.values()), "an empty group"
         assert self.gated_count == sum(queued.gated for queued in self)
         for uid, queued in self._pods.items():
             rejection = self.rules.rejection_of(queued)
             assert queued.pod.uid == uid
             assert queued.unschedulable_plugins or queued.pending_plugins
-            assert self._groups[rejection][rejection.shape_of(queued.pod)][uid] is queued
+            assert self._groups[rejection][rejection.key_of(queued.pod)][uid] is queued

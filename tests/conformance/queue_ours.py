@@ -213,8 +213,8 @@ def registration(plugin: str, script: Json) -> ClusterEventWithHint:
     event = decode_event(script["event"], UPDATES_TO_WATCH)
     if not script["hint"]:
         return ClusterEventWithHint(event)
-    shape = (lambda pod: pod.labels.get("app")) if script.get("shape") else None
-    return ClusterEventWithHint(event, scripted_hint(plugin), shape)
+    key = (lambda pod: pod.labels.get("app")) if script.get("shape") else None
+    return ClusterEventWithHint(event, scripted_hint(plugin), key)
 
 
 def scripted_hint(plugin: str) -> HintFunction:

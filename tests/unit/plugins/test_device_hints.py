@@ -19,13 +19,13 @@ def a_plugin(*objects: Any) -> DynamicResources:
 
 def test_pods_whose_claims_are_not_made_yet_are_asked_about_once() -> None:
     plugin = a_plugin(a_claim("c"))
-    shapes = {each.shape for each in plugin.events_to_register() if each.shape is not None}
+    keys = {each.key for each in plugin.events_to_register() if each.key is not None}
     made = {"resourceClaimStatuses": [{"name": "t", "resourceClaimName": "c"}]}
 
-    (shape,) = shapes
-    assert shape(a_pod("p", "t*")) == shape(a_pod("q", "t*")) != shape(a_pod("q", "t*", **made))
-    assert shape(a_pod("p", "c")) == shape(a_pod("q", "c")) != shape(a_pod("q", "d"))
-    assert shape(a_pod("p", "t*", **made)) != shape(a_pod("q", "t*", **made))
+    (key,) = keys
+    assert key(a_pod("p", "t*")) == key(a_pod("q", "t*")) != key(a_pod("q", "t*", **made))
+    assert key(a_pod("p", "c")) == key(a_pod("q", "c")) != key(a_pod("q", "d"))
+    assert key(a_pod("p", "t*", **made)) != key(a_pod("q", "t*", **made))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the hints of all in-tree plugins promise: pods of equal shape get equal answers."""
+"""What the hints of all in-tree plugins promise: pods of equal key get equal answers."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -133,27 +133,27 @@ def answer(registered: fw.ClusterEventWithHint, pod: fw.Pod, old: Any, new: Any)
 
 
 @pytest.mark.parametrize("registered", HINTED)
-def test_pods_of_equal_shape_get_equal_answers(registered: fw.ClusterEventWithHint) -> None:
+def test_pods_of_equal_key_get_equal_answers(registered: fw.ClusterEventWithHint) -> None:
     dice = random.Random(11)
     pods = list(waiting_pods(dice))
-    assert registered.shape is not None, "without a shape every waiting pod is asked"
+    assert registered.key is not None, "without a key every waiting pod is asked"
 
     for old, new in happenings(dice, registered.event.resource):
-        by_shape: dict[object, fw.QueueingHint] = {}
+        by_key: dict[object, fw.QueueingHint] = {}
         for pod in pods:
             said = answer(registered, pod, old, new)
-            assert by_shape.setdefault(registered.shape(pod), said) == said
+            assert by_key.setdefault(registered.key(pod), said) == said
 
 
 @pytest.mark.parametrize("registered", HINTED)
-def test_equal_requests_and_tolerations_make_equal_shapes(registered: fw.ClusterEventWithHint) -> None:
+def test_equal_requests_and_tolerations_make_equal_keys(registered: fw.ClusterEventWithHint) -> None:
     one, other = (
         a_pod(name, requests={"cpu": cores}, tolerations=[fw.Toleration(key="a")], ports=[ContainerPort(host_port=80)])
         for name, cores in (("one", "1"), ("other", "1000m"))
     )
 
-    assert registered.shape is not None
-    assert registered.shape(one) == registered.shape(other)
+    assert registered.key is not None
+    assert registered.key(one) == registered.key(other)
 
 
 def test_what_an_event_changed_is_worked_out_once_for_all_pods() -> None:

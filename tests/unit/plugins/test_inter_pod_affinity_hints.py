@@ -2,7 +2,7 @@
 
 import pytest
 
-from plugins.inter_pod_affinity.hints import Hints, shape
+from plugins.inter_pod_affinity.hints import Hints, hint_key
 from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
@@ -163,12 +163,12 @@ def test_a_pod_whose_terms_cannot_be_parsed_is_woken() -> None:
         hints().after_node(with_terms(near=[pods_like("region", ("a", "Near"))]), None, node())
 
 
-def test_pods_of_one_shape_get_one_answer() -> None:
+def test_pods_of_one_key_get_one_answer() -> None:
     one, same = (with_terms(name, {"a": "b"}, near=[SCANS]) for name in ("one", "same"))
 
-    assert shape(one) == shape(same)
+    assert hint_key(one) == hint_key(same)
     for other in (with_terms("x", {"a": "c"}, near=[SCANS]), with_terms("x", {"a": "b"}, apart=[SCANS]), a_pod("x")):
-        assert shape(one) != shape(other)
+        assert hint_key(one) != hint_key(other)
 
 
 def test_pods_nodes_and_namespaces_are_listened_to() -> None:

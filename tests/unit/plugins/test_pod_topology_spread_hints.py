@@ -145,37 +145,37 @@ def test_default_constraints_count_as_the_pods_own() -> None:
     assert wakes(a_spread_pod(labels={"app": "db"}), POD_ADDED, None, a_running(labels={"app": "db"}), plugin) is False
 
 
-def test_pods_of_one_shape_differ_in_nothing_that_a_hint_looks_at() -> None:
+def test_pods_of_one_key_differ_in_nothing_that_a_hint_looks_at() -> None:
     (event, _) = a_spread().events_to_register()
-    assert event.shape is not None
-    shape = event.shape
+    assert event.key is not None
+    key = event.key
 
-    assert shape(a_spread_pod(a_constraint(), name="p1")) == shape(a_spread_pod(a_constraint(), name="p2"))
-    assert shape(a_spread_pod(a_constraint())) == shape(a_spread_pod(a_constraint(), labels={"app": "db"}))
-    assert shape(a_spread_pod(a_constraint())) != shape(a_spread_pod(a_constraint(), namespace="team"))
-    assert shape(a_spread_pod(a_constraint())) != shape(a_spread_pod(a_constraint(HOSTNAME)))
+    assert key(a_spread_pod(a_constraint(), name="p1")) == key(a_spread_pod(a_constraint(), name="p2"))
+    assert key(a_spread_pod(a_constraint())) == key(a_spread_pod(a_constraint(), labels={"app": "db"}))
+    assert key(a_spread_pod(a_constraint())) != key(a_spread_pod(a_constraint(), namespace="team"))
+    assert key(a_spread_pod(a_constraint())) != key(a_spread_pod(a_constraint(HOSTNAME)))
     own = a_constraint(match_label_keys=("version",))
-    assert shape(a_spread_pod(own, labels={"version": "1"})) != shape(a_spread_pod(own, labels={"version": "2"}))
-    assert shape(a_spread_pod()) == shape(a_spread_pod(labels={"app": "db"}))
+    assert key(a_spread_pod(own, labels={"version": "1"})) != key(a_spread_pod(own, labels={"version": "2"}))
+    assert key(a_spread_pod()) == key(a_spread_pod(labels={"app": "db"}))
 
 
-def test_the_shape_of_a_pod_with_default_constraints_is_what_these_depend_on() -> None:
+def test_the_key_of_a_pod_with_default_constraints_is_what_these_depend_on() -> None:
     defaults = (a_constraint(label_selector=None),)
     (event, _) = a_spread(defaulting_type="List", default_constraints=defaults).events_to_register()
-    assert event.shape is not None
-    shape = event.shape
+    assert event.key is not None
+    key = event.key
 
-    assert shape(a_spread_pod(name="p1")) == shape(a_spread_pod(name="p2"))
-    assert shape(a_spread_pod()) != shape(a_spread_pod(labels={"app": "db"}))
-    assert shape(a_spread_pod()) != shape(a_spread_pod(owner=("apps/v1", "ReplicaSet", "web")))
+    assert key(a_spread_pod(name="p1")) == key(a_spread_pod(name="p2"))
+    assert key(a_spread_pod()) != key(a_spread_pod(labels={"app": "db"}))
+    assert key(a_spread_pod()) != key(a_spread_pod(owner=("apps/v1", "ReplicaSet", "web")))
 
 
-def test_a_selector_that_is_not_valid_has_a_shape_and_no_answer() -> None:
+def test_a_selector_that_is_not_valid_has_a_key_and_no_answer() -> None:
     odd = LabelSelector(match_expressions=(LabelSelectorRequirement(key="a", operator="Near"),))
     pod = a_spread_pod(a_constraint(label_selector=odd))
     (event, _) = a_spread().events_to_register()
-    assert event.shape is not None
+    assert event.key is not None
 
-    assert hash(event.shape(pod)) == hash(event.shape(pod))
+    assert hash(event.key(pod)) == hash(event.key(pod))
     with pytest.raises(ValueError, match='"Near" is not a valid label selector operator'):
         wakes(pod, POD_ADDED, None, a_running())

@@ -31,8 +31,8 @@ def a_queue(*registrations: ClusterEventWithHint, plugin: str = FIT) -> QueueUnd
     return QueueUnderTest(events={PROFILE: {plugin: registrations}})
 
 
-def on_node_add(hint: Hint, shape: Callable[[Pod], Hashable] | None) -> ClusterEventWithHint:
-    return ClusterEventWithHint(ClusterEvent(NODE, Action.ADD), hint, shape)
+def on_node_add(hint: Hint, key: Callable[[Pod], Hashable] | None) -> ClusterEventWithHint:
+    return ClusterEventWithHint(ClusterEvent(NODE, Action.ADD), hint, key)
 
 
 def refused(queue: QueueUnderTest, uids: Sequence[str], labels: dict[str, str], *plugins: str) -> None:
@@ -40,7 +40,7 @@ def refused(queue: QueueUnderTest, uids: Sequence[str], labels: dict[str, str], 
         queue.refused(a_pod(uid, labels=labels), *(plugins or (FIT,)))
 
 
-def test_one_pod_is_asked_for_all_of_its_shape_and_all_of_them_move() -> None:
+def test_one_pod_is_asked_for_all_of_its_key_and_all_of_them_move() -> None:
     hint = Hint()
     queue = a_queue(on_node_add(hint, team))
     refused(queue, ["a1", "a2", "a3"], TEAM_A)
@@ -53,7 +53,7 @@ def test_one_pod_is_asked_for_all_of_its_shape_and_all_of_them_move() -> None:
     queue.check_invariants()
 
 
-def test_without_a_shape_every_pod_is_asked() -> None:
+def test_without_a_key_every_pod_is_asked() -> None:
     hint = Hint()
     queue = a_queue(on_node_add(hint, None))
     refused(queue, ["a1", "a2"], TEAM_A)
@@ -63,7 +63,7 @@ def test_without_a_shape_every_pod_is_asked() -> None:
     assert hint.asked == ["a1", "a2"]
 
 
-def test_pods_of_one_shape_that_other_plugins_refused_too_are_asked_apart() -> None:
+def test_pods_of_one_key_that_other_plugins_refused_too_are_asked_apart() -> None:
     hint = Hint()
     queue = a_queue(on_node_add(hint, team))
     refused(queue, ["a1"], TEAM_A)
@@ -113,21 +113,21 @@ def not_hashable(pod: Pod) -> Hashable:
 
 
 def failing(pod: Pod) -> Hashable:
-    raise RuntimeError("no shape")
+    raise RuntimeError("no key")
 
 
-@pytest.mark.parametrize("shape", [not_hashable, failing])
-def test_pods_whose_shape_fails_are_asked_one_by_one(
-    shape: Callable[[Pod], Hashable], caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("key", [not_hashable, failing])
+def test_pods_whose_key_fails_are_asked_one_by_one(
+    key: Callable[[Pod], Hashable], caplog: pytest.LogCaptureFixture
 ) -> None:
     hint = Hint()
-    queue = a_queue(on_node_add(hint, shape))
+    queue = a_queue(on_node_add(hint, key))
     refused(queue, ["a1", "a2"], TEAM_A)
 
     queue.move_all(NODE_ADD, None, "b")
 
     assert hint.asked == ["a1", "a2"]
-    assert "Shape for queueing hints failed" in caplog.text
+    assert "Key for queueing hints failed" in caplog.text
 
 
 def test_an_empty_group_is_forgotten() -> None:
