@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 from kubernetes.aio import config
 from kubernetes.aio.client import Configuration
-from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME
+from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME, SERVICE_TOKEN_FILENAME
 
 from scheduler.framework.errors import ConfigError
 
@@ -119,6 +119,7 @@ async def load_credentials(
 async def _from_service_account(now: Callable[[], float]) -> Credentials:
     configuration = Configuration()
     source = "in-cluster service account"
+    _check_token(source)
     with _config_errors(source):
         config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]
 
@@ -126,6 +127,13 @@ async def _from_service_account(now: Callable[[], float]) -> Credentials:
         config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]
 
     return Credentials(source, configuration, reload, now)
+
+
+def _check_token(source: str) -> None:
+    """Say where the token is missing before the library says only that it is."""
+    if not Path(SERVICE_TOKEN_FILENAME).is_file():
+        hint = "is automountServiceAccountToken false for the pod or its service account?"
+        raise ConfigError([f"{source}: no token at {SERVICE_TOKEN_FILENAME}: {hint}"])
 
 
 async def _from_kubeconfig(paths: str, context: str | None, now: Callable[[], float]) -> Credentials:

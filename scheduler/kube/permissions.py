@@ -15,6 +15,12 @@ from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import ApiResource
 from scheduler.kube.client import BadStatus, Budget, Client, Operation
 
+HOW_TO_GRANT: Final = (
+    "grant this account the ClusterRole NAMESPACE:RELEASE of the Helm chart (kube-system:loadmaster in "
+    "deploy/loadmaster.yaml); if it has that already, reapply it, or add what your own plugins need to rbac.extraRules"
+)
+"""Ends the list of missing permissions, and with it the termination message of the container."""
+
 
 class Permission(NamedTuple):
     """One resource and what we do to it."""
@@ -77,9 +83,7 @@ async def check_permissions(client: Client, permissions: Sequence[Permission]) -
         if not yes
     ]
     if missing:
-        where = client.credentials.source
-        help_ = "the ClusterRole in deploy/loadmaster.yaml has what is needed, but for the resources of other plugins"
-        raise ConfigError([*missing, f"{where}: {help_}"])
+        raise ConfigError([*missing, f"{client.credentials.source}: {HOW_TO_GRANT}"])
 
 
 async def _is_allowed(client: Client, operation: Operation, permission: Permission, verb: str) -> bool:

@@ -10,6 +10,8 @@ A health path answers `ok`, or 500 with the list of its checks, as k8s.io/apiser
 """
 
 import logging
+import os
+import socket
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self, TypeAlias
@@ -59,8 +61,7 @@ class HttpServer:
             await web.TCPSite(runner, self._host, self._port).start()
         except OSError as error:
             await runner.cleanup()
-            reason = error.strerror or str(error)
-            raise ConfigError([f"cannot listen on {self._host}:{self._port}: {reason}"]) from error
+            raise ConfigError([f"cannot listen on {self._host}:{self._port}: {_reason(error)}"]) from error
         self._runner = runner
         return self
 
@@ -108,6 +109,13 @@ class _HealthHandler:
         if _passes(name, check):
             return web.Response(text="ok")
         return web.Response(status=500, text=f"internal server error: {name} failed\n")
+
+
+def _reason(error: OSError) -> str:
+    # asyncio says the address again, as a tuple; a name that cannot be resolved has numbers of its own.
+    if error.errno is None or isinstance(error, socket.gaierror):
+        return error.strerror or str(error)
+    return os.strerror(error.errno)
 
 
 def _ping() -> bool:

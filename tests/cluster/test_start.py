@@ -29,6 +29,7 @@ def test_a_missing_permission_is_named(cluster: Cluster) -> None:
     assert any("create pods/binding" in line for line in lines), lines
     assert any("watch nodes" in line for line in lines), lines
     assert "Traceback" not in ended.stderr
+    assert lines[-1].startswith(f"{kubeconfig}: grant this account the ClusterRole"), lines
 
 
 def test_one_verb_that_was_taken_away_is_the_only_one_named(cluster: Cluster) -> None:

@@ -6,6 +6,7 @@ import pytest
 import trustme
 
 from scheduler.framework.errors import ConfigError
+from scheduler.kube import credentials
 from scheduler.kube.credentials import load_credentials
 from tests.fakes import run
 from tests.unit.kube.fake_api import kubeconfig_text
@@ -67,6 +68,19 @@ def test_an_unknown_context_is_named(tmp_path: Path) -> None:
     kubeconfig.write_text(kubeconfig_text(SERVER))
 
     assert "name other in" in problem_of(kubeconfig, "other")
+
+
+def test_a_pod_without_a_token_is_told_what_may_be_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setattr(credentials, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
+
+    with pytest.raises(ConfigError) as raised:
+        run(load_credentials())
+
+    (problem,) = raised.value.problems
+    assert problem.startswith(
+        f"in-cluster service account: no token at {tmp_path / 'token'}: is automountServiceAccount"
+    )
 
 
 def test_a_client_certificate_without_its_key_is_a_mistake(tmp_path: Path) -> None:

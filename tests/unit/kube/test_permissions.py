@@ -1,12 +1,14 @@
 """Permissions: one table, the manifest that agrees with it, and what is said when they are missing."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.resources import PODS, parse_resource
 from scheduler.kube.permissions import (
+    HOW_TO_GRANT,
     PERMISSIONS,
     Permission,
     check_permissions,
@@ -28,11 +30,15 @@ def default_permissions() -> tuple[Permission, ...]:
     return permissions_for(engine.watched.values(), engine.written)
 
 
-def test_the_cluster_role_is_the_table() -> None:
+def the_cluster_role() -> Any:
+    """As the manifest has it."""
     documents = load_documents((ROOT / "deploy/loadmaster.yaml").read_text())
     (role,) = (each for each in documents if each["kind"] == "ClusterRole")
+    return role
 
-    assert role["rules"] == cluster_role_rules(default_permissions())
+
+def test_the_cluster_role_is_the_table() -> None:
+    assert the_cluster_role()["rules"] == cluster_role_rules(default_permissions())
 
 
 def test_each_watched_resource_is_listed_and_watched_once() -> None:
@@ -81,6 +87,14 @@ def test_each_missing_verb_has_its_line(tmp_path: Path) -> None:
     assert raised.value.problems[0] == "may not list nodes (core)"
     assert "may not create pods/binding (core)" in raised.value.problems
     assert "may not patch events (events.k8s.io)" in raised.value.problems
+    assert raised.value.problems[-1].endswith(HOW_TO_GRANT)
+
+
+def test_what_is_said_of_granting_names_the_cluster_role_of_chart_and_manifest() -> None:
+    template = (ROOT / "charts/loadmaster/templates/_helpers.tpl").read_text()
+
+    assert "{{ .Release.Namespace }}:{{ include" in template
+    assert f"{the_cluster_role()['metadata']['name']} in deploy/loadmaster.yaml" in HOW_TO_GRANT
 
 
 def test_credentials_that_are_not_accepted_are_a_config_error(tmp_path: Path) -> None:

@@ -100,7 +100,18 @@ def test_a_port_that_is_taken_is_a_config_error() -> None:
         async with HttpServer(Metrics().registry, {}, {}, "127.0.0.1", port):
             pass
 
-    with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(ConfigError) as raised:
-        asyncio.run(scenario(other.getsockname()[1]))
-    (problem,) = raised.value.problems
-    assert problem.startswith("cannot listen on 127.0.0.1:")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(ConfigError) as raised:
+            asyncio.run(scenario(port))
+    assert raised.value.problems == (f"cannot listen on 127.0.0.1:{port}: Address already in use",)
+
+
+def test_an_address_of_another_machine_is_a_config_error() -> None:
+    async def scenario() -> None:
+        async with HttpServer(Metrics().registry, {}, {}, "192.0.2.1", 10259):
+            pass
+
+    with pytest.raises(ConfigError) as raised:
+        asyncio.run(scenario())
+    assert raised.value.problems == ("cannot listen on 192.0.2.1:10259: Cannot assign requested address",)
