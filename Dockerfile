@@ -1,9 +1,9 @@
 # The image that deploy/ and charts/ name; docs/image.md says what is in it. Build: docker build -t loadmaster:0.1.0 .
-# Its last stage copies finished trees, so that what the others remove takes no space, and a change of our code changes
-# only the last, small layer. Nothing here needs BuildKit.
+# The last stage copies finished trees: what the other stages remove takes no space, and a change of our code changes only
+# the last, small layer. Nothing here needs BuildKit.
 ARG BASE=docker.io/library/python:3.12-slim
 
-# The libraries, as locked, with what builds our wheel. Only wheels: nothing of theirs runs here, no compiler is needed.
+# The libraries, as locked, and what builds our wheel. Wheels only: no code of theirs runs here and no compiler is needed.
 FROM ${BASE} AS dependencies
 WORKDIR /src
 COPY requirements.lock ./
@@ -27,7 +27,7 @@ RUN set -eu; \
     /opt/loadmaster/bin/python -m pip uninstall --quiet --yes setuptools pip; \
     # Scripts of the venv and of the libraries; what stays are links to Python, and ours comes later.
     find /opt/loadmaster/bin -type f -delete; \
-    # Not importable, as its name has a hyphen: Bazel's runfiles, which cel-expr-python's wheel has by mistake.
+    # Bazel's runfiles, which cel-expr-python's wheel ships by mistake. The hyphen makes them impossible to import.
     rm -rf bazel-project; \
     # Tests, type stubs, headers, static libraries and sources. numpy's headers serve compilers, of which there are none.
     find . -depth -type d -name tests -exec rm -rf {} +; \
@@ -42,10 +42,10 @@ RUN set -eu; \
         [path.unlink() for client in ('client', 'aio/client') for part in ('api', 'models') \
             for path in pathlib.Path(kubernetes.__path__[0], client, part).glob('*.py') \
             if path.name != '__init__.py' and str(path) not in loaded]"; \
-    # All that is left is compiled ahead: whoever runs it can write no bytecode. Python takes it as it is and does not
-    # compare it with the source: nothing here changes after the build, and tools that give all files one date do no harm.
+    # All that is left is compiled ahead, since the user can write no bytecode. Python does not compare it with the source:
+    # nothing here changes after the build, and tools that give all files one date do no harm.
     PYTHONHASHSEED=0 /opt/loadmaster/bin/python -m compileall -qf --invalidation-mode unchecked-hash .; \
-    # Whatever was wrongly removed shall fail here.
+    # Fail here if something was removed that is needed.
     /opt/loadmaster/bin/python -c "import aiohttp, cel_expr_python, kopf, kubernetes.aio.config, msgspec, numpy.testing, \
         orjson, prometheus_client, uvloop, yaml"
 
@@ -63,7 +63,7 @@ RUN set -eu; \
     dpkg --purge --force-depends --force-remove-essential --force-remove-protected $(dpkg-query -W -f '${Package}\n' \
         apt 'libapt-pkg*' debconf debian-archive-keyring gpgv sqv 'perl*' 'libperl*' 2>/dev/null); \
     rm -rf /etc/apt /var/lib/apt /var/cache/* /var/log/* /var/lib/dpkg/*-old /var/backups/* /root/.[!.]*; \
-    # Nobody here becomes somebody else.
+    # No program changes the user it runs as.
     find / -xdev -type f -perm /6000 -exec chmod a-s {} +; \
     # The program needs no name; `id` and shells show one.
     echo 'loadmaster:x:65532:65532::/nonexistent:/usr/sbin/nologin' >> /etc/passwd; \

@@ -24,7 +24,7 @@ install: .venv/.installed ## Make .venv with everything a developer needs
 	@touch $@
 
 .PHONY: lock
-lock: install ## Write the image's requirements.lock and requirements-dev.lock anew from pyproject.toml (UPGRADE=1: newest)
+lock: install ## Write the image's requirements.lock and requirements-dev.lock from pyproject.toml (UPGRADE=1: the newest versions)
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
 	$(COMPILE) --extra fast --group build -o requirements.lock
 	$(COMPILE) --all-extras --group dev --constraint requirements.lock -o requirements-dev.lock
