@@ -61,7 +61,7 @@ ANY: Final = "*"
 
 
 class ClusterEvent(msgspec.Struct, frozen=True, gc=False):
-    """Something that happened to objects of one kind; also the pattern that such a happening may match."""
+    """Something that happened to objects of one kind; also the pattern that such an event may match."""
 
     resource: str
     action: Action

@@ -14,7 +14,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.queue.pod_heap import PodHeap
 
 ORDERING_WINDOW: Final = 1.0
-"""Seconds. Backoffs are rounded to it, and it is how often those that are over are looked for."""
+"""Seconds. Backoffs are rounded down to it, and pods whose backoff is over are moved this often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Backoff:
             raise ValueError(f"need 0 < initial <= limit, got {self.initial} and {self.limit}")
 
     def duration(self, failures: int) -> float:
-        """Return the seconds to wait after so many failed attempts."""
+        """Return the seconds to wait after this many failed attempts."""
         if failures <= 0:
             return 0.0
         # Python raises where a power leaves the range of floats; any limit is reached long before.
@@ -79,7 +79,7 @@ class BackoffQueue:
         return self._refused.remove(uid) or self._after_error.remove(uid)
 
     def pop_early(self) -> QueuedPod | None:
-        """Take out the refused pod that has the least to wait; None if there is none."""
+        """Take out the refused pod with the shortest remaining wait; None if there is none."""
         return self._refused.pop()
 
     def pop_completed(self) -> Iterator[QueuedPod]:
@@ -90,11 +90,11 @@ class BackoffQueue:
                 yield first
 
     def is_backing_off(self, queued: QueuedPod) -> bool:
-        """Whether a pod has to wait, here or after it would come here; to the end of the window it ends in."""
+        """Whether a pod has to wait, here or if it came here: until the window in which its backoff ends is over."""
         return self.expiration(queued) >= _window(self._now())
 
     def expiration(self, queued: QueuedPod) -> float:
-        """Return when a pod's backoff ends, worked out once an attempt; minus infinity if it has none."""
+        """Return when a pod's backoff ends, computed once per attempt; minus infinity if it has none."""
         failures = queued.consecutive_errors_count or queued.unschedulable_count
         if failures == 0:
             return -math.inf

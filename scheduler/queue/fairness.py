@@ -1,15 +1,15 @@
-"""Who leaves activeQ next: the first in order, except that retries cannot keep everybody else out for ever.
+"""Which pod leaves activeQ next: the first in order, except that retries cannot keep all other pods out for ever.
 
 Strict priority has a hole. A crowd of pods of high priority that fit nowhere, and events that wake them, fill activeQ
-faster than it is emptied: backoff allows each of them an attempt every 10 s, and with some thousand of them that is
-all there is. Nobody else is tried again. So, with `starvation_seconds` = the longest backoff, after which every pod of
-such a crowd has had its retry:
+faster than it is emptied: backoff allows each of them an attempt every 10 s, and a few thousand of them take every
+attempt there is. No other pod is tried again. So, with `starvation_seconds` = the longest backoff, after which every
+pod of such a crowd has had its retry:
 
-    three pops in a row were retries, and a pod of lower priority has waited in activeQ for so long
+    three pops in a row were retries, and a pod of lower priority has waited in activeQ for that long
     ─► the one of these that has waited longest is next
 
 Pods that have never been tried are not retries: those of high priority still go before all others. Among pods of one
-priority nobody starves, as a failed attempt puts a pod behind its equals. kube-scheduler has no such rule.
+priority none starves, as a failed attempt puts a pod behind its equals. kube-scheduler has no such rule.
 """
 
 import itertools
@@ -23,7 +23,7 @@ from scheduler.queue.pod_heap import PodHeap
 
 RETRIES_IN_A_ROW: Final = 3
 
-Entry: TypeAlias = tuple[int, float, QueuedPod]
+Arrival: TypeAlias = tuple[int, float, QueuedPod]
 """(number, when it entered activeQ, pod)."""
 
 
@@ -33,18 +33,18 @@ class Fairness:
     __slots__ = ("_active", "_by_priority", "_count", "_limit", "_now", "_numbers", "_retries")
 
     def __init__(self, active: PodHeap, now: Callable[[], float], starvation_seconds: float) -> None:
-        """`starvation_seconds`: how long a pod may wait while others are tried again; infinity for strict priority."""
+        """`starvation_seconds`: how long a pod may wait while others are retried; infinity for strict priority."""
         self._active = active
         self._now = now
         self._limit = starvation_seconds
-        self._by_priority: dict[int, deque[Entry]] = {}
+        self._by_priority: dict[int, deque[Arrival]] = {}
         self._count = 0
         """Entries of all priorities, those of pods that have left included."""
         self._numbers = itertools.count(1)
         self._retries = 0
 
     def entered(self, queued: QueuedPod) -> None:
-        """Take note of a pod that has just been added to activeQ."""
+        """Record a pod that has just been added to activeQ."""
         if self._limit == math.inf:
             return
         queued.activation = next(self._numbers)
@@ -78,7 +78,7 @@ class Fairness:
         return popped
 
     def _left(self, queued: QueuedPod) -> None:
-        """Forget a pod that was popped, or a queue that runs empty would keep all its pods in memory."""
+        """Forget a popped pod; otherwise a queue that drains would keep all its pods in memory."""
         entries = self._by_priority.get(queued.pod.priority)
         if entries and entries[0][2] is queued:  # as a rule: equals leave in the order in which they came
             entries.popleft()
@@ -87,8 +87,8 @@ class Fairness:
             self._sweep()
 
     def _longest_waiting(self, below: int) -> QueuedPod | None:
-        """Return who has waited longest of those of lower priority, if that is too long."""
-        longest: Entry | None = None
+        """Return the longest-waiting pod of lower priority, if it has waited too long."""
+        longest: Arrival | None = None
         for priority, entries in self._by_priority.items():
             if priority >= below:
                 continue
@@ -99,14 +99,14 @@ class Fairness:
                 longest = entries[0]
         return longest[2] if longest is not None and self._now() - longest[1] >= self._limit else None
 
-    def _is_valid(self, entry: Entry) -> bool:
-        """Whether the pod is still here since then; it may have left, and even come back."""
+    def _is_valid(self, entry: Arrival) -> bool:
+        """Whether the pod has been here ever since; it may have left, and even come back."""
         number, _, queued = entry
         return queued.activation == number and self._active.get(queued.pod.uid) is queued
 
     def _sweep(self) -> None:
-        kept = {priority: deque(filter(self._is_valid, entries)) for priority, entries in self._by_priority.items()}
-        self._by_priority = {priority: entries for priority, entries in kept.items() if entries}
+        valid = {priority: deque(filter(self._is_valid, entries)) for priority, entries in self._by_priority.items()}
+        self._by_priority = {priority: entries for priority, entries in valid.items() if entries}
         self._count = sum(map(len, self._by_priority.values()))
 
     def check_invariants(self) -> None:

@@ -1,7 +1,7 @@
 """PreEnqueue plugins: whether a pod may enter activeQ at all.
 
 Rule: runPreEnqueuePlugins in pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3. A plugin that fails does
-not gate the pod: then nothing but an event of that very plugin could bring it back. It counts as having refused it.
+not gate the pod, or only an event for that very plugin could bring it back. It counts as having refused the pod.
 """
 
 import logging
@@ -40,7 +40,7 @@ class Gates:
         self._now = now
         self._runs = 0
         self._in_turn: dict[tuple[str, str], Sequence[PreEnqueuePlugin]] = {}
-        """(plugin to be asked first, profile) → plugins in the order in which to ask them."""
+        """(plugin to ask first, profile) → plugins in the order in which to ask them."""
         self._observers: dict[tuple[str, Code], Histogram] = {}
 
     def refusal(self, queued: QueuedPod) -> Refusal | None:
@@ -63,10 +63,11 @@ class Gates:
         return refusal
 
     def _beginning_with(self, first: str, profile: str) -> Sequence[PreEnqueuePlugin]:
-        found = self._in_turn.get((first, profile))
-        if found is None:
-            found = self._in_turn[first, profile] = sorted(self._plugins[profile], key=lambda each: each.name != first)
-        return found
+        plugins = self._in_turn.get((first, profile))
+        if plugins is None:
+            plugins = sorted(self._plugins[profile], key=lambda plugin: plugin.name != first)
+            self._in_turn[first, profile] = plugins
+        return plugins
 
     def _ask(self, plugin: PreEnqueuePlugin, queued: QueuedPod) -> Code:
         if self._runs % SAMPLE_EVERY:
@@ -96,6 +97,6 @@ def _call(plugin: PreEnqueuePlugin, queued: QueuedPod) -> Code:
     if status.code is Code.ERROR:
         _log.error(
             "PreEnqueue plugin failed",
-            extra={"pod": str(queued.pod), "plugin": plugin.name, "reason": status.message},
+            extra={"pod": str(queued.pod), "plugin": plugin.name, "err": status.message},
         )
     return status.code

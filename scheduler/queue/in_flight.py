@@ -1,7 +1,7 @@
-"""Pods that were popped, and what has happened since: their attempt may have missed it.
+"""Popped pods, and the events since then: an attempt may have missed them.
 
-Rule: pkg/scheduler/backend/queue/active_queue.go at v1.36.3 (inFlightPods, inFlightEvents). What happens in the
-cluster is written once, for all pods in flight; a pod remembers how far the log had come when it was popped.
+Rule: pkg/scheduler/backend/queue/active_queue.go at v1.36.3 (inFlightPods, inFlightEvents). An event
+is recorded once for all pods in flight; a pod remembers how long the log was when it was popped.
 """
 
 import itertools
@@ -18,8 +18,8 @@ POD_POPPED: Final = "PodPopped"
 """How kube-scheduler's metric labels the entry of a pod in flight."""
 
 
-class Happening(NamedTuple):
-    """An event, with what it happened to."""
+class ObservedEvent(NamedTuple):
+    """An event, with the object before and after it."""
 
     event: ClusterEvent
     old: object | None
@@ -35,11 +35,11 @@ class Flight:
     """Number of the first event after it was popped."""
 
     newest: Pod
-    """The version with which it comes back; `queued` keeps the one that is being tried."""
+    """The version in which it returns to the queue; `queued` keeps the one that is being tried."""
 
     deleted: bool = False
-    own_events: list[Happening] = field(default_factory=list)
-    """What happened to this pod alone."""
+    own_events: list[ObservedEvent] = field(default_factory=list)
+    """Events that concern this pod alone."""
 
 
 class InFlightPods:
@@ -48,11 +48,11 @@ class InFlightPods:
     __slots__ = ("_events", "_flights", "_start")
 
     def __init__(self) -> None:
-        # Pods leave at the front mostly. A plain dict would walk over all that have left to find its first.
+        # Pods mostly leave at the front; to find its first item, a plain dict would step over all that have left.
         self._flights: OrderedDict[str, Flight] = OrderedDict()
-        self._events: deque[Happening] = deque()
+        self._events: deque[ObservedEvent] = deque()
         self._start = 0
-        """Number of the first event that is kept."""
+        """Number of the first event that is stored."""
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -70,21 +70,21 @@ class InFlightPods:
         """Remember a popped pod, which must not be in flight yet."""
         self._flights[queued.pod.uid] = Flight(queued, self._start + len(self._events), queued.pod)
 
-    def record(self, happening: Happening) -> None:
-        """Keep an event for every pod in flight."""
+    def record(self, observed: ObservedEvent) -> None:
+        """Store an event for every pod in flight."""
         if self._flights:
-            self._events.append(happening)
+            self._events.append(observed)
 
-    def since(self, flight: Flight) -> list[Happening]:
-        """Return what happened since a pod was popped, the latest first."""
+    def since(self, flight: Flight) -> list[ObservedEvent]:
+        """Return the events since a pod was popped, the latest first."""
         count = self._start + len(self._events) - flight.start
         return [*reversed(flight.own_events), *itertools.islice(reversed(self._events), count)]
 
     def event_counts(self) -> Counter[str]:
-        """Count what is kept, by the labels of the events."""
-        counts = Counter(happening.event.label for happening in self._events)
+        """Count the stored events by label."""
+        counts = Counter(observed.event.label for observed in self._events)
         for flight in self:
-            counts.update(happening.event.label for happening in flight.own_events)
+            counts.update(observed.event.label for observed in flight.own_events)
         if self._flights:
             counts[POD_POPPED] = len(self._flights)
         return counts

@@ -1,4 +1,4 @@
-"""Pods in the order of a key, any of which can be taken out or moved."""
+"""A priority queue of pods, any of which can be removed or moved."""
 
 import heapq
 import itertools
@@ -8,15 +8,15 @@ from typing import Any, TypeAlias
 
 from scheduler.framework.queued import QueuedPod
 
-Entry: TypeAlias = tuple[Any, int, QueuedPod]
+HeapEntry: TypeAlias = tuple[Any, int, QueuedPod]
 """(key, number, pod). The number makes equals first in, first out, and keeps pods from being compared."""
 
 
 class PodHeap:
     """A heap of queued pods by UID.
 
-    A removed or moved pod leaves its old entry in the heap, where it is skipped once it comes to the top. Entries
-    are swept when most of them are such leftovers.
+    A removed or moved pod leaves its old entry in the heap, where it is skipped once it comes to the top. The
+    heap is rebuilt when most of its entries are such leftovers.
     """
 
     __slots__ = ("_entries", "_heap", "_key", "_numbers")
@@ -24,8 +24,8 @@ class PodHeap:
     def __init__(self, key: Callable[[QueuedPod], Any]) -> None:
         """`key` is called when a pod comes in and on `rekey`: never while the heap is being sorted."""
         self._key = key
-        self._entries: dict[str, Entry] = {}
-        self._heap: list[Entry] = []
+        self._entries: dict[str, HeapEntry] = {}
+        self._heap: list[HeapEntry] = []
         self._numbers = itertools.count()
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""How many waiting pods each plugin has refused, kept up to date for the gauge `unschedulable_pods`."""
+"""How many waiting pods each plugin has refused, maintained for the gauge `unschedulable_pods`."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ class RejectorCounts:
             self._counts[plugin, queued.pod.spec.scheduler_name] += 1
 
     def blame(self, queued: QueuedPod, plugin: str) -> None:
-        """Write down who refused a waiting pod, and count it."""
+        """Record that a plugin refused a waiting pod, and count it."""
         if plugin not in queued.unschedulable_plugins:
             if plugin not in queued.pending_plugins:
                 self._counts[plugin, queued.pod.spec.scheduler_name] += 1

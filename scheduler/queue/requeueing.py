@@ -23,7 +23,7 @@ from scheduler.framework.events import (
     QueueingHint,
 )
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.in_flight import Happening
+from scheduler.queue.in_flight import ObservedEvent
 from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 
 _log = logging.getLogger(__name__)
@@ -35,30 +35,30 @@ Registrations: TypeAlias = Mapping[str, Sequence[ClusterEventWithHint]]
 
 
 class Requeue(Enum):
-    """Where a refused pod goes after an event."""
+    """What an event means for a refused pod."""
 
     SKIP = auto()
     """It stays: the event changes nothing for it."""
     AFTER_BACKOFF = auto()
     IMMEDIATELY = auto()
-    """A plugin that had the pod wait for something has got it: the pod did not waste its attempt."""
+    """A plugin kept the pod pending until this event: its attempt was not wasted, so it need not back off."""
 
 
 class Ask(NamedTuple):
-    """One question that an event raises for refused pods."""
+    """One plugin to ask whether an event helps the pods that it refused."""
 
     plugin: str
     hint: HintFunction | None
-    """None is a plain yes."""
+    """None means yes for every pod."""
     answer: Requeue
-    """What follows from a yes."""
+    """What a yes means."""
 
 
 PLAIN_YES: Final = (Ask("", None, Requeue.AFTER_BACKOFF),)
 
 
 class Rejection:
-    """The plugins that refused a pod, and what they want to hear of. Shared by all pods of which they are the same."""
+    """The plugins that refused a pod, and the events they registered for. Shared by all pods with the same ones."""
 
     __slots__ = ("_asks", "_gate", "_key_functions", "_plugins")
 
@@ -68,29 +68,33 @@ class Rejection:
         registered: Registrations,
         gate: Sequence[ClusterEvent] | None = None,
     ) -> None:
-        """`plugins` in the order in which to ask. `gate`: what may open the gate of these pods; None if none."""
+        """`plugins` in the order in which to ask. `gate`: events that may open the gate of these pods, if any."""
         self._plugins = [(answer, plugin, registered.get(plugin, ())) for answer, plugin in plugins]
         self._gate = gate
         self._asks: dict[tuple[str, Action], tuple[Ask, ...]] = {}
-        self._key_functions = _key_functions([each for _, _, registrations in self._plugins for each in registrations])
+        self._key_functions = _key_functions(
+            [hinted for _, _, registrations in self._plugins for hinted in registrations]
+        )
 
     def asks(self, event: ClusterEvent) -> tuple[Ask, ...]:
-        """Return the questions that an event raises, those of the greatest consequence first; none if it is no news."""
+        """Return the plugins to ask about an event, those whose yes means most first; empty if none registered."""
         key = (event.resource, event.action)
-        found = self._asks.get(key)
-        if found is None:
-            found = self._asks[key] = self._look_up(event)
-        return found
+        asks = self._asks.get(key)
+        if asks is None:
+            asks = self._asks[key] = self._look_up(event)
+        return asks
 
     def key_of(self, pod: Pod) -> Hashable:
-        """Return all that the plugins look at in a pod; its UID where they do not say what that is."""
+        """Return all that the hints look at in a pod; its UID where they do not say what that is."""
         if self._key_functions is None:
             return pod.uid
         try:
             key = tuple([key_function(pod) for key_function in self._key_functions])
             hash(key)
         except Exception:  # noqa: BLE001 - the plugin boundary
-            _log.exception("Key for queueing hints failed; the pod is asked by itself", extra={"pod": str(pod)})
+            _log.exception(
+                "Key for queueing hints failed; the hints are asked for this pod alone", extra={"pod": str(pod)}
+            )
             return pod.uid
         return key
 
@@ -98,19 +102,19 @@ class Rejection:
         return self.asks_past_gate(event) if self._gate is None or _concerns(self._gate, event) else ()
 
     def asks_past_gate(self, event: ClusterEvent) -> tuple[Ask, ...]:
-        """Return the questions that an event of the pod itself raises: it need not be of interest to the gate."""
+        """Return the plugins to ask about an event of the pod itself: the gate need not have registered for it."""
         if event.resource == ANY:
             return PLAIN_YES
         return tuple(
-            Ask(plugin, each.hint, answer)
+            Ask(plugin, hinted.hint, answer)
             for answer, plugin, registrations in self._plugins
-            for each in registrations
-            if each.event.matches(event)
+            for hinted in registrations
+            if hinted.event.matches(event)
         )
 
 
 class _Everything(Rejection):
-    """Nobody refused the pod, or its profile is unknown: whatever happens may help."""
+    """No plugin refused the pod, or its profile is unknown: any event may help."""
 
     __slots__ = ()
 
@@ -122,7 +126,7 @@ class _Everything(Rejection):
 
 
 class RequeueRules:
-    """The events that plugins registered for, and what follows from one for a pod."""
+    """The events that plugins registered for, and what an event means for a pod."""
 
     def __init__(self, events: Mapping[str, Registrations], metrics: Metrics) -> None:
         """`events`: profile → plugin → what may help the pods that it refused."""
@@ -133,26 +137,26 @@ class RequeueRules:
         self._everything = _Everything()
         self._events_asked = 0
         self._gate_events: dict[str, list[ClusterEvent]] = defaultdict(list)
-        """Plugin → all that it registered for, in whatever profile."""
+        """Plugin → all that it registered for, in any profile."""
         for plugins in events.values():
             for plugin, registrations in plugins.items():
-                self._gate_events[plugin] += [each.event for each in registrations]
+                self._gate_events[plugin] += [hinted.event for hinted in registrations]
 
     def is_of_interest(self, event: ClusterEvent) -> bool:
-        """Whether any plugin registered for the event. A wildcard concerns everybody."""
+        """Whether any plugin registered for the event. A wildcard concerns all plugins."""
         key = (event.resource, event.action)
-        found = self._of_interest.get(key)
-        if found is None:
-            found = self._of_interest[key] = event.resource == ANY or any(
-                each.event.matches(event)
+        is_of_interest = self._of_interest.get(key)
+        if is_of_interest is None:
+            is_of_interest = self._of_interest[key] = event.resource == ANY or any(
+                hinted.event.matches(event)
                 for plugins in self._events.values()
                 for registrations in plugins.values()
-                for each in registrations
+                for hinted in registrations
             )
-        return found
+        return is_of_interest
 
     def rejection_of(self, queued: QueuedPod) -> Rejection:
-        """Return by whom a pod was refused."""
+        """Return which plugins refused a pod."""
         profile = queued.pod.spec.scheduler_name
         key = (
             profile,
@@ -160,47 +164,47 @@ class RequeueRules:
             frozenset(queued.unschedulable_plugins),
             frozenset(queued.pending_plugins),
         )
-        found = self._rejections.get(key)
-        if found is None:
-            found = self._rejections[key] = self._new_rejection(queued)
-        return found
+        rejection = self._rejections.get(key)
+        if rejection is None:
+            rejection = self._rejections[key] = self._new_rejection(queued)
+        return rejection
 
     def start(self) -> bool:
-        """Begin to ask about one event; return whether its answers are to be timed: a sample is."""
+        """Begin to ask about one event; return whether to time the hints: a sample of events is timed."""
         self._events_asked += 1
         return self._events_asked % SAMPLE_EVERY == 0
 
-    def decide(self, queued: QueuedPod, happening: Happening) -> Requeue:
-        """Say what an event means for a pod."""
-        return self._decide(self.rejection_of(queued).asks(happening.event), queued, happening)
+    def decide(self, queued: QueuedPod, observed: ObservedEvent) -> Requeue:
+        """Return what an event means for a pod."""
+        return self._decide(self.rejection_of(queued).asks(observed.event), queued, observed)
 
-    def decide_own(self, queued: QueuedPod, happening: Happening) -> Requeue:
-        """Say what a change of the pod itself means for it."""
-        return self._decide(self.rejection_of(queued).asks_past_gate(happening.event), queued, happening)
+    def decide_own(self, queued: QueuedPod, observed: ObservedEvent) -> Requeue:
+        """Return what a change of the pod itself means for it."""
+        return self._decide(self.rejection_of(queued).asks_past_gate(observed.event), queued, observed)
 
-    def _decide(self, asks: tuple[Ask, ...], queued: QueuedPod, happening: Happening) -> Requeue:
-        return self.answer(asks, queued.pod, happening, is_timed=self.start()) if asks else Requeue.SKIP
+    def _decide(self, asks: tuple[Ask, ...], queued: QueuedPod, observed: ObservedEvent) -> Requeue:
+        return self.answer(asks, queued.pod, observed, is_timed=self.start()) if asks else Requeue.SKIP
 
-    def decide_all(self, queued: QueuedPod, happenings: Sequence[Happening]) -> Requeue:
-        """Say what a number of events mean for a pod together."""
+    def decide_all(self, queued: QueuedPod, observed_events: Sequence[ObservedEvent]) -> Requeue:
+        """Return what several events together mean for a pod."""
         if not (queued.unschedulable_plugins or queued.pending_plugins):
             return Requeue.AFTER_BACKOFF
-        found = Requeue.SKIP
-        for happening in happenings:
-            decision = self.decide(queued, happening)
+        best = Requeue.SKIP
+        for observed in observed_events:
+            decision = self.decide(queued, observed)
             if decision is Requeue.IMMEDIATELY:
                 return decision
             if decision is Requeue.AFTER_BACKOFF:
-                found = decision
+                best = decision
                 if not queued.pending_plugins:
                     break
-        return found
+        return best
 
-    def answer(self, asks: tuple[Ask, ...], pod: Pod, happening: Happening, *, is_timed: bool) -> Requeue:
-        """Ask until somebody says yes. Hot: called for every group of pods at every event."""
+    def answer(self, asks: tuple[Ask, ...], pod: Pod, observed: ObservedEvent, *, is_timed: bool) -> Requeue:
+        """Ask until a hint says yes. Hot: called for every group of pods at every event."""
         if is_timed:
-            return self._answer_timed(asks, pod, happening)
-        _, old, new = happening
+            return self._answer_timed(asks, pod, observed)
+        _, old, new = observed
         for ask in asks:
             _, hint, answer = ask
             if hint is None:
@@ -209,22 +213,22 @@ class RequeueRules:
                 if hint(pod, old, new) is not QueueingHint.SKIP:
                     return answer
             except Exception:  # noqa: BLE001 - the plugin boundary
-                _tell_failure(ask, pod, happening)
+                _log_failure(ask, pod, observed)
                 return answer
         return Requeue.SKIP
 
-    def _answer_timed(self, asks: tuple[Ask, ...], pod: Pod, happening: Happening) -> Requeue:
+    def _answer_timed(self, asks: tuple[Ask, ...], pod: Pod, observed: ObservedEvent) -> Requeue:
         for ask in asks:
             if ask.hint is None:
                 return ask.answer
             started = time.perf_counter()
             try:
-                result = ask.hint(pod, happening.old, happening.new).value
+                result = ask.hint(pod, observed.old, observed.new).value
             except Exception:  # noqa: BLE001 - the plugin boundary
-                _tell_failure(ask, pod, happening)
+                _log_failure(ask, pod, observed)
                 result = "Error"
             seconds = time.perf_counter() - started
-            self._duration.labels(ask.plugin, happening.event.label, result).observe(seconds)
+            self._duration.labels(ask.plugin, observed.event.label, result).observe(seconds)
             if result != QueueingHint.SKIP.value:
                 return ask.answer
         return Requeue.SKIP
@@ -244,22 +248,20 @@ class RequeueRules:
 def _key_functions(registrations: Sequence[ClusterEventWithHint]) -> tuple[KeyFunction, ...] | None:
     """Return the distinct key functions, or None if a hint function has none."""
     functions: dict[KeyFunction, None] = {}
-    for each in registrations:
-        if each.hint is None:
+    for hinted in registrations:
+        if hinted.hint is None:
             continue
-        if each.key is None:
+        if hinted.key is None:
             return None
-        functions[each.key] = None
+        functions[hinted.key] = None
     return tuple(functions)
 
 
 def _concerns(patterns: Sequence[ClusterEvent], event: ClusterEvent) -> bool:
-    """Whether one of the patterns names an event; of a wildcard hear only those that registered for everything."""
-    return any(each.matches(event) for each in patterns if event.resource != ANY or each.resource == ANY)
+    """Whether one of the patterns matches an event; a wildcard event matches wildcard patterns only."""
+    return any(pattern.matches(event) for pattern in patterns if event.resource != ANY or pattern.resource == ANY)
 
 
-def _tell_failure(ask: Ask, pod: Pod, happening: Happening) -> None:
-    """A needless attempt costs little, a pod that nobody tries again is lost: an error counts as a yes."""
-    _log.exception(
-        "Queueing hint failed", extra={"pod": str(pod), "plugin": ask.plugin, "event": happening.event.label}
-    )
+def _log_failure(ask: Ask, pod: Pod, observed: ObservedEvent) -> None:
+    """An error counts as a yes: a needless attempt costs little, but a pod that is never tried again is lost."""
+    _log.exception("Queueing hint failed", extra={"pod": str(pod), "plugin": ask.plugin, "event": observed.event.label})

@@ -13,7 +13,7 @@
                    └─ done, or deleted meanwhile ──────────────► gone
     anywhere ──────── delete ──────────────────────────────────► gone
 
-A pod is in one place at a time. Whoever pops it must hand it back (`add_unschedulable_if_not_present`) or call `done`.
+A pod is in one place at a time. After `pop` it must be handed back (`add_unschedulable_if_not_present`) or be `done`.
 
 Rule: pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3 with its feature gates at the defaults.
 """
@@ -42,7 +42,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
 from scheduler.queue.fairness import Fairness
 from scheduler.queue.gates import Gates
-from scheduler.queue.in_flight import Happening, InFlightPods
+from scheduler.queue.in_flight import InFlightPods, ObservedEvent
 from scheduler.queue.nominations import Nominations
 from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.rejectors import RejectorCounts
@@ -57,7 +57,7 @@ MAX_IN_UNSCHEDULABLE_PODS: Final = 5 * 60.0
 """Seconds after which a refused pod is tried again although nothing happened: an event may have been missed."""
 
 LEFTOVER_INTERVAL: Final = 30.0
-"""Seconds between two looks for such pods."""
+"""Seconds between two searches for such pods."""
 
 UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(ANY, Action.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE: Final = ClusterEvent(ANY, Action.ALL, "ForceActivate")
@@ -83,7 +83,7 @@ class SchedulingQueue:
         now: Callable[[], float] = time.monotonic,
         starvation_seconds: float = 10.0,
     ) -> None:
-        """`pre_enqueue`: profile → plugins. `rejector_events`: profile → plugin → what helps pods it refused.
+        """`pre_enqueue`: profile → plugins. `rejector_events`: profile → plugin → what may help pods it refused.
 
         `starvation_seconds`: see scheduler.queue.fairness.
         """
@@ -107,7 +107,7 @@ class SchedulingQueue:
         flight = self._in_flight.get(uid)
         return self._waits(uid) if flight is None else not flight.deleted
 
-    # What the watch tells.
+    # What the watch reports.
 
     def add(self, pod: Pod) -> None:
         """Take a pod in. One that is known already is updated."""
@@ -115,7 +115,7 @@ class SchedulingQueue:
             self._take_in(pod, UNSCHEDULABLE_POD_ADD)
 
     def update(self, old: Pod | None, new: Pod) -> None:
-        """Take note of a new version; a refused pod moves if a plugin that refused it wants to know of the change.
+        """Take over a new version; a refused pod moves if a plugin that refused it finds that the change may help.
 
         Without `old` the change is measured from the version that the queue has. An unknown pod is taken in.
         """
@@ -141,18 +141,18 @@ class SchedulingQueue:
         new: object | None,
         pre_check: Callable[[Pod], bool] | None = None,
     ) -> None:
-        """Move the refused pods that an event may help, and keep it for those in flight.
+        """Move the refused pods that an event may help, and record it for those in flight.
 
-        `pre_check` leaves out refused pods that are known not to profit.
+        `pre_check` leaves out refused pods that are known not to benefit.
         """
         if not self._rules.is_of_interest(event):
             return
-        happening = Happening(event, old, new)
-        for group, decision in self._unschedulable.helped_by(happening):
+        observed = ObservedEvent(event, old, new)
+        for group, decision in self._unschedulable.helped_by(observed):
             for queued in tuple(group.values()):
                 if pre_check is None or pre_check(queued.pod):
                     self._requeue(queued, decision, event.label)
-        self._in_flight.record(happening)
+        self._in_flight.record(observed)
 
     # What the scheduling loop does.
 
@@ -184,9 +184,9 @@ class SchedulingQueue:
         return queued
 
     def add_unschedulable_if_not_present(self, queued: QueuedPod) -> None:
-        """Take a popped pod back, in its newest version. The caller has written down which plugins refused it, if any.
+        """Take a popped pod back, in its newest version. The caller has recorded which plugins refused it, if any.
 
-        If none did, the attempt ended in an error. A pod that was deleted meanwhile is dropped: `uid in queue` tells.
+        If none did, the attempt ended in an error. A pod that was deleted meanwhile is dropped: check `uid in queue`.
         """
         uid = queued.pod.uid
         flight = self._in_flight.get(uid)
@@ -195,12 +195,12 @@ class SchedulingQueue:
             return
         decision = Requeue.AFTER_BACKOFF
         if flight is not None:
-            happenings = self._in_flight.since(flight)
+            observed_events = self._in_flight.since(flight)
             self.done(uid)
             if flight.deleted:
                 return
             queued.pod = flight.newest
-            decision = self._rules.decide_all(queued, happenings)
+            decision = self._rules.decide_all(queued, observed_events)
         self._count_failure(queued)
         if decision is Requeue.SKIP:
             self._park(queued, SCHEDULE_ATTEMPT_FAILURE)
@@ -226,12 +226,12 @@ class SchedulingQueue:
             elif (waiting := self._backoff.remove(uid)) is not None:
                 self._activate(waiting, FORCE_ACTIVATE.label)
             elif (flight := self._in_flight.get(uid)) is not None:
-                flight.own_events.append(Happening(FORCE_ACTIVATE, None, None))
+                flight.own_events.append(ObservedEvent(FORCE_ACTIVATE, None, None))
 
-    # What time brings.
+    # Timers.
 
     async def run_flushers(self, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
-        """Flush at the start of every ordering window, and look for leftovers, until the queue is closed."""
+        """Flush at the start of every ordering window, and every LEFTOVER_INTERVAL, until the queue is closed."""
         leftovers_due = self._now() + LEFTOVER_INTERVAL
         while not self._closed:
             await sleep(seconds_to_next_window(self._now()))
@@ -247,22 +247,22 @@ class SchedulingQueue:
 
     def flush_unschedulable_leftover(self) -> None:
         """Try pods again that have been refused for too long; gates stay closed."""
-        happening = Happening(UNSCHEDULABLE_TIMEOUT, None, None)
+        observed = ObservedEvent(UNSCHEDULABLE_TIMEOUT, None, None)
         refused_before = self._now() - MAX_IN_UNSCHEDULABLE_PODS
         leftovers = [queued for queued in self._unschedulable if queued.timestamp < refused_before]
         for queued in leftovers:
             queued.was_flushed = True
-            self._requeue(queued, self._rules.decide(queued, happening), UNSCHEDULABLE_TIMEOUT.label)
+            self._requeue(queued, self._rules.decide(queued, observed), UNSCHEDULABLE_TIMEOUT.label)
         if leftovers:
-            self._in_flight.record(happening)
+            self._in_flight.record(observed)
 
     def close(self) -> None:
-        """End all waiting; nothing is popped any more."""
+        """Wake all waiting callers; nothing is popped any more."""
         self._closed = True
         self._in_flight.clear()
         self._arrived.set()
 
-    # What others may look at.
+    # For metrics and debugging.
 
     def pending_counts(self) -> Mapping[str, int]:
         """Return the number of pods by queue, as the gauge `pending_pods` shows them."""
@@ -301,7 +301,7 @@ class SchedulingQueue:
         self._rejectors.check_invariants(waiting)
 
     def in_flight_event_counts(self) -> Mapping[str, int]:
-        """Return the number of events that are kept for pods in flight by label; the pods themselves as PodPopped."""
+        """Return the number of events stored for pods in flight, by label; the pods themselves as PodPopped."""
         return self._in_flight.event_counts()
 
     # How.
@@ -318,7 +318,7 @@ class SchedulingQueue:
         flight = self._in_flight.get(uid)
         if flight is not None:
             for event in pod_changes(old or flight.newest, new):
-                self._in_flight.record(Happening(event, old, new))
+                self._in_flight.record(ObservedEvent(event, old, new))
             flight.newest, flight.deleted = new, False
             return True
         for heap in (self._active, self._backoff):
@@ -334,7 +334,7 @@ class SchedulingQueue:
         self._replace(queued, new)
         self._unschedulable.add(queued)
         for event in pod_changes(old, new):
-            decision = self._rules.decide_own(queued, Happening(event, old, new))
+            decision = self._rules.decide_own(queued, ObservedEvent(event, old, new))
             if decision is not Requeue.SKIP:
                 self._requeue(queued, decision, event.label)
                 break
@@ -358,13 +358,13 @@ class SchedulingQueue:
         self._rejectors.add(queued)
 
     def _requeue(self, queued: QueuedPod, decision: Requeue, label: str) -> None:
-        """Bring a pod in from outside or from the refused ones, if the PreEnqueue plugins let it."""
+        """Move a new or refused pod to activeQ or backoffQ, if the PreEnqueue plugins let it."""
         if decision is Requeue.SKIP:
             return
         refusal = self._gates.refusal(queued)
         gate = refusal.plugin if refusal is not None and refusal.gates else ""
         if gate and gate == queued.gating_plugin and queued.pod.uid in self._unschedulable:
-            return  # it is in its place; hot, as each deletion asks about all pods that wait for their victims
+            return  # it stays where it is; hot, as each deletion asks about all pods that wait for their victims
         queued.gating_plugin = gate
         if refusal is not None:
             self._rejectors.blame(queued, refusal.plugin)

@@ -1,4 +1,4 @@
-"""Pods that were refused and wait for the cluster, or themselves, to change.
+"""Refused pods, which wait for the cluster, or themselves, to change.
 
     rejection (which plugins refused) ──► key (what their hints look at) ──► group of pods
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.in_flight import Happening
+from scheduler.queue.in_flight import ObservedEvent
 from scheduler.queue.requeueing import Rejection, Requeue, RequeueRules
 
 Group: TypeAlias = dict[str, QueuedPod]
@@ -18,7 +18,7 @@ Group: TypeAlias = dict[str, QueuedPod]
 
 
 @dataclass(slots=True)
-class _Place:
+class _GroupRef:
     rejection: Rejection
     key: Hashable
     is_gated: bool
@@ -26,12 +26,12 @@ class _Place:
 
 @dataclass(slots=True)
 class UnschedulablePods:
-    """Refused pods; those that a PreEnqueue plugin gates are counted apart from those that found no node."""
+    """Refused pods; those gated by a PreEnqueue plugin are counted separately from those that found no node."""
 
     rules: RequeueRules
     gated_count: int = 0
     _pods: dict[str, QueuedPod] = field(default_factory=dict)
-    _places: dict[str, _Place] = field(default_factory=dict)
+    _refs: dict[str, _GroupRef] = field(default_factory=dict)
     _groups: dict[Rejection, dict[Hashable, Group]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -46,52 +46,52 @@ class UnschedulablePods:
     def get(self, uid: str) -> QueuedPod | None:
         return self._pods.get(uid)
 
-    def helped_by(self, happening: Happening) -> list[tuple[Group, Requeue]]:
-        """Return the pods that an event may help, and where they go. One of each group is asked."""
+    def helped_by(self, observed: ObservedEvent) -> list[tuple[Group, Requeue]]:
+        """Return the pods that an event may help, and what it means for them. One pod of each group is asked about."""
         is_timed = self.rules.start()
         helped: list[tuple[Group, Requeue]] = []
         for rejection, groups in self._groups.items():
-            asks = rejection.asks(happening.event)
+            asks = rejection.asks(observed.event)
             if not asks:
                 continue
             for group in groups.values():
                 for queued in group.values():
-                    decision = self.rules.answer(asks, queued.pod, happening, is_timed=is_timed)
+                    decision = self.rules.answer(asks, queued.pod, observed, is_timed=is_timed)
                     if decision is not Requeue.SKIP:
                         helped.append((group, decision))
                     break
         return helped
 
     def add(self, queued: QueuedPod) -> None:
-        """Keep a pod. One that is here already finds its new place: it, its gate or its rejectors have changed."""
+        """Store a pod. One that is here already moves to its new group: it, its gate or its rejectors have changed."""
         uid = queued.pod.uid
         self.remove(uid)
         rejection = self.rules.rejection_of(queued)
-        place = _Place(rejection, rejection.key_of(queued.pod), queued.gated)
+        ref = _GroupRef(rejection, rejection.key_of(queued.pod), queued.gated)
         self._pods[uid] = queued
-        self._places[uid] = place
-        self._groups.setdefault(rejection, {}).setdefault(place.key, {})[uid] = queued
-        self.gated_count += place.is_gated
+        self._refs[uid] = ref
+        self._groups.setdefault(rejection, {}).setdefault(ref.key, {})[uid] = queued
+        self.gated_count += ref.is_gated
 
     def remove(self, uid: str) -> QueuedPod | None:
         queued = self._pods.pop(uid, None)
         if queued is None:
             return None
-        place = self._places.pop(uid)
-        self.gated_count -= place.is_gated
-        groups = self._groups[place.rejection]
-        group = groups[place.key]
+        ref = self._refs.pop(uid)
+        self.gated_count -= ref.is_gated
+        groups = self._groups[ref.rejection]
+        group = groups[ref.key]
         del group[uid]
         if not group:
-            del groups[place.key]
+            del groups[ref.key]
             if not groups:
-                del self._groups[place.rejection]
+                del self._groups[ref.rejection]
         return queued
 
     def check_invariants(self) -> None:
         """Every pod is in the group where its next event looks for it, and a plugin refused it."""
         grouped = [queued for groups in self._groups.values() for group in groups.values() for queued in group.values()]
-        assert len(grouped) == len(self._pods) == len(self._places)
+        assert len(grouped) == len(self._pods) == len(self._refs)
         assert all(groups and all(groups.values()) for groups in self._groups.values()), "an empty group"
         assert self.gated_count == sum(queued.gated for queued in self)
         for uid, queued in self._pods.items():

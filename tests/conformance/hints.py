@@ -30,7 +30,7 @@ from scheduler.runtime.changes import node_changes, pod_changes
 from scheduler.runtime.metrics import Metrics
 from tests.conformance.compare import Difference, unequal
 from tests.conformance.generate import generate
-from tests.conformance.generators.happenings import question
+from tests.conformance.generators.observed_events import question
 from tests.conformance.generators.topic import Draw, assigned
 from tests.conformance.oracle import Oracle
 from tests.conformance.recorded import CASES, write_cases

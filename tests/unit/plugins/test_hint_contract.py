@@ -75,7 +75,7 @@ def waiting_pods(dice: random.Random) -> Iterator[fw.Pod]:
         )
 
 
-def happenings(dice: random.Random, resource: str) -> Iterator[tuple[Any, Any]]:
+def observed_events(dice: random.Random, resource: str) -> Iterator[tuple[Any, Any]]:
     """Old and new objects, either of which may be missing."""
     makers: dict[str, Callable[[random.Random], Any]] = {fw.NODE: any_node, fw.POD: any_pod}
     makers |= {fw.DEVICE_CLASS: any_class, fw.RESOURCE_CLAIM: any_claim, fw.NAMESPACE: any_namespace}
@@ -138,7 +138,7 @@ def test_pods_of_equal_key_get_equal_answers(registered: fw.ClusterEventWithHint
     pods = list(waiting_pods(dice))
     assert registered.key is not None, "without a key every waiting pod is asked"
 
-    for old, new in happenings(dice, registered.event.resource):
+    for old, new in observed_events(dice, registered.event.resource):
         by_key: dict[object, fw.QueueingHint] = {}
         for pod in pods:
             said = answer(registered, pod, old, new)

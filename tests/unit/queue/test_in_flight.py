@@ -1,8 +1,8 @@
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.in_flight import Flight, Happening, InFlightPods
+from scheduler.queue.in_flight import Flight, InFlightPods, ObservedEvent
 from tests.unit.queue.fakes import NODE_ADD, NODE_LABEL, VOLUME_ADD, a_pod
 
-ADD, LABEL, VOLUME = (Happening(event, None, None) for event in (NODE_ADD, NODE_LABEL, VOLUME_ADD))
+ADD, LABEL, VOLUME = (ObservedEvent(event, None, None) for event in (NODE_ADD, NODE_LABEL, VOLUME_ADD))
 
 
 def start(pods: InFlightPods, uid: str) -> Flight:

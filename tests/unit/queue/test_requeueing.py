@@ -13,7 +13,7 @@ from scheduler.framework.events import (
     QueueingHint,
 )
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.in_flight import Happening
+from scheduler.queue.in_flight import ObservedEvent
 from scheduler.queue.requeueing import Requeue, RequeueRules
 from scheduler.runtime.metrics import Metrics
 from tests.unit.queue.fakes import FIT, GATE, NODE_ADD, NODE_LABEL, PROFILE, REJECTOR_EVENTS, VOLUME_ADD, VOLUMES, a_pod
@@ -57,13 +57,13 @@ def rules_with_hint(hint: Callable[[Any, Any, Any], QueueingHint] | None) -> Req
 def test_the_plugins_that_refused_a_pod_say_what_helps_it(
     queued: QueuedPod, event: ClusterEvent, decision: Requeue
 ) -> None:
-    assert RequeueRules(REJECTOR_EVENTS, Metrics()).decide(queued, Happening(event, None, None)) is decision
+    assert RequeueRules(REJECTOR_EVENTS, Metrics()).decide(queued, ObservedEvent(event, None, None)) is decision
 
 
 def test_a_plugin_that_registered_for_everything_hears_of_everything() -> None:
     rules = RequeueRules({PROFILE: {FIT: [ClusterEventWithHint(ALL_EVENTS)]}}, Metrics())
 
-    assert rules.decide(a_refused_pod(FIT), Happening(VOLUME_ADD, None, None)) is AFTER_BACKOFF
+    assert rules.decide(a_refused_pod(FIT), ObservedEvent(VOLUME_ADD, None, None)) is AFTER_BACKOFF
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_hint_function_has_the_last_word(hint: QueueingHint, decision: Requeue
 
     queued = a_refused_pod(FIT)
 
-    assert rules_with_hint(ask).decide(queued, Happening(NODE_ADD, "old", "new")) is decision
+    assert rules_with_hint(ask).decide(queued, ObservedEvent(NODE_ADD, "old", "new")) is decision
     assert asked == [(queued.pod, "old", "new")]
 
 
@@ -92,7 +92,7 @@ def test_a_hint_function_that_fails_queues_the_pod_and_is_logged(caplog: pytest.
     def fail(*_: Any) -> QueueingHint:
         raise RuntimeError("no answer")
 
-    assert rules_with_hint(fail).decide(a_refused_pod(FIT), Happening(NODE_ADD, None, None)) is AFTER_BACKOFF
+    assert rules_with_hint(fail).decide(a_refused_pod(FIT), ObservedEvent(NODE_ADD, None, None)) is AFTER_BACKOFF
     assert [record.getMessage() for record in caplog.records] == ["Queueing hint failed"]
 
 
@@ -110,6 +110,6 @@ def test_a_hint_function_that_fails_queues_the_pod_and_is_logged(caplog: pytest.
 def test_of_several_events_the_most_helpful_counts(
     queued: QueuedPod, events: list[ClusterEvent], decision: Requeue
 ) -> None:
-    happenings = [Happening(event, None, None) for event in events]
+    observed = [ObservedEvent(event, None, None) for event in events]
 
-    assert RequeueRules(REJECTOR_EVENTS, Metrics()).decide_all(queued, happenings) is decision
+    assert RequeueRules(REJECTOR_EVENTS, Metrics()).decide_all(queued, observed) is decision

@@ -49,11 +49,11 @@ def question(draw: Draw, nodes: Sequence[Json], pods: Sequence[Json]) -> Json:
     kinds = ["Pod", "Pod", "DeviceClass", "Storage", "Storage"] + (["Node"] * 4 if nodes else [])
     match draw.choice(kinds):
         case "Node":
-            old, new = happening(draw, draw.choice(nodes), draw.choice(nodes), NODE_ASPECTS)
+            old, new = observed_event(draw, draw.choice(nodes), draw.choice(nodes), NODE_ASPECTS)
             return asked(pod, old, new, "Node", NODE_UPDATES)
         case "Pod":
             subject = draw.choice((pod, draw.choice(pods), draw.choice(pods)))
-            old, new = happening(draw, subject, draw.choice(pods), POD_ASPECTS)
+            old, new = observed_event(draw, subject, draw.choice(pods), POD_ASPECTS)
             there = new or old or {}
             resource = "AssignedPod" if assigned(there) else "UnschedulablePod"
             return asked(pod, old, new, resource, POD_UPDATES)
@@ -76,7 +76,9 @@ def asked(pod: Json, old: Json | None, new: Json | None, resource: str, updates:
     return {"pod": pod, "old": old, "new": new, "events": events}
 
 
-def happening(draw: Draw, subject: Json, donor: Json, aspects: Sequence[Aspect]) -> tuple[Json | None, Json | None]:
+def observed_event(
+    draw: Draw, subject: Json, donor: Json, aspects: Sequence[Aspect]
+) -> tuple[Json | None, Json | None]:
     """An object before and after: mostly an update."""
     kind = draw.choice(("add", "delete", "update", "update", "update"))
     if kind == "add":
