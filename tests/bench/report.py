@@ -53,10 +53,10 @@ SPEED: Final = (
     Column("p99, ms", lambda m: 1000 * m.latency_p99, "{:,.0f}"),
 )
 COST: Final = (
-    Column("CPU a pod, ms", lambda m: 1000 * m.cpu_seconds / m.pods, "{:.2f}"),
+    Column("CPU per pod, ms", lambda m: 1000 * m.cpu_seconds / m.pods, "{:.2f}"),
     Column("peak memory, MiB", lambda m: m.peak_memory / 2**20, "{:,.0f}"),
-    Column("API calls a pod", lambda m: sum(m.requests.values()), "{:.2f}"),
-    Column("API server and etcd, CPU a pod, ms", lambda m: 1000 * m.server_cpu_seconds / m.pods, "{:.2f}"),
+    Column("API calls per pod", lambda m: sum(m.requests.values()), "{:.2f}"),
+    Column("API server and etcd, CPU per pod, ms", lambda m: 1000 * m.server_cpu_seconds / m.pods, "{:.2f}"),
     Column("last bind to last Event, s", lambda m: m.told_seconds, "{:.1f}", compared=False),
 )
 

@@ -137,8 +137,8 @@ def summary(result: Measurement) -> str:
     return (
         f"{result.pods:,} pods on {result.nodes:,} nodes in {result.seconds:.1f} s: {result.overall:,.0f} pods/s, "
         f"mean of seconds {result.average:,.0f}, created to bound p50 {1000 * result.latency_p50:,.0f} ms "
-        f"p99 {1000 * result.latency_p99:,.0f} ms, CPU {1000 * result.cpu_seconds / result.pods:.2f} ms a pod, "
-        f"{result.peak_memory / 2**20:,.0f} MiB, {sum(result.requests.values()):.2f} API calls a pod"
+        f"p99 {1000 * result.latency_p99:,.0f} ms, CPU {1000 * result.cpu_seconds / result.pods:.2f} ms per pod, "
+        f"{result.peak_memory / 2**20:,.0f} MiB, {sum(result.requests.values()):.2f} API calls per pod"
     )
 
 
