@@ -40,10 +40,12 @@ from scheduler.api.objects import node_from_dict as node_from_dict
 from scheduler.api.pod import Pod
 from scheduler.api.pod import pod_from_dict as pod_from_dict
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.handle import Handle, Listener, ObjectLister
-from scheduler.framework.nodes import NodeColumns
+from scheduler.framework.handle import Listener, ObjectLister
+from scheduler.runtime.handle import EngineHandle, PluginColumns
+from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.waiting import WaitingPods
+from scheduler.state.nominator import Nominator
 
 Quantity = str | int
 
@@ -226,12 +228,23 @@ class Objects:
             listener(None, each)
 
 
-def a_handle(nodes: NodeColumns, objects: Mapping[str, Iterable[Any]] | ObjectLister | None = None) -> Handle:
+def a_handle(nodes: LiveNodes, objects: Mapping[str, Iterable[Any]] | ObjectLister | None = None) -> EngineHandle:
     """Make a plugin's `handle` over some nodes and objects; pods are not nominated, not on hold, and bound nowhere."""
     lister = Objects(objects or {}) if objects is None or isinstance(objects, Mapping) else objects
     silent = _Silent()
-    return Handle(
-        "default-scheduler", nodes, silent, silent, WaitingPods(), silent, silent, lister, {}, silent, Metrics()
+    return EngineHandle(
+        profile_name="default-scheduler",
+        nodes=nodes,
+        nominator=Nominator(),
+        activator=silent,
+        waiting_pods=WaitingPods(),
+        binder=silent,
+        events=silent,
+        objects=lister,
+        pods={},
+        evictor=silent,
+        metrics=Metrics(),
+        columns=PluginColumns(nodes),
     )
 
 
@@ -240,9 +253,6 @@ class _Silent:
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Nothing is bound."""
-
-    def nominated_pods(self, node_name: str) -> Collection[Pod]:
-        return ()
 
     def activate(self, uids: Iterable[str]) -> None:
         """Nobody is waiting."""

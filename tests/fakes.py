@@ -10,7 +10,6 @@ import numpy as np
 from scheduler.api.pod import Pod
 from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.handle import Handle
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
 from scheduler.framework.plugin import (
     FilterNodesPlugin,
@@ -26,6 +25,7 @@ from scheduler.framework.status import Status, unschedulable
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime import metrics as metrics_module
 from scheduler.runtime.framework import Framework
+from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.profile import POINTS, ProfilePlugins
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
@@ -111,11 +111,11 @@ class _NoActivator:
         """Nobody waits."""
 
 
-def a_handle(table: NodeTable | None = None, nominator: Nominator | None = None, name: str = "profile") -> Handle:
-    world = FakeWorld()
-    return Handle(
+def a_handle(table: NodeTable | None = None, nominator: Nominator | None = None, name: str = "profile") -> EngineHandle:
+    world, table = FakeWorld(), table or NodeTable(4)
+    return EngineHandle(
         name,
-        table or NodeTable(4),
+        table,
         nominator or Nominator(),
         _NoActivator(),
         WaitingPods(),
@@ -125,6 +125,7 @@ def a_handle(table: NodeTable | None = None, nominator: Nominator | None = None,
         {},
         world,
         Metrics(),
+        PluginColumns(table),
     )
 
 

@@ -14,10 +14,8 @@ import numpy as np
 
 from plugins.default_preemption.budgets import Budgets
 from scheduler import framework as fw
+from scheduler.api.importance import importance, started
 from scheduler.framework.nodes import NodeColumns, Rows
-from scheduler.runtime.preemption.dry_run import DryRun
-from scheduler.runtime.preemption.ranked_pods import importance, started
-from scheduler.runtime.preemption.reprieve import ABOVE_ZERO
 
 NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming pod")
 
@@ -52,7 +50,7 @@ class Search:
 class CandidateSearch:
     """For one pod. Looks at one part of the nodes after the other, until there are enough candidates."""
 
-    def __init__(self, run: DryRun, pod: fw.Pod, nodes: NodeColumns, budgets: Budgets) -> None:
+    def __init__(self, run: fw.DryRun, pod: fw.Pod, nodes: NodeColumns, budgets: Budgets) -> None:
         self._run = run
         self._pod = pod
         self._nodes = nodes
@@ -104,10 +102,10 @@ class CandidateSearch:
 
     def _answers_in_bulk(self, rows: Rows) -> Sequence[Costs | fw.Status | None]:
         """The answer for each row, None for those that have to be judged one by one."""
-        found = self._run.in_bulk(rows)
+        found = self._run.simulate_all(rows)
         if found is None:
             return [None] * len(rows)
-        alone = self._run.alone(rows) | self._budgets.may_protect(self._nodes, rows)
+        alone = self._run.only_singly(rows) | self._budgets.may_protect(self._nodes, rows)
         alone |= ~found.refused & (found.victims == 0)
         columns = (found.highest_priorities, found.priority_sums, found.victims, -found.starts)
         answers: list[Costs | fw.Status | None] = list(
@@ -140,16 +138,16 @@ class CandidateSearch:
         potential = [pod for pod in self._nodes.info(row).pods if (pod.spec.priority or 0) < priority]
         if not potential:
             return NO_VICTIMS
-        with self._run.on(row) as trial:
-            trial.remove(potential)
-            refusal = trial.refusal()
+        with self._run.simulate(row) as node:
+            node.remove(potential)
+            refusal = node.refusal()
             if refusal is not None:
                 return refusal
             potential.sort(key=importance)
             protected, others = self._budgets.split(potential)
-            victims = trial.reprieve(protected)
+            victims = node.reprieve(protected)
             violations = len(victims)
-            victims += trial.reprieve(others)
+            victims += node.reprieve(others)
         if protected and others:
             victims.sort(key=importance)
         return victims, violations
@@ -158,7 +156,7 @@ class CandidateSearch:
 def costs(victims: Sequence[fw.Pod], violations: int) -> Costs:
     """Rate victims, the most important first."""
     first = victims[0]
-    total = sum(pod.priority + ABOVE_ZERO for pod in victims)
+    total = sum(pod.priority + fw.PRIORITY_OFFSET for pod in victims)
     return violations, first.priority, total, len(victims), -started(first)
 
 

@@ -12,7 +12,6 @@ from plugins.default_preemption.candidates import CandidateSearch, Search, cheap
 from plugins.default_preemption.executor import Executor
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
-from scheduler.framework.diagnosis import Diagnosis, rows_with
 from scheduler.framework.field_errors import invalid
 from scheduler.framework.nodes import Rows
 
@@ -94,7 +93,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
         obstacle = self._obstacle(newest, node_to_status)
         if obstacle:
             return None, fw.unschedulable(f"preemption: {obstacle}")
-        rows = rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
+        rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
         search, found = self._search(state, newest, rows)
         if not found.candidates:
             if found.errors:
@@ -136,7 +135,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
         return min(max(nodes * self.min_candidate_nodes_percentage // 100, self.min_candidate_nodes_absolute), nodes)
 
     def _misfit(self, search: Search) -> str:
-        diagnosis = Diagnosis(self.handle.nodes.count)
+        diagnosis = fw.Diagnosis(self.handle.nodes.count)
         for status, nodes in search.refusals.items():
             diagnosis.add(status, nodes)
         others = diagnosis.node_count - search.refusals.total()

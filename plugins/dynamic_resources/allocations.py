@@ -18,13 +18,12 @@ from plugins.dynamic_resources.search import Allocated
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, DeviceResult, ResourceClaim
 from scheduler.api.versions import is_newer
-from scheduler.framework.handle import ObjectLister
 
 
 class Allocations:
     """The newest claims, and the sums over their devices. Whatever changes these is told at once to `changed`."""
 
-    def __init__(self, objects: ObjectLister, changed: Callable[[DeviceId], None]) -> None:
+    def __init__(self, objects: fw.ObjectLister, changed: Callable[[DeviceId], None]) -> None:
         self._objects = objects
         self._changed = changed
         self._in_flight: dict[str, ResourceClaim] = {}

@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import Any
 
 from plugins.dynamic_resources.allocations import results_of
+from scheduler import framework as fw
 from scheduler.api.devices import DeviceResult, ResourceClaim
-from scheduler.runtime.metrics import Metrics
 
 
 class BindingFailed(Exception):
@@ -58,7 +58,7 @@ def is_overdue(claim: ResourceClaim, timeout: float, now: float) -> bool:
 
 
 @contextmanager
-def waiting_counted(claims: Sequence[ResourceClaim], metrics: Metrics, profile: str) -> Iterator[None]:
+def waiting_counted(claims: Sequence[ResourceClaim], metrics: fw.Metrics, profile: str) -> Iterator[None]:
     """Count and time a wait, the body of the `with` statement, by the drivers of the claims as they are at its end."""
     started, status = time.monotonic(), "error"
     try:

@@ -17,13 +17,12 @@ from plugins.dynamic_resources.slices import NodeSlices
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
-from scheduler.framework.handle import ObjectLister
 
 
 class DeviceCatalog:
     """Reads the objects and keeps what follows from them."""
 
-    def __init__(self, objects: ObjectLister) -> None:
+    def __init__(self, objects: fw.ObjectLister) -> None:
         self._objects = objects
         self.changed = ChangedNodes()
         """The nodes for which it matters that slices, or allocations of devices, changed."""
@@ -80,10 +79,10 @@ class DeviceCatalog:
         self._allocations.assume(claim)
 
 
-_catalogs: WeakKeyDictionary[ObjectLister, DeviceCatalog] = WeakKeyDictionary()
+_catalogs: WeakKeyDictionary[fw.ObjectLister, DeviceCatalog] = WeakKeyDictionary()
 
 
-def catalog_of(objects: ObjectLister) -> DeviceCatalog:
+def catalog_of(objects: fw.ObjectLister) -> DeviceCatalog:
     """Return the catalog of a scheduler: all of its profiles share the objects, and so must share what is in flight."""
     found = _catalogs.get(objects)
     if found is None:

@@ -20,7 +20,6 @@ from plugins.dynamic_resources.pod_claims import consumer
 from scheduler import framework as fw
 from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ResourceClaim
 from scheduler.api.versions import is_newer
-from scheduler.framework.errors import ApiError
 
 _logger = logging.getLogger(__name__)
 
@@ -122,7 +121,7 @@ class ClaimWriter:
         freed = {"reservedFor": None, "allocation": None, "devices": None}
         try:
             await self._patch(claim, {}, freed, "deallocate")
-        except (WriteFailed, ApiError) as error:
+        except (WriteFailed, fw.ApiError) as error:
             fields = {"pod": str(pod), "resourceclaim": str(claim), "err": str(error)}
             _logger.error("Deallocation of ResourceClaim failed", extra=fields)
             await self._sleep(_RETRY_DEALLOCATION)
@@ -155,11 +154,11 @@ class ClaimWriter:
         self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
     ) -> ResourceClaim:
         """Attempt a write, and after a conflict again with a newer version of the claim."""
-        conflict: ApiError | None = None
+        conflict: fw.ApiError | None = None
         for wait in (*_RETRIES, 0.0):
             try:
                 return await attempt(claim)
-            except ApiError as error:
+            except fw.ApiError as error:
                 if error.status != 409:
                     raise WriteFailed(str(error)) from error
                 conflict = error
@@ -173,7 +172,7 @@ class ClaimWriter:
     async def _patch(
         self, claim: ResourceClaim, metadata: Mapping[str, Any], status: Mapping[str, Any] | None, what: str
     ) -> ResourceClaim:
-        """Write one part of a claim. Raises ApiError, with `what` before its text."""
+        """Write one part of a claim. Raises fw.ApiError, with `what` before its text."""
         version = {"uid": claim.uid, "resourceVersion": claim.metadata.resource_version}
         patch: dict[str, Any] = {"metadata": {**version, **metadata}}
         if status is not None:
@@ -182,8 +181,8 @@ class ClaimWriter:
         name, namespace = claim.metadata.name, claim.metadata.namespace
         try:
             answer = await self._handle.api.patch(fw.RESOURCE_CLAIM, name, namespace, patch, subresource)
-        except ApiError as error:
-            raise ApiError(error.status, f"{what}: {error}") from error
+        except fw.ApiError as error:
+            raise fw.ApiError(error.status, f"{what}: {error}") from error
         try:
             return msgspec.convert(answer, ResourceClaim)
         except msgspec.ValidationError as error:

@@ -31,7 +31,6 @@ from scheduler.api.selectors import SelectorTerm, as_one_message, problems_of, r
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import invalid
 from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
-from scheduler.framework.plugin import Write
 
 NOT_AVAILABLE: Final = fw.unresolvable("resourceclaim not available on the node")
 NOT_ALLOCATABLE: Final = fw.unresolvable("cannot allocate all claims")
@@ -98,10 +97,10 @@ class DynamicResources(
     aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
     signs_spec: ClassVar[bool] = True
     normalizes_by_range: ClassVar[bool] = True
-    writes: ClassVar[Sequence[Write]] = (
-        Write(fw.RESOURCE_CLAIM),
-        Write(fw.RESOURCE_CLAIM, ("patch",), "status"),
-        Write(fw.RESOURCE_CLAIM, ("patch",), "binding"),
+    writes: ClassVar[Sequence[fw.Write]] = (
+        fw.Write(fw.RESOURCE_CLAIM),
+        fw.Write(fw.RESOURCE_CLAIM, ("patch",), "status"),
+        fw.Write(fw.RESOURCE_CLAIM, ("patch",), "binding"),
     )
 
     handle: fw.Handle
@@ -205,7 +204,7 @@ class DynamicResources(
         allocator = found.allocator
         if allocator is not None:
             claims = [claim for _, claim in found.to_allocate()]
-            found.verdict = verdicts_of(self._catalog).of(claims, nodes)
+            found.verdict = verdicts_of(self._catalog).of(claims, nodes, self.handle.columns)
 
             def ask(node: Node) -> Solution | None:
                 return allocator.allocate(node, self._deadline(node.name))

@@ -8,7 +8,6 @@ from plugins.dynamic_resources.pools import DeviceId, Pool, PoolId, SliceView, g
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceSlice
 from scheduler.api.objects import Node
-from scheduler.framework.handle import ObjectLister
 
 Key = TypeVar("Key")
 
@@ -22,7 +21,7 @@ _MANY: Final = 64
 class NodeSlices:
     """Knows the pools of each node, and tells `changed` of nodes for which they, or what is taken of them, changed."""
 
-    def __init__(self, objects: ObjectLister, changed: ChangedNodes) -> None:
+    def __init__(self, objects: fw.ObjectLister, changed: ChangedNodes) -> None:
         self._changed = changed
         self._of_node: dict[str, dict[str, SliceView]] = {}
         """Node → UID → slice; here and below."""

@@ -7,7 +7,7 @@ is not stored: it is searched again for the node that is chosen.
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -19,9 +19,7 @@ from plugins.dynamic_resources.catalog import DeviceCatalog
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
-from scheduler.framework.change_log import LogReader
 from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
-from scheduler.runtime.answers.columns import ChangingColumns
 
 HAS_DEVICES, HAS_NONE, HAS_INVALID_POOLS = 0, 1, 2
 
@@ -45,7 +43,7 @@ class Verdict:
 
     __slots__ = ("_catalog", "_changes", "_seen", "_stale", "classes", "codes", "scores")
 
-    def __init__(self, classes: Sequence[DeviceClass | None], nodes: NodeColumns, catalog: DeviceCatalog) -> None:
+    def __init__(self, classes: Sequence[DeviceClass | None], changes: fw.ChangedRows, catalog: DeviceCatalog) -> None:
         self.classes = classes
         self.codes: Int8Column = np.zeros(0, np.int8)
         """HAS_DEVICES, HAS_NONE or HAS_INVALID_POOLS for each row that `update` was asked for."""
@@ -53,10 +51,7 @@ class Verdict:
         """What `update` was told to store for each row with devices."""
         self._stale = np.zeros(0, np.bool_)
         self._catalog = catalog
-        # The scheduler's own columns tell what changed; of others, such as a test's, nothing can be kept.
-        self._changes: LogReader | None = None
-        if hasattr(nodes, "change_log"):
-            self._changes = LogReader(map(cast("ChangingColumns", nodes).change_log, _READ))
+        self._changes = changes
         self._seen = catalog.changed.position
 
     def update(self, nodes: NodeColumns, rows: Rows, ask: Ask, rate: Rate | None) -> Int8Column:
@@ -115,9 +110,6 @@ class Verdict:
             added = nodes.size - len(self.codes)
             self.codes = np.concatenate([self.codes, np.zeros(added, np.int8)])
             self._stale = np.concatenate([self._stale, np.ones(added, np.bool_)])
-        if self._changes is None:
-            self._stale[:] = True
-            return
         self._mark(self._changes.stale_rows())
         changed = self._catalog.changed
         if changed.position != self._seen:
@@ -141,8 +133,8 @@ class Verdicts:
         self._nodes: NodeColumns | None = None
         self._by_shape: OrderedDict[bytes, Verdict] = OrderedDict()
 
-    def of(self, claims: Sequence[ResourceClaim], nodes: NodeColumns) -> Verdict:
-        """Return the answers for unallocated claims."""
+    def of(self, claims: Sequence[ResourceClaim], nodes: NodeColumns, columns: fw.StoredColumns) -> Verdict:
+        """Return the answers for unallocated claims; `columns` are those of `nodes`."""
         if nodes is not self._nodes:
             self._nodes = nodes
             self._by_shape.clear()
@@ -150,7 +142,7 @@ class Verdicts:
         classes = tuple(self._catalog.device_class(name) for name in _class_names(claims))
         verdict = self._by_shape.get(shape)
         if verdict is None or not _are_same(verdict.classes, classes):
-            verdict = self._by_shape[shape] = Verdict(classes, nodes, self._catalog)
+            verdict = self._by_shape[shape] = Verdict(classes, columns.changes(_READ), self._catalog)
             self._trim(nodes)
         self._by_shape.move_to_end(shape)
         return verdict

@@ -16,6 +16,7 @@ from plugins.node_resources.allocation_strategies import (
     most_allocated,
     requested_to_capacity_ratio,
 )
+from plugins.node_resources.fit_dry_run import TOO_MANY_PODS, UNRESOLVABLE, FitSimulator
 from plugins.node_resources.fit_hints import (
     FitHints,
     after_device_class_event,
@@ -24,7 +25,6 @@ from plugins.node_resources.fit_hints import (
     named_resources,
 )
 from plugins.node_resources.fit_requests import fit_requests, reports_resources
-from plugins.node_resources.fit_trial import TOO_MANY_PODS, UNRESOLVABLE, FitTrials
 from plugins.node_resources.scoring import DEFAULT_RESOURCES, MAX_WEIGHT, ResourceSpec, Scorer, score_resources
 from plugins.shared.column_math import Amount, amounts, any_of
 from scheduler import framework as fw
@@ -93,7 +93,7 @@ class _Last:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
+class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
     """Filter: the pod's requests fit into what the node's pods leave. Score: by `scoring_strategy`.
 
     Rule: noderesources/fit.go and resource_allocation.go at v1.36.3. Amounts are thousandths of a core, units or
@@ -180,9 +180,9 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.TrialPlugin, fw.PreScorePlugin, fw
         reasons += (f"Insufficient {name}" for bit, name, _ in _noted(state) if code & bit)
         return fw.unresolvable(*reasons) if code & UNRESOLVABLE else fw.unschedulable(*reasons)
 
-    def filter_trials(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns) -> FitTrials:
-        """Follow nodes in plain integers."""
-        return FitTrials(_noted(state), nodes)
+    def simulator(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns) -> FitSimulator:
+        """Simulate nodes in plain integers."""
+        return FitSimulator(_noted(state), nodes)
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
         """Note what Score is to add. It does without where PreScore is switched off."""

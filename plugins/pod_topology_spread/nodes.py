@@ -5,7 +5,7 @@ affinity and tolerations and on the nodes' labels, names and taints, but on no p
 """
 
 from collections.abc import Callable, Hashable
-from typing import Final, cast
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from plugins.shared.node_matching import selected_by_pod
 from scheduler import framework as fw
 from scheduler.api.tolerations import KEEPS_PODS_AWAY, is_tolerated
 from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
-from scheduler.runtime.answers.columns import ChangingColumns, Memo
 
 _READ_BY_SELECTORS: Final = (fw.Aspect.LABELS, fw.Aspect.NAME)
 _READ_BY_TAINTS: Final = (fw.Aspect.TAINTS, fw.Aspect.NAME)
@@ -24,11 +23,10 @@ _READ_BY_TAINTS: Final = (fw.Aspect.TAINTS, fw.Aspect.NAME)
 class ExcludedNodes:
     """Finds the rows that a pod's constraints leave out, and remembers them for pods that select and tolerate alike."""
 
-    __slots__ = ("_memo", "_nodes")
+    __slots__ = ("_handle",)
 
-    def __init__(self) -> None:
-        self._nodes: NodeColumns | None = None
-        self._memo: Memo | None = None
+    def __init__(self, handle: fw.Handle) -> None:
+        self._handle = handle
 
     def of(self, constraint: SpreadConstraint, pod: fw.Pod, nodes: NodeColumns) -> BoolColumn | None:
         """Return for each row whether `constraint` leaves it out; None if that is none of them. To be read only."""
@@ -45,28 +43,16 @@ class ExcludedNodes:
         if not selector and required is None:
             return None
         key = ("selector", frozenset((selector or {}).items()), required)
-        return self._kept(nodes, key, _READ_BY_SELECTORS, lambda rows: ~selected_by_pod(pod, nodes, rows))
+        return self._stored(key, _READ_BY_SELECTORS, lambda rows: ~selected_by_pod(pod, nodes, rows))
 
     def _tainted(self, pod: fw.Pod, nodes: NodeColumns) -> BoolColumn | None:
         key = ("tolerations", pod.spec.tolerations)
-        return self._kept(nodes, key, _READ_BY_TAINTS, lambda rows: _repelling(pod, nodes, rows))
+        return self._stored(key, _READ_BY_TAINTS, lambda rows: _repelling(pod, nodes, rows))
 
-    def _kept(
-        self,
-        nodes: NodeColumns,
-        key: Hashable,
-        aspects: tuple[fw.Aspect, ...],
-        evaluate: Callable[[Rows], BoolColumn | None],
+    def _stored(
+        self, key: tuple[Hashable, ...], aspects: tuple[fw.Aspect, ...], evaluate: Callable[[Rows], BoolColumn | None]
     ) -> BoolColumn | None:
-        if nodes is not self._nodes:
-            self._nodes = nodes
-            # The scheduler's own columns tell what changed; of others, such as a test's, nothing can be kept.
-            self._memo = Memo(cast("ChangingColumns", nodes)) if hasattr(nodes, "change_log") else None
-        if self._memo is None:
-            found = evaluate(np.arange(nodes.size))
-            return found if found is not None and found.any() else None
-        column = self._memo.column(key, aspects, np.bool_, evaluate)
-        return column.values if column.may_differ else None
+        return self._handle.columns.get(("PodTopologySpread", *key), aspects, np.bool_, evaluate)
 
 
 def _repelling(pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> BoolColumn | None:

@@ -58,13 +58,14 @@ class PodTopologySpread(
     _hard_defaults: tuple[SpreadConstraint, ...] = field(init=False, repr=False, compare=False)
     _soft_defaults: tuple[SpreadConstraint, ...] = field(init=False, repr=False, compare=False)
     _selectors: DefaultSelectors = field(init=False, repr=False, compare=False)
-    _left_out: ExcludedNodes = field(init=False, repr=False, compare=False, default_factory=ExcludedNodes)
+    _left_out: ExcludedNodes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "defaulting_type", self.defaulting_type or SYSTEM)
         defaults = SYSTEM_DEFAULTS if self.defaulting_type == SYSTEM else self.default_constraints
         object.__setattr__(self, "_hard_defaults", default_constraints(defaults, DO_NOT_SCHEDULE))
         object.__setattr__(self, "_soft_defaults", default_constraints(defaults, SCHEDULE_ANYWAY))
+        object.__setattr__(self, "_left_out", ExcludedNodes(self.handle))
         object.__setattr__(self, "_selectors", DefaultSelectors(self.handle))
 
     def problems(self) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ _NO_CLAIM = 2
 
 
 @dataclass(frozen=True, slots=True)
-class NodeVolumeLimits(fw.PreFilterPlugin, fw.EasierWithFewerPods):
+class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
     """Filter: the node can attach the pod's volumes beside those that it has, by what its CSINode says of each driver.
 
     Volumes of the old in-tree kinds count as their drivers'. Answers are not stored: they depend on claims and
@@ -98,9 +98,9 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.EasierWithFewerPods):
             return fw.unresolvable(str(error))
         raise LookupError("the claim that was missing is there")
 
-    def still_admits(self, state: fw.CycleState, pod: fw.Pod, guests: fw.Guests, rows: Rows) -> fw.BoolColumn:
-        """Each volume of a guest takes one place at most; of one with odd volumes there is no telling."""
-        storages = ([guest.storage for guest in guests.by_row[row]] for row in rows.tolist())
+    def still_admits(self, state: fw.CycleState, pod: fw.Pod, nominated: fw.NominatedPods, rows: Rows) -> fw.BoolColumn:
+        """Each volume of a nominated pod takes one place at most; one with odd volumes may take any number."""
+        storages = ([each.storage for each in nominated.by_row[row]] for row in rows.tolist())
         volumes = [
             sum(len(each.volumes) for each in of_row) if all(each.regular for each in of_row) else _ANY_NUMBER
             for of_row in storages

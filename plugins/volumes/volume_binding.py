@@ -55,7 +55,7 @@ class _Volumes:
 @dataclass(frozen=True, slots=True)
 class VolumeBinding(
     fw.PreFilterPlugin,
-    fw.WithoutPods,
+    fw.IgnoresPods,
     fw.PreScorePlugin,
     fw.ScoreNodesPlugin,
     fw.ReservePlugin,

@@ -36,7 +36,7 @@ class _Places(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class VolumeZone(fw.PreFilterPlugin, fw.WithoutPods):
+class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
     """Filter: the node is in the zone and region that the labels of the pod's bound volumes say, if it has any.
 
     Answers are not stored: they depend on claims and volumes besides the pod. Rule: volumezone/volume_zone.go at

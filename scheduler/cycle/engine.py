@@ -12,12 +12,12 @@ from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectHandlers
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.handle import Handle
 from scheduler.framework.resources import ApiResource, resources_to_watch, writes_of
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime import profile
 from scheduler.runtime.framework import Framework
+from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.pre_binding import PodsInPreBind
 from scheduler.runtime.profile import ProfilePlugins
@@ -60,8 +60,8 @@ def build_engine(
     pods: dict[str, Pod] = {}
     waiting_pods, pods_in_pre_bind = WaitingPods(), PodsInPreBind()
 
-    def handle(profile_name: str) -> Handle:
-        return Handle(
+    def handle(profile_name: str) -> EngineHandle:
+        return EngineHandle(
             profile_name=profile_name,
             nodes=cache.table,
             nominator=nominator,
@@ -73,6 +73,7 @@ def build_engine(
             pods=pods,
             evictor=writers.evictor,
             metrics=metrics,
+            columns=PluginColumns(cache.table),
             pods_in_pre_bind=pods_in_pre_bind,
             api=writers.api,
         )
@@ -127,10 +128,10 @@ class _Activator:
 
 
 def _plugins(
-    config: Config, registry: Registry, handle: Callable[[str], Handle]
-) -> dict[str, tuple[ProfilePlugins, Handle]]:
+    config: Config, registry: Registry, handle: Callable[[str], EngineHandle]
+) -> dict[str, tuple[ProfilePlugins, EngineHandle]]:
     """Make the plugins of every profile. Raises ConfigError with the problems of all of them."""
-    made: dict[str, tuple[ProfilePlugins, Handle]] = {}
+    made: dict[str, tuple[ProfilePlugins, EngineHandle]] = {}
     problems: list[str] = []
     for spec in config.profiles:
         own = handle(spec.scheduler_name)
@@ -147,7 +148,7 @@ def _framework(
     config: Config,
     spec: ProfileSpec,
     plugins: ProfilePlugins,
-    handle: Handle,
+    handle: EngineHandle,
     cache: Cache,
     nominator: Nominator,
     metrics: Metrics,

@@ -1,16 +1,14 @@
 """What the scheduler offers to its plugins. The roles are Protocols here and implemented in upper rooms."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias
 
 from scheduler.api.pod import Pod
+from scheduler.framework.dry_run import DryRuns
 from scheduler.framework.errors import ApiError
 from scheduler.framework.nodes import NodeColumns
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.pre_binding import PodsInPreBind
-from scheduler.runtime.preemption.dry_run import DryRuns
-from scheduler.runtime.waiting import WaitingPods
+from scheduler.framework.stored_columns import StoredColumns
 
 
 class Binder(Protocol):
@@ -27,9 +25,90 @@ class EventRecorder(Protocol):
 
 
 class PodNominator(Protocol):
-    """Knows which pods were promised a node."""
+    """Knows which pods are nominated to which node. Plugins read it; the queue and the loop keep it up to date."""
 
-    def nominated_pods(self, node_name: str) -> Collection[Pod]: ...
+    def nominated_pods(self, node_name: str) -> Collection[Pod]:
+        """Return the pods nominated to a node, in the order of their nominations."""
+
+    def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
+        """Yield each node that has nominated pods, with these pods."""
+
+    def add(self, pod: Pod, node_name: str | None = None) -> None:
+        """Nominate a pod to `node_name`, or to the node that its status names, if any; an earlier nomination ends."""
+
+    def update(self, old: Pod, new: Pod) -> None:
+        """Put a new version of a pod in the place of an old one."""
+
+    def delete(self, uid: str) -> None:
+        """End the nomination of a pod, if it has one."""
+
+
+class WaitingPod(Protocol):
+    """A pod that Permit plugins hold."""
+
+    @property
+    def pod(self) -> Pod: ...
+    @property
+    def pending_plugins(self) -> tuple[str, ...]:
+        """The plugins that still hold the pod."""
+
+    def allow(self, plugin: str) -> None:
+        """Stop holding the pod for `plugin`; when no plugin holds it any more, it is bound."""
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """Refuse the pod in the name of `plugin`; say whether it was still on hold."""
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Take the pod's room away in the name of `plugin`; say whether it was still on hold."""
+
+
+class WaitingPods(Protocol):
+    """All pods that Permit plugins hold."""
+
+    def __iter__(self) -> Iterator[WaitingPod]: ...
+    def get(self, uid: str) -> WaitingPod | None: ...
+    def reject(self, uid: str, message: str = "removed") -> bool:
+        """Refuse a pod if it is on hold; say whether it was."""
+
+
+class PodsInPreBind(Protocol):
+    """The pods at their PreBind plugins: until the first Bind plugin is asked, their binding can be cancelled."""
+
+    def cancel(self, uid: str, message: str) -> bool:
+        """Cancel a pod's binding, for the reason `message`; say whether that is still possible."""
+
+
+class Counter(Protocol):
+    """A Prometheus counter."""
+
+    def labels(self, *values: str) -> Self: ...
+    def inc(self, amount: float = 1) -> None: ...
+
+
+class Histogram(Protocol):
+    """A Prometheus histogram."""
+
+    def labels(self, *values: str) -> Self: ...
+    def observe(self, amount: float) -> None: ...
+
+
+class Metrics(Protocol):
+    """kube-scheduler's metrics that its own plugins count; the names are those of pkg/scheduler/metrics/metrics.go."""
+
+    @property
+    def preemption_attempts(self) -> Counter: ...
+    @property
+    def preemption_victims(self) -> Histogram: ...
+    @property
+    def preemption_goroutines_execution(self) -> Counter: ...
+    @property
+    def preemption_goroutines_duration(self) -> Histogram: ...
+    @property
+    def volume_stage_errors(self) -> Counter: ...
+    @property
+    def dra_binding_conditions_allocations(self) -> Counter: ...
+    @property
+    def dra_binding_conditions_wait_duration(self) -> Histogram: ...
 
 
 class PodActivator(Protocol):
@@ -125,7 +204,9 @@ class Handle:
     """UID → newest version that the watch has shown, of all pods that have not ended. A live view."""
     evictor: Evictor
     metrics: Metrics
-    pods_in_pre_bind: PodsInPreBind = field(default_factory=PodsInPreBind)
-    api: ApiWriter = field(default_factory=NoWrites)
-    dry_runs: DryRuns = field(default_factory=DryRuns)
+    columns: StoredColumns
+    """Columns that a plugin keeps, refreshed only where a node has changed."""
+    pods_in_pre_bind: PodsInPreBind
+    dry_runs: DryRuns
     """For use within one call of a PostFilter plugin."""
+    api: ApiWriter = field(default_factory=NoWrites)

@@ -37,13 +37,13 @@ from scheduler.framework.events import (
     ClusterEvent,
     ClusterEventWithHint,
 )
+from scheduler.framework.handle import PodNominator
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
 from scheduler.queue.fairness import Fairness
 from scheduler.queue.gates import Gates
 from scheduler.queue.in_flight import InFlightPods, ObservedEvent
-from scheduler.queue.nominations import Nominations
 from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.rejectors import RejectorCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
@@ -79,7 +79,7 @@ class SchedulingQueue:
         rejector_events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]],
         backoff: Backoff,
         metrics: Metrics,
-        nominations: Nominations,
+        nominations: PodNominator,
         now: Callable[[], float] = time.monotonic,
         starvation_seconds: float = 10.0,
     ) -> None:

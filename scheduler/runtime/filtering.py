@@ -6,9 +6,8 @@ other. What a node is refused for is the same: the first plugin in order that re
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
 from itertools import takewhile
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -19,12 +18,13 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
 from scheduler.framework.plugin import Plugin, PreFilterExtensions
 from scheduler.framework.status import Status
-from scheduler.runtime.answers.columns import ChangingColumns, Column, Evaluate, Memo, MemoColumn
+from scheduler.runtime.answers.columns import Column, Evaluate, Memo, MemoColumn
 from scheduler.runtime.answers.pod_classes import Shape
 from scheduler.runtime.answers.views import KeptPassing
 from scheduler.runtime.filter_outcome import FILTER, FilterOutcome, FilterPlan, FilterStep
+from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.plugin_calls import PluginCalls, check_column
-from scheduler.runtime.preemption.nominated import GuestFinder, HoldingColumns
+from scheduler.runtime.preemption.nominated import NominatedFinder
 
 ADD_POD: Final = "PreFilterExtensionAddPod"
 REMOVE_POD: Final = "PreFilterExtensionRemovePod"
@@ -35,14 +35,6 @@ FEW: Final = 4
 RefusalsBeside: TypeAlias = Callable[[CycleState, Pod], Mapping[int, Status] | None]
 
 
-class WhatIfColumns(ChangingColumns, HoldingColumns, Protocol):
-    """Nodes on which pods can be put or taken away for a moment."""
-
-    def what_if(
-        self, row: int, add: Collection[Pod] = (), remove: Collection[Pod] = ()
-    ) -> AbstractContextManager[None]: ...
-
-
 class Filtering:
     """The Filter plugins of one profile."""
 
@@ -50,7 +42,7 @@ class Filtering:
         self,
         plugins: Sequence[Plugin],
         extensions: Sequence[PreFilterExtensions],
-        nodes: WhatIfColumns,
+        nodes: LiveNodes,
         memo: Memo,
         nominated: Callable[[], Iterator[tuple[str, Collection[Pod]]]],
         calls: PluginCalls,
@@ -60,11 +52,11 @@ class Filtering:
         self.nodes = nodes
         self._extensions = tuple(extensions)
         self._memo = memo
-        self.guests = GuestFinder(nodes, nominated)
+        self.nominated = NominatedFinder(nodes, nominated)
         self._calls = calls
         self._kept: WeakValueDictionary[Hashable, KeptPassing] = WeakValueDictionary()
         self.refusals_beside: RefusalsBeside = lambda state, pod: None
-        """Says of all nodes with `guests` at once which refuse a pod beside these (row → why).
+        """Says of all nodes with `nominated` pods at once which refuse a pod beside these (row → why).
 
         None if they have to be asked one by one. Raises PluginError.
         """
@@ -76,7 +68,7 @@ class Filtering:
         kept = plan.kept = self._up_to_date(plan, state, pod) if plan.signed else None
         if kept is None:
             return self.run(state, pod, asked, shape.signatures)
-        if plan.others or self.guests.any():
+        if plan.others or self.nominated.any():
             return self.run(state, pod, asked, shape.signatures, plan)
         return FilterOutcome(kept.feasible, asked, plan.refusals(), {}, kept)
 
@@ -255,16 +247,16 @@ class Filtering:
         Only pods of the same or a higher priority count: room that was made for lower ones may be taken. A node that
         is refused anyway is asked again too: beside the nominated pods it may have more reasons, or other ones.
         """
-        if not self.guests.any():
+        if not self.nominated.any():
             return
         asked = outcome.asked
         refusals: Mapping[int, Status] | None = None
         if np.count_nonzero(asked) > FEW:
-            by_row = self.guests.of(state, pod).by_row
+            by_row = self.nominated.of(state, pod).by_row
             if len(by_row) > FEW:
                 refusals = self.refusals_beside(state, pod)
         else:
-            by_row = self.guests.on(asked, pod)
+            by_row = self.nominated.on(asked, pod)
         if refusals is None:
             refusals = self._refusals_one_by_one(by_row, asked, state, pod)
         for row, status in refusals.items():
@@ -273,10 +265,10 @@ class Filtering:
                 passing[row] = False
 
     def _refusals_one_by_one(
-        self, guests: Mapping[int, Sequence[Pod]], asked: BoolColumn, state: CycleState, pod: Pod
+        self, by_row: Mapping[int, Sequence[Pod]], asked: BoolColumn, state: CycleState, pod: Pod
     ) -> dict[int, Status]:
         refusals: dict[int, Status] = {}
-        for row, others in guests.items():
+        for row, others in by_row.items():
             status = self._refused_beside(others, state, pod, row) if asked[row] else None
             if status is not None:
                 refusals[row] = status

@@ -4,15 +4,14 @@ Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3. What a plugin rai
 name; a plugin that answers what its point does not allow is treated the same.
 """
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Protocol
+from collections.abc import Collection, Sequence
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.events import ClusterEventWithHint
-from scheduler.framework.handle import Handle
+from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import BoolColumn, Rows
 from scheduler.framework.plugin import (
     MAX_PERMIT_SECONDS,
@@ -38,19 +37,13 @@ from scheduler.runtime.answers.columns import Memo
 from scheduler.runtime.answers.pod_classes import KnownSpec, Shape, Shapes
 from scheduler.runtime.answers.views import KeptPassing
 from scheduler.runtime.filter_outcome import FilterOutcome
-from scheduler.runtime.filtering import Filtering, WhatIfColumns
+from scheduler.runtime.filtering import Filtering
+from scheduler.runtime.handle import EngineHandle
+from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_calls import PluginCalls, as_plugin_error
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.scoring import Scores, Scoring
-
-
-class NominatedPods(Protocol):
-    """Yields each node that is promised to pods, with these pods."""
-
-    def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]: ...
-
-    def nominated_pods(self, node_name: str) -> Collection[Pod]: ...
 
 
 class Framework:
@@ -59,9 +52,9 @@ class Framework:
     def __init__(
         self,
         plugins: ProfilePlugins,
-        handle: Handle,
-        nodes: WhatIfColumns,
-        nominated: NominatedPods,
+        handle: EngineHandle,
+        nodes: LiveNodes,
+        nominator: PodNominator,
         metrics: Metrics,
         percentage_of_nodes_to_score: int = 0,
     ) -> None:
@@ -84,11 +77,11 @@ class Framework:
         self._bind = plugins.of("bind", BindPlugin)
         self._post_bind = plugins.of("post_bind", PostBindPlugin)
         extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
-        self.filtering = Filtering(plugins.at["filter"], extensions, nodes, memo, nominated.by_node, calls)
+        self.filtering = Filtering(plugins.at["filter"], extensions, nodes, memo, nominator.by_node, calls)
         self.scoring = Scoring(plugins.at["score"], plugins.weights, nodes, memo, calls)
         signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
         self.shapes = Shapes(tuple(signers.values()), nodes)
-        handle.dry_runs.attach(self.filtering, nominated, self.signatures)
+        handle.dry_runs.attach(self.filtering, nominator, self.signatures)
 
     @property
     def queue_sort(self) -> QueueSortPlugin:

@@ -22,10 +22,11 @@ from scheduler.framework.plugin import (
     ScoreNodesPlugin,
     ScorePlugin,
 )
-from scheduler.runtime.answers.columns import ChangingColumns, Memo, MemoColumn
+from scheduler.runtime.answers.columns import Memo, MemoColumn
 from scheduler.runtime.answers.pod_classes import Shape
 from scheduler.runtime.answers.views import KeptBest, KeptPassing, KeptSums
 from scheduler.runtime.filter_outcome import aspects_of
+from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.per_node import plain_scores
 from scheduler.runtime.plugin_calls import PluginCalls, check_column
 
@@ -91,7 +92,7 @@ class Scoring:
         self,
         plugins: Sequence[Plugin],
         weights: Mapping[str, int],
-        nodes: ChangingColumns,
+        nodes: LiveNodes,
         memo: Memo,
         calls: PluginCalls,
     ) -> None:

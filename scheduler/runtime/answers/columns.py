@@ -7,14 +7,15 @@ placement. A plugin that cannot sign a pod is evaluated in full for it; that con
 
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from scheduler.framework.change_log import ChangeLog as ChangeLog
 from scheduler.framework.change_log import LogReader
-from scheduler.framework.nodes import Aspect, NodeColumns, Rows
+from scheduler.framework.nodes import Aspect, Rows
+from scheduler.runtime.live_nodes import LiveNodes
 
 MEMO_BYTES: Final = 64 * 1024 * 1024
 """About what the stored columns of one profile may take; the least recently used ones go first."""
@@ -25,12 +26,6 @@ FEW: Final = 8
 Column = npt.NDArray[Any]
 Evaluate = Callable[[Rows], Column | None]
 """Answers for some rows; None means 0 for all of them."""
-
-
-class ChangingColumns(NodeColumns, Protocol):
-    """Nodes that also say what has changed."""
-
-    def change_log(self, aspect: Aspect) -> ChangeLog: ...
 
 
 class MemoColumn(LogReader):
@@ -81,7 +76,7 @@ class MemoColumn(LogReader):
 class Memo:
     """All stored columns of one profile."""
 
-    def __init__(self, nodes: ChangingColumns) -> None:
+    def __init__(self, nodes: LiveNodes) -> None:
         self._nodes = nodes
         self._columns: OrderedDict[Hashable, MemoColumn] = OrderedDict()
         self.generation = 0

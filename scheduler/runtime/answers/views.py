@@ -18,7 +18,8 @@ import numpy as np
 
 from scheduler.framework.change_log import ChangeLog, LogReader
 from scheduler.framework.nodes import Aspect, BoolColumn, Int64Column, Rows
-from scheduler.runtime.answers.columns import FEW, ChangingColumns, Column, Memo, MemoColumn
+from scheduler.runtime.answers.columns import FEW, Column, Memo, MemoColumn
+from scheduler.runtime.live_nodes import LiveNodes
 
 KEPT_BYTES: Final = 64 * 1024 * 1024
 """About what is kept for one profile, its stored columns apart."""
@@ -41,7 +42,7 @@ class _Kept(LogReader):
 
     __slots__ = ("__weakref__", "_memo", "_nodes", "columns", "generation", "trail")
 
-    def __init__(self, columns: Sequence[MemoColumn], aspects: Collection[Aspect], nodes: ChangingColumns, memo: Memo):
+    def __init__(self, columns: Sequence[MemoColumn], aspects: Collection[Aspect], nodes: LiveNodes, memo: Memo):
         """`columns` are up to date and from `memo`; `aspects`: all that they read."""
         super().__init__(map(nodes.change_log, {*aspects, Aspect.NAME}))
         self._nodes = nodes
@@ -76,7 +77,7 @@ class KeptPassing(_Kept):
 
     _feasible: Rows | None
 
-    def __init__(self, columns: Sequence[MemoColumn], aspects: Collection[Aspect], nodes: ChangingColumns, memo: Memo):
+    def __init__(self, columns: Sequence[MemoColumn], aspects: Collection[Aspect], nodes: LiveNodes, memo: Memo):
         super().__init__(columns, aspects, nodes, memo)
         self._begin()
 
@@ -139,7 +140,7 @@ class KeptSums(_Kept):
         terms: Sequence[tuple[MemoColumn, int]],
         level: Sequence[MemoColumn],
         aspects: Collection[Aspect],
-        nodes: ChangingColumns,
+        nodes: LiveNodes,
         memo: Memo,
     ) -> None:
         """`terms`: columns and their weights, at least one. `refresh` asks about these, then about the `level` ones."""

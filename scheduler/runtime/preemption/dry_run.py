@@ -1,17 +1,17 @@
-"""What Filter would say of a node if some of its pods were not there. Nobody else sees it.
+"""What Filter would say of a node if some of its pods were not there. Only the caller sees it.
 
-    runs.begin(state, pod) ─► on(row) ─► remove ─► refusal ─► reprieve ─► as if nothing had been
+    runs.begin(state, pod) ─► simulate(row) ─► remove ─► refusal ─► reprieve ─► as if nothing had been
 
 What does not depend on the pods of a node is answered once for all nodes, from stored columns or, for plugins that do
-not sign, as `WithoutPods`; and so is a yes that fewer pods do not change (`EasierWithFewerPods`). If every other
-plugin can follow by itself (`TrialPlugin`), nothing is changed. Otherwise the pods are taken off the live table and
+not sign, as `IgnoresPods`; and so is a yes that fewer pods do not change (`MonotoneInPods`). If every other
+plugin can simulate by itself (`DryRunFilter`), nothing is changed. Otherwise the pods are taken off the live table and
 put back, and every plugin is asked anew: slower, and right for any plugin.
 
 Rule: RunFilterPluginsWithNominatedPods, RunPreFilterExtensionAddPod and …RemovePod in
 pkg/scheduler/framework/runtime/framework.go at v1.36.3.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from types import TracebackType
@@ -21,14 +21,15 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.dry_run_filter import BulkSimulator, DryRunFilter, IgnoresPods, MonotoneInPods, SimulatedNode
+from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
+from scheduler.framework.nominated import NominatedPods
 from scheduler.framework.plugin import FilterNodesPlugin
 from scheduler.framework.status import Status
-from scheduler.framework.trials import BulkTrials, EasierWithFewerPods, FilterTrial, TrialPlugin, WithoutPods
 from scheduler.runtime.filter_outcome import FILTER, FilterStep
 from scheduler.runtime.filtering import Filtering
 from scheduler.runtime.plugin_calls import as_plugin_error
-from scheduler.runtime.preemption.nominated import Guests
 from scheduler.runtime.preemption.ranked_pods import RankedPods
 from scheduler.runtime.preemption.reprieve import Reprieve
 
@@ -38,21 +39,14 @@ NO_PODS: Final = 2**31
 _OF_PODS: Final = frozenset((Aspect.REQUESTED, Aspect.PORTS, Aspect.PODS))
 
 
-class Promises(Protocol):
-    """Knows which pods were promised a node."""
-
-    def nominated_pods(self, node_name: str) -> Collection[Pod]: ...
-    def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]: ...
-
-
 class DryRuns:
     """The dry runs of one profile. A handle has it before there is a profile: `attach` brings that."""
 
     def __init__(self) -> None:
         self._profile: _Profile | None = None
 
-    def attach(self, filtering: Filtering, promises: Promises, signer: "Signer") -> None:
-        self._profile = _Profile(filtering, promises, signer)
+    def attach(self, filtering: Filtering, nominator: PodNominator, signer: "Signer") -> None:
+        self._profile = _Profile(filtering, nominator, signer)
         filtering.refusals_beside = self._refusals_beside
 
     def begin(self, state: CycleState, pod: Pod) -> "DryRun":
@@ -74,12 +68,12 @@ class Signer(Protocol):
 class _Profile:
     """What all dry runs of a profile share."""
 
-    __slots__ = ("filtering", "nodes", "promises", "ranked", "signer")
+    __slots__ = ("filtering", "nodes", "nominator", "ranked", "signer")
 
-    def __init__(self, filtering: Filtering, promises: Promises, signer: Signer) -> None:
+    def __init__(self, filtering: Filtering, nominator: PodNominator, signer: Signer) -> None:
         self.filtering = filtering
         self.nodes = filtering.nodes
-        self.promises = promises
+        self.nominator = nominator
         self.signer = signer
         self.ranked = RankedPods(filtering.nodes)
 
@@ -92,7 +86,7 @@ class DryRun:
         self._state = state
         self._pod = pod
         self._steps = [step for step in profile.filtering.steps if step.name not in state.skip_filter]
-        self._followers: list[tuple[int, FilterStep, Callable[[int], FilterTrial]]] = []
+        self._followers: list[tuple[int, FilterStep, Callable[[int], SimulatedNode]]] = []
         self._stored: list[tuple[int, FilterStep, Int32Column]] = []
         self._table_only: BoolColumn | None = None
         """Rows that only a changed table tells about; None if there are none."""
@@ -115,11 +109,11 @@ class DryRun:
 
         return self._profile.filtering.stored((("lowest priority",), None), (Aspect.STARTS,), np.int64, lowest)
 
-    def on(self, row: int) -> "QuickTrial | TableTrial":
+    def simulate(self, row: int) -> "QuickSimulation | TableSimulation":
         """Begin with one node, as it is now, for the length of a `with` block."""
         nominated = self._nominated(row)
         if nominated or not self.is_quick or (self._table_only is not None and self._table_only[row]):
-            return TableTrial(self._profile.filtering, self._state, self._pod, row, nominated)
+            return TableSimulation(self._profile.filtering, self._state, self._pod, row, nominated)
         index = self._first_stored.item(row)
         asked = []
         for at, step, begin in self._followers:
@@ -129,24 +123,24 @@ class DryRun:
                 except Exception as error:
                     raise as_plugin_error(FILTER, step.name, error) from error
         refusing = next(((step, codes.item(row)) for at, step, codes in self._stored if at == index), None)
-        return QuickTrial(self._state, self._pod, asked, refusing)
+        return QuickSimulation(self._state, self._pod, asked, refusing)
 
-    def in_bulk(self, rows: Rows) -> Reprieve | None:
-        """Judge `rows`, on each of which is a pod of lower priority, all at once; None if only `on` can do that."""
+    def simulate_all(self, rows: Rows) -> Reprieve | None:
+        """Judge `rows`, each with a pod of lower priority, all at once; None if only `simulate` can do that."""
         if not self.is_quick or len(self._followers) != 1:
             return None
-        [(_, step, trials)] = self._followers
-        if not isinstance(trials, BulkTrials):
+        [(_, step, simulator)] = self._followers
+        if not isinstance(simulator, BulkSimulator):
             return None
         try:
             lower = self._profile.ranked.below(self._pod.priority, rows)
-            trial = trials.without(lower, rows, self._guests())
-            return Reprieve(lower, trial, partial(step.status, self._state, self._pod))
+            simulated = simulator.without(lower, rows, self._nominated_pods())
+            return Reprieve(lower, simulated, partial(step.status, self._state, self._pod))
         except Exception:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
             return None
 
-    def alone(self, rows: Rows) -> BoolColumn:
-        """Which of `rows` have to be asked about by `on` even where the others are judged in bulk.
+    def only_singly(self, rows: Rows) -> BoolColumn:
+        """Which of `rows` have to be asked about by `simulate` even where the others are judged in bulk.
 
         Those that a stored answer refuses in any case, and those that only a changed table tells about.
         """
@@ -160,15 +154,15 @@ class DryRun:
         """
         if not self.is_quick or len(self._followers) != 1:
             return None
-        [(at, _, trials)] = self._followers
-        if not isinstance(trials, BulkTrials):
+        [(at, _, simulator)] = self._followers
+        if not isinstance(simulator, BulkSimulator):
             return None
-        guests = self._guests()
-        rows = guests.rows()
+        nominated = self._nominated_pods()
+        rows = nominated.rows()
         if self._table_only is not None and self._table_only[rows].any():
             return None
         try:
-            codes = trials.codes_with(guests, rows)
+            codes = simulator.codes_with(nominated, rows)
         except Exception:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
             return None
         refusals: dict[int, Status] = {}
@@ -185,12 +179,12 @@ class DryRun:
             refusals[row] = status
         return refusals
 
-    def _guests(self) -> Guests:
-        return self._profile.filtering.guests.of(self._state, self._pod)
+    def _nominated_pods(self) -> NominatedPods:
+        return self._profile.filtering.nominated.of(self._state, self._pod)
 
     def _nominated(self, row: int) -> Sequence[Pod]:
         """The pods to which this one has to yield on a node."""
-        pods = self._profile.promises.nominated_pods(self._profile.nodes.names()[row])
+        pods = self._profile.nominator.nominated_pods(self._profile.nodes.names()[row])
         if not pods:
             return ()
         pod = self._pod
@@ -204,11 +198,11 @@ class DryRun:
             plugin = step.call
             signature = signatures.get(step.name)
             try:
-                if isinstance(plugin, TrialPlugin):
-                    self._followers.append((at, step, plugin.filter_trials(self._state, self._pod, profile.nodes)))
-                elif isinstance(plugin, WithoutPods):
+                if isinstance(plugin, DryRunFilter):
+                    self._followers.append((at, step, plugin.simulator(self._state, self._pod, profile.nodes)))
+                elif isinstance(plugin, IgnoresPods):
                     self._stored.append((at, step, self._codes_now(plugin)))
-                elif isinstance(plugin, EasierWithFewerPods):
+                elif isinstance(plugin, MonotoneInPods):
                     self._leave_to_table(plugin, self._codes_now(plugin) != 0)
                 elif signature is None or not _OF_PODS.isdisjoint(step.aspects) or filtering.is_extended(step.name):
                     return False
@@ -228,12 +222,12 @@ class DryRun:
             codes[rows] = found
         return codes
 
-    def _leave_to_table(self, plugin: EasierWithFewerPods, refused: BoolColumn) -> None:
-        """Note where the answer may change: pods that are gone may help where it refuses, and guests may harm."""
-        guests = self._guests()
-        rows = guests.rows()
+    def _leave_to_table(self, plugin: MonotoneInPods, refused: BoolColumn) -> None:
+        """Note where the answer may change: removed pods may help where it refuses, nominated pods may harm."""
+        nominated = self._nominated_pods()
+        rows = nominated.rows()
         if len(rows):
-            refused[rows] |= ~plugin.still_admits(self._state, self._pod, guests, rows)
+            refused[rows] |= ~plugin.still_admits(self._state, self._pod, nominated, rows)
         self._table_only = refused if self._table_only is None else self._table_only | refused
 
     def _first_refusing(self) -> Int64Column:
@@ -244,7 +238,7 @@ class DryRun:
         return found
 
 
-class QuickTrial:
+class QuickSimulation:
     """A node judged by plugins that follow by themselves, and by stored answers."""
 
     __slots__ = ("_asked", "_pod", "_refusing", "_state")
@@ -253,7 +247,7 @@ class QuickTrial:
         self,
         state: CycleState,
         pod: Pod,
-        asked: Sequence[tuple[FilterStep, FilterTrial]],
+        asked: Sequence[tuple[FilterStep, SimulatedNode]],
         refusing: tuple[FilterStep, int] | None,
     ) -> None:
         """`asked` come before `refusing`, the plugin and the code with which the node is refused in any case."""
@@ -271,8 +265,8 @@ class QuickTrial:
         """Nothing was changed."""
 
     def remove(self, others: Sequence[Pod]) -> None:
-        for step, trial in self._asked:
-            remove = trial.remove
+        for step, simulated in self._asked:
+            remove = simulated.remove
             try:
                 for other in others:
                     remove(other)
@@ -280,8 +274,8 @@ class QuickTrial:
                 raise as_plugin_error(FILTER, step.name, error) from error
 
     def refusal(self) -> Status | None:
-        for step, trial in self._asked:
-            code = _code(step, trial)
+        for step, simulated in self._asked:
+            code = _code(step, simulated)
             if code:
                 return step.status(self._state, self._pod, code)
         if self._refusing is None:
@@ -298,9 +292,9 @@ class QuickTrial:
 
     def _admits(self, other: Pod) -> bool:
         """Put a pod back if every plugin agrees; those that agreed before one does not let it go again."""
-        for at, (step, trial) in enumerate(self._asked):
+        for at, (step, simulated) in enumerate(self._asked):
             try:
-                if not trial.admit(other):
+                if not simulated.admit(other):
                     for _, before in self._asked[:at]:
                         before.remove(other)
                     return False
@@ -309,23 +303,23 @@ class QuickTrial:
         return True
 
 
-def _reprieved_by_one(others: Sequence[Pod], step: FilterStep, trial: FilterTrial) -> list[Pod]:
+def _reprieved_by_one(others: Sequence[Pod], step: FilterStep, simulated: SimulatedNode) -> list[Pod]:
     """A single plugin is the usual case, and half of the work of a preemption."""
-    admit = trial.admit
+    admit = simulated.admit
     try:
         return [other for other in others if not admit(other)]
     except Exception as error:
         raise as_plugin_error(FILTER, step.name, error) from error
 
 
-def _code(step: FilterStep, trial: FilterTrial) -> int:
+def _code(step: FilterStep, simulated: SimulatedNode) -> int:
     try:
-        return trial.code()
+        return simulated.code()
     except Exception as error:
         raise as_plugin_error(FILTER, step.name, error) from error
 
 
-class TableTrial:
+class TableSimulation:
     """A node judged by asking every plugin, with the pods really taken off the table."""
 
     def __init__(self, filtering: Filtering, state: CycleState, pod: Pod, row: int, nominated: Sequence[Pod]) -> None:

@@ -1,4 +1,4 @@
-"""Who would have to leave many nodes, worked out for all of them at once.
+"""Which pods would have to leave many nodes, worked out for all of them at once.
 
 First all pods of lower priority are gone, then on each node the most important one comes back if it can, then the next:
 one step for all nodes, so there are as many steps as there are such pods on the fullest node.
@@ -7,27 +7,24 @@ Rule: SelectVictimsOnNode in defaultpreemption/default_preemption.go at v1.36.3,
 """
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 
+from scheduler.framework.dry_run import PRIORITY_OFFSET
+from scheduler.framework.dry_run_filter import SimulatedNodes
 from scheduler.framework.nodes import BoolColumn, Int64Column, Rows
 from scheduler.framework.status import Status
-from scheduler.framework.trials import BulkTrial
-from scheduler.runtime.preemption.ranked_pods import LowerPods
-
-ABOVE_ZERO: Final = 2**31
-"""Added to each priority in a sum, so that one victim more is never better than one less."""
+from scheduler.runtime.preemption.ranked_pods import RankedLowerPods
 
 
 class Reprieve:
-    """Some nodes, for one pod. Columns have one entry for each of them."""
+    """Implements scheduler.framework.dry_run.Reprieves for some nodes and one pod."""
 
-    def __init__(self, lower: LowerPods, trial: BulkTrial, status_of: Callable[[int], Status]) -> None:
+    def __init__(self, lower: RankedLowerPods, simulated: SimulatedNodes, status_of: Callable[[int], Status]) -> None:
         self._lower = lower
-        self._trial = trial
+        self._simulated = simulated
         self._status_of = status_of
-        codes = trial.codes()
+        codes = simulated.codes()
         self.refused: BoolColumn = codes != 0
         """Where no pod's leaving would do."""
         self._codes = codes
@@ -36,7 +33,7 @@ class Reprieve:
         self.victims: Int64Column = np.zeros(nodes, np.int64)
         """How many would have to leave."""
         self.priority_sums: Int64Column = np.zeros(nodes, np.int64)
-        """Over the victims, each of them ABOVE_ZERO."""
+        """Over the victims, each of them PRIORITY_OFFSET."""
         self._first: Int64Column = np.zeros(nodes, np.int64)
         self._let_back()
 
@@ -60,14 +57,14 @@ class Reprieve:
 
     def _let_back(self) -> None:
         lower = self._lower
-        counts, first, above = lower.counts, lower.first, lower.priorities + ABOVE_ZERO
+        counts, first, above = lower.counts, lower.first, lower.priorities + PRIORITY_OFFSET
         # The nodes with the most pods first: those that have a next one are a part at the beginning.
         left: Rows = np.flatnonzero(~self.refused)
         left = left[np.argsort(-counts[left], kind="stable")]
         for step in range(int(counts[left[0]]) if len(left) else 0):
             left = left[: np.searchsorted(-counts[left], -step)]
             pods = first[left] + step
-            leaves = ~self._trial.admit(left, pods)
+            leaves = ~self._simulated.admit(left, pods)
             nodes, victims = left[leaves], pods[leaves]
             new = self.victims[nodes] == 0
             self._first[nodes[new]] = victims[new]

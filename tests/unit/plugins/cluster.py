@@ -1,15 +1,17 @@
 """Small clusters for plugin tests, and what a plugin says of them, by node name."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from scheduler import framework as fw
 from scheduler.framework.nodes import Int64Column, Rows
 from scheduler.framework.resources import KNOWN
+from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
+from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
 
 
@@ -40,9 +42,6 @@ class FakeBinder:
 class _Silent:
     """The parts of a handle that in-tree plugins leave alone."""
 
-    def nominated_pods(self, node_name: str) -> Collection[fw.Pod]:
-        return ()
-
     def activate(self, uids: Iterable[str]) -> None:
         """Nobody is waiting."""
 
@@ -57,14 +56,25 @@ class _Silent:
         """Nobody was nominated."""
 
 
-def a_handle(binder: FakeBinder | None = None) -> fw.Handle:
+def a_handle(binder: FakeBinder | None = None, table: NodeTable | None = None) -> EngineHandle:
+    """Make a handle over `table`, or no nodes, that knows no objects of any resource."""
     silent = _Silent()
     objects = ObjectStore()
     objects.watch(KNOWN)
-    waiting, binder = WaitingPods(), binder or FakeBinder()
-    metrics = Metrics()
-    return fw.Handle(
-        "default-scheduler", a_cluster(), silent, silent, waiting, binder, silent, objects, {}, silent, metrics
+    table = table or a_cluster()
+    return EngineHandle(
+        profile_name="default-scheduler",
+        nodes=table,
+        nominator=Nominator(),
+        activator=silent,
+        waiting_pods=WaitingPods(),
+        binder=binder or FakeBinder(),
+        events=silent,
+        objects=objects,
+        pods={},
+        evictor=silent,
+        metrics=Metrics(),
+        columns=PluginColumns(table),
     )
 
 

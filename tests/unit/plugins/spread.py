@@ -12,6 +12,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, OwnerReference, TopologySpreadConstraint
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.resources import KNOWN
+from scheduler.runtime.handle import PluginColumns
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, a_pod
@@ -80,9 +81,18 @@ def nodes_in_two_zones(pods: Mapping[str, int]) -> NodeTable:
     return nodes_in_zones({"1": ("a", "b"), "2": ("x", "y")}, pods)
 
 
-def a_spread(objects: "Objects | None" = None, **arguments: Any) -> PodTopologySpread:
-    """Make the plugin, with these Services and controllers in the cluster."""
-    return PodTopologySpread((objects or Objects()).handle, **arguments)
+def a_spread(objects: "Objects | None" = None, table: NodeTable | None = None, **arguments: Any) -> PodTopologySpread:
+    """Make the plugin, with these Services, controllers and nodes in the cluster."""
+    plugin = PodTopologySpread((objects or Objects()).handle, **arguments)
+    return plugin if table is None else over(table, plugin)
+
+
+def over(table: NodeTable, plugin: PodTopologySpread) -> PodTopologySpread:
+    """Return the plugin in a scheduler of these nodes."""
+    if plugin.handle.nodes is table:
+        return plugin
+    handle = dataclasses.replace(plugin.handle, nodes=table, columns=PluginColumns(table))
+    return dataclasses.replace(plugin, handle=handle)
 
 
 def feasible(plugin: PodTopologySpread, pod: fw.Pod, table: NodeTable) -> list[str]:
@@ -90,6 +100,7 @@ def feasible(plugin: PodTopologySpread, pod: fw.Pod, table: NodeTable) -> list[s
     state = fw.CycleState()
     rows = np.flatnonzero(table.in_use)
     names = [table.names()[row] for row in rows.tolist()]
+    plugin = over(table, plugin)
     if plugin.pre_filter(state, pod, table) == fw.SKIP:
         return names
     codes = plugin.filter_nodes(state, pod, table, rows)
@@ -105,6 +116,7 @@ def spread_scores(
     in_use = np.flatnonzero(table.in_use).tolist()
     wanted = [row for row in in_use if not candidates or table.names()[row] in candidates]
     rows = np.array(wanted, np.intp)
+    plugin = over(table, plugin)
     if plugin.pre_score(state, pod, table, rows) == fw.SKIP:
         return {}
     raw = plugin.score_nodes(state, pod, table, rows)

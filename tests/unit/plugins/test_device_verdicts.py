@@ -15,6 +15,7 @@ from plugins.dynamic_resources.verdicts import HAS_DEVICES, HAS_NONE, Verdicts
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.api.objects import Node
+from scheduler.runtime.handle import PluginColumns
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node
 from tests.unit.plugins.devices import DRIVER, a_claim, a_class, a_device, a_request, a_slice, a_world, allocated, put
@@ -194,7 +195,7 @@ def _codes(
 
     rows = np.flatnonzero(nodes.in_use)
     try:
-        codes = verdicts.of([claim], nodes).update(nodes, rows, ask, None)
+        codes = verdicts.of([claim], nodes, PluginColumns(nodes)).update(nodes, rows, ask, None)
     except DevicesError as error:
         return str(error)
     return {nodes.names()[row]: int(code) for row, code in zip(rows.tolist(), codes, strict=True)}

@@ -22,6 +22,7 @@ from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ApiError
+from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node
@@ -331,7 +332,9 @@ def condition(kind: str) -> Any:
 
 def counted(plugin: DynamicResources, status: str) -> tuple[float | None, float | None]:
     """How many devices with conditions, and how many waits, came to this end."""
-    registry, labels = plugin.handle.metrics.registry, {"profile": plugin.handle.profile_name, "driver": DRIVER}
+    metrics = plugin.handle.metrics
+    assert isinstance(metrics, Metrics)
+    registry, labels = metrics.registry, {"profile": plugin.handle.profile_name, "driver": DRIVER}
     allocations, waits = (
         registry.get_sample_value(f"scheduler_dra_bindingconditions_{name}", {**labels, "status": status})
         for name in ("allocations_total", "wait_duration_seconds_count")

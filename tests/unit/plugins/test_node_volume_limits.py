@@ -217,7 +217,7 @@ def test_in_a_what_if_the_pods_of_that_moment_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("guests", "certain"),
+    ("nominated", "certain"),
     [
         pytest.param([a_pod_with("x", name="g")], True, id="room for all"),
         pytest.param([a_pod_with("x", name="g"), a_pod_with("y", name="h")], False, id="one too many"),
@@ -225,7 +225,9 @@ def test_in_a_what_if_the_pods_of_that_moment_count() -> None:
         pytest.param([a_pod_with(name="g", **DISK)], False, id="with an odd volume"),
     ],
 )
-def test_guests_are_no_obstacle_where_there_is_room_for_all_their_volumes(guests: list[fw.Pod], certain: bool) -> None:
+def test_nominated_pods_are_no_obstacle_where_there_is_room_for_all_their_volumes(
+    nominated: list[fw.Pod], certain: bool
+) -> None:
     table = a_cluster(a_node("a"), a_node("b"), pods={"a": [a_pod_with("one", name="there")]})
     limits = with_limits("a", {DRIVER: 3})
     plugin = NodeVolumeLimits(Storage(table, *bound("one"), *bound("two"), limits).handle)
@@ -233,7 +235,7 @@ def test_guests_are_no_obstacle_where_there_is_room_for_all_their_volumes(guests
     assert row is not None
 
     found = plugin.still_admits(
-        fw.CycleState(), a_pod_with("two"), fw.Guests({row: guests}, table.size), np.array([row])
+        fw.CycleState(), a_pod_with("two"), fw.NominatedPods({row: nominated}, table.size), np.array([row])
     )
 
     assert found.tolist() == [certain]

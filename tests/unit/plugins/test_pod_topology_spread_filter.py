@@ -106,7 +106,7 @@ def test_the_first_constraint_that_refuses_a_node_says_why() -> None:
     table = nodes_in_zones({"1": ("a",), "2": ("b",), "": ("x",)}, {"a": 1})
     pod = a_spread_pod(a_constraint(HOSTNAME), a_constraint(ZONE))
 
-    assert refusals(a_spread(), pod, table) == {"a": UNEVEN, "x": NO_DOMAIN}
+    assert refusals(a_spread(table=table), pod, table) == {"a": UNEVEN, "x": NO_DOMAIN}
     assert UNEVEN.code is fw.Code.UNSCHEDULABLE
     assert NO_DOMAIN.code is fw.Code.UNSCHEDULABLE_AND_UNRESOLVABLE
 
@@ -181,8 +181,8 @@ def test_nodes_with_taints_count_unless_the_policy_honours_them(
 
 
 def test_what_is_left_out_follows_the_nodes() -> None:
-    plugin = a_spread()
     table = nodes_in_two_zones({"x": 1})
+    plugin = a_spread(table=table)
     pod = a_spread_pod(a_constraint(HOSTNAME, node_taints_policy="Honor"), node_selector={ZONE: "2"})
     assert feasible(plugin, pod, table) == ["a", "b", "y"]
 

@@ -153,7 +153,8 @@ def plain_scores(
 @pytest.mark.parametrize("seed", range(60))
 def test_filter_says_what_the_rules_say_of_each_node(seed: int) -> None:
     dice = random.Random(seed)
-    plugin, table = a_spread(), a_random_cluster(dice)
+    table = a_random_cluster(dice)
+    plugin = a_spread(table=table)
     for i in range(8):
         pod = a_random_pod(dice, f"new-{i}", some_constraints(dice))
         hard = parse_constraints(pod.spec.topology_spread_constraints or (), pod.labels, "DoNotSchedule")
@@ -171,7 +172,8 @@ def test_filter_says_what_the_rules_say_of_each_node(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60))
 def test_a_what_if_counts_what_comes_and_goes_and_leaves_the_rest_alone(seed: int) -> None:
     dice = random.Random(seed)
-    plugin, table = a_spread(), a_random_cluster(dice)
+    table = a_random_cluster(dice)
+    plugin = a_spread(table=table)
     pod = a_random_pod(dice, "new", [*some_constraints(dice), a_constraint(ZONE)])
     hard = parse_constraints(pod.spec.topology_spread_constraints or (), pod.labels, "DoNotSchedule")
     rows = np.flatnonzero(table.in_use)
@@ -207,7 +209,8 @@ def test_a_what_if_counts_what_comes_and_goes_and_leaves_the_rest_alone(seed: in
 @pytest.mark.parametrize("seed", range(60))
 def test_score_says_what_the_rules_say_of_each_node(seed: int) -> None:
     dice = random.Random(seed)
-    plugin, table = a_spread(), a_random_cluster(dice)
+    table = a_random_cluster(dice)
+    plugin = a_spread(table=table)
     for i in range(8):
         pod = a_random_pod(dice, f"new-{i}", some_constraints(dice))
         soft = parse_constraints(pod.spec.topology_spread_constraints or (), pod.labels, "ScheduleAnyway")

@@ -13,6 +13,7 @@ import pytest
 from plugins.default_preemption.executor import Executor
 from scheduler import framework as fw
 from scheduler.framework.errors import ClusterError
+from scheduler.runtime.handle import EngineHandle
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import a_handle, run, sample, settle
 from tests.unit.plugins.preemption import pod
@@ -56,7 +57,7 @@ class World:
 @dataclass
 class Scene:
     world: World
-    handle: fw.Handle
+    handle: EngineHandle
     executor: Executor
     pods: dict[str, fw.Pod]
 

@@ -1,6 +1,6 @@
 """Plugins and pods for tests of the queue."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from scheduler.api.objects import (
     Container,
@@ -68,12 +68,18 @@ class Gate(PreEnqueuePlugin):
 
 
 class FakeNominations:
-    """Writes down what the queue tells."""
+    """Writes down what the queue reports, and has no nominations."""
 
     def __init__(self) -> None:
         self.told: list[tuple[str, str]] = []
 
-    def add(self, pod: Pod) -> None:
+    def nominated_pods(self, node_name: str) -> Collection[Pod]:
+        return ()
+
+    def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
+        return iter(())
+
+    def add(self, pod: Pod, node_name: str | None = None) -> None:
         self.told.append(("add", pod.uid))
 
     def update(self, old: Pod, new: Pod) -> None:

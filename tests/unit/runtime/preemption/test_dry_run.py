@@ -11,12 +11,12 @@ from plugins.node_ports import NodePorts
 from plugins.node_resources.fit import NodeResourcesFit
 from plugins.taint_toleration import TaintToleration
 from scheduler import framework as fw
+from scheduler.api.importance import importance
 from scheduler.api.objects import ContainerPort
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.runtime.filtering import FEW
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.preemption.dry_run import NO_PODS, DryRun, QuickTrial, TableTrial
-from scheduler.runtime.preemption.ranked_pods import importance
+from scheduler.runtime.preemption.dry_run import NO_PODS, DryRun, QuickSimulation, TableSimulation
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node, a_pod
@@ -33,10 +33,10 @@ def begin(framework: Framework, pod: fw.Pod) -> DryRun:
     return framework.handle.dry_runs.begin(state, pod)
 
 
-def plain(framework: Framework, pod: fw.Pod, row: int, nominated: Sequence[fw.Pod] = ()) -> TableTrial:
+def plain(framework: Framework, pod: fw.Pod, row: int, nominated: Sequence[fw.Pod] = ()) -> TableSimulation:
     state = fw.CycleState()
     framework.run_pre_filter(state, pod, Diagnosis(1))
-    return TableTrial(framework.filtering, state, pod, row, nominated)
+    return TableSimulation(framework.filtering, state, pod, row, nominated)
 
 
 amounts = st.sampled_from([0, 1, 2, 3, 5, MOST // 2, MOST])
@@ -77,8 +77,8 @@ def test_the_quick_way_says_what_the_plain_way_says(
     removed = pods[: len(pods) // 2 + 1]
     order = [removed[i] for i in back if i < len(removed)]
 
-    with begin(framework, preemptor).on(0) as quick, plain(framework, preemptor, 0) as slow:
-        assert isinstance(quick, QuickTrial)
+    with begin(framework, preemptor).simulate(0) as quick, plain(framework, preemptor, 0) as slow:
+        assert isinstance(quick, QuickSimulation)
         found = [quick.refusal()]
         expected = [slow.refusal()]
         quick.remove(removed)
@@ -101,9 +101,9 @@ def test_a_plugin_that_refuses_before_the_others_is_named() -> None:
         ((NodeResourcesFit(), TaintToleration()), "NodeResourcesFit"),
         ((TaintToleration(), NodeResourcesFit()), "TaintToleration"),
     ):
-        with begin(a_framework(*plugins, table=table), pod).on(0) as trial:
-            refusal = trial.refusal()
-            assert isinstance(trial, QuickTrial)
+        with begin(a_framework(*plugins, table=table), pod).simulate(0) as simulated:
+            refusal = simulated.refusal()
+            assert isinstance(simulated, QuickSimulation)
             assert refusal is not None
             assert refusal.plugin == name
 
@@ -112,12 +112,14 @@ def test_a_plugin_that_reads_pods_and_cannot_follow_is_asked_on_the_table() -> N
     port = [ContainerPort(host_port=80)]
     table = a_cluster(a_node("n"), pods={"n": [holder := a_pod("holder", ports=port), other := a_pod("other")]})
 
-    with begin(a_framework(NodeResourcesFit(), NodePorts(), table=table), a_pod("new", ports=port)).on(0) as trial:
-        assert isinstance(trial, TableTrial)
-        assert trial.refusal() is not None
-        trial.remove([holder, other])
-        assert trial.refusal() is None
-        assert trial.reprieve([holder, other]) == [holder]
+    with begin(a_framework(NodeResourcesFit(), NodePorts(), table=table), a_pod("new", ports=port)).simulate(
+        0
+    ) as simulated:
+        assert isinstance(simulated, TableSimulation)
+        assert simulated.refusal() is not None
+        simulated.remove([holder, other])
+        assert simulated.refusal() is None
+        assert simulated.reprieve([holder, other]) == [holder]
     assert {pod.name for pod in table.info(0).pods} == {"holder", "other"}
 
 
@@ -134,10 +136,10 @@ def test_a_stored_answer_that_reads_pods_is_not_used() -> None:
     framework = a_framework(Signed(limit=1), table=table)
     pod = a_pod(labels={"app": "x"})
 
-    with begin(framework, pod).on(0) as trial:
-        assert trial.refusal() is not None
-        trial.remove(list(table.info(0).pods))
-        assert trial.refusal() is None
+    with begin(framework, pod).simulate(0) as simulated:
+        assert simulated.refusal() is not None
+        simulated.remove(list(table.info(0).pods))
+        assert simulated.refusal() is None
 
 
 def test_a_plugin_that_fails_is_named_when_its_node_is_asked_about() -> None:
@@ -145,8 +147,8 @@ def test_a_plugin_that_fails_is_named_when_its_node_is_asked_about() -> None:
     framework = a_framework(PlainFilter(fail), table=table)
 
     problem = 'running "Plain" filter plugin: broken'
-    with begin(framework, a_pod()).on(0) as trial, pytest.raises(fw.PluginError, match=problem):
-        trial.refusal()
+    with begin(framework, a_pod()).simulate(0) as simulated, pytest.raises(fw.PluginError, match=problem):
+        simulated.refusal()
 
 
 def test_pods_nominated_to_the_node_are_counted_if_they_matter_as_much() -> None:
@@ -155,8 +157,8 @@ def test_pods_nominated_to_the_node_are_counted_if_they_matter_as_much() -> None
     nominator.add(a_pod("promised", priority=10, requests={"cpu": 3}), "n")
 
     def refused(priority: int, name: str = "new") -> bool:
-        with begin(framework, a_pod(name, priority=priority, requests={"cpu": 2})).on(0) as trial:
-            return trial.refusal() is not None
+        with begin(framework, a_pod(name, priority=priority, requests={"cpu": 2})).simulate(0) as simulated:
+            return simulated.refusal() is not None
 
     assert [refused(9), refused(10), refused(11)] == [True, True, False]
     assert not refused(10, "promised"), "nobody stands in his own way"
@@ -233,18 +235,18 @@ def test_nodes_with_nominated_pods_are_judged_at_once_as_they_are_one_by_one(
 
     run = begin(framework, pod)
     rows = np.flatnonzero(table.in_use & (run.lowest_priorities < pod.priority))
-    rows = rows[~run.alone(rows)]
-    found = run.in_bulk(rows)
+    rows = rows[~run.only_singly(rows)]
+    found = run.simulate_all(rows)
     assert found is not None
     for place, row in enumerate(rows.tolist()):
-        trial = plain(framework, pod, row, run._nominated(row))
+        simulated = plain(framework, pod, row, run._nominated(row))
         lower = sorted((other for other in table.info(row).pods if other.priority < pod.priority), key=importance)
-        with trial:
-            trial.remove(lower)
-            refusal = trial.refusal()
+        with simulated:
+            simulated.remove(lower)
+            refusal = simulated.refusal()
             assert (found.status(place) if found.refused[place] else None) == refusal
             if refusal is None:
-                assert found.victims[place] == len(trial.reprieve(lower))
+                assert found.victims[place] == len(simulated.reprieve(lower))
 
 
 class Crowded:
@@ -266,11 +268,11 @@ class Crowded:
         return fw.unschedulable("too crowded")
 
 
-class Podless(Crowded, fw.WithoutPods):
+class Podless(Crowded, fw.IgnoresPods):
     pass
 
 
-class Easier(Crowded, fw.EasierWithFewerPods):
+class Easier(Crowded, fw.MonotoneInPods):
     pass
 
 
@@ -285,12 +287,12 @@ def test_a_plugin_that_pods_do_not_matter_to_is_asked_once_without_a_signature()
     run = begin(framework, a_pod("new", requests={"cpu": 1}))
 
     assert run.is_quick
-    assert run.alone(np.arange(2)).tolist() == [False, True]
+    assert run.only_singly(np.arange(2)).tolist() == [False, True]
     for row, refused in ((0, False), (1, True)):
-        with run.on(row) as trial:
-            assert isinstance(trial, QuickTrial)
-            trial.remove(list(framework.filtering.nodes.info(row).pods))
-            refusal = trial.refusal()
+        with run.simulate(row) as simulated:
+            assert isinstance(simulated, QuickSimulation)
+            simulated.remove(list(framework.filtering.nodes.info(row).pods))
+            refusal = simulated.refusal()
             assert (refusal is not None) == refused
             assert refusal is None or refusal.plugin == "Crowded"
 
@@ -301,9 +303,9 @@ def test_a_node_where_fewer_pods_may_help_is_asked_about_on_the_table() -> None:
     framework = a_framework(NodeResourcesFit(), Easier(most=2), table=table)
     run = begin(framework, a_pod("new", requests={"cpu": 1}))
 
-    assert run.alone(np.arange(2)).tolist() == [False, True]
-    with run.on(0) as quick, run.on(1) as slow:
-        assert (type(quick), type(slow)) == (QuickTrial, TableTrial)
+    assert run.only_singly(np.arange(2)).tolist() == [False, True]
+    with run.simulate(0) as quick, run.simulate(1) as slow:
+        assert (type(quick), type(slow)) == (QuickSimulation, TableSimulation)
         slow.remove([pod for pod in table.info(1).pods if pod.name in ("m1", "third")])
         assert slow.refusal() is None
 
@@ -314,5 +316,5 @@ def test_a_node_with_guests_is_asked_about_on_the_table_where_pods_matter_to_a_p
     framework = a_framework(NodeResourcesFit(), Easier(most=2), table=a_full_cluster(), nominator=nominator)
     run = begin(framework, a_pod("new", requests={"cpu": 1}))
 
-    assert run.alone(np.arange(2)).tolist() == [False, True]
+    assert run.only_singly(np.arange(2)).tolist() == [False, True]
     assert run.refusals_beside() is None

@@ -7,9 +7,10 @@ import pytest
 from msgspec.structs import replace
 
 from scheduler import framework as fw
+from scheduler.api.importance import NOT_STARTED
 from scheduler.api.objects import PodStatus
 from scheduler.runtime.preemption import ranked_pods
-from scheduler.runtime.preemption.ranked_pods import NOT_STARTED, RankedPods
+from scheduler.runtime.preemption.ranked_pods import RankedPods
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster
@@ -78,7 +79,7 @@ def test_a_look_at_a_changed_table_is_not_kept_longer_than_the_change_is_known()
 
 
 def test_shapes_that_no_pod_has_any_more_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranked_pods, "_SHAPES", 0)
+    monkeypatch.setattr(ranked_pods, "_MAX_KINDS", 0)
     table = a_cluster(a_node("n"))
     pods = RankedPods(table)
 
@@ -87,4 +88,4 @@ def test_shapes_that_no_pod_has_any_more_are_forgotten(monkeypatch: pytest.Monke
         assert ranked(pods, 0) == [(0, cpu * 1000, 0)]
         table.remove_pod("n", each)
 
-    assert len(pods.below(0, np.array([0]))._shapes) <= 3
+    assert len(pods.below(0, np.array([0]))._kinds) <= 3

@@ -1,15 +1,13 @@
-"""NodeResourcesFit's Filter on nodes while pods leave it and come back."""
+"""NodeResourcesFit's Filter in a dry run: nodes while pods leave them and come back."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from scheduler import framework as fw
 from scheduler.api.pod import Pod
 from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
-from scheduler.framework.trials import BulkTrials
-from scheduler.runtime.preemption.nominated import Guests
-from scheduler.runtime.preemption.ranked_pods import LowerPods
 
 # A reason code is a set of bits: what is missing, and whether it is more than the node has when empty.
 UNRESOLVABLE: Final = 1 << 0
@@ -18,8 +16,8 @@ TOO_MANY_PODS: Final = 1 << 1
 _LIMIT = 2**63
 
 
-class FitTrials(BulkTrials):
-    """Begins trials for one pod."""
+class FitSimulator(fw.BulkSimulator):
+    """Begins dry runs for one pod."""
 
     def __init__(self, compared: Sequence[tuple[int, str, int]], nodes: NodeColumns) -> None:
         """`compared`: bit, name and amount of each resource that the pod asks for."""
@@ -29,39 +27,39 @@ class FitTrials(BulkTrials):
             (bit, amount, nodes.allocatable(name), nodes.requested(name)) for bit, name, amount in compared
         ]
 
-    def __call__(self, row: int) -> "FitTrial":
+    def __call__(self, row: int) -> "FitNode":
         room = self._allowed_pods.item(row) - self._pod_count.item(row)
         bits, spare = [], []
         for bit, amount, allocatable, requested in self._columns:
             capacity = allocatable.item(row)
             bits.append(bit | UNRESOLVABLE if capacity < amount else bit)
             spare.append(capacity - requested.item(row) - amount)
-        return FitTrial(self._wanted, bits, room, spare)
+        return FitNode(self._wanted, bits, room, spare)
 
-    def without(self, lower: LowerPods, rows: Rows, guests: Guests) -> "FitBulkTrial":
+    def without(self, lower: fw.LowerPods, rows: Rows, nominated: fw.NominatedPods) -> "FitNodes":
         room = self._allowed_pods[rows] - self._pod_count[rows] + lower.counts
-        if guests:
-            room -= guests.counts(rows)
+        if nominated:
+            room -= nominated.counts(rows)
         resources = []
         for (_, name, _, _), (bit, amount, allocatable, requested) in zip(self._wanted, self._columns, strict=True):
             capacity = allocatable[rows]
             free = capacity - requested[rows] + lower.sums(name)
-            taken = guests.sums(name, rows) if guests else None
+            taken = nominated.sums(name, rows) if nominated else None
             if taken is not None:
                 free -= taken
             resources.append(_Resource(bit, amount, capacity, free, taken, lower.amounts(name)))
-        return FitBulkTrial(room, resources)
+        return FitNodes(room, resources)
 
-    def codes_with(self, guests: Guests, rows: Rows) -> Int32Column:
-        codes = (self._allowed_pods[rows] - self._pod_count[rows] - guests.counts(rows) <= 0) * TOO_MANY_PODS
+    def codes_with(self, nominated: fw.NominatedPods, rows: Rows) -> Int32Column:
+        codes = (self._allowed_pods[rows] - self._pod_count[rows] - nominated.counts(rows) <= 0) * TOO_MANY_PODS
         for (_, name, _, _), (bit, amount, allocatable, requested) in zip(self._wanted, self._columns, strict=True):
             capacity = allocatable[rows]
-            codes |= _codes(capacity - requested[rows] - guests.sums(name, rows), bit, amount, capacity)
+            codes |= _codes(capacity - requested[rows] - nominated.sums(name, rows), bit, amount, capacity)
         return codes.astype(np.int32)
 
 
-class FitTrial:
-    """Implements scheduler.framework.trials.FilterTrial. Rule: noderesources/fit.go (fitsRequest) at v1.36.3."""
+class FitNode:
+    """Implements scheduler.framework.dry_run_filter.SimulatedNode. Rule: fit.go (fitsRequest) at v1.36.3."""
 
     __slots__ = ("_bits", "_room", "_spare", "_wanted")
 
@@ -114,15 +112,15 @@ class _Resource(NamedTuple):
     capacity: Int64Column
     """By node."""
     free: Int64Column
-    """By node, beside the guests."""
+    """By node, beside the nominated pods."""
     taken: Int64Column | None
-    """By node, what the guests ask for; None if there are none. Sums may wrap, so it can decide that they leave."""
+    """By node, what the nominated pods request; None if there are none. Sums may wrap: without them it may not fit."""
     asked: Int64Column
     """By pod of lower priority."""
 
 
-class FitBulkTrial:
-    """Implements scheduler.framework.trials.BulkTrial, as FitTrial does for one node."""
+class FitNodes:
+    """Implements scheduler.framework.dry_run_filter.SimulatedNodes, as FitNode does for one node."""
 
     __slots__ = ("_resources", "_room")
 

@@ -1,0 +1,90 @@
+"""Dry runs: what Filter would answer for a node while pods leave it and come back. Nothing is changed meanwhile.
+
+A preemption asks about hundreds of nodes again and again. Two sides:
+
+    a PostFilter      handle.dry_runs.begin ─► DryRun.simulate(row) ─► NodeSimulation    the node as all plugins see it
+    a Filter plugin   DryRunFilter.simulator ─► SimulatedNode, SimulatedNodes    the node as that plugin sees it
+
+This file is the first, `dry_run_filter.py` the second.
+"""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Final, Protocol, Self
+
+from scheduler.api.pod import Pod
+from scheduler.framework.columns import BoolColumn, Int64Column, Rows
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.status import Status
+
+PRIORITY_OFFSET: Final = 2**31
+"""Added to each priority in a sum, so that one victim more is never better than one less."""
+
+
+class NodeSimulation(Protocol):
+    """One node, as all Filter plugins see it, for the length of a `with` block. Methods raise PluginError."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def remove(self, others: Sequence[Pod]) -> None:
+        """Go on as if these pods, which are there, were not."""
+
+    def refusal(self) -> Status | None:
+        """Return what the first plugin that refuses the node says of it now."""
+
+    def reprieve(self, others: Sequence[Pod]) -> list[Pod]:
+        """Put removed pods back one by one where the pod fits nevertheless; return those that have to stay away."""
+
+
+class Reprieves(Protocol):
+    """Which pods would have to leave many nodes. Columns have one entry for each node."""
+
+    @property
+    def refused(self) -> BoolColumn:
+        """Where no pod's leaving would do."""
+
+    @property
+    def victims(self) -> Int64Column:
+        """How many pods would have to leave."""
+
+    @property
+    def priority_sums(self) -> Int64Column:
+        """Sum of the victims' priorities, PRIORITY_OFFSET added to each."""
+
+    @property
+    def highest_priorities(self) -> Int64Column:
+        """The highest priority of a victim; without meaning for a node that has none."""
+
+    @property
+    def starts(self) -> Int64Column:
+        """When the longest running of the victims with the highest priority started: see api/importance.py."""
+
+    def status(self, node: int) -> Status:
+        """Why a node is refused, by its place."""
+
+
+class DryRun(Protocol):
+    """One pod, any number of nodes. Valid as long as nothing else changes: within one decision."""
+
+    @property
+    def lowest_priorities(self) -> Int64Column:
+        """The lowest priority of the pods on each row; above all priorities where there are none."""
+
+    def simulate(self, row: int) -> NodeSimulation:
+        """Begin with one node, as it is now. Raises PluginError."""
+
+    def simulate_all(self, rows: Rows) -> Reprieves | None:
+        """Judge `rows`, each with a pod of lower priority, all at once; None if only `simulate` can."""
+
+    def only_singly(self, rows: Rows) -> BoolColumn:
+        """Which of `rows` need `simulate` even where `simulate_all` judges the others."""
+
+
+class DryRuns(Protocol):
+    """Begins dry runs."""
+
+    def begin(self, state: CycleState, pod: Pod) -> DryRun:
+        """Begin for a pod that was through PreFilter with this state. Raises PluginError."""

@@ -1,0 +1,43 @@
+"""The handle as the engine makes it: the same, with the parts that the engine itself uses in their own types."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import numpy.typing as npt
+
+from scheduler.framework.change_log import LogReader
+from scheduler.framework.handle import Handle
+from scheduler.framework.nodes import Aspect
+from scheduler.runtime.answers.columns import Column, Evaluate, Memo
+from scheduler.runtime.live_nodes import LiveNodes
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.pre_binding import PodsInPreBind
+from scheduler.runtime.preemption.dry_run import DryRuns
+from scheduler.runtime.waiting import WaitingPods
+
+
+@dataclass(frozen=True, slots=True)
+class EngineHandle(Handle):
+    """One profile's handle."""
+
+    waiting_pods: WaitingPods
+    metrics: Metrics
+    pods_in_pre_bind: PodsInPreBind = field(default_factory=PodsInPreBind)
+    dry_runs: DryRuns = field(default_factory=DryRuns)
+
+
+class PluginColumns:
+    """Implements scheduler.framework.stored_columns.StoredColumns. Bounded by bytes, like the engine's own answers."""
+
+    def __init__(self, nodes: LiveNodes) -> None:
+        self._nodes = nodes
+        self._memo = Memo(nodes)
+
+    def get(
+        self, key: Hashable, aspects: tuple[Aspect, ...], dtype: npt.DTypeLike, evaluate: Evaluate
+    ) -> Column | None:
+        column = self._memo.column(key, aspects, dtype, evaluate)
+        return column.values if column.may_differ else None
+
+    def changes(self, aspects: tuple[Aspect, ...]) -> LogReader:
+        return LogReader(map(self._nodes.change_log, aspects))

@@ -1,0 +1,24 @@
+"""How the engine sees nodes: as plugins do, and what has changed, which pods are there, and what-ifs."""
+
+from collections.abc import Collection
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from scheduler.api.pod import Pod
+from scheduler.framework.change_log import ChangeLog
+from scheduler.framework.nodes import Aspect, NodeColumns
+
+
+class LiveNodes(NodeColumns, Protocol):
+    """The node table. Implemented in scheduler.state.node_table."""
+
+    def change_log(self, aspect: Aspect) -> ChangeLog:
+        """The rows in which this aspect changed."""
+
+    def has_pod(self, row: int, uid: str) -> bool:
+        """Whether a pod is on a row."""
+
+    def what_if(
+        self, row: int, add: Collection[Pod] = (), remove: Collection[Pod] = ()
+    ) -> AbstractContextManager[None]:
+        """Put pods on a row, or take them away, for the length of a `with` block."""

@@ -1,0 +1,21 @@
+"""What a plugin author imports is the interface alone: the engine that runs plugins is not loaded with it."""
+
+import subprocess
+import sys
+
+ENGINE = ("runtime", "state", "queue", "cycle", "config", "kube", "serve", "simulate")
+
+
+def loaded_by(statement: str) -> list[str]:
+    """Return the names of our own modules that a new interpreter has loaded after a statement."""
+    script = f"{statement}; import sys; print(*sorted(name for name in sys.modules if name.startswith('scheduler')))"
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return run.stdout.split()
+
+
+def test_the_interface_loads_no_module_of_the_engine() -> None:
+    loaded = loaded_by("from scheduler import framework as fw")
+
+    rooms = [name.split(".")[1] for name in loaded if "." in name]
+    assert {room: rooms.count(room) for room in ENGINE} == dict.fromkeys(ENGINE, 0)
+    assert set(rooms) == {"api", "framework"}
