@@ -38,6 +38,7 @@ from scheduler.kube.intake import node_intake, object_intake, pod_intake
 from scheduler.kube.outages import is_outage
 from scheduler.kube.permissions import Permission, check_permissions, permissions_for
 from scheduler.kube.resync import Resync
+from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.watch import Watch
 from scheduler.logs import set_up_logging
@@ -48,8 +49,8 @@ from scheduler.serve.http import Check, HttpServer
 SHUTDOWN_SECONDS: Final = 20.0
 """For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
 
-LAST_WAIT_SECONDS: Final = 10.0
-"""Between two tries to reach an API server that does not answer at the start; shorter at first."""
+START_RETRIES: Final = RetryPolicy(first=0.5, limit=10.0)
+"""For an API server that does not answer at the start."""
 
 EXPIRY_SECONDS: Final = 1.0
 """Between two looks for assumed pods that nobody confirmed."""
@@ -129,16 +130,16 @@ async def _run(options: RunOptions, config: Config) -> int:
 
 async def _check_permissions(client: Client, permissions: Sequence[Permission], deadlines: Deadlines) -> None:
     """Wait for an API server that answers. Raises ConfigError if it says that permissions are missing."""
-    wait = 0.5
-    while True:
+    for wait in START_RETRIES:
         try:
-            return await check_permissions(client, permissions)
+            await check_permissions(client, permissions)
+            return
         except ClusterError as error:
-            _logger.warning("The API server does not answer; trying again", extra={"err": str(error), "seconds": wait})
+            fields = {"err": str(error), "seconds": round(wait, 1)}
+            _logger.warning("The API server does not answer; trying again", extra=fields)
             if is_outage(error):
                 deadlines.excuse()
         await asyncio.sleep(wait)
-        wait = min(2 * wait, LAST_WAIT_SECONDS)
 
 
 class _Parts:

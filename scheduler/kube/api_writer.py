@@ -3,18 +3,17 @@
 What to do next is decided by `Writing`, which does no I/O:
 
     SEND ──2xx──────────────────────────────────────────► done
-      │ ──not sent, no answer, 401, 429, 5xx──wait──► SEND     failed after MAX_TRIES
+      │ ──not sent, no answer, 401, 429, 5xx──wait──► SEND     failed after too many tries
       │ ──409, an answer having been lost before──► READ       it may be our own change that is in the way
       └──other 4xx──────────────────────────────────────► failed
     READ ──the object has all that was written──────────► done
-      │ ──no answer, 401, 429, 5xx──wait──► READ               failed after MAX_TRIES
+      │ ──no answer, 401, 429, 5xx──wait──► READ               failed after too many tries
       └──anything else, or no object────────────────────► failed
 
 A write with a resource version takes effect once: a repetition answers 409. One without is done again, so it must be
 harmless when done twice.
 """
 
-import asyncio
 import logging
 import random
 from collections.abc import Callable, Mapping
@@ -25,19 +24,13 @@ import orjson
 
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import ApiResource, written_resource
-from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+from scheduler.kube.client import AnswerLost, Budget, Client, Operation
+from scheduler.kube.retries import WRITES, Meaning, Outcome, Read, meaning_of, pause
 
 log = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT: Final = 50
 """Writes at once; as many reads."""
-
-MAX_TRIES: Final = 10
-"""Failures after which a write fails: about 12 s. Then the pod backs off, and its plugin decides anew."""
-
-FIRST_WAIT: Final = 0.1
-LAST_WAIT: Final = 2.0
-"""Seconds before the second try, doubled for each further one, up to the last; each ±25 % at random."""
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -47,12 +40,6 @@ _BY_SERVER: Final = frozenset({"resourceVersion", "managedFields", "generation"}
 
 class Send(msgspec.Struct, frozen=True, gc=False):
     """Write, after `wait` seconds."""
-
-    wait: float = 0.0
-
-
-class Read(msgspec.Struct, frozen=True, gc=False):
-    """Ask what the object is like, after `wait` seconds."""
 
     wait: float = 0.0
 
@@ -72,16 +59,15 @@ class Failed(msgspec.Struct, frozen=True, gc=False):
 
 
 Step: TypeAlias = Send | Read | Done | Failed
-Outcome: TypeAlias = Reply | NotSent | AnswerLost
 
 
 class Writing:
     """One write from the first call to certainty. No I/O: outcomes in, steps out."""
 
-    def __init__(self, wanted: Mapping[str, Any], jitter: Callable[[], float] = random.random) -> None:
+    def __init__(self, wanted: Mapping[str, Any], chance: Callable[[], float] = random.random) -> None:
         """`wanted`: what the object has once the write took effect; a null stands for a field that is gone."""
         self._wanted = wanted
-        self._jitter = jitter
+        self._chance = chance
         self._tries = 0
         self._in_doubt = False
         """Whether a call may have been carried out although no answer said so."""
@@ -89,39 +75,35 @@ class Writing:
 
     def sent(self, outcome: Outcome) -> Step:
         """What to do after a write."""
-        if isinstance(outcome, Reply):
-            if outcome.ok:
-                found = _object_in(outcome)
-                if found is not None:
-                    return Done(found)
-                outcome = AnswerLost("the answer cannot be read")
-            elif outcome.status == 409 and self._in_doubt:
-                self._conflict = outcome.message
-                return Read()
-        if isinstance(outcome, AnswerLost) or (isinstance(outcome, Reply) and outcome.status >= 500):
+        if outcome.ok:
+            found = _object_in(outcome.body)
+            if found is not None:
+                return Done(found)
+            outcome = AnswerLost("the answer cannot be read")
+        elif outcome.status == 409 and self._in_doubt:
+            self._conflict = outcome.message
+            return Read()
+        if meaning_of(outcome) is Meaning.DOUBT:
             self._in_doubt = True
         return self._again(Send, outcome)
 
     def read(self, outcome: Outcome) -> Step:
         """What to do after a read."""
-        if isinstance(outcome, Reply) and outcome.ok:
-            found = _object_in(outcome)
+        if outcome.ok:
+            found = _object_in(outcome.body)
             if found is not None:
                 return Done(found) if has_all(found, self._wanted) else Failed(409, self._conflict)
             outcome = AnswerLost("the answer cannot be read")
         return self._again(Read, outcome)
 
     def _again(self, step: type[Send] | type[Read], outcome: Outcome) -> Step:
-        status, failure, at_least = 0, str(outcome), 0.0
-        if isinstance(outcome, Reply):
-            status, failure, at_least = outcome.status, outcome.message, outcome.retry_after
-            if status < 500 and status not in (401, 429):
-                return Failed(status, failure)
-        wait = min(FIRST_WAIT * 2.0**self._tries, LAST_WAIT) * (0.75 + self._jitter() / 2)
+        if meaning_of(outcome) is Meaning.SETTLED:
+            return Failed(outcome.status, outcome.message)
+        wait = WRITES.wait(self._tries, outcome.retry_after, self._chance)
         self._tries += 1
-        if self._tries == MAX_TRIES:
-            return Failed(status, f"{failure} ({self._tries} tries)")
-        return step(max(wait, at_least))
+        if self._tries == WRITES.tries:
+            return Failed(outcome.status, f"{outcome.message} ({self._tries} tries)")
+        return step(wait)
 
 
 def has_all(found: Any, wanted: Any) -> bool:
@@ -170,12 +152,12 @@ class PluginWriter:
         while True:
             match step:
                 case Send(wait=wait):
-                    await _pause(wait)
-                    step = writing.sent(await self._call(operation, place.path, body))
+                    await pause(wait)
+                    step = writing.sent(await self._client.attempt(operation, place.path, body))
                 case Read(wait=wait):
-                    await _pause(wait)
+                    await pause(wait)
                     log.warning("Reading what became of a write", extra={"path": place.path})
-                    step = writing.read(await self._call(get, place.path))
+                    step = writing.read(await self._client.attempt(get, place.path))
                 case Failed(status=status, because=because):
                     raise ApiError(status, because)
                 case Done(found=found):
@@ -188,12 +170,6 @@ class PluginWriter:
             content_type = MERGE_PATCH if verb == "PATCH" else None
             operation = self._operations[key] = Operation(verb, place.label, budget, self._timeout, content_type)
         return operation
-
-    async def _call(self, operation: Operation, path: str, body: bytes | None = None) -> Outcome:
-        try:
-            return await self._client.call(operation, path, body)
-        except (NotSent, AnswerLost) as error:
-            return error
 
 
 class _Place(msgspec.Struct, frozen=True, gc=False):
@@ -216,14 +192,9 @@ class _Place(msgspec.Struct, frozen=True, gc=False):
         return f"{self.resource.version_path}{namespace}/{self.resource.plural}/{self.name}{part}"
 
 
-def _object_in(reply: Reply) -> dict[str, Any] | None:
+def _object_in(body: bytes) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(reply.body)
+        found = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
     return found if isinstance(found, dict) else None
-
-
-async def _pause(seconds: float) -> None:
-    if seconds:
-        await asyncio.sleep(seconds)

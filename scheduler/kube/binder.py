@@ -5,12 +5,12 @@ next is decided by `Binding`, which does no I/O:
 
     POST ──2xx──────────────────────────────────────────► bound
       │ ──refused (4xx), nothing in doubt───────────────► rejected
-      │ ──not sent, 401, 429──wait──► POST                rejected after MAX_TRIES
+      │ ──not sent, 401, 429──wait──► POST                rejected after too many tries
       │ ──answer lost, 5xx, 409, or refused while in doubt──► READ
       ▼
     READ ──our pod on our node──────────────────────────► bound
       │ ──on another node, deleting, gone, recreated─────► rejected
-      │ ──our pod without a node──wait──► POST             rejected after MAX_TRIES, or if it was refused for good
+      │ ──our pod without a node──wait──► POST             rejected after too many tries, or if it was refused for good
       └──no answer, or not the pod──wait──► READ           as long as it takes
 
 A 409 is read as well: it says that the pod is bound (by whom? perhaps by the call whose answer was lost), is being
@@ -18,7 +18,6 @@ deleted or was recreated, but also that etcd failed, which `assignPod` in pkg/re
 To post again is safe: the API server binds a pod once, and `uid` in the binding refuses a new pod of the same name.
 """
 
-import asyncio
 import logging
 import random
 from collections.abc import Callable
@@ -28,7 +27,8 @@ import msgspec
 
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import BindRejected
-from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+from scheduler.kube.client import Budget, Client, Operation
+from scheduler.kube.retries import WRITES, Meaning, Outcome, Read, meaning_of, pause
 from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -36,23 +36,9 @@ log = logging.getLogger(__name__)
 MAX_IN_FLIGHT: Final = 100
 """Bindings at once: 1,000 a second with an API server that takes 100 ms."""
 
-MAX_TRIES: Final = 10
-"""Failures, the pod being certainly unbound, after which it is rejected: about 12 s. Then it backs off in the queue,
-and the next decision is made from what the cluster is by then."""
-
-FIRST_WAIT: Final = 0.1
-LAST_WAIT: Final = 2.0
-"""Seconds before the second try, doubled for each further one, up to the last; each ±25 % at random."""
-
 
 class Post(msgspec.Struct, frozen=True, gc=False):
     """Tell the API server, after `wait` seconds."""
-
-    wait: float = 0.0
-
-
-class Read(msgspec.Struct, frozen=True, gc=False):
-    """Ask what became of the pod, after `wait` seconds."""
 
     wait: float = 0.0
 
@@ -68,16 +54,15 @@ class Rejected(msgspec.Struct, frozen=True, gc=False):
 
 
 Step: TypeAlias = Post | Read | Bound | Rejected
-Outcome: TypeAlias = Reply | NotSent | AnswerLost
 
 
 class Binding:
     """One pod's way from the first POST to certainty. No I/O: outcomes in, steps out."""
 
-    def __init__(self, uid: str, node_name: str, jitter: Callable[[], float] = random.random) -> None:
+    def __init__(self, uid: str, node_name: str, chance: Callable[[], float] = random.random) -> None:
         self._uid = uid
         self._node_name = node_name
-        self._jitter = jitter
+        self._chance = chance
         self._tries = 0
         self._waits = 0
         self._in_doubt = False
@@ -91,30 +76,23 @@ class Binding:
 
     def posted(self, outcome: Outcome) -> Step:
         """What to do after a POST."""
-        if isinstance(outcome, Reply) and outcome.ok:
+        if outcome.ok:
             return Bound()
-        self.failure = outcome.message if isinstance(outcome, Reply) else str(outcome)
-        match outcome:
-            case NotSent():
-                return self._again(settled=not self._in_doubt)
-            case AnswerLost():
+        self.failure = outcome.message
+        match meaning_of(outcome):
+            case Meaning.AGAIN:
+                return self._again(settled=not self._in_doubt, retry_after=outcome.retry_after)
+            case Meaning.DOUBT:
                 self._in_doubt = True
                 return Read()
-            case Reply(status=status):
-                if status in (401, 429):
-                    return self._again(settled=not self._in_doubt, retry_after=outcome.retry_after)
-                if status >= 500:
-                    self._in_doubt = True
-                    return Read()
-                if status == 409:
+            case Meaning.SETTLED:
+                if outcome.status == 409:
                     return Read()
                 self._refused = True
                 return Read() if self._in_doubt else Rejected(self.failure)
 
     def read(self, outcome: Outcome) -> Step:
         """What to do after a GET of the pod."""
-        if not isinstance(outcome, Reply):
-            return Read(self._wait())
         if outcome.status == 404:
             self.found = "gone"
             return Rejected("the pod is gone")
@@ -148,14 +126,14 @@ class Binding:
     def _again(self, *, settled: bool, retry_after: float = 0.0) -> Step:
         """Post once more; but not for ever, if it is `settled` that the pod is unbound."""
         self._tries += 1
-        if self._tries < MAX_TRIES:
+        if self._tries < WRITES.tries:
             return Post(self._wait(retry_after))
         return Rejected(f"{self.failure} ({self._tries} tries)") if settled else Read()
 
     def _wait(self, at_least: float = 0.0) -> float:
-        wait = min(FIRST_WAIT * 2.0**self._waits, LAST_WAIT) * (0.75 + self._jitter() / 2)
-        self._waits = min(self._waits + 1, 16)
-        return max(wait, at_least)
+        wait = WRITES.wait(self._waits, at_least, self._chance)
+        self._waits += 1
+        return wait
 
 
 class ApiBinder:
@@ -183,25 +161,19 @@ class ApiBinder:
         while True:
             match step:
                 case Post(wait=wait):
-                    await _pause(wait)
-                    step = binding.posted(await self._call(self._post, f"{path}/binding", body))
+                    await pause(wait)
+                    step = binding.posted(await self._client.attempt(self._post, f"{path}/binding", body))
                 case Read(wait=wait):
-                    await _pause(wait)
+                    await pause(wait)
                     if not wait:
                         log.warning("Reading what became of a binding", extra=_fields(pod, node_name, binding))
-                    step = binding.read(await self._call(self._get, path))
+                    step = binding.read(await self._client.attempt(self._get, path))
                     if not isinstance(step, Read):
                         self._metrics.bind_outcomes_settled.labels(binding.found).inc()
                 case Rejected(because=because):
                     raise BindRejected(because)
                 case Bound():
                     return
-
-    async def _call(self, operation: Operation, path: str, body: bytes | None = None) -> Outcome:
-        try:
-            return await self._client.call(operation, path, body)
-        except (NotSent, AnswerLost) as error:
-            return error
 
 
 def binding_body(pod: Pod, node_name: str) -> bytes:
@@ -217,11 +189,6 @@ _BINDING = (
 
 def _fields(pod: Pod, node_name: str, binding: Binding) -> dict[str, str]:
     return {"pod": str(pod), "node": node_name, "error": binding.failure}
-
-
-async def _pause(seconds: float) -> None:
-    if seconds:
-        await asyncio.sleep(seconds)
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):

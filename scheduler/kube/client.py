@@ -38,11 +38,24 @@ MAX_PAUSE_SECONDS: Final = 30.0
 """No Retry-After holds a budget longer."""
 
 
-class NotSent(ClusterError):
+class NoReply(ClusterError):
+    """A call that the API server did not answer. Can be asked what a `Reply` can."""
+
+    ok: Final = False
+    status: Final = 0
+    body: Final = b""
+    retry_after: Final = 0.0
+
+    @property
+    def message(self) -> str:
+        return str(self)
+
+
+class NotSent(NoReply):
     """No connection to the API server: the call was certainly not carried out."""
 
 
-class AnswerLost(ClusterError):
+class AnswerLost(NoReply):
     """The call was sent and no answer came: it may have been carried out."""
 
 
@@ -194,21 +207,27 @@ class Client:
 
     async def call(self, operation: Operation, path: str, body: bytes | None = None) -> Reply:
         """Make one call within its budget. Raises NotSent or AnswerLost if there is no answer."""
+        outcome = await self.attempt(operation, path, body)
+        if isinstance(outcome, NoReply):
+            raise outcome
+        return outcome
+
+    async def attempt(self, operation: Operation, path: str, body: bytes | None = None) -> Reply | NoReply:
+        """Like `call`, with the lack of an answer as a value."""
         async with operation.budget:
             started = time.perf_counter()
-            outcome = "cancelled"
+            code = "cancelled"
+            outcome: Reply | NoReply
             try:
-                reply = await self._send(operation, path, body)
-                outcome = str(reply.status)
-            except NotSent:
-                outcome = "connection"
-                raise
-            except AnswerLost as error:
-                outcome = "timeout" if isinstance(error.__cause__, TimeoutError) else "connection"
-                raise
+                outcome = await self._send(operation, path, body)
+                code = str(outcome.status)
+            except NoReply as error:
+                outcome = error
+                late = isinstance(error, AnswerLost) and isinstance(error.__cause__, TimeoutError)
+                code = "timeout" if late else "connection"
             finally:
-                self._observe(operation, outcome, time.perf_counter() - started)
-        return reply
+                self._observe(operation, code, time.perf_counter() - started)
+        return outcome
 
     async def _send(self, operation: Operation, path: str, body: bytes | None) -> Reply:
         try:
@@ -290,11 +309,11 @@ class Client:
             self._timeouts[seconds] = timeout
         return timeout
 
-    def _observe(self, operation: Operation, outcome: str, seconds: float) -> None:
-        key = (operation, outcome)
+    def _observe(self, operation: Operation, code: str, seconds: float) -> None:
+        key = (operation, code)
         observed = self._observed.get(key)
         if observed is None:
-            calls = self._metrics.api_calls.labels(operation.verb, operation.resource, outcome)
+            calls = self._metrics.api_calls.labels(operation.verb, operation.resource, code)
             duration = self._metrics.api_call_duration.labels(operation.verb, operation.resource)
             observed = self._observed[key] = (calls, duration)
         observed[0].inc()

@@ -35,7 +35,7 @@ FIRST_COMPARISON: Final = "first comparison"
 
 COMPARISON_SECONDS: Final = 180.0
 """Each page of the first comparison comes within this time, however many there are. After a failure the next try is at
-most 60 s away, and may take 60 s. Before the first page, permissions are asked for and the watches begin."""
+most 75 s away, and may take 60 s. Before the first page, permissions are asked for and the watches begin."""
 
 
 class Deadlines:

@@ -13,7 +13,6 @@ that waits is worse than an Event that does:
 
 import asyncio
 import logging
-import random
 import socket
 import time
 import uuid
@@ -28,7 +27,8 @@ import orjson
 
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import EventRecorder
-from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation
+from scheduler.kube.client import Budget, Client, Operation, Reply
+from scheduler.kube.retries import Meaning, Outcome, RetryPolicy, meaning_of
 from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -63,9 +63,8 @@ REFRESH_SECONDS: Final = 300.0
 MAX_SERIES: Final = 4096
 """Events remembered so that a repetition is noticed; the oldest are forgotten first."""
 
-MAX_TRIES: Final = 12
-LAST_WAIT: Final = 10.0
-"""Tries for one Event, and the longest wait between two of them in seconds (both client-go's)."""
+RETRIES: Final = RetryPolicy(first=0.1, limit=10.0, tries=12)
+"""For one Event; limit and tries are client-go's."""
 
 _Key: TypeAlias = tuple[str, str, str, str, str, str]
 
@@ -265,35 +264,30 @@ class Events:
 
     async def _send(self, item: _Sending) -> None:
         """Send one Event, again if need be; drop it when it is refused or fails too often."""
-        wait = 0.1
         event, patch, _ = item
-        for _ in range(MAX_TRIES):
-            status, retry_after = await self._try(event, patch=patch)
-            if status < 300 or (status == 409 and not patch):
+        for failures in range(RETRIES.tries):
+            outcome = await self._try(event, patch=patch)
+            if outcome.ok or (outcome.status == 409 and not patch):
                 return  # 409: it was created by the call whose answer was lost
-            if status == 404 and patch:
-                patch = False  # it expired: create it anew, with its series
+            if outcome.status == 404 and patch:
+                patch = False  # it expired: create it again, with its series
                 continue
-            if 300 <= status < 500 and status not in (401, 429):
+            if meaning_of(outcome) is Meaning.SETTLED:
                 self._dropped("refused")
                 return
-            await asyncio.sleep(max(retry_after, wait * (1 + random.random() / 4)))
-            wait = min(2 * wait, LAST_WAIT)
+            await asyncio.sleep(RETRIES.wait(failures, outcome.retry_after))
         self._dropped("unreachable")
 
-    async def _try(self, event: _Event, *, patch: bool) -> tuple[int, float]:
+    async def _try(self, event: _Event, *, patch: bool) -> Outcome:
         path = f"/apis/events.k8s.io/v1/namespaces/{event.namespace}/events"
-        try:
-            if patch:
-                reply = await self._client.call(self._patch, f"{path}/{event.name}", b"{%b}" % _series(event))
-            else:
-                series = b"," + _series(event) if event.count > 1 else b""
-                reply = await self._client.call(self._create, path, b"%b%b}" % (event.head, series))
-        except (NotSent, AnswerLost):
-            return 503, 0.0
-        if not reply.ok and reply.status not in (404, 409):
-            log.info("An Event was not taken", extra={"event": event.name, "error": reply.message})
-        return reply.status, reply.retry_after
+        if patch:
+            outcome = await self._client.attempt(self._patch, f"{path}/{event.name}", b"{%b}" % _series(event))
+        else:
+            series = b"," + _series(event) if event.count > 1 else b""
+            outcome = await self._client.attempt(self._create, path, b"%b%b}" % (event.head, series))
+        if not outcome.ok and outcome.status not in (404, 409) and isinstance(outcome, Reply):
+            log.info("An Event was not taken", extra={"event": event.name, "error": outcome.message})
+        return outcome
 
     def _dropped(self, reason: str, count: int = 1) -> None:
         self._metrics.events_dropped.labels(reason).inc(count)

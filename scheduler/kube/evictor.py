@@ -9,13 +9,12 @@ What to do next is decided by `Eviction`, which does no I/O:
     DELETE ──2xx─────────────────────────────► deleted
       │ ──404, 409───────────────────────────► gone; deleted, if an answer was lost before
       │ ──not sent, no answer, 401, 429, 5xx──wait──► DELETE
-    any ──other 4xx, or MAX_TRIES────────────► failed
+    any ──other 4xx, or too many tries───────► failed
 
 Nothing is in doubt at the end: both calls may be repeated, and both carry the pod's uid, as a precondition of the
 deletion and as a field that a patch cannot change, so that a new pod of the same name is never touched.
 """
 
-import asyncio
 import logging
 import random
 import time
@@ -27,7 +26,8 @@ import orjson
 
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+from scheduler.kube.client import AnswerLost, Budget, Client, NoReply, Operation
+from scheduler.kube.retries import WRITES, Meaning, Outcome, Read, meaning_of, pause
 from scheduler.kube.status import Condition, PodStatuses, status_patch
 
 log = logging.getLogger(__name__)
@@ -38,22 +38,9 @@ PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 MAX_IN_FLIGHT: Final = 32
 """Calls of each kind at once. A preemption has few victims, and its preemptor has to wait for their end anyway."""
 
-MAX_TRIES: Final = 10
-"""Failures after which an eviction fails: about 12 s. Then the preemptor is tried again, and may find other victims."""
-
-FIRST_WAIT: Final = 0.1
-LAST_WAIT: Final = 2.0
-"""Seconds before the second try, doubled for each further one, up to the last; each ±25 % at random."""
-
 
 class Patch(msgspec.Struct, frozen=True, gc=False):
     """Set the condition, after `wait` seconds."""
-
-    wait: float = 0.0
-
-
-class Read(msgspec.Struct, frozen=True, gc=False):
-    """Ask whether the pod is still there."""
 
     wait: float = 0.0
 
@@ -80,15 +67,14 @@ class Failed(msgspec.Struct, frozen=True, gc=False):
 
 Call: TypeAlias = Patch | Read | Delete
 Step: TypeAlias = Call | Deleted | Gone | Failed
-Outcome: TypeAlias = Reply | NotSent | AnswerLost
 
 
 class Eviction:
     """One victim's way to its end. No I/O: outcomes in, steps out."""
 
-    def __init__(self, uid: str, jitter: Callable[[], float] = random.random) -> None:
+    def __init__(self, uid: str, chance: Callable[[], float] = random.random) -> None:
         self._uid = uid
-        self._jitter = jitter
+        self._chance = chance
         self._tries = 0
         self._may_be_deleted = False
         """Whether a deletion may have been carried out although no answer said so."""
@@ -104,46 +90,37 @@ class Eviction:
                 return self._deleted(outcome)
 
     def _patched(self, outcome: Outcome) -> Step:
-        if isinstance(outcome, Reply):
-            if outcome.ok:
-                return Delete()
-            if outcome.status == 404:
-                return Gone()
-            if outcome.status == 409:
-                return self._again(Read, outcome)
-        return self._again(Patch, outcome)
-
-    def _read(self, outcome: Outcome) -> Step:
-        if not isinstance(outcome, Reply):
-            return self._again(Read, outcome)
+        if outcome.ok:
+            return Delete()
         if outcome.status == 404:
             return Gone()
-        uid = _uid_of(outcome) if outcome.ok else None
-        if uid is None:
-            return self._again(Read, outcome)
-        return Patch() if uid == self._uid else Gone()
+        return self._again(Read if outcome.status == 409 else Patch, outcome)
+
+    def _read(self, outcome: Outcome) -> Step:
+        if outcome.status == 404:
+            return Gone()
+        if outcome.ok:
+            uid = _uid_in(outcome.body)
+            if uid is not None:
+                return Patch() if uid == self._uid else Gone()
+            outcome = AnswerLost("the answer cannot be read")
+        return self._again(Read, outcome)
 
     def _deleted(self, outcome: Outcome) -> Step:
-        if isinstance(outcome, Reply):
-            if outcome.ok:
-                return Deleted()
-            if outcome.status in (404, 409):
-                return Deleted() if self._may_be_deleted else Gone()
-        if isinstance(outcome, AnswerLost) or (isinstance(outcome, Reply) and outcome.status >= 500):
+        if outcome.ok:
+            return Deleted()
+        if outcome.status in (404, 409):
+            return Deleted() if self._may_be_deleted else Gone()
+        if meaning_of(outcome) is Meaning.DOUBT:
             self._may_be_deleted = True
         return self._again(Delete, outcome)
 
     def _again(self, call: type[Call], outcome: Outcome) -> Step:
-        failure, at_least = str(outcome), 0.0
-        if isinstance(outcome, Reply):
-            failure, at_least = outcome.message, outcome.retry_after
-            if 400 <= outcome.status < 500 and outcome.status not in (401, 409, 429):
-                return Failed(failure)
-        wait = min(FIRST_WAIT * 2.0**self._tries, LAST_WAIT) * (0.75 + self._jitter() / 2)
+        if meaning_of(outcome) is Meaning.SETTLED and outcome.status != 409:
+            return Failed(outcome.message)
+        wait = WRITES.wait(self._tries, outcome.retry_after, self._chance)
         self._tries += 1
-        if self._tries == MAX_TRIES:
-            return Failed(f"{failure} ({self._tries} tries)")
-        return call(max(wait, at_least))
+        return call(wait) if self._tries < WRITES.tries else Failed(f"{outcome.message} ({self._tries} tries)")
 
 
 class ApiEvictor:
@@ -168,8 +145,7 @@ class ApiEvictor:
         # Without a difference there is nothing to patch.
         step: Step = Delete() if self._difference(victim, condition) is None else Patch()
         while isinstance(step, Patch | Read | Delete):
-            if step.wait:
-                await asyncio.sleep(step.wait)
+            await pause(step.wait)
             step = eviction.after(step, await self._call(step, path, victim, condition))
         if isinstance(step, Failed):
             raise ClusterError(f"evicting pod {victim}: {step.because}")
@@ -179,18 +155,17 @@ class ApiEvictor:
         self._statuses.set(pod, None, "")
 
     async def _call(self, step: Call, path: str, victim: Pod, condition: Condition) -> Outcome:
-        try:
-            match step:
-                case Patch():
-                    body = orjson.dumps(self._difference(victim, condition))
-                    return await self._client.call(self._patch, f"{path}/status", body)
-                case Read():
-                    return await self._client.call(self._get, path)
-                case Delete():
-                    return await self._client.call(self._delete, path, delete_options(victim.uid))
-        except (NotSent, AnswerLost) as error:
-            log.warning("An eviction is tried again", extra={"pod": str(victim), "error": str(error)})
-            return error
+        match step:
+            case Patch():
+                body = orjson.dumps(self._difference(victim, condition))
+                outcome = await self._client.attempt(self._patch, f"{path}/status", body)
+            case Read():
+                outcome = await self._client.attempt(self._get, path)
+            case Delete():
+                outcome = await self._client.attempt(self._delete, path, delete_options(victim.uid))
+        if isinstance(outcome, NoReply):
+            log.warning("An eviction is tried again", extra={"pod": str(victim), "error": outcome.message})
+        return outcome
 
     def _difference(self, victim: Pod, condition: Condition) -> dict[str, object] | None:
         return status_patch(victim, (condition,), None, self._now())
@@ -212,8 +187,8 @@ class _Named(msgspec.Struct, gc=False):
 _decoder = msgspec.json.Decoder(_Named)
 
 
-def _uid_of(reply: Reply) -> str | None:
+def _uid_in(body: bytes) -> str | None:
     try:
-        return _decoder.decode(reply.body).metadata.uid
+        return _decoder.decode(body).metadata.uid
     except msgspec.DecodeError:
         return None

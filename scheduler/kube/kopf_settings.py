@@ -1,32 +1,20 @@
 """kopf's settings for an operator that only looks: nothing is written, nothing is kept, it never gives up."""
 
 import logging
-import random
-from collections.abc import Iterator
 from typing import Any, Final
 
 import kopf
 
 from scheduler.kube.intake import POD_FIELD_SELECTOR, PODS
+from scheduler.kube.retries import RetryPolicy
 
 CONNECT_SECONDS: Final = 10.0
-FIRST_WAIT: Final = 0.1
-LAST_WAIT: Final = 5.0
-"""Seconds between the tries of a request, and before kopf is started again; doubled, at random up to +25 %."""
+RETRIES: Final = RetryPolicy(first=0.1, limit=5.0)
+"""Between the tries of a request, and before kopf is started again."""
 
 IDENTITY: Final[Any] = "loadmaster"
 """What kopf is to call us. Else it asks for the name of the user that we run as, and a container's often has none.
 Any: kopf does not export the type."""
-
-
-class Waits:
-    """Waits between tries, without end. Not sized, or kopf would count them and give up after the last."""
-
-    def __iter__(self) -> Iterator[float]:
-        wait = FIRST_WAIT
-        while True:
-            yield wait * (1 + random.random() / 4)
-            wait = min(2 * wait, LAST_WAIT)
 
 
 def watch_settings(frozen_seconds: float) -> kopf.OperatorSettings:
@@ -42,7 +30,7 @@ def watch_settings(frozen_seconds: float) -> kopf.OperatorSettings:
     settings.watching.connect_timeout = CONNECT_SECONDS
     settings.networking.connect_timeout = CONNECT_SECONDS
     settings.networking.request_timeout = 60.0
-    settings.networking.error_backoffs = Waits()
+    settings.networking.error_backoffs = RETRIES
     settings.queueing.exit_timeout = 0.5
     # Else it kills this process ten minutes after it was told to end, even if only to be started again.
     settings.process.ultimate_exiting_timeout = None

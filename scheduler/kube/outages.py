@@ -9,7 +9,7 @@ import ssl
 import aiohttp
 
 from scheduler.framework.errors import ConfigError
-from scheduler.kube.client import AnswerLost, BadStatus, NotSent
+from scheduler.kube.client import BadStatus, NoReply
 
 
 def is_trouble(status: int) -> bool:
@@ -21,7 +21,7 @@ def is_outage(error: BaseException) -> bool:
     """Whether a call failed, with an error of ours or of aiohttp, because the API server is in trouble."""
     if isinstance(error, BadStatus):
         return is_trouble(error.status)
-    return isinstance(error, NotSent | AnswerLost | aiohttp.ClientError | TimeoutError) and not _is_ours(error)
+    return isinstance(error, NoReply | aiohttp.ClientError | TimeoutError) and not _is_ours(error)
 
 
 def _is_ours(error: BaseException | None) -> bool:

@@ -26,6 +26,7 @@ from scheduler.kube.client import BadStatus, Budget, Client, Operation
 from scheduler.kube.deadlines import FIRST_COMPARISON, Deadlines
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS, Intake
 from scheduler.kube.outages import is_outage
+from scheduler.kube.retries import RetryPolicy
 from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -38,9 +39,8 @@ LIST_TIMEOUT: Final = 60.0
 SETTLE_SECONDS: Final = 2.0
 """What differs is repaired after this time, if it still differs: most of it was only late, not lost."""
 
-FIRST_WAIT: Final = 1.0
-LAST_WAIT: Final = 60.0
-"""Seconds between a failure and the next comparison, doubled while failures go on."""
+RETRIES: Final = RetryPolicy(first=1.0, limit=60.0)
+"""Between a failure and the next comparison."""
 
 CALM_SECONDS: Final = 300.0
 """After this time without a failure the waits start over."""
@@ -61,7 +61,7 @@ class Resync:
         metrics: Metrics,
         interval: float = 300.0,
         settle: float = SETTLE_SECONDS,
-        first_wait: float = FIRST_WAIT,
+        retries: RetryPolicy = RETRIES,
         page_size: int = PAGE_SIZE,
     ) -> None:
         self.synced = asyncio.Event()
@@ -72,7 +72,7 @@ class Resync:
         self._metrics = metrics
         self._interval = interval
         self._settle = settle
-        self._first_wait = first_wait
+        self._retries = retries
         self._page_size = page_size
         self._operations = {name: Operation("GET", name, Budget(2), LIST_TIMEOUT) for name in self._intakes}
         self._requested: set[str] = set()
@@ -110,7 +110,7 @@ class Resync:
         now = asyncio.get_running_loop().time()
         if now - self._failed_at > CALM_SECONDS:
             self._failures = 0
-        wait = min(self._first_wait * 2.0**self._failures, LAST_WAIT)
+        wait = self._retries.wait(self._failures)
         if now - self._failed_at > wait / 2:  # failures at the same time count once
             self._failures += 1
         self._failed_at = now

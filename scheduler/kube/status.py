@@ -14,7 +14,6 @@ never touched.
 
 import asyncio
 import logging
-import random
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
@@ -27,7 +26,8 @@ import orjson
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.api.versions import is_newer
-from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+from scheduler.kube.client import Budget, Client, Operation
+from scheduler.kube.retries import Meaning, RetryPolicy, meaning_of
 
 log = logging.getLogger(__name__)
 
@@ -39,11 +39,7 @@ SENDERS: Final = 16
 MAX_ANSWERS: Final = 10_000
 """Answers remembered until the watch brings the same; the oldest are forgotten first."""
 
-FIRST_WAIT: Final = 0.1
-LAST_WAIT: Final = 5.0
-"""Seconds between tries, doubled, at random up to +25 %."""
-
-MAX_TRIES: Final = 10
+RETRIES: Final = RetryPolicy(first=0.1, limit=5.0, tries=10)
 """About 25 s. A pod that still waits then is tried again soon, and so is its patch."""
 
 
@@ -144,22 +140,21 @@ class PodStatuses:
     async def _send(self, uid: str) -> None:
         """Send the newest state until it is answered; it may become a newer one between tries."""
         wanted = self._wanted.pop(uid, None)
-        wait = FIRST_WAIT
-        for _ in range(MAX_TRIES):
+        for failures in range(RETRIES.tries):
             patch = self._difference(wanted) if wanted else None
             if wanted is None or patch is None:
                 return
             path = f"/api/v1/namespaces/{wanted.pod.namespace}/pods/{wanted.pod.name}/status"
-            reply = await self._call(path, orjson.dumps(patch))
-            if reply is not None and reply.ok:
-                self._remember(reply)
+            # To send the same patch twice does no harm.
+            outcome = await self._client.attempt(self._patch, path, orjson.dumps(patch))
+            if outcome.ok:
+                self._remember(outcome.body)
                 return
-            if reply is not None and reply.status < 500 and reply.status not in (401, 429):
+            if meaning_of(outcome) is Meaning.SETTLED:
                 # 404 and 409: the pod is gone, or another one has its name.
-                log.info("A status patch was refused", extra={"pod": str(wanted.pod), "error": reply.message})
+                log.info("A status patch was refused", extra={"pod": str(wanted.pod), "error": outcome.message})
                 return
-            await asyncio.sleep(max(reply.retry_after if reply else 0.0, wait * (1 + random.random() / 4)))
-            wait = min(2 * wait, LAST_WAIT)
+            await asyncio.sleep(RETRIES.wait(failures, outcome.retry_after))
             wanted = self._newest(wanted)
         log.warning("A status patch was given up", extra={"pod": str(wanted.pod) if wanted else uid})
 
@@ -174,15 +169,9 @@ class PodStatuses:
             wanted.nominated_node_name if nominated is None else nominated,
         )
 
-    async def _call(self, path: str, body: bytes) -> Reply | None:
+    def _remember(self, body: bytes) -> None:
         try:
-            return await self._client.call(self._patch, path, body)
-        except (NotSent, AnswerLost):
-            return None  # to send the same patch twice does no harm
-
-    def _remember(self, reply: Reply) -> None:
-        try:
-            pod = decode_pod(reply.body)
+            pod = decode_pod(body)
         except msgspec.DecodeError:
             return
         self._answers[pod.uid] = pod

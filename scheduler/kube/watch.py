@@ -47,8 +47,9 @@ from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import Client
 from scheduler.kube.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
 from scheduler.kube.intake import Intake
-from scheduler.kube.kopf_settings import FIRST_WAIT, IDENTITY, LAST_WAIT, Waits, quiet_kopf, watch_settings
+from scheduler.kube.kopf_settings import IDENTITY, RETRIES, quiet_kopf, watch_settings
 from scheduler.kube.outages import is_outage, is_trouble
+from scheduler.kube.retries import pause
 from scheduler.kube.served import Served
 from scheduler.kube.watch_stream import WatchResponse
 from scheduler.runtime.metrics import Metrics
@@ -134,7 +135,7 @@ class Watch:
         quiet_kopf()
         for intake in self._intakes:
             self._deadlines.expect(intake.resource, BEGIN_SECONDS)
-        waits = iter(Waits())
+        waits = iter(RETRIES)
         loop = asyncio.get_running_loop()
         while True:
             if self._optional is not None:
@@ -146,13 +147,13 @@ class Watch:
             except Exception as problem:  # noqa: BLE001  the boundary: whatever it is, kopf is started again
                 error = f"{type(problem).__name__}: {problem}"
             if loop.time() - started > CALM_SECONDS:
-                waits = iter(Waits())
+                waits = iter(RETRIES)
             self._metrics.watch_errors.labels(self.label, "operator").inc()
             log.error("The watch ended and is started again", extra={"resource": self.label, "error": error})
             await asyncio.sleep(next(waits))
 
     async def _until_served(self, intake: Intake[Any]) -> None:
-        served, waits = Served(self._client, intake.api), iter(Waits())
+        served, waits = Served(self._client, intake.api), iter(RETRIES)
         is_absent = is_told = False
         while True:
             try:
@@ -225,7 +226,7 @@ class Watch:
 
     def _registry(self) -> kopf.OperatorRegistry:
         registry = kopf.OperatorRegistry()
-        kopf.on.login(registry=registry, errors=kopf.ErrorsMode.TEMPORARY, backoff=LAST_WAIT)(self._login)
+        kopf.on.login(registry=registry, errors=kopf.ErrorsMode.TEMPORARY, backoff=RETRIES.limit)(self._login)
 
         for intake in self._intakes:
             group, version, plural = intake.api
@@ -238,7 +239,7 @@ class Watch:
         if loop.time() - self._logged_in_at > CALM_SECONDS:
             self._logins = 0
         # Credentials that do not help must not end in a busy loop: the first repetition is free, others wait.
-        await asyncio.sleep(min(FIRST_WAIT * 2.0**self._logins, LAST_WAIT) if self._logins > 1 else 0)
+        await pause(RETRIES.wait(self._logins) if self._logins > 1 else 0.0)
         await self._client.authorized_session(rejected=self._logins > 0)
         self._logins += 1
         self._logged_in_at = loop.time()

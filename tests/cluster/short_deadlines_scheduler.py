@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from scheduler import app
 from scheduler.__main__ import main
-from scheduler.kube import kopf_settings
+from scheduler.kube import kopf_settings, watch
 from scheduler.kube.deadlines import Deadlines
+from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.watch import Watch
 
 SECONDS: Final = 3.0
@@ -25,5 +26,7 @@ if __name__ == "__main__":
     parts.Deadlines = ShortDeadlines
     # Nothing is sent to an idle watch for a minute, so it has to be opened again to show that it works.
     parts.Watch = partial(Watch, frozen_seconds=1.0)
-    kopf_settings.LAST_WAIT = 0.5  # type: ignore[misc]
+    waiting: Any
+    for waiting in (kopf_settings, watch):
+        waiting.RETRIES = RetryPolicy(first=0.1, limit=0.5)
     sys.exit(main())

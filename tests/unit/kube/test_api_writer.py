@@ -7,8 +7,9 @@ import pytest
 
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
-from scheduler.kube.api_writer import Done, Failed, PluginWriter, Read, Send, Writing, has_all
+from scheduler.kube.api_writer import Done, Failed, PluginWriter, Send, Writing, has_all
 from scheduler.kube.client import AnswerLost, NotSent, Reply
+from scheduler.kube.retries import Read
 from tests.fakes import run
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
@@ -21,7 +22,7 @@ LOST_ANSWER = AnswerLost("no answer")
 
 
 def a_writing() -> Writing:
-    return Writing(PATCH, jitter=lambda: 0.5)
+    return Writing(PATCH, chance=lambda: 0.5)
 
 
 def test_an_answer_ends_it() -> None:

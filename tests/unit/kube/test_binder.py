@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import BindRejected
-from scheduler.kube.binder import MAX_TRIES, ApiBinder, Binding, Bound, Outcome, Post, Read, Rejected, Step
+from scheduler.kube.binder import ApiBinder, Binding, Bound, Post, Rejected, Step
 from scheduler.kube.client import AnswerLost, NotSent, Reply
+from scheduler.kube.retries import WRITES, Outcome, Read
 from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_pod
 from tests.fakes import run, sample
@@ -80,19 +81,19 @@ WAIT = 0.1
         pytest.param([REFUSED, REFUSED], Post(2 * WAIT), id="waits double"),
         pytest.param([REFUSED] * 6, Post(2.0), id="waits have a limit"),
         pytest.param(
-            [REFUSED] * MAX_TRIES, Rejected("connection refused (10 tries)"), id="an API server away lets the pod go"
+            [REFUSED] * WRITES.tries, Rejected("connection refused (10 tries)"), id="an API server away lets the pod go"
         ),
         pytest.param(
-            [FAILED, UNBOUND] * MAX_TRIES,
+            [FAILED, UNBOUND] * WRITES.tries,
             Rejected("etcdserver: request timed out (10 tries)"),
             id="a failure that lasts lets the pod go",
         ),
-        pytest.param([NO_ANSWER, UNBOUND] + [REFUSED] * (MAX_TRIES - 1), Read(), id="never let go while in doubt"),
+        pytest.param([NO_ANSWER, UNBOUND] + [REFUSED] * (WRITES.tries - 1), Read(), id="never let go while in doubt"),
         pytest.param([NO_ANSWER] + [REFUSED] * 50, Read(2.0), id="doubt lasts as long as the API server is away"),
     ],
 )
 def test_next_step(outcomes: list[Outcome], last: Step) -> None:
-    binding = Binding(UID, "n1", jitter=lambda: 0.5)
+    binding = Binding(UID, "n1", chance=lambda: 0.5)
     step: Step = Post()
     for outcome in outcomes:
         match step:

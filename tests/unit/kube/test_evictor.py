@@ -9,19 +9,8 @@ import pytest
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import AnswerLost, NotSent, Reply
-from scheduler.kube.evictor import (
-    MAX_TRIES,
-    ApiEvictor,
-    Delete,
-    Deleted,
-    Eviction,
-    Failed,
-    Gone,
-    Outcome,
-    Patch,
-    Read,
-    Step,
-)
+from scheduler.kube.evictor import ApiEvictor, Delete, Deleted, Eviction, Failed, Gone, Patch, Step
+from scheduler.kube.retries import WRITES, Outcome, Read
 from scheduler.kube.status import PodStatuses
 from scheduler.testing import a_pod
 from tests.fakes import run
@@ -79,11 +68,11 @@ FAILED = answer(500, "etcdserver: request timed out")
         pytest.param([answer(422, "invalid")], Failed("invalid"), id="an invalid patch"),
         pytest.param([OK, answer(403, "no")], Failed("no"), id="a forbidden deletion"),
         pytest.param([REFUSED] * 8, Patch(2.0), id="waits have a limit"),
-        pytest.param([REFUSED] * MAX_TRIES, Failed("connection refused (10 tries)"), id="tries have a limit"),
+        pytest.param([REFUSED] * WRITES.tries, Failed("connection refused (10 tries)"), id="tries have a limit"),
     ],
 )
 def test_next_step(outcomes: list[Outcome], last: Step) -> None:
-    eviction = Eviction(UID, jitter=lambda: 0.5)
+    eviction = Eviction(UID, chance=lambda: 0.5)
     step: Step = Patch()
     for outcome in outcomes:
         assert isinstance(step, Patch | Read | Delete), f"{step} came before {outcome}"

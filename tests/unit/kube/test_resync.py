@@ -12,6 +12,7 @@ from scheduler.framework.resources import parse_resource
 from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
 from scheduler.kube.intake import NODES, PODS, node_intake, object_intake, pod_intake
 from scheduler.kube.resync import Resync
+from scheduler.kube.retries import RetryPolicy
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import FakeClock, run, sample
 from tests.unit.kube.fake_api import (
@@ -48,7 +49,9 @@ class Setup:
         self.budgets = object_intake(BUDGETS, parse_resource(BUDGETS), self.others, self.metrics)
         self.deadlines.expect(FIRST_COMPARISON, COMPARISON_SECONDS)
         intakes = [self.pods, *([self.budgets] if with_budgets else []), self.nodes]
-        self.resync = Resync(client, intakes, self.deadlines, self.metrics, interval, settle=0.0, first_wait=0.01)
+        self.resync = Resync(
+            client, intakes, self.deadlines, self.metrics, interval, settle=0.0, retries=RetryPolicy(0.01, 60.0)
+        )
 
     async def sync(self) -> None:
         """As at the start, when kopf has listed both."""
