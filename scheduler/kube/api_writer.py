@@ -24,7 +24,7 @@ import orjson
 
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import ApiResource, written_resource
-from scheduler.kube.client import AnswerLost, Budget, Client, Operation
+from scheduler.kube.client import AnswerLost, CallLimit, Client, Operation
 from scheduler.kube.retries import WRITES, Meaning, Outcome, Read, meaning_of, pause
 
 log = logging.getLogger(__name__)
@@ -128,7 +128,7 @@ class PluginWriter:
         self._client = client
         self._timeout = timeout
         # What is in doubt must not wait for new writes.
-        self._writes, self._reads = Budget(MAX_IN_FLIGHT), Budget(MAX_IN_FLIGHT)
+        self._writes, self._reads = CallLimit(MAX_IN_FLIGHT), CallLimit(MAX_IN_FLIGHT)
         self._operations: dict[tuple[str, str], Operation] = {}
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
@@ -163,12 +163,12 @@ class PluginWriter:
                 case Done(found=found):
                     return found
 
-    def _operation(self, verb: str, place: "_Place", budget: Budget) -> Operation:
+    def _operation(self, verb: str, place: "_Place", limit: CallLimit) -> Operation:
         key = verb, place.label
         operation = self._operations.get(key)
         if operation is None:
             content_type = MERGE_PATCH if verb == "PATCH" else None
-            operation = self._operations[key] = Operation(verb, place.label, budget, self._timeout, content_type)
+            operation = self._operations[key] = Operation(verb, place.label, limit, self._timeout, content_type)
         return operation
 
 

@@ -27,7 +27,7 @@ import msgspec
 
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import BindRejected
-from scheduler.kube.client import Budget, Client, Operation
+from scheduler.kube.client import CallLimit, Client, Operation
 from scheduler.kube.retries import WRITES, Meaning, Outcome, Read, meaning_of, pause
 from scheduler.runtime.metrics import Metrics
 
@@ -141,16 +141,16 @@ class ApiBinder:
 
     def __init__(self, client: Client, metrics: Metrics, timeout: float = 10.0, max_in_flight: int = MAX_IN_FLIGHT):
         """`timeout`: seconds for one call, after which its answer counts as lost."""
-        budget = Budget(max_in_flight)
+        limit = CallLimit(max_in_flight)
         self._client = client
         self._metrics = metrics
-        self._post = Operation("POST", "pods/binding", budget, timeout)
-        # Its own budget: what is in doubt must not wait for new bindings.
-        self._get = Operation("GET", "pods", Budget(max_in_flight), timeout)
+        self._post = Operation("POST", "pods/binding", limit, timeout)
+        # A limit of its own: what is in doubt must not wait for new bindings.
+        self._get = Operation("GET", "pods", CallLimit(max_in_flight), timeout)
 
     def is_binding(self) -> bool:
         """Whether the API server is being told of bindings."""
-        return self._post.budget.in_use > 0
+        return self._post.limit.in_use > 0
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Return once the pod is bound to the node. Raises BindRejected if it never will be."""

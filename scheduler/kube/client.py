@@ -1,4 +1,4 @@
-"""Calls to the API server: kept connections, a budget for each kind of call, and outcomes without doubt.
+"""Calls to the API server: kept connections, a limit for each kind of call, and outcomes without doubt.
 
 A call ends in one of three ways, and callers must treat them differently:
 
@@ -35,7 +35,7 @@ USER_AGENT: Final = f"loadmaster/{version('loadmaster')}"
 JSON: Final = "application/json"
 
 MAX_PAUSE_SECONDS: Final = 30.0
-"""No Retry-After holds a budget longer."""
+"""No Retry-After holds a kind of call back for longer."""
 
 
 class NoReply(ClusterError):
@@ -90,7 +90,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
         return message or f"HTTP {self.status}"
 
 
-class Budget:
+class CallLimit:
     """How many calls of one kind may be in flight. A 429 holds all of them back for as long as the server asks."""
 
     def __init__(self, limit: int) -> None:
@@ -132,10 +132,10 @@ class Operation:
     resource: str
     """What the metrics call it: `pods/binding`."""
 
-    budget: Budget
+    limit: CallLimit
 
     timeout: float = 10.0
-    """Seconds for one call, the wait for its budget not counted."""
+    """Seconds for one call, the wait for its turn not counted."""
 
     content_type: str | None = None
     """None for JSON."""
@@ -161,7 +161,7 @@ class Client:
         credentials = self._credentials
         headers = {"User-Agent": USER_AGENT, "Content-Type": JSON}
         self._session = aiohttp.ClientSession(
-            # Budgets limit the connections; a limit here would let one kind of call starve another.
+            # `CallLimit`s limit the connections; a limit here would let one kind of call starve another.
             connector=aiohttp.TCPConnector(limit=0, ssl=credentials.ssl_context, keepalive_timeout=KEEPALIVE_SECONDS),
             headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -206,7 +206,7 @@ class Client:
         return self.session
 
     async def call(self, operation: Operation, path: str, body: bytes | None = None) -> Reply:
-        """Make one call within its budget. Raises NotSent or AnswerLost if there is no answer."""
+        """Make one call within its limit. Raises NotSent or AnswerLost if there is no answer."""
         outcome = await self.attempt(operation, path, body)
         if isinstance(outcome, NoReply):
             raise outcome
@@ -214,7 +214,7 @@ class Client:
 
     async def attempt(self, operation: Operation, path: str, body: bytes | None = None) -> Reply | NoReply:
         """Like `call`, with the lack of an answer as a value."""
-        async with operation.budget:
+        async with operation.limit:
             started = time.perf_counter()
             code = "cancelled"
             outcome: Reply | NoReply
@@ -240,7 +240,7 @@ class Client:
         else:
             reply = await self._request(session, operation, path, body)
         if reply.status == 429:
-            operation.budget.pause(reply.retry_after or 1.0)
+            operation.limit.pause(reply.retry_after or 1.0)
         elif reply.status == 401:
             await self._reauthorize()
         return reply

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import msgspec
 
 from scheduler.api.objects import ObjectMeta, Wire
-from scheduler.kube.client import BadStatus, Budget, Client, Operation
+from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS
 from scheduler.kube.resync import LIST_TIMEOUT, PAGE_SIZE, SETTLE_SECONDS, ListFailed
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -79,8 +79,8 @@ class Comparer:
         self._profiles = profiles
         self._settle = settle
         self._page_size = page_size
-        budget = Budget(1)
-        self._operations = {name: Operation("GET", name, budget, LIST_TIMEOUT) for name in (NODES, PODS)}
+        limit = CallLimit(1)
+        self._operations = {name: Operation("GET", name, limit, LIST_TIMEOUT) for name in (NODES, PODS)}
 
     async def compare(self) -> Comparison:
         """Return what differs, and does so still after the settling time. Raises ClusterError."""

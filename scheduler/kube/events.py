@@ -27,7 +27,7 @@ import orjson
 
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import EventRecorder
-from scheduler.kube.client import Budget, Client, Operation, Reply
+from scheduler.kube.client import CallLimit, Client, Operation, Reply
 from scheduler.kube.retries import Meaning, Outcome, RetryPolicy, meaning_of
 from scheduler.runtime.metrics import Metrics
 
@@ -102,13 +102,13 @@ class Events:
         max_waiting: int = MAX_WAITING,
     ) -> None:
         """`now`: seconds since 1970."""
-        budget = Budget(MAX_IN_FLIGHT)
+        limit = CallLimit(MAX_IN_FLIGHT)
         self._client = client
         self._metrics = metrics
         self._now = now
         self._hostname = hostname or socket.gethostname()
-        self._create = Operation("POST", "events", budget)
-        self._patch = Operation("PATCH", "events", budget, content_type="application/merge-patch+json")
+        self._create = Operation("POST", "events", limit)
+        self._patch = Operation("PATCH", "events", limit, content_type="application/merge-patch+json")
         self._max_waiting = max_waiting
         self._waiting: deque[_Sending] = deque()
         self._known: OrderedDict[_Key, _Event] = OrderedDict()

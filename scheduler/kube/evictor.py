@@ -26,7 +26,7 @@ import orjson
 
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.client import AnswerLost, Budget, Client, NoReply, Operation
+from scheduler.kube.client import AnswerLost, CallLimit, Client, NoReply, Operation
 from scheduler.kube.retries import WRITES, Meaning, Outcome, Read, meaning_of, pause
 from scheduler.kube.status import Condition, PodStatuses, status_patch
 
@@ -131,11 +131,11 @@ class ApiEvictor:
         self._client = client
         self._statuses = statuses
         self._now = now
-        # Budgets of their own: a preemptor waits for these calls.
+        # Limits of their own: a preemptor waits for these calls.
         patch = "application/strategic-merge-patch+json"
-        self._patch = Operation("PATCH", "pods/status", Budget(MAX_IN_FLIGHT), content_type=patch)
-        self._get = Operation("GET", "pods", Budget(MAX_IN_FLIGHT))
-        self._delete = Operation("DELETE", "pods", Budget(MAX_IN_FLIGHT))
+        self._patch = Operation("PATCH", "pods/status", CallLimit(MAX_IN_FLIGHT), content_type=patch)
+        self._get = Operation("GET", "pods", CallLimit(MAX_IN_FLIGHT))
+        self._delete = Operation("DELETE", "pods", CallLimit(MAX_IN_FLIGHT))
 
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
         """Mark and delete a pod; False if it was gone already. Raises ClusterError if it stays."""

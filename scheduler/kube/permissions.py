@@ -13,7 +13,7 @@ import orjson
 
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import ApiResource
-from scheduler.kube.client import BadStatus, Budget, Client, Operation
+from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 
 HOW_TO_GRANT: Final = (
     "grant this account the ClusterRole NAMESPACE:RELEASE of the Helm chart (kube-system:loadmaster in "
@@ -74,7 +74,7 @@ async def check_permissions(client: Client, permissions: Sequence[Permission]) -
 
     It answers for resources, too, that it does not serve yet.
     """
-    operation = Operation("POST", "selfsubjectaccessreviews", Budget(10))
+    operation = Operation("POST", "selfsubjectaccessreviews", CallLimit(10))
     asked = [(permission, verb) for permission in permissions for verb in permission.verbs]
     allowed = await asyncio.gather(*(_is_allowed(client, operation, permission, verb) for permission, verb in asked))
     missing = [

@@ -22,7 +22,7 @@ from urllib.parse import quote
 import msgspec
 
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.client import BadStatus, Budget, Client, Operation
+from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 from scheduler.kube.deadlines import FIRST_COMPARISON, Deadlines
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS, Intake
 from scheduler.kube.outages import is_outage
@@ -74,7 +74,7 @@ class Resync:
         self._settle = settle
         self._retries = retries
         self._page_size = page_size
-        self._operations = {name: Operation("GET", name, Budget(2), LIST_TIMEOUT) for name in self._intakes}
+        self._operations = {name: Operation("GET", name, CallLimit(2), LIST_TIMEOUT) for name in self._intakes}
         self._requested: set[str] = set()
         self._wake = asyncio.Event()
         self._done: set[str] = set()

@@ -6,7 +6,7 @@ import msgspec
 
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.resources import ApiResource
-from scheduler.kube.client import BadStatus, Budget, Client, Operation, Reply
+from scheduler.kube.client import BadStatus, CallLimit, Client, Operation, Reply
 
 TIMEOUT: Final = 10.0
 
@@ -19,7 +19,7 @@ class Served:
     def __init__(self, client: Client, resource: ApiResource) -> None:
         self._client = client
         self._resource = resource
-        self._operation = Operation("GET", "discovery", Budget(1), TIMEOUT)
+        self._operation = Operation("GET", "discovery", CallLimit(1), TIMEOUT)
 
     async def ask(self) -> bool:
         """Say whether it is served, so that it can be watched. Raises ClusterError if nobody says."""

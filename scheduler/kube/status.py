@@ -26,7 +26,7 @@ import orjson
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.api.versions import is_newer
-from scheduler.kube.client import Budget, Client, Operation
+from scheduler.kube.client import CallLimit, Client, Operation
 from scheduler.kube.retries import Meaning, RetryPolicy, meaning_of
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class PodStatuses:
         self._client = client
         self._now = now
         self._patch = Operation(
-            "PATCH", "pods/status", Budget(SENDERS), content_type="application/strategic-merge-patch+json"
+            "PATCH", "pods/status", CallLimit(SENDERS), content_type="application/strategic-merge-patch+json"
         )
         self._wanted: dict[str, _Wanted] = {}
         self._in_flight: set[str] = set()

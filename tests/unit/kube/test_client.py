@@ -1,4 +1,4 @@
-"""Calls: three outcomes, a budget each, fresh credentials."""
+"""Calls: three outcomes, a limit each, fresh credentials."""
 
 import asyncio
 import os
@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 from scheduler.framework.errors import ConfigError
-from scheduler.kube.client import AnswerLost, Budget, Client, NotSent, Operation, Reply
+from scheduler.kube.client import AnswerLost, CallLimit, Client, NotSent, Operation, Reply
 from scheduler.kube.credentials import load_credentials
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import run, sample
@@ -21,7 +21,7 @@ LIST = "GET /api/v1/pods"
 
 
 def an_operation(limit: int = 10, timeout: float = 5.0) -> Operation:
-    return Operation("GET", "pods", Budget(limit), timeout)
+    return Operation("GET", "pods", CallLimit(limit), timeout)
 
 
 def test_any_status_is_a_reply(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_broken_connection_loses_the_answer(tmp_path: Path) -> None:
         api = FakeApi()
         api.on("POST /api/v1/pods", LOST)
         async with fake_client(tmp_path, api) as client:
-            await client.call(Operation("POST", "pods", Budget(1)), "/api/v1/pods", b"{}")
+            await client.call(Operation("POST", "pods", CallLimit(1)), "/api/v1/pods", b"{}")
 
     with pytest.raises(AnswerLost):
         run(scenario())
@@ -72,7 +72,7 @@ def test_a_timeout_loses_the_answer(tmp_path: Path) -> None:
         run(scenario())
 
 
-def test_a_429_holds_the_whole_budget_back(tmp_path: Path) -> None:
+def test_a_429_holds_the_whole_kind_of_call_back(tmp_path: Path) -> None:
     async def scenario() -> float:
         api = FakeApi()
         api.on(LIST, Answer(429, headers={"Retry-After": "0.2"}), Answer())
@@ -86,7 +86,7 @@ def test_a_429_holds_the_whole_budget_back(tmp_path: Path) -> None:
     assert run(scenario()) >= 0.19
 
 
-def test_other_budgets_are_not_held_back(tmp_path: Path) -> None:
+def test_other_kinds_of_call_are_not_held_back(tmp_path: Path) -> None:
     async def scenario() -> int:
         api = FakeApi()
         api.on(LIST, Answer(429, headers={"Retry-After": "30"}), Answer())
@@ -99,14 +99,14 @@ def test_other_budgets_are_not_held_back(tmp_path: Path) -> None:
 
 def test_a_cancelled_wait_gives_its_slot_back() -> None:
     async def scenario() -> None:
-        budget = Budget(1)
-        budget.pause(30)
-        waiting = asyncio.create_task(budget.__aenter__())
+        limit = CallLimit(1)
+        limit.pause(30)
+        waiting = asyncio.create_task(limit.__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
         await asyncio.gather(waiting, return_exceptions=True)
-        budget._paused_until = 0.0
-        async with budget:
+        limit._paused_until = 0.0
+        async with limit:
             pass
 
     run(scenario())
@@ -138,7 +138,7 @@ def test_a_401_reads_the_credentials_again(tmp_path: Path) -> None:
 
 
 def a_write(limit: int = 10, timeout: float = 5.0, content_type: str | None = None) -> Operation:
-    return Operation("POST", "pods/binding", Budget(limit), timeout, content_type)
+    return Operation("POST", "pods/binding", CallLimit(limit), timeout, content_type)
 
 
 def test_a_write_says_who_we_are_and_what_it_brings(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 import trustme
 
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.client import AnswerLost, BadStatus, Budget, Client, NotSent, Operation, Reply
+from scheduler.kube.client import AnswerLost, BadStatus, CallLimit, Client, NotSent, Operation, Reply
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.outages import is_outage, is_trouble
 from scheduler.kube.resync import ListFailed
@@ -55,7 +55,7 @@ def test_a_certificate_that_cannot_be_verified_is_no_outage(tmp_path: Path, verb
             kubeconfig.write_text(kubeconfig_text(f"https://{server.url}", cluster))
             async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
                 with pytest.raises(NotSent) as ours_raised:
-                    await client.call(Operation(verb, "pods", Budget(1)), "/api/v1/pods", b"{}")
+                    await client.call(Operation(verb, "pods", CallLimit(1)), "/api/v1/pods", b"{}")
                 with pytest.raises(aiohttp.ClientError) as theirs_raised:
                     await client.session.get(f"https://{server.url}/api/v1/pods")
         return ours_raised.value, theirs_raised.value
@@ -70,7 +70,7 @@ def test_an_api_server_that_is_away_is_an_outage(tmp_path: Path, verb: str) -> N
         kubeconfig.write_text(kubeconfig_text("http://127.0.0.1:1"))
         async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
             with pytest.raises(NotSent) as raised:
-                await client.call(Operation(verb, "pods", Budget(1)), "/api/v1/pods", b"{}")
+                await client.call(Operation(verb, "pods", CallLimit(1)), "/api/v1/pods", b"{}")
         return raised.value
 
     assert is_outage(run(scenario()))
@@ -86,7 +86,7 @@ def test_credentials_that_cannot_be_read_are_no_outage(tmp_path: Path) -> None:
             token.unlink()
             now = 61.0
             with pytest.raises(NotSent) as raised:
-                await client.call(Operation("GET", "pods", Budget(1)), "/api/v1/pods")
+                await client.call(Operation("GET", "pods", CallLimit(1)), "/api/v1/pods")
         return raised.value
 
     assert not is_outage(run(scenario()))
