@@ -4,19 +4,21 @@ One catalog for all profiles of a scheduler. The watch keeps it up to date.
 """
 
 from collections.abc import Sequence, Set
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import msgspec
 
 from plugins.dynamic_resources.allocations import Allocations
-from plugins.dynamic_resources.changes import ChangedNodes
 from plugins.dynamic_resources.pools import Pool
 from plugins.dynamic_resources.search import Allocated
 from plugins.dynamic_resources.slices import NodeSlices
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
+from scheduler.framework.change_log import BoundedLog
+
+_CHANGES: Final = 8192
 
 
 class DeviceCatalog:
@@ -24,7 +26,7 @@ class DeviceCatalog:
 
     def __init__(self, objects: fw.ObjectLister) -> None:
         self._objects = objects
-        self.changed = ChangedNodes()
+        self.changed: BoundedLog[str] = BoundedLog(_CHANGES)
         """The nodes for which it matters that slices, or allocations of devices, changed."""
         self._slices = NodeSlices(objects, self.changed)
         self._allocations = Allocations(objects, self._slices.taken_or_freed)

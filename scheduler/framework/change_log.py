@@ -1,47 +1,56 @@
-"""Which rows changed since somebody last looked."""
+"""What changed since a reader last looked."""
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Generic, TypeVar
+
+ItemT = TypeVar("ItemT")
 
 
-class ChangeLog:
-    """Rows in the order in which they changed; a reader keeps a position and asks what came after it.
+class BoundedLog(Generic[ItemT]):
+    """Items in the order in which they changed; a reader keeps a position and asks what came after it.
 
-    Bounded: when it grows beyond `limit`, the older half is dropped, and readers from before then are told that
-    anything may have changed.
+    When it grows beyond `limit`, the older half is dropped, and readers from before then learn that any item may have
+    changed.
     """
 
-    __slots__ = ("_dropped", "_rows", "limit", "position")
+    __slots__ = ("_dropped", "_items", "limit", "position")
 
     def __init__(self, limit: int = 4096) -> None:
         self.limit = limit
         self.position = 0
-        """Where a reader who has seen everything stands. A plain attribute: it is read for every decision."""
-        self._rows: list[int] = []
+        """The position of a reader that has seen every change. A plain attribute: it is read for every decision."""
+        self._items: list[ItemT] = []
         self._dropped = 0
 
-    def mark(self, row: int) -> None:
-        self._rows.append(row)
+    def mark(self, item: ItemT) -> None:
+        self._items.append(item)
         self.position += 1
-        if len(self._rows) > self.limit:
-            half = len(self._rows) // 2
-            del self._rows[:half]
+        if len(self._items) > self.limit:
+            half = len(self._items) // 2
+            del self._items[:half]
             self._dropped += half
 
     def mark_all(self) -> None:
-        """Say that every row may have changed."""
+        """Say that any item may have changed."""
         self.position += 1
         self._dropped = self.position
-        self._rows.clear()
+        self._items.clear()
 
-    def since(self, position: int) -> Sequence[int] | None:
-        """Return the rows marked after `position`, with repeats; None if it could be any."""
+    def since(self, position: int) -> Sequence[ItemT] | None:
+        """Return the items marked after `position`, with repeats; None if it could be any."""
         if position < self._dropped:
             return None
-        return self._rows[position - self._dropped :]
+        return self._items[position - self._dropped :]
+
+
+class ChangeLog(BoundedLog[int]):
+    """The rows of a table that changed."""
+
+    __slots__ = ()
 
 
 class LogReader:
-    """Who keeps something that depends on the rows of a table, and brings it up to date."""
+    """Base for values derived from the rows of a table and refreshed incrementally."""
 
     __slots__ = ("_logs", "_positions")
 
@@ -50,7 +59,7 @@ class LogReader:
         self._positions = [log.position for log in self._logs]
 
     def stale_rows(self) -> Collection[int] | None:
-        """Take over the positions of now; return which rows changed since, None if it could be any."""
+        """Move on to the present position; return which rows changed since the last one, None if it could be any."""
         stale: set[int] | None = None
         everything = False
         positions = self._positions
