@@ -286,3 +286,10 @@ def where(queue: SchedulingQueue, uid: str) -> str:
         if any(queued.pod.uid == uid for queued in pods):
             return name
     return "in flight" if any(queued.pod.uid == uid for queued in queue.in_flight_pods()) else ""
+
+
+def nominated_node(nominator: Nominator, uid: str) -> str:
+    """Return the node to which a pod is nominated; empty if to none."""
+    names = [name for name, pods in nominator.by_node() if any(pod.uid == uid for pod in pods)]
+    assert len(names) <= 1, f"{uid} is nominated to {names}"
+    return names[0] if names else ""

@@ -363,14 +363,6 @@ class Node(Wire, frozen=True):
         return self.spec.taints or ()
 
 
-def decode_node(data: bytes) -> Node:
-    """Read a node from JSON. Raises msgspec.DecodeError (a ValueError) that names the offending field."""
-    return _node_decoder.decode(data)
-
-
 def node_from_dict(obj: Any) -> Node:
     """Read a node from parsed JSON or YAML. Raises msgspec.ValidationError that names the offending field."""
     return msgspec.convert(obj, Node)
-
-
-_node_decoder = msgspec.json.Decoder(Node)

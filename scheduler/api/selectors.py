@@ -132,11 +132,6 @@ def matches_any(terms: Iterable[SelectorTerm], labels: Mapping[str, str], name: 
     return any(term.matches(labels, name) for term in terms)
 
 
-def weight_of(terms: Iterable[PreferredTerm], labels: Mapping[str, str], name: str) -> int:
-    """Return the sum of the weights of the terms that a node matches."""
-    return sum(preferred.weight for preferred in terms if preferred.term.matches(labels, name))
-
-
 def pod_selector_terms(pod: Pod) -> tuple[SelectorTerm, ...] | None:
     """Return the terms of a pod's required node affinity; None if it has none."""
     affinity = pod.spec.affinity

@@ -21,7 +21,6 @@ from scheduler.api.pod import Pod
 
 READ_WRITE_ONCE_POD: Final = "ReadWriteOncePod"
 WAIT_FOR_FIRST_CONSUMER: Final = "WaitForFirstConsumer"
-IMMEDIATE: Final = "Immediate"
 
 BETA_STORAGE_CLASS: Final = "volume.beta.kubernetes.io/storage-class"
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"

@@ -4,10 +4,10 @@
         ▲                    │  │                        │
         ├──────forget────────┘  └───────confirm──────────┤
         │                                                ▼
-        └───────────────────remove────────────────── CONFIRMED ◄──confirm── (unknown): somebody else bound it
+        └───────────────────remove────────────────── CONFIRMED ◄──confirm── (unknown): not bound by us
 
-With a TTL of 0 an assumed pod whose binding has finished waits for the watch for ever, as in kube-scheduler; our
-resync tells us then. Rule: pkg/scheduler/backend/cache/interface.go at v1.36.3.
+With a TTL of 0 an assumed pod whose binding has finished waits for the watch for ever, as in kube-scheduler; then our
+resync settles it. Rule: pkg/scheduler/backend/cache/interface.go at v1.36.3.
 """
 
 import logging
@@ -30,17 +30,17 @@ class _Entry:
     pod: Pod
     assumed: bool
     deadline: float | None = None
-    """When the assumption lapses, in seconds of the cache's clock; None while the binding runs, or for ever."""
+    """When the assumption lapses, in seconds of the cache's clock; None while the binding runs, or if it never does."""
 
 
 class Cache:
-    """The only writer of the node table. Synchronous: nothing can happen between two of its steps."""
+    """The only writer of the node table. Synchronous: no other code runs between two of its steps."""
 
     def __init__(self, metrics: Metrics, now: Callable[[], float], ttl: float = 0.0) -> None:
-        """`ttl`: seconds that an assumed pod outlives the end of its binding without being confirmed; 0: for ever."""
+        """`ttl`: seconds after the end of its binding within which an assumed pod must be confirmed; 0: no limit."""
         self.table = NodeTable()
         self.assumed_count = 0
-        """How many pods are assumed, and so have still to be confirmed by the watch."""
+        """Number of assumed pods: the watch has yet to confirm them."""
         self._entries: dict[str, _Entry] = {}
         self._metrics = metrics
         self._now = now
@@ -61,7 +61,7 @@ class Cache:
             entry.deadline = self._now() + self._ttl
 
     def forget(self, pod: Pod) -> bool:
-        """Take an assumption back; say whether there was one. A confirmed pod stays."""
+        """Take back an assumption; return whether there was one. A confirmed pod stays."""
         entry = self._entries.get(pod.uid)
         if entry is None or not entry.assumed:
             return False
@@ -121,7 +121,7 @@ class Cache:
         return old
 
     def remove_node(self, name: str) -> Node | None:
-        """Remove a node; pods on it stay counted until they are removed themselves. Return what it was."""
+        """Remove a node; pods on it stay counted until they are removed themselves. Return its last version."""
         old = self.table.node(name)
         self.table.remove_node(name)
         return old
@@ -173,7 +173,7 @@ class Cache:
         self.assumed_count -= entry.assumed
 
     def _make_countable(self, pod: Pod) -> None:
-        """A pod that runs is there, whatever it says of itself: count an unreadable one without its amounts."""
+        """Count a pod with unreadable requests without them: it runs, whatever it asks for."""
         try:
             _ = pod.resources
         except ValueError as error:

@@ -1,4 +1,4 @@
-"""Columns of counts that can be worked out again: kept as long as they are asked for, within a number of bytes."""
+"""Columns of counts that can be computed again: a cache, least recently used first out, bounded by bytes."""
 
 from collections.abc import Hashable, Iterator
 from typing import Final, Generic, TypeVar
@@ -15,17 +15,17 @@ COLUMN_BYTES: Final = 64 << 20
 """Memory for the columns of one store: two thousand at 5,000 nodes, a hundred at 100,000."""
 
 MAX_TOPOLOGIES: Final = 4
-"""By how many topology keys the sums of one column are kept."""
+"""Sums of one column are kept for this many topologies."""
 DOMAIN_ROWS: Final = 8
-"""Sums are kept for topologies with so many rows a domain or more: with all sums, a column takes twice the bytes."""
+"""Sums are kept for topologies with at least this many rows per domain: all sums of a column then double its bytes."""
 
-_BYTES_A_COUNT: Final = 4
+_BYTES_PER_COUNT: Final = 4
 _DROPPED_SHARE: Final = 4
-"""A full store drops a quarter at once: to find the oldest costs a look at all."""
+"""A full store drops a quarter at once: finding the oldest columns means looking at all of them."""
 
 
 class DomainSums(msgspec.Struct, eq=False, gc=False):
-    """The sums of a column over one topology, as long as no label changes."""
+    """The sums of a column over one topology, valid until a label changes."""
 
     topology: Topology
     version: int
@@ -37,14 +37,14 @@ class CountColumn(msgspec.Struct, eq=False, gc=False):
 
     counts: Int32Column
     used: int = 0
-    """When it was asked for last, in requests to its store."""
-    kept: tuple[DomainSums, ...] = ()
+    """When it was last asked for, as a number of requests to its store."""
+    stored_sums: tuple[DomainSums, ...] = ()
     """Its sums over topologies, the newest first."""
 
     def add(self, row: int, pods: int) -> None:
-        """Count so many more pods on a row, or fewer."""
+        """Add to the number of pods on a row; `pods` may be negative."""
         self.counts[row] += pods
-        for sums in self.kept:
+        for sums in self.stored_sums:
             topology = sums.topology
             if sums.version == topology.version:
                 code = topology.code_at(row)
@@ -53,18 +53,18 @@ class CountColumn(msgspec.Struct, eq=False, gc=False):
 
     def sums(self, topology: Topology) -> Int64Column:
         """Return the number of pods of each domain, by code; 0 for code 0. To be read only."""
-        for sums in self.kept:
+        for sums in self.stored_sums:
             if sums.topology is topology and sums.version == topology.version:
                 return sums.by_code
         by_code = summed(topology, self.counts)
         if DOMAIN_ROWS * len(by_code) <= len(self.counts):
-            valid = [sums for sums in self.kept if sums.version == sums.topology.version]
-            self.kept = (DomainSums(topology, topology.version, by_code), *valid[: MAX_TOPOLOGIES - 1])
+            valid = [sums for sums in self.stored_sums if sums.version == sums.topology.version]
+            self.stored_sums = (DomainSums(topology, topology.version, by_code), *valid[: MAX_TOPOLOGIES - 1])
         return by_code
 
     def check_invariants(self) -> None:
-        """The sums equal a new sum. For tests and debugging."""
-        for sums in self.kept:
+        """The stored sums are right. For tests and debugging."""
+        for sums in self.stored_sums:
             if sums.version == sums.topology.version:
                 assert np.array_equal(sums.by_code, summed(sums.topology, self.counts)), sums.topology
 
@@ -78,7 +78,7 @@ def summed(topology: Topology, counts: Int32Column) -> Int64Column:
 
 
 class CountColumns(Generic[KeyT]):
-    """Columns by key. The least recently used go first."""
+    """Columns by key. The least recently used are dropped first."""
 
     def __init__(self, capacity: int, limit: int = COLUMN_BYTES) -> None:
         self.capacity = capacity
@@ -94,11 +94,11 @@ class CountColumns(Generic[KeyT]):
         yield from self._columns.items()
 
     def peek(self, key: KeyT) -> CountColumn:
-        """Return a column for its upkeep. Raises KeyError for an unknown key."""
+        """Return a column without counting it as a use. Raises KeyError for an unknown key."""
         return self._columns[key]
 
     def get(self, key: KeyT) -> CountColumn | None:
-        """Return a column, and remember that it is in use."""
+        """Return a column, and count it as a use."""
         column = self._columns.get(key)
         if column is not None:
             self._requests += 1
@@ -106,14 +106,14 @@ class CountColumns(Generic[KeyT]):
         return column
 
     def add(self, key: KeyT) -> CountColumn:
-        """Return a new column of zeros. Ask `make_room` first."""
+        """Return a new column of zeros. Call `make_room` first."""
         self._requests += 1
         column = self._columns[key] = CountColumn(np.zeros(self.capacity, np.int32), self._requests)
         return column
 
     def make_room(self) -> list[tuple[KeyT, CountColumn]]:
-        """Drop what has to go before one more column fits; return it, for its owner to forget as well."""
-        room = max(1, self._limit // (_BYTES_A_COUNT * self.capacity))
+        """Drop columns until one more fits; return them, so that their owner can forget them too."""
+        room = max(1, self._limit // (_BYTES_PER_COUNT * self.capacity))
         if len(self._columns) < room:
             return []
         oldest = sorted(self._columns.items(), key=lambda item: item[1].used)

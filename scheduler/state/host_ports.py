@@ -16,7 +16,7 @@ class HostPorts:
 
     @property
     def rows(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[int, int]]]:
-        """(protocol, port) → address → row → how many pods hold it."""
+        """(protocol, port) → address → row → number of pods that hold it."""
         return self._ports
 
     def count(self, row: int, ports: Iterable[HostPort], sign: int) -> None:

@@ -3,8 +3,8 @@
 from scheduler.api.objects import Node
 
 
-class ImageState:
-    """One image name. `size` is in bytes, as the first node that reported the name gave it."""
+class ImageRows:
+    """Implements framework.nodes.ImageState: one image name. `size` is what the first node that reported it gave."""
 
     __slots__ = ("rows", "size")
 
@@ -17,20 +17,20 @@ class ImageTable:
     """Every image name on any node."""
 
     def __init__(self) -> None:
-        self.states: dict[str, ImageState] = {}
+        self.states: dict[str, ImageRows] = {}
 
     def add(self, row: int, node: Node) -> None:
         for image in node.status.images or ():
             for name in image.names or ():
                 state = self.states.get(name)
                 if state is None:
-                    state = self.states[name] = ImageState(image.size_bytes)
+                    state = self.states[name] = ImageRows(image.size_bytes)
                 state.rows.add(row)
 
     def is_resized_by(self, node: Node) -> bool:
-        """Whether an image changes its size when `node`, which has it, reports it anew.
+        """Whether an image changes its size when `node`, which has it, reports it again.
 
-        It does if the first reporter is gone, gave another size, and nobody else is left.
+        It does if the node that gave the size is gone, gave another one, and no other node has the image.
         """
         return any(
             len(state.rows) == 1 and state.size != image.size_bytes

@@ -1,4 +1,4 @@
-"""Node labels as columns of small numbers, made for the keys that somebody asks for."""
+"""Node labels as columns of small integers, made for the keys that are asked for."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -8,11 +8,11 @@ import numpy as np
 from scheduler.framework.nodes import Int32Column, Rows
 
 MAX_KEYS: Final = 512
-"""Label keys kept as columns. Pods name the keys: without a limit, their owners could fill our memory."""
+"""Label keys stored as columns. Pods name the keys: without a limit, users could fill our memory."""
 
 
 class LabelColumn:
-    """Implements framework.nodes.Topology: one label key, a code a row."""
+    """Implements framework.nodes.Topology: one label key, with a code per row."""
 
     __slots__ = (
         "_codes",
@@ -30,18 +30,18 @@ class LabelColumn:
     def __init__(self, capacity: int) -> None:
         self._codes = np.zeros(capacity, np.int32)
         self._rows_of = [0]
-        """How many rows have each code; 0 for code 0."""
+        """Number of rows that have each code; 0 for code 0."""
         self._shared = 0
-        """How many codes have more rows than one."""
+        """Number of codes that more than one row has."""
         self._distinct: Rows = np.zeros(0, np.intp)
         self._distinct_at = 0
         self.values = [""]
         self.code_of: dict[str, int] = {}
         self.labelled = 0
         self.version = 0
-        """Changes with any code of any row, and when the column is given up."""
+        """Changes with any code of any row, and when the column is dropped."""
         self.size = 0
-        """How many rows the table has."""
+        """Number of rows of the table."""
 
     @property
     def codes(self) -> Int32Column:
@@ -59,7 +59,7 @@ class LabelColumn:
         return self._distinct
 
     def code_at(self, row: int) -> int:
-        """Return the code of one row, be it beyond `size`."""
+        """Return the code of one row, even beyond `size`."""
         return self._codes.item(row)
 
     def set(self, row: int, value: str | None) -> None:
@@ -69,18 +69,18 @@ class LabelColumn:
             return
         self.version += 1
         self._codes[row] = code
-        for each, rows in ((old, -1), (code, 1)):
-            if each:
+        for changed, rows in ((old, -1), (code, 1)):
+            if changed:
                 self.labelled += rows
-                self._rows_of[each] += rows
-                # It came to be two, or ceased to be two.
-                self._shared += rows * (self._rows_of[each] == (2 if rows > 0 else 1))
+                self._rows_of[changed] += rows
+                # From one row to two the code becomes shared, from two to one it ceases to be.
+                self._shared += rows * (self._rows_of[changed] == (2 if rows > 0 else 1))
 
     def grow(self, capacity: int) -> None:
         self._codes = np.concatenate([self._codes, np.zeros(capacity - len(self._codes), np.int32)])
 
-    def give_up(self) -> None:
-        """Tell those who keep something by codes that the codes are kept up to date no more."""
+    def drop(self) -> None:
+        """Invalidate what readers derived from the codes: they are no longer maintained."""
         self.version += 1
 
     def _code(self, value: str) -> int:
@@ -93,14 +93,14 @@ class LabelColumn:
 
 
 class LabelColumns:
-    """For each key in use: a code a row, 0 where the label is absent, and the value behind each code."""
+    """For each key in use: a code per row, 0 where the label is absent, and the value behind each code."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._columns: dict[str, LabelColumn] = {}
 
     def column(self, key: str, size: int, labels: Iterable[Mapping[str, str] | None]) -> LabelColumn:
-        """Return the column of `key` for a table of `size` rows; `labels` are those of every row, read if it is new."""
+        """Return the column of `key` for a table of `size` rows; `labels`: those of every row, read if it is new."""
         column = self._columns.get(key)
         if column is None:
             if len(self._columns) >= MAX_KEYS:
@@ -119,7 +119,7 @@ class LabelColumns:
             column.set(row, labels.get(key) if labels else None)
             if len(column.values) > 2 * self._capacity:
                 outgrown.append(key)
-        # Most of their values are those of nodes that are gone: whoever asks for one gets a new one.
+        # Most of their values belong to nodes that are gone: the next request makes a new column.
         self._forget(outgrown)
 
     def grow(self, capacity: int) -> None:
@@ -129,4 +129,4 @@ class LabelColumns:
 
     def _forget(self, keys: Iterable[str]) -> None:
         for key in keys:
-            self._columns.pop(key).give_up()
+            self._columns.pop(key).drop()

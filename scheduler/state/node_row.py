@@ -1,4 +1,4 @@
-"""One node of the table, as a plain plugin sees it."""
+"""One node of the table, for plugins that look at one node at a time."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -8,7 +8,7 @@ from scheduler.framework.nodes import Int64Column
 
 
 class NodeRow:
-    """Implements framework.nodes.NodeInfo: a view of the table, read when asked, valid within one decision."""
+    """Implements framework.nodes.NodeInfo: a lazy view of the table, valid within one decision."""
 
     __slots__ = ("_allocatable", "_pods", "_requested", "node", "row")
 

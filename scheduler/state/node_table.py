@@ -1,4 +1,4 @@
-"""All nodes as columns: a node is a row, a fact is a numpy array. Design: docs/architecture.md §3.
+"""All nodes as columns: a node is a row, each of its facts an entry of a numpy array. Design: docs/architecture.md §3.
 
 A row is in one of three states:
 
@@ -8,7 +8,7 @@ A row is in one of three states:
       │        with pods ▼  │
       └─add_pod──►  placeholder ──last pod removed──► free
 
-A placeholder holds pods whose node has not arrived yet, or has gone before them: they are counted, never chosen.
+A placeholder holds pods whose node has not arrived yet, or was removed before them. It is never chosen.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,20 +21,18 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
 from scheduler.framework.change_log import ChangeLog
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column
+from scheduler.state.aspect_logs import ALL_ASPECTS, AspectLogs, node_aspects, pod_aspects
+from scheduler.state.go_int64 import add_at, wrapped
 from scheduler.state.host_ports import HostPorts
-from scheduler.state.images import ImageState, ImageTable
+from scheduler.state.images import ImageRows, ImageTable
 from scheduler.state.labels import LabelColumn, LabelColumns
 from scheduler.state.node_row import NodeRow
-from scheduler.state.pod_aspects import aspects_of
-from scheduler.state.pod_index import PodIndex
+from scheduler.state.pod_index import PodGroupIndex
 from scheduler.state.volume_users import VolumeUsers
-from scheduler.state.wrapping import add_at, wrapped
-
-_EVERYTHING = ~Aspect(0)
 
 
 class NodeTable:
-    """Implements framework.nodes.NodeColumns. One writer, the cache; readers see every write at once."""
+    """Implements framework.nodes.NodeColumns. The cache is the only writer; readers see every write at once."""
 
     def __init__(self, capacity: int = 64) -> None:
         self._capacity = capacity
@@ -58,10 +56,9 @@ class NodeTable:
         self._labels = LabelColumns(capacity)
         self._images = ImageTable()
         self._ports = HostPorts()
-        self._pod_index = PodIndex(capacity)
-        self._logs = {aspect: ChangeLog(max(4096, capacity)) for aspect in Aspect}
-        self._logs_of: dict[int, tuple[ChangeLog, ...]] = {}
-        self._volumes = VolumeUsers(self._logs[Aspect.VOLUMES])
+        self._pod_index = PodGroupIndex(capacity)
+        self._logs = AspectLogs(capacity)
+        self._volumes = VolumeUsers(self._logs.of(Aspect.VOLUMES))
 
     # What plugins read.
 
@@ -119,11 +116,11 @@ class NodeTable:
         return self._ports.rows
 
     @property
-    def images(self) -> Mapping[str, ImageState]:
+    def images(self) -> Mapping[str, ImageRows]:
         return self._images.states
 
     @property
-    def pods(self) -> PodIndex:
+    def pods(self) -> PodGroupIndex:
         return self._pod_index
 
     @property
@@ -147,11 +144,11 @@ class NodeTable:
         """Whether a pod is on a row, also within a what-if."""
         return uid in self._pods[row]
 
-    # What the memo asks.
+    # For stored answers.
 
     def change_log(self, aspect: Aspect) -> ChangeLog:
-        """The rows in which one aspect changed."""
-        return self._logs[aspect]
+        """The rows in which an aspect changed."""
+        return self._logs.of(aspect)
 
     # What the cache writes.
 
@@ -183,7 +180,7 @@ class NodeTable:
         old = self._nodes[row]
         if old is None:
             self._count += 1
-            aspects = _EVERYTHING
+            aspects = ALL_ASPECTS
         else:
             aspects = self._clear_node(row, old, amounts, node)
         self._nodes[row] = node
@@ -201,9 +198,9 @@ class NodeTable:
         self._labels.set_row(row, node.metadata.labels)
         self._images.add(row, node)
         if aspects & Aspect.IMAGES and self._images.states:
-            # An image counts by its share of all nodes: one more node changes the share of every image.
-            self._logs[Aspect.IMAGES].mark_all()
-        self._mark(row, aspects)
+            # An image scores by its share of all nodes: one more node changes the share of every image.
+            self._logs.of(Aspect.IMAGES).mark_all()
+        self._logs.mark(row, aspects)
         return row
 
     def remove_node(self, name: str) -> None:
@@ -220,8 +217,8 @@ class NodeTable:
         self._names[row] = ""
         self._labels.set_row(row, None)
         self._count -= 1
-        self._logs[Aspect.IMAGES].mark_all()
-        self._mark(row, _EVERYTHING)
+        self._logs.of(Aspect.IMAGES).mark_all()
+        self._logs.mark(row, ALL_ASPECTS)
         if not self._pods[row]:
             self._release_row(name, row)
 
@@ -232,34 +229,34 @@ class NodeTable:
         if row is None:
             row = self._claim_row(name)
         self._count_pod(row, pod, resources.requests, 1)
-        self._mark(row, aspects_of(pod))
+        self._logs.mark(row, pod_aspects(pod))
 
     def remove_pod(self, name: str, pod: Pod) -> None:
         """Stop counting `pod`, which must be the very version that was added."""
         row = self._row_of[name]
         self._count_pod(row, pod, pod.resources.requests, -1)
-        self._mark(row, aspects_of(pod))
+        self._logs.mark(row, pod_aspects(pod))
         if not self._pods[row] and self._nodes[row] is None:
             self._release_row(name, row)
 
     def replace_pod(self, name: str, old: Pod, new: Pod) -> None:
-        """Exchange a pod on a node for its new version. Raises ValueError for a quantity that cannot be read."""
+        """Replace a pod on a node by its new version. Raises ValueError for a quantity that cannot be read."""
         if old.resources == new.resources and old.host_ports == new.host_ports and old.storage == new.storage:
             row = self._row_of[name]
             self._pods[row][new.uid] = new
             if self._pod_index.replace(row, old, new):
-                self._mark(row, Aspect.PODS)
+                self._logs.mark(row, Aspect.PODS)
             if old.status.start_time != new.status.start_time or old.priority != new.priority:
-                self._mark(row, Aspect.STARTS)
+                self._logs.mark(row, Aspect.STARTS)
         else:
             self.remove_pod(name, old)
             self.add_pod(name, new)
 
     @contextmanager
     def what_if(self, row: int, add: Iterable[Pod] = (), remove: Iterable[Pod] = ()) -> Iterator[None]:
-        """Change the pods of one row for the length of a `with` block; nobody else gets to run meanwhile.
+        """Change the pods of one row within a `with` block, in which nothing may await.
 
-        No change is logged: stored answers neither see the block nor may be stored from within.
+        No change is logged: stored answers do not see the block, and none may be stored from within.
         """
         done: list[tuple[Pod, int]] = []
         try:
@@ -304,13 +301,6 @@ class NodeTable:
     def _labels_by_row(self) -> Iterator[Mapping[str, str] | None]:
         return (None if node is None else node.metadata.labels for node in self._nodes)
 
-    def _mark(self, row: int, aspects: Aspect) -> None:
-        logs = self._logs_of.get(aspects)
-        if logs is None:  # to take flags apart costs more than all the marks: once for each combination
-            logs = self._logs_of[aspects] = tuple(self._logs[aspect] for aspect in aspects)
-        for log in logs:
-            log.mark(row)
-
     def _count_pod(self, row: int, pod: Pod, requests: Mapping[str, int], sign: int) -> None:
         if sign > 0:
             if pod.uid in self._pods[row]:
@@ -330,8 +320,8 @@ class NodeTable:
         self._pod_index.count(row, pod, sign)
 
     def _clear_node(self, row: int, old: Node, amounts: Mapping[str, int], new: Node | None) -> Aspect:
-        """Take the old version's facts out of the columns; return the aspects in which the new one differs."""
-        aspects = Aspect.NODE
+        """Take the old version's facts out of the columns; return the aspects in which the new one differs, if any."""
+        aspects = Aspect(0) if new is None else node_aspects(old, new)
         for resource, column in self._allocatable.items():
             if column[row] != amounts.get(resource, 0):
                 aspects |= Aspect.ALLOCATABLE
@@ -342,15 +332,9 @@ class NodeTable:
             self._taints[taint][row] = False
             if not self._taints[taint].any():
                 del self._taints[taint]
-        resized = self._images.is_resized_by(old)
+        if self._images.is_resized_by(old):
+            aspects |= Aspect.IMAGES
         self._images.remove(row, old)
-        if new is not None:
-            if old.spec != new.spec:
-                aspects |= Aspect.TAINTS
-            if old.metadata.labels != new.metadata.labels:
-                aspects |= Aspect.LABELS
-            if resized or old.status.images != new.status.images:
-                aspects |= Aspect.IMAGES
         return aspects
 
     def _column(self, columns: dict[str, Int64Column], resource: str) -> Int64Column:
@@ -396,6 +380,5 @@ class NodeTable:
         for taint, column in self._taints.items():
             self._taints[taint] = np.concatenate([column, np.zeros(self._capacity, np.bool_)])
         self._labels.grow(capacity)
-        for log in self._logs.values():
-            log.limit = max(log.limit, capacity)
+        self._logs.grow(capacity)
         self._capacity = capacity

@@ -1,6 +1,6 @@
-"""Which node a pod was promised: preemption makes room there, or a binding is on its way.
+"""Which node a pod is nominated to: preemption makes room there, or a binding is on its way.
 
-Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A promise is known here before the pod's status says so.
+Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A nomination is known here before the pod's status says so.
 """
 
 from collections.abc import Collection, Iterator
@@ -16,23 +16,19 @@ class Nominator:
         self._pods: dict[str, dict[str, Pod]] = {}
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
-        """Return the pods that were promised a node, in the order of the promises."""
+        """Return the pods nominated to a node, in the order of their nominations."""
         pods = self._pods.get(node_name)
         return tuple(pods.values()) if pods else ()
 
     def by_node(self) -> Iterator[tuple[str, Collection[Pod]]]:
-        """Yield each node that is promised to pods, with these pods."""
+        """Yield each node that has nominated pods, with these pods."""
         for node_name, pods in self._pods.items():
             yield node_name, tuple(pods.values())
 
-    def node_name_of(self, uid: str) -> str:
-        """Return the node that a pod was promised, or an empty string."""
-        return self._node_names.get(uid, "")
-
     def add(self, pod: Pod, node_name: str | None = None) -> None:
-        """Promise a pod `node_name`, or the node that its status names; an earlier promise ends.
+        """Nominate a pod to `node_name`, or to the node that its status names, instead of any earlier one.
 
-        Without either, as for a pod that is bound, there is no promise. The caller knows that the pod still exists.
+        Without either, and for a pod that is bound, there is no nomination. The caller makes sure that the pod exists.
         """
         self.delete(pod.uid)
         name = pod.nominated_node_name if node_name is None else node_name
@@ -41,16 +37,16 @@ class Nominator:
             self._pods.setdefault(name, {})[pod.uid] = pod
 
     def update(self, old: Pod, new: Pod) -> None:
-        """Put a new version of a pod in the place of an old one.
+        """Replace a pod by its new version.
 
-        If neither version names a node, the promise is one that the API server has not heard of yet: it stands.
+        If neither version names a node, the nomination has not reached the API server yet: it stands.
         """
-        unheard = self._node_names.get(old.uid) if not (old.nominated_node_name or new.nominated_node_name) else None
+        unwritten = self._node_names.get(old.uid) if not (old.nominated_node_name or new.nominated_node_name) else None
         self.delete(old.uid)
-        self.add(new, unheard)
+        self.add(new, unwritten)
 
     def delete(self, uid: str) -> None:
-        """Forget what a pod was promised, if anything."""
+        """Forget the nomination of a pod, if any."""
         node_name = self._node_names.pop(uid, None)
         if node_name is None:
             return

@@ -1,6 +1,6 @@
 """The newest objects of the resources that plugins watch, besides pods and nodes.
 
-Written by the handlers of the watch before anybody hears of a change; read by plugins as `handle.objects`.
+Written by the handlers of the watch before any other part learns of a change; read by plugins as `handle.objects`.
 """
 
 from collections import defaultdict
@@ -15,13 +15,13 @@ class ObjectStore:
     """Implements scheduler.framework.handle.ObjectLister. Resources are named as in events."""
 
     def __init__(self) -> None:
-        self._resources: dict[str, _Objects] = {}
+        self._resources: dict[str, _ResourceObjects] = {}
         self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
 
     def watch(self, resources: Iterable[str]) -> None:
-        """Say which resources there are to ask for."""
+        """Make room for these resources: they may be asked for, though none of their objects has come yet."""
         for resource in resources:
-            self._resources.setdefault(resource, _Objects())
+            self._resources.setdefault(resource, _ResourceObjects())
 
     # What plugins ask.
 
@@ -41,23 +41,23 @@ class ObjectStore:
         return self._of(resource).version
 
     def listen(self, resource: str, listener: Listener) -> None:
-        """Tell `listener` of each change, `(old, new)`, and first of what there is already."""
+        """Call `listener(old, new)` for each object that exists already, and from now on for each change."""
         self._listeners[resource].append(listener)
         if resource in self._resources:
-            for each in tuple(self._resources[resource].by_uid.values()):
-                listener(None, each)
+            for existing in tuple(self._resources[resource].by_uid.values()):
+                listener(None, existing)
 
-    # What the watch tells.
+    # What the watch reports.
 
     def known(self, resource: str) -> Mapping[str, Any]:
         """UID → newest object: a live view."""
         return self._of(resource).by_uid
 
     def set(self, resource: str, new: Any) -> Any | None:
-        """Put in a new object, or a new version of one; return what had its place: an older version, or a namesake.
+        """Store an object or its new version; return what it replaces: an older version, or another object of its name.
 
-        A namesake was deleted, though its deletion may come later, or never. Late news of one that a newer object has
-        replaced is refused: then `new` itself is returned, and nothing is changed.
+        That other object was deleted, though its deletion may be reported later, or never. A late report of an object
+        that a newer one has replaced is ignored: then `new` itself is returned, and nothing changes.
         """
         objects = self._of(resource)
         metadata = new.metadata
@@ -75,7 +75,7 @@ class ObjectStore:
         return old
 
     def remove(self, resource: str, uid: str) -> Any | None:
-        """Take out an object and return it; None if it is not there."""
+        """Remove an object and return it; None if it is not there."""
         objects = self._of(resource)
         old = objects.by_uid.pop(uid, None)
         if old is not None:
@@ -89,15 +89,15 @@ class ObjectStore:
         return old
 
     def check_invariants(self) -> None:
-        """Both indices hold the same objects, each at its place. For tests."""
+        """Both indexes hold the same objects, each in its place. For tests."""
         for resource, objects in self._resources.items():
-            named = [each for group in objects.by_name.values() for each in group.values()]
+            named = [item for in_namespace in objects.by_name.values() for item in in_namespace.values()]
             assert sorted(map(id, named)) == sorted(map(id, objects.by_uid.values())), resource
-            for uid, each in objects.by_uid.items():
-                assert each.metadata.uid == uid, resource
-                assert objects.by_name[each.metadata.namespace][each.metadata.name] is each, resource
+            for uid, item in objects.by_uid.items():
+                assert item.metadata.uid == uid, resource
+                assert objects.by_name[item.metadata.namespace][item.metadata.name] is item, resource
 
-    def _of(self, resource: str) -> "_Objects":
+    def _of(self, resource: str) -> "_ResourceObjects":
         try:
             return self._resources[resource]
         except KeyError:
@@ -106,8 +106,8 @@ class ObjectStore:
             ) from None
 
 
-class _Objects:
-    """One resource."""
+class _ResourceObjects:
+    """The objects of one resource."""
 
     __slots__ = ("by_name", "by_uid", "version")
 

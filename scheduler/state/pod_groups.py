@@ -13,25 +13,25 @@ from scheduler.framework.pods import PodMatch
 from scheduler.state.count_columns import CountColumn
 
 GroupKey: TypeAlias = tuple[str | bool, ...]
-"""Within a namespace: being deleted or not, the label keys, the label values. Flat, since there may be one a pod."""
+"""Within a namespace: being deleted or not, the label keys, the label values. Flat, since there may be one per pod."""
 
 
 class PodGroup(msgspec.Struct, eq=False, gc=False):
-    """One group. It refers to columns and they to nothing, so the garbage collector need not see it."""
+    """One group. It refers to columns, which refer to nothing, so the garbage collector need not track it."""
 
     labels: Mapping[str, str]
     is_deleting: bool
     rows: dict[int, int]
-    """Row → how many of its pods are there; never 0."""
+    """Row → number of its pods there; never 0."""
     columns: tuple[CountColumn, ...] = ()
     """Where its pods are counted: the columns of the matches that it fulfils."""
 
 
 def group_key(pod: Pod) -> GroupKey:
-    """Return what the pod's group is known by in its namespace."""
+    """Return the key of the pod's group within its namespace."""
     metadata = pod.metadata
     labels = metadata.labels
-    # Labels come from the API server in the order of their keys; another order costs one more group, no more.
+    # The API server sends labels sorted by key; another order only costs one more group.
     if labels:
         return (metadata.deletion_timestamp is not None, *labels, *labels.values())
     return (metadata.deletion_timestamp is not None,)

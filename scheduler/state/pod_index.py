@@ -1,7 +1,7 @@
-"""How many pods on each row match: kept up to date as pods come and go, for every match that somebody asked for.
+"""How many pods on each row match: updated as pods come and go, for every match that was asked for.
 
-Pods that no selector can tell apart form a group, and a match is asked once a group. A pod then costs a look-up of its
-group, and one addition for each match that the group fulfils.
+Pods that no selector can tell apart form a group, and a match is evaluated once per group. A pod then costs a look-up
+of its group, and one addition for each match that the group fulfils.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,8 +37,8 @@ class MatchCounts(NamedTuple):
         return self.column.sums(topology)
 
 
-class PodIndex:
-    """Implements framework.pods.PodIndex. One writer, the node table."""
+class PodGroupIndex:
+    """Implements framework.pods.PodIndex. The node table is the only writer."""
 
     def __init__(self, capacity: int, limit: int = COLUMN_BYTES) -> None:
         self._size = 0
@@ -65,7 +65,7 @@ class PodIndex:
     # What the node table writes.
 
     def resize(self, size: int) -> None:
-        """Follow the node table to a new number of rows, which never sinks."""
+        """Follow the node table to a new number of rows, which never decreases."""
         self._size = self._terms.size = size
         if size > self._capacity:
             self._capacity = max(size, 2 * self._capacity)
@@ -100,16 +100,12 @@ class PodIndex:
                 self._terms.count(row, terms, sign)
 
     def replace(self, row: int, old: Pod, new: Pod) -> bool:
-        """Exchange a pod for its new version; return whether they differ in anything that is counted here."""
+        """Replace a pod by its new version; return whether they differ in anything that is counted here."""
         if old.affinity_terms is new.affinity_terms and group_key(old) == group_key(new):
             return False
         self.count(row, old, -1)
         self.count(row, new, 1)
         return True
-
-    def live_matches(self) -> list[PodMatch]:
-        """The matches whose columns are kept up to date. For tests and debugging."""
-        return [match for match, _ in self._matches.items()]
 
     def check_invariants(self, pods_by_row: Sequence[Collection[Pod]]) -> None:
         """Every column equals a recount of the pods. For tests and debugging."""
@@ -119,17 +115,17 @@ class PodIndex:
             for pod in pods:
                 rows = expected.setdefault((pod.namespace, group_key(pod)), {})
                 rows[row] = rows.get(row, 0) + 1
-        found = {(name, key): group for name, groups in self._groups.items() for key, group in groups.items()}
-        assert expected == {key: group.rows for key, group in found.items()}
+        groups = {(name, key): group for name, of_name in self._groups.items() for key, group in of_name.items()}
+        assert expected == {key: group.rows for key, group in groups.items()}
         assert all(self._groups.values()), "a namespace without groups"
         columns = {id(column): match for match, column in self._matches.items()}
-        for (namespace, _), group in found.items():
+        for (namespace, _), group in groups.items():
             counted = [columns[id(column)] for column in group.columns]
             assert len(counted) == len(set(counted)), group
             assert set(counted) == {match for match, _ in self._matches.items() if fulfils(match, namespace, group)}
         for match, column in self._matches.items():
             recount = np.zeros(self._capacity, np.int32)
-            add_up((group for (namespace, _), group in found.items() if fulfils(match, namespace, group)), recount)
+            add_up((group for (namespace, _), group in groups.items() if fulfils(match, namespace, group)), recount)
             assert np.array_equal(column.counts, recount), match
             column.check_invariants()
         self._terms.check_invariants()
@@ -169,16 +165,16 @@ class PodIndex:
         if match.selector.is_nothing:
             return []
         namespaces: Iterable[str] = self._groups if match.namespaces is None else match.namespaces
-        found: list[PodGroup] = []
+        fulfilling: list[PodGroup] = []
         for namespace in namespaces:
             groups: Iterable[PodGroup] = self._groups.get(namespace, _NO_GROUPS).values()
             for requirement in match.selector.requirements:
-                if requirement.operator == IN:  # the one that leaves few groups to ask, and that is cheap to ask
+                if requirement.operator == IN:  # leaves few groups to evaluate, and is cheap itself
                     key, values = requirement.key, requirement.values
                     groups = [group for group in groups if group.labels.get(key) in values]
                     break
-            found += (group for group in groups if fulfils(match, namespace, group))
-        return found
+            fulfilling += (group for group in groups if fulfils(match, namespace, group))
+        return fulfilling
 
     def _forget_unused(self) -> None:
         dropped = self._matches.make_room()

@@ -1,7 +1,7 @@
 """Which affinity terms the pods on nodes have, and where: each distinct term once.
 
-A deployment of three pods may have a term of its own, and a cluster thousands of deployments: a term keeps the few rows
-that have it, and its column is made when somebody asks.
+A deployment of three pods may have a term of its own, and a cluster thousands of deployments: a term stores the few
+rows that have it, and its column is made when it is first asked for.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -37,8 +37,8 @@ class TermCounts:
         return self._table.column_of(self).sums(topology)
 
 
-class _Shape(msgspec.Struct, eq=False):
-    """The terms of all pods that ask for the same."""
+class _TermSet(msgspec.Struct, eq=False):
+    """The terms of pods that all have the same ones."""
 
     terms: tuple[TermCounts, ...]
     pods: int = 0
@@ -50,7 +50,7 @@ class TermTable:
     def __init__(self, capacity: int, limit: int) -> None:
         self.size = 0
         """How many rows the node table has."""
-        self._shapes: dict[AffinityTerms, _Shape] = {}
+        self._term_sets: dict[AffinityTerms, _TermSet] = {}
         self._terms: dict[TermKind, dict[tuple[AffinityTerm, int], TermCounts]] = {kind: {} for kind in TermKind}
         self._postings: dict[TermKind, SelectorPostings[TermCounts]] = {kind: SelectorPostings() for kind in TermKind}
         self._columns: CountColumns[TermCounts] = CountColumns(capacity, limit)
@@ -63,11 +63,12 @@ class TermTable:
 
     def count(self, row: int, terms: AffinityTerms, sign: int) -> None:
         """Count a pod with these terms on a row, or with `sign` -1 stop counting it."""
-        shape = self._shapes.get(terms)
-        if shape is None:
-            shape = self._shapes[terms] = _Shape(tuple(self._find(*wanted) for wanted in _each(terms)))
-        shape.pods += sign
-        for term in shape.terms:
+        term_set = self._term_sets.get(terms)
+        if term_set is None:
+            counts = tuple(self._counts_of(kind, term, weight) for kind, term, weight in _by_kind(terms))
+            term_set = self._term_sets[terms] = _TermSet(counts)
+        term_set.pods += sign
+        for term in term_set.terms:
             pods = term.rows.get(row, 0) + sign
             if pods:
                 term.rows[row] = pods
@@ -75,14 +76,14 @@ class TermTable:
                 del term.rows[row]
             if term.column is not None:
                 term.column.add(row, sign)
-        if not shape.pods:
-            del self._shapes[terms]
-            for term in shape.terms:
+        if not term_set.pods:
+            del self._term_sets[terms]
+            for term in term_set.terms:
                 if not term.rows:
                     self._drop(term)
 
     def column_of(self, term: TermCounts) -> CountColumn:
-        """Return the column of a term, made if there is none."""
+        """Return the column of a term, making it if there is none."""
         column = self._columns.get(term)
         if column is None:
             for dropped, _ in self._columns.make_room():
@@ -96,10 +97,10 @@ class TermTable:
         self._columns.grow(capacity)
 
     def check_invariants(self) -> None:
-        """The terms of the shapes are those that are found, and no others. For tests and debugging."""
-        expected = {id(term) for shape in self._shapes.values() for term in shape.terms}
+        """The terms of the sets are exactly those that are listed. For tests and debugging."""
+        expected = {id(term) for term_set in self._term_sets.values() for term in term_set.terms}
         assert expected == {id(term) for terms in self._terms.values() for term in terms.values()}
-        assert all(shape.pods > 0 for shape in self._shapes.values())
+        assert all(term_set.pods > 0 for term_set in self._term_sets.values())
         columns = dict(self._columns.items())
         assert {id(term) for term in columns} <= expected
         for kind, terms in self._terms.items():
@@ -114,15 +115,15 @@ class TermTable:
                     column = counts.column.counts
                     assert {row: column.item(row) for row in column.nonzero()[0].tolist()} == counts.rows, term
 
-    def _find(self, kind: TermKind, term: AffinityTerm, weight: int) -> TermCounts:
-        found = self._terms[kind].get((term, weight))
-        if found is None:
-            found = self._terms[kind][term, weight] = TermCounts(self, kind, term, weight)
-            self._postings[kind].add(found, _namespaces(term), term.selector)
-        return found
+    def _counts_of(self, kind: TermKind, term: AffinityTerm, weight: int) -> TermCounts:
+        counts = self._terms[kind].get((term, weight))
+        if counts is None:
+            counts = self._terms[kind][term, weight] = TermCounts(self, kind, term, weight)
+            self._postings[kind].add(counts, _namespaces(term), term.selector)
+        return counts
 
     def _drop(self, term: TermCounts) -> None:
-        # A term that a pod has twice comes here twice.
+        # Called twice for a term that a pod has twice.
         if self._terms[term.kind].pop((term.term, term.weight), None) is not None:
             self._postings[term.kind].remove(term, _namespaces(term.term), term.term.selector)
             self._columns.remove(term)
@@ -133,7 +134,7 @@ def _namespaces(term: AffinityTerm) -> frozenset[str] | None:
     return term.namespaces if term.namespace_selector.is_nothing else None
 
 
-def _each(terms: AffinityTerms) -> Iterator[tuple[TermKind, AffinityTerm, int]]:
+def _by_kind(terms: AffinityTerms) -> Iterator[tuple[TermKind, AffinityTerm, int]]:
     for term in terms.required_affinity:
         yield TermKind.REQUIRED_AFFINITY, term, 0
     for term in terms.required_anti_affinity:

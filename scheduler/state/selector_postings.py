@@ -1,4 +1,4 @@
-"""Selectors by the labels that they ask for: which of thousands may select a pod, found through its own labels."""
+"""An inverted index of selectors by label: which of thousands may select a pod, found through the pod's labels."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Final, Generic, TypeAlias, TypeVar
@@ -7,40 +7,40 @@ from scheduler.api.label_selectors import IN, Selector
 
 ItemT = TypeVar("ItemT", bound=Hashable)
 
-_Place: TypeAlias = tuple[str | None, str | None, str]
+_PostingKey: TypeAlias = tuple[str | None, str | None, str]
 """Namespace (None: all), label key (None: any labels) and label value."""
 
 _ANY_LABELS: Final = (None, "")
 _LISTED_NAMESPACES: Final = 16
-"""An item with more namespaces is looked at for pods of all namespaces."""
+"""An item with more namespaces than this is a candidate for pods of all namespaces."""
 
 
 class SelectorPostings(Generic[ItemT]):
-    """Items that have a selector and namespaces (None: all), to be found by the labels of a pod.
+    """Items with a selector and namespaces (None: all), found by the labels of a pod.
 
-    Each item is listed under one of its requirements, the `In` with the fewest values; what has none, under no label.
+    Each item is listed under one of its requirements, the `In` with the fewest values; without any, under no label.
     """
 
     def __init__(self) -> None:
-        self._items: dict[_Place, dict[ItemT, None]] = {}
+        self._items: dict[_PostingKey, dict[ItemT, None]] = {}
 
     def add(self, item: ItemT, namespaces: frozenset[str] | None, selector: Selector) -> None:
-        for place in _places(namespaces, selector):
-            self._items.setdefault(place, {})[item] = None
+        for key in _posting_keys(namespaces, selector):
+            self._items.setdefault(key, {})[item] = None
 
     def remove(self, item: ItemT, namespaces: frozenset[str] | None, selector: Selector) -> None:
-        """Remove an item, with the very namespaces and selector of `add`."""
-        for place in _places(namespaces, selector):
-            items = self._items[place]
+        """Remove an item, given the same namespaces and selector as in `add`."""
+        for key in _posting_keys(namespaces, selector):
+            items = self._items[key]
             del items[item]
             if not items:
-                del self._items[place]
+                del self._items[key]
 
     def __contains__(self, item: ItemT) -> bool:
         return any(item in items for items in self._items.values())
 
     def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[ItemT]:
-        """Yield, each once, all items that may select such a pod: they must still be asked."""
+        """Yield once each item that may select such a pod; the caller must still evaluate it."""
         if not self._items:
             return
         for key, value in (_ANY_LABELS, *labels.items()):
@@ -48,7 +48,7 @@ class SelectorPostings(Generic[ItemT]):
             yield from self._items.get((None, key, value), ())
 
 
-def _places(namespaces: frozenset[str] | None, selector: Selector) -> Iterator[_Place]:
+def _posting_keys(namespaces: frozenset[str] | None, selector: Selector) -> Iterator[_PostingKey]:
     if selector.is_nothing:
         return
     lists = [requirement for requirement in selector.requirements if requirement.operator == IN]

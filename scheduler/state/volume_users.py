@@ -17,9 +17,9 @@ class VolumeUsers:
         self.changes = changes
         self._rows: dict[VolumeKey, dict[int, int]] = {}
         self._volumes: dict[int, int] = {}
-        """Row → volumes of its pods."""
+        """Row → number of volumes of its pods."""
         self._odd: dict[int, int] = {}
-        """Row → pods whose volumes are not regular."""
+        """Row → number of pods whose volumes are not regular."""
 
     def users(self, key: VolumeKey) -> Mapping[int, int]:
         return self._rows.get(key, _NOWHERE)

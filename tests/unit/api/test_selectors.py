@@ -14,7 +14,6 @@ from scheduler.api.selectors import (
     preferred_terms,
     problems_of,
     required_terms,
-    weight_of,
 )
 from scheduler.testing import a_pod, a_requirement, a_term, preferred, required
 
@@ -181,7 +180,7 @@ def test_the_labels_are_known_on_which_a_selection_depends(pod: Pod, keys: froze
     assert pod_selector_keys(pod) == keys
 
 
-def test_weights_of_matching_terms_add_up() -> None:
+def test_of_preferred_terms_those_count_that_have_a_weight_and_match() -> None:
     affinity = preferred(
         (1, a_term(a_requirement("zone", "Exists"))),
         (10, a_term(a_requirement("zone", "In", "b"))),
@@ -191,7 +190,7 @@ def test_weights_of_matching_terms_add_up() -> None:
     )
     terms = preferred_terms(affinity.preferred or ())
 
-    assert weight_of(terms, LABELS, "n1") == 101
+    assert [preferred.weight for preferred in terms if preferred.term.matches(LABELS, "n1")] == [1, 100]
     assert problems_of(term for _, term in terms) == []
 
 

@@ -9,7 +9,7 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, run, settle
+from tests.fakes import a_plugin, nominated_node, run, settle
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 
 POD = "default/pod"
@@ -79,7 +79,7 @@ def test_the_nomination_is_left_cleared_or_replaced(named: str, nominated: str |
 
     fail(engine, queued, Unplaced("no", nominated_node_name=nominated))
 
-    assert engine.nominator.node_name_of(POD) == promised
+    assert nominated_node(engine.nominator, POD) == promised
     assert [condition.nominated for condition in engine.writers.conditions] == [nominated]
 
 
@@ -99,7 +99,7 @@ def test_a_pod_that_is_bound_or_gone_meanwhile_does_not_come_back(outcome: str) 
     assert engine.where(POD) == ""
     assert engine.writers.events == []
     assert engine.writers.conditions == []
-    assert engine.nominator.node_name_of(POD) == ""
+    assert nominated_node(engine.nominator, POD) == ""
     assert engine.count("scheduler_schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
 
 

@@ -6,7 +6,7 @@ import pytest
 from scheduler.api.objects import Node, PodStatus
 from scheduler.api.pod import Pod
 from scheduler.testing import a_node, a_pod
-from tests.fakes import run, settle
+from tests.fakes import nominated_node, run, settle
 from tests.unit.cycle.harness import Scheduler
 
 
@@ -56,7 +56,7 @@ def test_a_waiting_pod_that_somebody_binds_leaves_the_queue_and_its_nomination()
     scheduler.handlers.pod_changed(pod.bound_to("a"))
 
     assert scheduler.where(pod) == "bound"
-    assert scheduler.nominator.node_name_of(pod.uid) == ""
+    assert nominated_node(scheduler.nominator, pod.uid) == ""
     assert ("forget", "pod") in scheduler.world.told
     scheduler.check()
 
@@ -117,7 +117,7 @@ def test_an_assumed_pods_updates_leave_it_alone() -> None:
         await settle()
 
         assert scheduler.where(pod) == "assumed"
-        assert scheduler.nominator.node_name_of(pod.uid) == ""
+        assert nominated_node(scheduler.nominator, pod.uid) == ""
         scheduler.check()
 
     run(story())
@@ -167,7 +167,7 @@ def test_a_deleted_nominated_pod_wakes_those_that_yielded(profile: str, place: s
     scheduler.handlers.pod_deleted(promised)
 
     assert scheduler.where(refused) == place
-    assert scheduler.nominator.node_name_of(promised.uid) == ""
+    assert nominated_node(scheduler.nominator, promised.uid) == ""
 
 
 def test_the_same_version_told_again_does_not_bring_back_what_left_the_queue() -> None:

@@ -14,7 +14,7 @@ from scheduler.framework.plugin import (
     PreBindPlugin,
 )
 from scheduler.testing import a_pod
-from tests.fakes import fail, plugin, run, sample, settle
+from tests.fakes import fail, nominated_node, plugin, run, sample, settle
 from tests.unit.cycle.harness import Reserving, Scheduler, holding
 
 
@@ -219,7 +219,7 @@ def test_a_nominated_pod_that_is_placed_needs_its_promise_no_more() -> None:
         scheduler.nominator.add(pod, "a")
         await scheduler.schedule()
 
-        assert scheduler.nominator.node_name_of(pod.uid) == ""
+        assert nominated_node(scheduler.nominator, pod.uid) == ""
 
     run(story())
 
@@ -231,7 +231,7 @@ def test_a_nomination_is_remembered_and_written() -> None:
         scheduler.cache.confirm(a_pod("there", node_name="a"))
         await scheduler.schedule(pod)
 
-        assert scheduler.nominator.node_name_of(pod.uid) == "a"
+        assert nominated_node(scheduler.nominator, pod.uid) == "a"
         assert scheduler.world.told[-1][-1] == "a"
 
     run(story())

@@ -9,7 +9,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
 from scheduler.framework.errors import ClusterError
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, run, settle
+from tests.fakes import a_plugin, nominated_node, run, settle
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
@@ -51,7 +51,7 @@ def test_a_pod_takes_the_place_of_its_victim() -> None:
     assert engine.writers.notes("Preempted") == ["Preempted by pod default/high on node n"]
     assert engine.writers.conditions[0][1:] == ("Unschedulable", NO_ROOM, "n")
     assert engine.writers.bound == {HIGH.uid: "n"}
-    assert engine.nominator.node_name_of(HIGH.uid) == ""
+    assert nominated_node(engine.nominator, HIGH.uid) == ""
     engine.check()
 
 

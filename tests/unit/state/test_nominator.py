@@ -3,6 +3,7 @@ import pytest
 from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus
 from scheduler.api.pod import Pod
 from scheduler.state.nominator import Nominator
+from tests.fakes import nominated_node
 
 
 def a_pod(uid: str = "a", nominated: str = "", node: str = "") -> Pod:
@@ -29,7 +30,7 @@ def test_a_pod_is_nominated_by_its_status_or_the_caller(pod: Pod, override: str 
     nominator.add(pod, override)
 
     nominator.check_invariants()
-    assert nominator.node_name_of("a") == node_name
+    assert nominated_node(nominator, "a") == node_name
     assert list(nominator.nominated_pods(node_name)) == ([pod] if node_name else [])
 
 
@@ -50,7 +51,7 @@ def test_a_nomination_that_ends_leaves_nothing_behind() -> None:
     nominator.add(a_pod())
 
     nominator.check_invariants()
-    assert (nominator.node_name_of("a"), list(nominator.by_node())) == ("", [])
+    assert (nominated_node(nominator, "a"), list(nominator.by_node())) == ("", [])
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_an_update_keeps_a_nomination_that_only_we_know_of(old: Pod, new: Pod, n
     nominator.update(old, new)
 
     nominator.check_invariants()
-    assert nominator.node_name_of("a") == node_name
+    assert nominated_node(nominator, "a") == node_name
     assert list(nominator.nominated_pods(node_name)) == ([new] if node_name else [])
 
 
@@ -80,7 +81,7 @@ def test_an_update_of_an_unknown_pod_nominates_it_by_its_status() -> None:
     nominator.update(a_pod("b"), a_pod("b"))
 
     assert [pod.uid for pod in nominator.nominated_pods("n1")] == ["a"]
-    assert nominator.node_name_of("b") == ""
+    assert nominated_node(nominator, "b") == ""
 
 
 def test_deletion_is_by_pod_and_can_be_repeated() -> None:

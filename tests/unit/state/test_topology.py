@@ -134,9 +134,9 @@ def test_sums_are_kept_for_a_few_topologies_of_few_domains_only() -> None:
         column.sums(table.topology(f"key-{number}"))
     column.sums(table.topology("host"))
 
-    (kept,) = [column.kept for _, column in table.pods._matches.items()]
-    assert len(kept) == MAX_TOPOLOGIES
-    assert all(len(each.by_code) * DOMAIN_ROWS <= 64 for each in kept)
+    (sums,) = [column.stored_sums for _, column in table.pods._matches.items()]
+    assert len(sums) == MAX_TOPOLOGIES
+    assert all(len(each.by_code) * DOMAIN_ROWS <= 64 for each in sums)
 
 
 @pytest.mark.parametrize("seed", range(20))

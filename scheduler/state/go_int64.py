@@ -1,10 +1,10 @@
-"""Sums that overflow as Go's do."""
+"""Go's int64, whose sums wrap on overflow."""
 
 from scheduler.framework.columns import Int64Column
 
 
 def add_at(column: Int64Column, row: int, amount: int) -> None:
-    """Add within int64, wrapping on overflow; numpy would warn or raise."""
+    """Add to one row, wrapping on overflow; numpy would warn or raise."""
     total = column.item(row) + amount
     column[row] = total if -(2**63) <= total < 2**63 else wrapped(total)
 
