@@ -1,6 +1,6 @@
 """The composition root of `loadmaster run`: builds every part, starts them in order, stops them in reverse.
 
-    permissions ─► watch and resync ─► synced ─► scheduling loop … SIGTERM ─► no more pops ─► bindings finish ─► exit 0
+    permissions ─► watch, relister ─► synced ─► scheduling loop … SIGTERM ─► no more pops ─► bindings finish ─► exit 0
 
 A part that ends by itself, which none should, ends the program with exit code 1: its supervisor starts it anew, and
 the cluster is listed again. Bad configuration and missing permissions are ConfigErrors, for the command line to print.
@@ -37,7 +37,7 @@ from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import node_intake, object_intake, pod_intake
 from scheduler.kube.outages import is_outage
 from scheduler.kube.permissions import Permission, check_permissions, permissions_for
-from scheduler.kube.resync import Resync
+from scheduler.kube.relister import Relister
 from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.watch import Watch
@@ -90,28 +90,28 @@ async def _run(options: RunOptions, config: Config) -> int:
         _show_state(engine, metrics)
         intakes = (pod_intake(engine.handlers, metrics), node_intake(engine.handlers, metrics))
         further = [object_intake(*each, engine.object_handlers, metrics) for each in engine.watched.items()]
-        resync = Resync(client, (*intakes, *further), deadlines, metrics, config.loadmaster.resync_seconds)
+        relister = Relister(client, (*intakes, *further), deadlines, metrics, config.loadmaster.resync_seconds)
         watches = [
-            Watch(client, watched, resync, deadlines, metrics, after_start=lambda: _stop_on_signals(stop))
+            Watch(client, watched, relister, deadlines, metrics, after_start=lambda: _stop_on_signals(stop))
             for watched in (intakes, *((intake,) for intake in further))
         ]
         parts = _Parts(stop)
         comparer = Comparer(client, engine.cache, engine.queue, engine.frameworks)
-        debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, resync.synced.is_set)
+        debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, relister.synced.is_set)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
         stack.push_async_callback(debugger.close)
         live = {"parts": parts.are_running, "watches": deadlines.are_met}
-        await _serve(stack, options, metrics, live, resync)
+        await _serve(stack, options, metrics, live, relister)
         permissions = permissions_for(engine.watched.values(), engine.written)
         await _first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
         if stop.is_set():
             return 0
         for watch in watches:
             parts.start(f"watch on {watch.label}", watch.run())
-        parts.start("resync", resync.run())
+        parts.start("relister", relister.run())
         try:
-            await _first_of(stop.wait(), resync.synced.wait())
-            if resync.synced.is_set():
+            await _first_of(stop.wait(), relister.synced.wait())
+            if relister.synced.is_set():
                 _settle_memory()
                 _logger.info("Ready", extra={"nodes": engine.cache.table.count, "profiles": ",".join(names)})
                 parts.start("scheduling loop", engine.loop.run())
@@ -183,10 +183,10 @@ async def _running(sender: Events | PodStatuses) -> AsyncIterator[Any]:
 
 
 async def _serve(
-    stack: AsyncExitStack, options: RunOptions, metrics: Metrics, live: Mapping[str, Check], resync: Resync
+    stack: AsyncExitStack, options: RunOptions, metrics: Metrics, live: Mapping[str, Check], relister: Relister
 ) -> None:
     if options.port:
-        ready = {"sched-handler-sync": resync.synced.is_set}
+        ready = {"sched-handler-sync": relister.synced.is_set}
         await stack.enter_async_context(HttpServer(metrics.registry, live, ready, options.bind_address, options.port))
 
 

@@ -1,1 +1,1 @@
-"""The only place that talks to Kubernetes: credentials, calls, watch, resync, bindings, status patches, events."""
+"""The only place that talks to Kubernetes: credentials, calls, watch, relister, bindings, status patches, events."""

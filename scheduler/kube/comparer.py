@@ -1,4 +1,4 @@
-"""Says in what the cache and the queue differ from the API server. Reads only; `Resync` is what repairs.
+"""Says in what the cache and the queue differ from the API server. Reads only; `Relister` is what repairs.
 
 Rule: pkg/scheduler/backend/cache/debugger/comparer.go at v1.36.3: nodes by name, pods by UID; an assumed pod counts as
 known. Beyond it, a bound pod must be in the cache, not anywhere, and pods that are none of our business are left out:
@@ -19,7 +19,7 @@ import msgspec
 from scheduler.api.objects import ObjectMeta, Wire
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS
-from scheduler.kube.resync import LIST_TIMEOUT, PAGE_SIZE, SETTLE_SECONDS, ListFailed
+from scheduler.kube.relister import LIST_TIMEOUT, PAGE_SIZE, SETTLE_SECONDS, ListFailed
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.state.cache import Cache
 

@@ -7,7 +7,7 @@ Gone. Five things it does otherwise than a scheduler needs, and what is done abo
   stream and leaves kopf the versions. Its handlers are there because it watches what has handlers; no event comes to
   them, but for tests that compare.
 - Its list costs 200 µs an object and never says what was deleted. So it gets an empty list (`WatchSession` adds a
-  selector that nothing matches): kopf goes on to watch from that list's version, and `Resync` is asked to compare.
+  selector that nothing matches): kopf goes on to watch from that list's version, and `Relister` is asked to compare.
 - `kopf.operator` cancels, when it ends, every task that is younger than itself: all of ours. So its tasks are started
   with `kopf.spawn_tasks` and ended here.
 - It takes SIGINT and SIGTERM: `after_start` is called so that the program can take them back.
@@ -84,7 +84,7 @@ Response: TypeAlias = aiohttp.ClientResponse | WatchResponse
 
 
 class Comparisons(Protocol):
-    """What `Resync` does for the watch."""
+    """What `Relister` does for the watch."""
 
     def request(self, resource: str) -> None:
         """Compare soon: kopf starts to watch the resource from a new version."""

@@ -35,7 +35,7 @@ RULES: Final[Sequence[tuple[str, str, str]]] = (
     (r"scheduler/kube/watch_stream\.py|scheduler/kube/watch\.py|[(/]kopf/", "watch", "the stream"),
     (r"scheduler/kube/intake\.py", "watch", "decoding"),
     (r"scheduler/cycle/handlers\.py|scheduler/cycle/object_handlers\.py", "watch", "what a change means"),
-    (r"scheduler/kube/resync\.py|scheduler/kube/comparer\.py", "watch", "lists"),
+    (r"scheduler/kube/relister\.py|scheduler/kube/comparer\.py", "watch", "lists"),
     (r"scheduler/queue/", "queue", ""),
     (r"scheduler/runtime/answers/|scheduler/framework/change_log\.py", "decision", "memo"),
     (r"\brun_pre_filter\b", "decision", "PreFilter"),

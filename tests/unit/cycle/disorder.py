@@ -105,7 +105,7 @@ class World:
         self.repair(resource)
 
     def read_list(self, resource: str) -> None:
-        """The first half of a comparison, as scheduler.kube.resync makes it; much may happen before the second."""
+        """The first half of a comparison, as scheduler.kube.relister makes it; much may happen before the second."""
         intake = self.intakes[resource]
         intake.start_listing()
         items = self.truth.listed(resource)

@@ -12,7 +12,7 @@ from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import AnswerLost, BadStatus, CallLimit, Client, NotSent, Operation, Reply
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.outages import is_outage, is_trouble
-from scheduler.kube.resync import ListFailed
+from scheduler.kube.relister import ListFailed
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import run
 from tests.unit.kube.fake_api import kubeconfig_text

@@ -11,7 +11,7 @@ import pytest
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
 from scheduler.kube.intake import NODES, PODS, node_intake, object_intake, pod_intake
-from scheduler.kube.resync import Resync
+from scheduler.kube.relister import Relister
 from scheduler.kube.retries import RetryPolicy
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import FakeClock, run, sample
@@ -35,7 +35,7 @@ BUDGETS = "budgets.v1.example.com"
 
 
 class Setup:
-    """A resync that runs, against a fake API server."""
+    """A relister that runs, against a fake API server."""
 
     def __init__(self, api: FakeApi, client: Any, interval: float, *, with_budgets: bool) -> None:
         self.api = api
@@ -49,22 +49,22 @@ class Setup:
         self.budgets = object_intake(BUDGETS, parse_resource(BUDGETS), self.others, self.metrics)
         self.deadlines.expect(FIRST_COMPARISON, COMPARISON_SECONDS)
         intakes = [self.pods, *([self.budgets] if with_budgets else []), self.nodes]
-        self.resync = Resync(
+        self.relister = Relister(
             client, intakes, self.deadlines, self.metrics, interval, settle=0.0, retries=RetryPolicy(0.01, 60.0)
         )
 
     async def sync(self) -> None:
         """As at the start, when kopf has listed both."""
-        self.resync.request(PODS)
-        self.resync.request(NODES)
-        await self.resync.synced.wait()
+        self.relister.request(PODS)
+        self.relister.request(NODES)
+        await self.relister.synced.wait()
         self.handlers.calls.clear()
 
     def overdue(self) -> set[str]:
         return set(self.deadlines.overdue())
 
     async def compare_pods(self) -> None:
-        await self.resync.compare(self.pods, first=False)
+        await self.relister.compare(self.pods, first=False)
 
     def repairs(self, kind: str) -> float:
         return sample(self.metrics, "loadmaster_resync_repairs_total", resource="pods", kind=kind)
@@ -80,7 +80,7 @@ async def a_setup(
     api.on(LIST_NODES, object_list(node_dict("n"), version=10))
     async with fake_client(directory, api) as client:
         setup = Setup(api, client, interval, with_budgets=bool(budgets))
-        task = asyncio.create_task(setup.resync.run())
+        task = asyncio.create_task(setup.relister.run())
         try:
             yield setup
         finally:
@@ -91,9 +91,9 @@ async def a_setup(
 def test_nodes_are_compared_before_pods(tmp_path: Path) -> None:
     async def scenario() -> list[str]:
         async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-            setup.resync.request(PODS)
-            setup.resync.request(NODES)
-            await setup.resync.synced.wait()
+            setup.relister.request(PODS)
+            setup.relister.request(NODES)
+            await setup.relister.synced.wait()
             return setup.handlers.calls
 
     assert run(scenario()) == ["changed n 1", "changed a 1"]
@@ -102,9 +102,9 @@ def test_nodes_are_compared_before_pods(tmp_path: Path) -> None:
 def test_pods_alone_are_not_synced(tmp_path: Path) -> None:
     async def scenario() -> bool:
         async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
-            setup.resync.request(PODS)
+            setup.relister.request(PODS)
             await until(lambda: setup.handlers.pods)
-            return setup.resync.synced.is_set()
+            return setup.relister.synced.is_set()
 
     assert not run(scenario())
 
@@ -226,10 +226,10 @@ def test_other_resources_are_compared_between_nodes_and_pods(tmp_path: Path) -> 
 
     async def scenario() -> Setup:
         async with a_setup(tmp_path, object_list(version=10), budgets=[budgets]) as setup:
-            setup.resync.request(PODS)
-            setup.resync.request(NODES)
-            setup.resync.request(BUDGETS)
-            await setup.resync.synced.wait()
+            setup.relister.request(PODS)
+            setup.relister.request(NODES)
+            setup.relister.request(BUDGETS)
+            await setup.relister.synced.wait()
             return setup
 
     setup = run(scenario())
@@ -242,10 +242,10 @@ def test_other_resources_are_compared_between_nodes_and_pods(tmp_path: Path) -> 
 def test_nothing_is_synced_before_every_watched_resource_is(tmp_path: Path) -> None:
     async def scenario() -> bool:
         async with a_setup(tmp_path, object_list(version=10), budgets=[object_list(version=10)]) as setup:
-            setup.resync.request(NODES)
-            setup.resync.request(PODS)
+            setup.relister.request(NODES)
+            setup.relister.request(PODS)
             await until(lambda: setup.api.seen(LIST_PODS) and not setup.api.busy)
-            return setup.resync.synced.is_set()
+            return setup.relister.synced.is_set()
 
     assert not run(scenario())
 
@@ -253,7 +253,7 @@ def test_nothing_is_synced_before_every_watched_resource_is(tmp_path: Path) -> N
 def test_a_resource_that_is_not_served_holds_nothing_up_and_is_not_listed(tmp_path: Path) -> None:
     async def scenario() -> Setup:
         async with a_setup(tmp_path, object_list(version=10), interval=0.01, budgets=[Answer(404)]) as setup:
-            setup.resync.absent(BUDGETS)
+            setup.relister.absent(BUDGETS)
             await setup.sync()
             before = len(setup.api.seen(LIST_PODS))
             await until(lambda: len(setup.api.seen(LIST_PODS)) > before)
@@ -267,10 +267,10 @@ def test_what_is_known_of_a_resource_that_goes_is_dropped_and_comes_back_with_it
 
     async def scenario() -> Setup:
         async with a_setup(tmp_path, object_list(version=10), budgets=budgets) as setup:
-            setup.resync.request(BUDGETS)
+            setup.relister.request(BUDGETS)
             await setup.sync()
-            setup.resync.absent(BUDGETS)
-            setup.resync.request(BUDGETS)
+            setup.relister.absent(BUDGETS)
+            setup.relister.request(BUDGETS)
             await until(lambda: len(setup.others.calls) == 3)
             return setup
 
@@ -287,9 +287,9 @@ def test_an_object_deleted_while_nobody_watched_is_found_missing(tmp_path: Path)
 
     async def scenario() -> Setup:
         async with a_setup(tmp_path, object_list(version=10), budgets=budgets) as setup:
-            setup.resync.request(BUDGETS)
+            setup.relister.request(BUDGETS)
             await setup.sync()
-            setup.resync.request(BUDGETS)
+            setup.relister.request(BUDGETS)
             await until(lambda: len(setup.others.calls) == 3)
             return setup
 
@@ -305,15 +305,15 @@ def test_a_first_list_may_take_any_time_while_its_pages_come(tmp_path: Path) -> 
         overdue = []
         async with a_setup(tmp_path, *pages, object_list(version=10)) as setup:
             setup.api.held.clear()
-            setup.resync.request(NODES)
-            setup.resync.request(PODS)
+            setup.relister.request(NODES)
+            setup.relister.request(PODS)
             for count in range(1, len(pages) + 3):
                 await until(lambda: len(setup.api.requests) == count and setup.api.busy)  # noqa: B023  not kept
                 setup.clock.advance(COMPARISON_SECONDS)
                 overdue.append(setup.overdue())
                 setup.api.held.set()  # answers this one
                 setup.api.held.clear()
-            await setup.resync.synced.wait()
+            await setup.relister.synced.wait()
             setup.clock.advance(COMPARISON_SECONDS + 1.0)
             return [*overdue, setup.overdue()]
 
@@ -324,7 +324,7 @@ def test_a_first_list_that_does_not_come_is_overdue(tmp_path: Path) -> None:
     async def scenario() -> set[str]:
         async with a_setup(tmp_path, object_list(version=10)) as setup:
             setup.api.held.clear()
-            setup.resync.request(NODES)
+            setup.relister.request(NODES)
             await until(lambda: setup.api.busy)
             setup.clock.advance(COMPARISON_SECONDS + 1.0)
             overdue = setup.overdue()
@@ -338,7 +338,7 @@ def test_a_first_list_that_does_not_come_is_overdue(tmp_path: Path) -> None:
 def test_only_trouble_of_the_api_server_excuses_a_first_list(tmp_path: Path, status: int, expected: set[str]) -> None:
     async def scenario() -> set[str]:
         async with a_setup(tmp_path, Answer(status)) as setup:
-            setup.resync.request(PODS)
+            setup.relister.request(PODS)
             await until(lambda: setup.api.requests)
             setup.clock.advance(COMPARISON_SECONDS + 1.0)
             await until(lambda: len(setup.api.requests) >= 3 or not setup.overdue())
@@ -352,7 +352,7 @@ def test_once_all_is_compared_nothing_is_expected_of_comparisons(tmp_path: Path)
         async with a_setup(tmp_path, object_list(version=10)) as setup:
             await setup.sync()
             setup.api.on(LIST_PODS, Answer(403))
-            setup.resync.request(PODS)
+            setup.relister.request(PODS)
             await until(lambda: len(setup.api.requests) >= 4)
             setup.clock.advance(COMPARISON_SECONDS + 1.0)
             return setup.overdue()

@@ -50,7 +50,7 @@ class ListFailed(ClusterError):
     """The API server's list cannot be read."""
 
 
-class Resync:
+class Relister:
     """Compares on request and every `interval` seconds (0: on request only). `run` it as a task."""
 
     def __init__(
