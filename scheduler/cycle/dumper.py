@@ -1,10 +1,10 @@
 """What the scheduler believes, as lines for its log.
 
-Rule: pkg/scheduler/backend/cache/debugger/dumper.go at v1.36.3, with one line a node and a pod instead of one line for
-all of them, and with what the pods wait for.
+Rule: pkg/scheduler/backend/cache/debugger/dumper.go at v1.36.3, with one line per node and per pod instead of one line
+for all of them, and with what the pods wait for.
 
-The lines are made while they are read, so that whoever writes them can let others run in between: what there is to
-tell of is noted at the start, what is told of it is as new as the line.
+The lines are made while they are read, so that the writer can yield to other tasks in between: the nodes and pods to
+dump are collected at the start, the state of each is as new as its line.
 """
 
 import itertools
@@ -32,7 +32,7 @@ class Line(NamedTuple):
     fields: Mapping[str, object]
 
 
-class Parts(Protocol):
+class Dumpable(Protocol):
     """What is dumped; an Engine has it."""
 
     @property
@@ -43,7 +43,7 @@ class Parts(Protocol):
     def nominator(self) -> Nominator: ...
 
 
-def dump(engine: Parts, now: float, max_lines: int = MAX_LINES) -> Iterator[Line]:
+def dump(engine: Dumpable, now: float, max_lines: int = MAX_LINES) -> Iterator[Line]:
     """Yield the sizes, then the nodes, the pods on them, the nominated pods and the queue. `now`: the queue's clock."""
     queue, cache, nominator = engine.queue, engine.cache, engine.nominator
     parts = {**queue.pending_pods(), "inFlight": queue.in_flight_pods()}
@@ -55,12 +55,12 @@ def dump(engine: Parts, now: float, max_lines: int = MAX_LINES) -> Iterator[Line
     yield from _bounded("pods", len(cache.uids()), max_lines, _pods(cache, node_names))
     yield from _bounded("nominated", len(nominated), max_lines, itertools.starmap(_nominated, nominated))
     for part, pods in parts.items():
-        tell = _TELL.get(part, _waiting)
-        yield from _bounded(part, len(pods), max_lines, (_queued(part, queued, now, tell) for queued in pods))
+        details = _DETAILS.get(part, _waiting)
+        yield from _bounded(part, len(pods), max_lines, (_queued(part, queued, now, details) for queued in pods))
 
 
 def readable(resource: str, amount: int) -> str:
-    """An amount as scheduling counts it, in cores, in Ki to Ti with three decimals, or in units."""
+    """Format an amount in cores, in Ki to Ti with three decimals, or in units."""
     if resource == CPU:
         return _short(amount / 1000)
     if resource in _BYTES or resource.startswith("hugepages-"):
@@ -110,10 +110,10 @@ def _pods(cache: Cache, node_names: Iterable[str]) -> Iterator[Line]:
     assumed = tuple(cache.assumed_pods()) if cache.assumed_count else ()
     for pod in assumed:
         yield _counted(pod, "assumed" if cache.is_assumed(pod.uid) else "confirmed")
-    told = {pod.uid for pod in assumed}
+    dumped = {pod.uid for pod in assumed}
     for name in node_names:
         for pod in tuple(cache.table.pods_on(name)):
-            if pod.uid not in told:
+            if pod.uid not in dumped:
                 yield _counted(pod, "assumed" if cache.is_assumed(pod.uid) else "confirmed")
 
 
@@ -132,20 +132,20 @@ def _pod(pod: Pod) -> dict[str, object]:
 # What is in the queue.
 
 
-def _queued(part: str, queued: QueuedPod, now: float, tell: Callable[[QueuedPod, float], dict[str, object]]) -> Line:
+def _queued(part: str, queued: QueuedPod, now: float, details: Callable[[QueuedPod, float], dict[str, object]]) -> Line:
     fields = {
         "queue": part,
         **_pod(queued.pod),
         "nominatedNode": queued.pod.nominated_node_name,
         "attempts": queued.attempts,
         "ageSeconds": _seconds(now - queued.created),
-        **tell(queued, now),
+        **details(queued, now),
     }
     return Line("Dump of queued pod", fields)
 
 
 def _waiting(queued: QueuedPod, now: float) -> dict[str, object]:
-    """Who refused it last. A pod that waits for its first attempt, or had an error, names nobody."""
+    """The plugins that refused it last; none for a pod that waits for its first attempt, or had an error."""
     plugins = queued.unschedulable_plugins | queued.pending_plugins
     return {"plugins": sorted(plugins)} if plugins else {}
 
@@ -163,7 +163,7 @@ def _in_flight(queued: QueuedPod, now: float) -> dict[str, object]:
     return {"forSeconds": None if began is None else _seconds(now - began)}
 
 
-_TELL: Final[Mapping[str, Callable[[QueuedPod, float], dict[str, object]]]] = {
+_DETAILS: Final[Mapping[str, Callable[[QueuedPod, float], dict[str, object]]]] = {
     "backoff": _backing_off,
     "gated": _gated,
     "inFlight": _in_flight,

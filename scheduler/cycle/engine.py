@@ -9,7 +9,7 @@ from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.loop import SchedulingLoop
-from scheduler.cycle.object_handlers import ObjectHandlers
+from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import ApiResource, resources_to_watch, writes_of
@@ -31,7 +31,7 @@ from scheduler.state.objects import ObjectStore
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The parts that others hold on to."""
+    """The parts that outlive `build_engine`."""
 
     frameworks: dict[str, Framework]
     cache: Cache
@@ -42,9 +42,9 @@ class Engine:
     loop: SchedulingLoop
     pods: dict[str, Pod]
     objects: ObjectStore
-    object_handlers: ObjectHandlers
+    object_handlers: ObjectEventHandlers
     watched: dict[str, ApiResource]
-    """Event resource → API resource, of all that the plugins want to see besides pods and nodes."""
+    """Event resource → API resource, of all that the plugins watch besides pods and nodes."""
     written: frozenset[tuple[ApiResource, str, tuple[str, ...]]]
     """What the plugins change: resource, subresource or empty, verbs."""
 
@@ -101,7 +101,7 @@ def build_engine(
     handlers = ClusterEventHandlers(pods, cache, queue, waiting, writers, metrics)
     every = [plugin for framework in frameworks.values() for plugin in framework.plugins.by_name.values()]
     watched = resources_to_watch(every)
-    object_handlers = ObjectHandlers(objects, queue, watched, metrics)
+    object_handlers = ObjectEventHandlers(objects, queue, watched, metrics)
     return Engine(
         frameworks,
         cache,
@@ -119,7 +119,7 @@ def build_engine(
 
 
 class _Activator:
-    """Breaks a circle: plugins are made before the queue, which needs them, and may activate pods in it."""
+    """Breaks a cycle: plugins are made before the queue, which needs them, and may activate pods in it."""
 
     queue: SchedulingQueue
 

@@ -33,7 +33,7 @@ class FailureHandler:
         writers: Writers,
         metrics: Metrics,
     ) -> None:
-        """`pods`: UID → newest version of every pod that the watch has shown."""
+        """`pods`: UID → newest version of every pod that the watch has reported."""
         self._queue = queue
         self._nominator = nominator
         self._pods = pods
@@ -41,7 +41,7 @@ class FailureHandler:
         self._metrics = metrics
 
     def handle(self, profile: str, queued: QueuedPod, cause: Unplaced | SchedulerError, started: float) -> None:
-        """Requeue `queued`, unless it is bound or gone by now, and tell its owner why it failed.
+        """Requeue `queued`, unless it is bound or gone by now, and report to its owner why it failed.
 
         `started`: when the attempt began, in seconds of time.perf_counter.
         """
@@ -72,7 +72,7 @@ class FailureHandler:
             return
         queued.pod = newest
         self._queue.add_unschedulable_if_not_present(queued)
-        # Without a new nomination it is what the pod's status says.
+        # Without a new nomination, the one in the pod's status counts.
         self._nominator.add(newest, nominated)
         self._writers.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
         self._writers.status.unschedulable(newest, reason, message, nominated)

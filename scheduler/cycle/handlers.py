@@ -1,10 +1,10 @@
-"""What the watch tells us, turned into calls of the cache and the queue.
+"""What the watch reports, turned into calls of the cache and the queue.
 
-    pod without a node, ours ──► queue        pod with a node, anybody's ──► cache      node ──► cache
+    pod without a node, ours ──► queue        any pod with a node ──► cache          node ──► cache
                                               └── events that may help waiting pods ──► queue.move_all ◄──┘
 
 Rule: pkg/scheduler/eventhandlers.go at v1.36.3. Order holds for one object, not between objects: a pod may come
-before its node. Everything here is synchronous and may be told the same thing twice.
+before its node. Everything here is synchronous, and may be called twice for one change.
 """
 
 import time
@@ -36,7 +36,7 @@ from scheduler.state.cache import Cache
 
 
 class ClusterEventHandlers:
-    """Implements scheduler.kube.intake.ClusterHandlers. A pod that the queue deletes loses its nomination with it."""
+    """Implements scheduler.kube.intake.ClusterHandlers. Deleting a pod from the queue ends its nomination too."""
 
     def __init__(
         self,
@@ -99,16 +99,16 @@ class ClusterEventHandlers:
             self._queue.add(newest)
 
     def pod_unreadable(self, metadata: Mapping[str, Any], problem: str) -> None:
-        """A pod came that cannot be decoded: its owner is told, nobody else is concerned."""
-        named = {key: metadata.get(key, "") for key in ("name", "namespace", "uid")}
-        pod = self._pods.get(named["uid"]) or Pod(metadata=ObjectMeta(**named))
+        """A pod came that cannot be decoded: report it to its owner; no other pod is affected."""
+        identity = {key: metadata.get(key, "") for key in ("name", "namespace", "uid")}
+        pod = self._pods.get(identity["uid"]) or Pod(metadata=ObjectMeta(**identity))
         note = f"the pod cannot be read: {problem}"
         self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
     def _waiting_changed(self, old: Pod | None, pod: Pod) -> None:
         """A pod of ours without a node. One that is assumed waits in no queue, but may be in flight."""
         if old is not None and pod.metadata.resource_version and _is_same_version(old, pod):
-            return  # told twice; it may have left the queue on purpose
+            return  # reported twice; it may have left the queue on purpose
         if self._cache.is_assumed(pod.uid):
             if pod.uid in self._queue:
                 self._queue.update(old, pod)  # if Permit refuses it, it comes back in its newest version
@@ -136,7 +136,7 @@ class ClusterEventHandlers:
         self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority)
 
     def _assigned(self, old: Pod | None, pod: Pod) -> None:
-        """A pod runs, or will run, on a node. A binding of our own comes back here as the watch's confirmation."""
+        """A pod runs, or will run, on a node. The watch confirms our own bindings here."""
         counted = self._cache.confirm(pod)
         if old is None or not old.node_name:
             self._queue.delete(pod.uid)
@@ -156,10 +156,10 @@ class ClusterEventHandlers:
         started = time.perf_counter()
         current = self._cache.table.node(node.name)
         if current is not None and current.metadata.uid != node.metadata.uid and _is_older(node, current):
-            return  # late news of a node that was deleted; one of the same name was made since
+            return  # a late report of a deleted node; another one of its name was created since
         old = self._cache.set_node(node)
         if old is not None and old.metadata.uid != node.metadata.uid:
-            # Deleted and made again under its name: the deletion may come later, or never.
+            # Deleted and created again under its name: the deletion may be reported later, or never.
             self._nodes.pop(old.metadata.uid, None)
         self._nodes[node.metadata.uid] = node
         if old is None:
@@ -193,7 +193,7 @@ class ClusterEventHandlers:
         return self._nodes
 
     def _observe(self, event: ClusterEvent, started: float) -> None:
-        """Count how long an event took, as `event_handling_duration_seconds`."""
+        """Observe how long an event took, as `event_handling_duration_seconds`."""
         observer = self._observers.get(event.label)
         if observer is None:
             observer = self._observers[event.label] = self._handling.labels(event.label)

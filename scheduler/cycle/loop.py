@@ -37,7 +37,7 @@ MAX_SECONDS_AT_A_STRETCH: Final = 0.003
 """How long pods are scheduled before other tasks (the watch, bindings) get their turn."""
 
 MAX_BINDINGS: Final = 1_000
-"""Pods on their way to the API server at once. Beyond it the loop waits: deciding further would only grow memory.
+"""Pods on their way to the API server at once. At this number the loop waits: more decisions would only cost memory.
 
 Pods that Permit or PreBind plugins keep waiting do not count: they may be waiting for pods still to be scheduled.
 """
@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What the binding task takes over from the scheduling cycle."""
+    """What the scheduling cycle hands to the binding task."""
 
     framework: Framework
     state: CycleState
@@ -86,17 +86,17 @@ class SchedulingLoop:
         self._metrics = metrics
         self._bindings: dict[str, asyncio.Task[None]] = {}
         self._parked = 0
-        """How many binding tasks wait for a Permit or PreBind plugin."""
+        """Number of binding tasks that wait for a Permit or PreBind plugin."""
         self._binding_ended = asyncio.Event()
         self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
 
     def is_binding(self, uid: str) -> bool:
-        """Whether a task of ours is on its way to bind this pod."""
+        """Whether one of our tasks is binding this pod."""
         return uid in self._bindings
 
     @property
     def bindings(self) -> int:
-        """How many binding tasks run."""
+        """Number of binding tasks that run."""
         return len(self._bindings)
 
     async def run(self) -> None:
@@ -120,7 +120,7 @@ class SchedulingLoop:
     async def finish(self, seconds: float) -> int:
         """Wait up to `seconds` for the bindings under way, then cancel the rest; return how many those were.
 
-        A cancelled binding may or may not have reached the API server; the next start learns that from its list.
+        A cancelled binding may have reached the API server or not; the next start finds out when it lists the pods.
         """
         tasks = list(self._bindings.values())
         if not tasks:
@@ -216,7 +216,7 @@ class SchedulingLoop:
         if refusal is not None:
             self._undo(attempt)
             self._failure.handle(framework.name, attempt.queued, refusal, attempt.started)
-            # After the pod itself has been queued: its own room is nothing new to it.
+            # After the pod itself has been queued: the room that it leaves does not help the pod itself.
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
             return
         self._count_bound(attempt)
@@ -307,18 +307,18 @@ class SchedulingLoop:
 
 
 def _unplaced_by(refusal: Status) -> Unplaced:
-    """A refusal of the one node that was chosen, told as kube-scheduler tells it."""
+    """Word the refusal of the one node that was chosen as kube-scheduler does."""
     diagnosis = Diagnosis(node_count=1)
     diagnosis.add(refusal, 1)
     return Unplaced(diagnosis.message, frozenset(diagnosis.unschedulable_plugins), frozenset(diagnosis.pending_plugins))
 
 
 def _known(error: BaseException) -> SchedulerError:
-    """What the pod's owner reads of an error that nobody foresaw."""
+    """Turn an unexpected error into what the pod's owner reads of it."""
     return error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")
 
 
 def _is_cancelled() -> bool:
-    """Whether this very task is being cancelled, and not something that a plugin awaits."""
+    """Whether this task is being cancelled, rather than something that a plugin awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

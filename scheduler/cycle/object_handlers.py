@@ -1,8 +1,8 @@
-"""What the watch tells about resources other than pods and nodes: into the store, then to the queue.
+"""What the watch reports of resources other than pods and nodes: into the store, then to the queue.
 
-The store comes first: a hint or an attempt that the event causes has to see what the event is about.
+The store comes first: a hint or an attempt that the event causes must see the change.
 Rule: pkg/scheduler/eventhandlers.go at v1.36.3 (buildEvtResHandler). One difference: an object that was deleted and
-made again between two looks is a deletion and an addition here, and an update there.
+created again between two lists is a deletion and an addition here, and an update there.
 """
 
 import time
@@ -15,14 +15,14 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.state.objects import ObjectStore
 
 
-class ObjectHandlers:
-    """Implements scheduler.kube.intake.ObjectHandlers. Synchronous; may be told the same thing twice."""
+class ObjectEventHandlers:
+    """Implements scheduler.kube.intake.ObjectHandlers. Synchronous; may be called twice for one change."""
 
     def __init__(self, store: ObjectStore, queue: SchedulingQueue, resources: Iterable[str], metrics: Metrics) -> None:
         self._store = store
         self._queue = queue
         self._handling = metrics.event_handling_duration
-        self._events = {resource: _Events.of(resource) for resource in resources}
+        self._events = {resource: _ResourceEvents.of(resource) for resource in resources}
         store.watch(self._events)
 
     def object_changed(self, resource: str, new: Any) -> None:
@@ -34,7 +34,7 @@ class ObjectHandlers:
         started = time.perf_counter()
         old = self._store.set(resource, new)
         if old is new:
-            return  # late news of an object that was deleted; one of the same name was made since
+            return  # a late report of a deleted object; another one of its name was created since
         if old is not None and old.metadata.uid == new.metadata.uid:
             self._queue.move_all(events.update, old, new)
             self._observe(events.update, started)
@@ -61,13 +61,13 @@ class ObjectHandlers:
         self._handling.labels(event.label).observe(time.perf_counter() - started)
 
 
-class _Events(NamedTuple):
+class _ResourceEvents(NamedTuple):
     add: ClusterEvent
     update: ClusterEvent
     delete: ClusterEvent
 
     @classmethod
-    def of(cls, resource: str) -> "_Events":
+    def of(cls, resource: str) -> "_ResourceEvents":
         actions = (Action.ADD, Action.UPDATE_OTHER, Action.DELETE)
         return cls(*(ClusterEvent(resource, action) for action in actions))
 

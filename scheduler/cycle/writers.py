@@ -8,13 +8,13 @@ from scheduler.framework.handle import ApiWriter, Binder, EventRecorder, Evictor
 
 
 class StatusWriter(Protocol):
-    """Writes what the scheduler found into a pod's status. Never waits, never raises."""
+    """Writes the outcome of an attempt into a pod's status. Never waits, never raises."""
 
     def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
         """Set the condition PodScheduled to False; None leaves the nomination as it is, empty clears it."""
 
     def nominate(self, pod: Pod, node_name: str) -> None:
-        """Tell other components where the pod is about to be bound."""
+        """Write down for other components where the pod is about to be bound."""
 
     def forget(self, pod: Pod) -> None:
         """Drop what is not sent yet: the pod is bound or gone."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from scheduler import framework as fw
-from scheduler.cycle.object_handlers import ObjectHandlers
+from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.framework.errors import ConfigError
 from scheduler.runtime.metrics import Metrics
 from scheduler.state.objects import ObjectStore
@@ -32,7 +32,7 @@ class Setup:
         self.store = ObjectStore()
         self.moves: list[Move] = []
         queue: Any = self
-        self.handlers = ObjectHandlers(self.store, queue, [BUDGETS], Metrics())
+        self.handlers = ObjectEventHandlers(self.store, queue, [BUDGETS], Metrics())
 
     def move_all(self, event: fw.ClusterEvent, old: Any, new: Any) -> None:
         self.moves.append(Move(event.label, old, new, list(self.store.list(BUDGETS))))
