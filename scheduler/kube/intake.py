@@ -193,12 +193,8 @@ class Intake(Generic[T]):
             return None
         return self._from_event(event.type, event.object) if event.type in NEWS else None
 
-    def from_watch(self, type_: str | None, raw: Mapping[str, Any]) -> None:
-        """Take in one event of the watch that kopf has parsed; `type_` is None in its lists. Never raises."""
-        self._from_event(type_, raw)
-
-    def _from_event(self, type_: str | None, raw: Any) -> str:
-        self._count(type_ or "LISTED")
+    def _from_event(self, type_: str, raw: Any) -> str:
+        self._count(type_)
         try:
             address = msgspec.convert(raw, _Address).metadata
         except msgspec.ValidationError as error:  # nobody can say of what this is news

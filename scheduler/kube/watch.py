@@ -4,8 +4,8 @@ kopf opens the watch, opens it again when it breaks or is silent, goes on from t
 Gone. Five things it does otherwise than a scheduler needs, and what is done about each:
 
 - It makes a task, a queue, loggers and a difference of each object. So `WatchResponse` takes the objects out of the
-  stream and leaves kopf the versions. Its handlers are there because it watches what has handlers; no event comes to
-  them, but for tests that compare.
+  stream and leaves kopf the versions. Its handlers are there because it watches what has handlers; no event reaches
+  them.
 - Its list costs 200 µs an object and never says what was deleted. So it gets an empty list (`WatchSession` adds a
   selector that nothing matches): kopf goes on to watch from that list's version, and `Relister` is asked to compare.
 - `kopf.operator` cancels, when it ends, every task that is younger than itself: all of ours. So its tasks are started
@@ -21,20 +21,14 @@ whole; a definition that goes is a race, which, lost, ends the operator for all;
 resource that comes with an upgrade of the API server. Sixteen more operators cost 0.15 s of CPU at the start, 5 MB, and
 nothing measurable while nothing happens.
 
-CPU an event on Python 3.11 with uvloop, pods of 1.4 kB, on two cores that were shared with others, by
-`python -m tests.unit.kube.watch_cost`:
-
-                                                            through kopf   directly
-    first event of an object in 5 s (a worker is started)         307 µs      14 µs
-    further events of it                                          240 µs      13 µs
-
-Of what is left, decoding and checking are half; telling kopf the version after each piece of the stream is lost in the
-noise even if each event comes by itself. On a whole scheduler kopf is left with 1 % of the CPU.
+While events could go through kopf's handlers, too, one of a pod of 1.4 kB took 240 µs of CPU there, 307 where kopf
+started a worker, and 13 on this way (`python -m tests.unit.kube.watch_cost` measures it; Python 3.11, uvloop, two busy
+cores). Half of that is decoding and checking. On a whole scheduler kopf is left with 1 % of the CPU.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
@@ -107,12 +101,8 @@ class Watch:
         absent_seconds: float = ABSENT_SECONDS,
         *,
         frozen_seconds: float = FROZEN_SECONDS,
-        through_kopf: bool = False,
     ) -> None:
-        """One intake, or several of resources that the API server certainly serves.
-
-        `through_kopf`: events go all the way through kopf, to compare with; they are no progress then.
-        """
+        """One intake, or several of resources that the API server certainly serves."""
         self._client = client
         self._intakes = intakes
         self._comparisons = comparisons
@@ -121,7 +111,6 @@ class Watch:
         self._after_start = after_start
         self._absent_seconds = absent_seconds
         self._frozen_seconds = frozen_seconds
-        self._through_kopf = through_kopf
         self._optional: Intake[Any] | None = intakes[0] if len(intakes) == 1 else None
         self.label = self._optional.resource if self._optional is not None else "all"
         """What logs and metrics call it."""
@@ -230,7 +219,7 @@ class Watch:
 
         for intake in self._intakes:
             group, version, plural = intake.api
-            kopf.on.event(group=group, version=version, plural=plural, registry=registry)(_handler(intake))
+            kopf.on.event(group=group, version=version, plural=plural, registry=registry)(_ignore)
         return registry
 
     async def _login(self, **_: Any) -> kopf.AiohttpSession:
@@ -243,22 +232,15 @@ class Watch:
         await self._client.authorized_session(rejected=self._logins > 0)
         self._logins += 1
         self._logged_in_at = loop.time()
-        self._session = WatchSession(
-            self._client, self._intakes, self._on_list, self._deadlines, through_kopf=self._through_kopf
-        )
+        self._session = WatchSession(self._client, self._intakes, self._on_list, self._deadlines)
         return kopf.AiohttpSession(
             server=self._client.credentials.server,
             aiohttp_session=self._session,  # type: ignore[arg-type]
         )
 
 
-def _handler(intake: Intake[Any]) -> Callable[..., Coroutine[Any, Any, None]]:
-    # Async although nothing is awaited: kopf runs plain functions in threads. None is returned: kopf would write
-    # anything else into the object's status.
-    async def handle(event: Any, **_: Any) -> None:
-        intake.from_watch(event["type"], event["object"])
-
-    return handle
+async def _ignore(**_: Any) -> None:
+    """kopf watches what has handlers; no event reaches them. Async: it would run a plain function in a thread."""
 
 
 class WatchSession:
@@ -270,17 +252,14 @@ class WatchSession:
         intakes: Sequence[Intake[Any]],
         listed: Callable[[str], None],
         deadlines: Deadlines,
-        *,
-        through_kopf: bool = False,
     ) -> None:
-        """`listed` is called with a resource of the intakes whose list was made empty; `through_kopf`: see `Watch`."""
+        """`listed` is called with a resource of the intakes whose list was made empty."""
         self._client = client
         # The API server may be behind a proxy, with a path of its own.
         root = URL(client.credentials.server).path.rstrip("/")
         self._intakes = {root + intake.api.path: intake for intake in intakes}
         self._listed = listed
         self._deadlines = deadlines
-        self._through_kopf = through_kopf
         self._interrupted: set[str] = set()
         self._streams: list[Response] = []
         self._ended = False
@@ -321,7 +300,7 @@ class WatchSession:
         return response
 
     def _stream(self, response: aiohttp.ClientResponse, intake: Intake[Any] | None) -> Response:
-        if intake is None or response.status != 200 or self._through_kopf:
+        if intake is None or response.status != 200:
             return response
         self._deadlines.expect(intake.resource, PROGRESS_SECONDS)
         return WatchResponse(response, intake.from_line, partial(self._deadlines.progress, intake.resource))

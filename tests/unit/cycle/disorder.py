@@ -12,6 +12,7 @@ from scheduler.kube.intake import Intake, node_intake, pod_intake
 from tests.fakes import settle
 from tests.unit.cycle.api_truth import NODES, PODS, ApiTruth, Change, Raw
 from tests.unit.cycle.fakes import PROFILE, an_engine
+from tests.unit.kube.fake_api import watch_line
 
 T = TypeVar("T")
 
@@ -77,7 +78,7 @@ class World:
             self.deleted.add(change.uid)
         else:
             self.expect_report(change)
-        self.intakes[change.resource].from_watch(change.type, change.raw)
+        self.intakes[change.resource].from_line(watch_line(change.type, change.raw))
         self.let_bindings_go_on()
 
     def expect_report(self, change: Change) -> None:
@@ -96,7 +97,7 @@ class World:
     def tell_garbage(self, resource: str, type_: str, raw: Raw) -> None:
         """Let the watch tell something that nobody can attribute to an object."""
         before = dict(self.known(resource))
-        self.intakes[resource].from_watch(type_, raw)
+        self.intakes[resource].from_line(watch_line(type_, raw))
         self.reports += 1
         assert self.known(resource) == before
 

@@ -186,6 +186,11 @@ def object_list(*items: Any, version: int, continue_: str = "") -> Answer:
     return Answer(body={"metadata": {"resourceVersion": str(version), "continue": continue_}, "items": list(items)})
 
 
+def watch_line(type_: str, raw: Any) -> bytes:
+    """A line of a watch."""
+    return json.dumps({"type": type_, "object": raw}).encode()
+
+
 async def until(condition: Any) -> None:
     """Wait until the condition holds."""
     while not condition():  # noqa: ASYNC110  what is waited for happens in another part's I/O

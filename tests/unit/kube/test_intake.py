@@ -1,7 +1,5 @@
 """What comes in from the watch and from lists, and what of it counts."""
 
-import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,28 +9,14 @@ from scheduler.framework.resources import parse_resource
 from scheduler.kube.intake import Intake, node_intake, object_intake, pod_intake
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import sample
-from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers, node_dict, object_dict, pod_dict
+from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers, node_dict, object_dict, pod_dict, watch_line
 
 BUDGETS = "budgets.v1.example.com"
 
-Tell = Callable[[Intake[Any], str, Any], None]
-"""Brings news of an object to an intake."""
 
-
-def in_a_line(intake: Intake[Any], type_: str, raw: Any) -> None:
-    version = intake.from_line(json.dumps({"type": type_, "object": raw}).encode())
-    assert version is not None
-
-
-def through_kopf(intake: Intake[Any], type_: str, raw: Any) -> None:
-    intake.from_watch(type_, raw)
-
-
-@pytest.fixture(params=[in_a_line, through_kopf])
-def tell(request: pytest.FixtureRequest) -> Tell:
-    """Both ways, which must come to the same."""
-    way: Tell = request.param
-    return way
+def tell(intake: Intake[Any], type_: str, raw: Any) -> None:
+    """Bring news of an object to an intake."""
+    assert intake.from_line(watch_line(type_, raw)) is not None
 
 
 class Setup:
@@ -61,7 +45,7 @@ def test_versions_compare_as_numbers(version: str, other: str, newer: bool) -> N
     assert is_newer(version, other) is newer
 
 
-def test_events_reach_their_handlers(setup: Setup, tell: Tell) -> None:
+def test_events_reach_their_handlers(setup: Setup) -> None:
     tell(setup.pods, "ADDED", pod_dict("a", 5))
     tell(setup.nodes, "ADDED", node_dict("n", 6))
     tell(setup.pods, "MODIFIED", pod_dict("a", 7, nodeName="n"))
@@ -72,14 +56,14 @@ def test_events_reach_their_handlers(setup: Setup, tell: Tell) -> None:
     assert sample(setup.metrics, "loadmaster_watch_events_total", resource="pods", type="DELETED") == 1
 
 
-def test_what_is_not_newer_is_dropped(setup: Setup, tell: Tell) -> None:
+def test_what_is_not_newer_is_dropped(setup: Setup) -> None:
     for version in (5, 5, 4):
         tell(setup.pods, "MODIFIED", pod_dict("a", version))
 
     assert setup.handlers.calls == ["changed a 5"]
 
 
-def test_late_news_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(setup: Setup, tell: Tell) -> None:
+def test_late_news_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(setup: Setup) -> None:
     tell(setup.pods, "ADDED", pod_dict("a", 5))
     (known,) = setup.handlers.known_pods().values()
     setup.pods.drop(known)
@@ -95,22 +79,20 @@ def test_late_news_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(
     "raw",
     [{}, {"metadata": None}, {"metadata": {"uid": "a"}}, {"metadata": {"uid": "a", "resourceVersion": 7}}],
 )
-def test_news_of_nobody_knows_what_is_counted_and_changes_nothing(
-    setup: Setup, raw: dict[str, Any], tell: Tell
-) -> None:
+def test_news_of_nobody_knows_what_is_counted_and_changes_nothing(setup: Setup, raw: dict[str, Any]) -> None:
     tell(setup.pods, "MODIFIED", raw)
 
     assert setup.handlers.calls == []
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 1
 
 
-def test_the_deletion_of_an_unknown_pod_is_dropped(setup: Setup, tell: Tell) -> None:
+def test_the_deletion_of_an_unknown_pod_is_dropped(setup: Setup) -> None:
     tell(setup.pods, "DELETED", pod_dict("a", 5))
 
     assert setup.handlers.calls == []
 
 
-def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup, tell: Tell) -> None:
+def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup) -> None:
     for version in (5, 5, 6):
         tell(setup.pods, "MODIFIED", pod_dict("a", version, priority="high"))
 
@@ -119,14 +101,14 @@ def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup, t
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 2
 
 
-def test_an_unreadable_quantity_is_found_at_the_edge(setup: Setup, tell: Tell) -> None:
+def test_an_unreadable_quantity_is_found_at_the_edge(setup: Setup) -> None:
     tell(setup.pods, "ADDED", pod_dict("a", containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
 
     assert setup.handlers.calls == []
     assert [name for name, _ in setup.handlers.unreadable] == ["a"]
 
 
-def test_a_failing_handler_asks_for_a_comparison(setup: Setup, tell: Tell) -> None:
+def test_a_failing_handler_asks_for_a_comparison(setup: Setup) -> None:
     setup.handlers.fail_on = "a"
     tell(setup.pods, "ADDED", pod_dict("a"))
     tell(setup.pods, "ADDED", pod_dict("b"))
@@ -148,7 +130,7 @@ def test_one_unreadable_object_does_not_spoil_its_page(setup: Setup) -> None:
     assert [name for name, _ in setup.handlers.unreadable] == ["a"]
 
 
-def test_objects_of_any_resource_reach_their_handlers(tell: Tell) -> None:
+def test_objects_of_any_resource_reach_their_handlers() -> None:
     handlers, metrics = FakeObjectHandlers(), Metrics()
     budgets = object_intake(BUDGETS, parse_resource(BUDGETS), handlers, metrics)
 
@@ -172,7 +154,7 @@ def test_one_unreadable_object_of_any_resource_does_not_spoil_its_page() -> None
     assert [budget.name for budget in budgets.read_page(body).items] == ["b"]
 
 
-def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup, tell: Tell) -> None:
+def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup) -> None:
     tell(setup.pods, "ADDED", pod_dict("a", 1))
     body = b'{"metadata":{"resourceVersion":"9"},"items":[%b]}' % (
         b'{"metadata":{"name":"a","uid":"uid-a","resourceVersion":"2"},"spec":{"priority":"high"}}'
@@ -181,13 +163,6 @@ def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup, tel
     page = setup.pods.read_page(body)
 
     assert [pod.metadata.resource_version for pod in page.items] == ["1"]
-
-
-def test_what_kopf_lists_is_taken_in(setup: Setup) -> None:
-    setup.pods.from_watch(None, pod_dict("a", 5))
-
-    assert setup.handlers.calls == ["changed a 5"]
-    assert sample(setup.metrics, "loadmaster_watch_events_total", resource="pods", type="LISTED") == 1
 
 
 @pytest.mark.parametrize(
@@ -208,9 +183,9 @@ def test_what_kopf_lists_is_taken_in(setup: Setup) -> None:
     ],
 )
 def test_a_line_tells_its_version_or_is_not_taken_in(setup: Setup, type_: str, raw: Any, version: str | None) -> None:
-    setup.pods.from_watch("ADDED", pod_dict("a", 5))
+    tell(setup.pods, "ADDED", pod_dict("a", 5))
 
-    assert setup.pods.from_line(json.dumps({"type": type_, "object": raw}).encode()) == version
+    assert setup.pods.from_line(watch_line(type_, raw)) == version
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"null", b'{"object":{}}', b'{"type":7,"object":{}}', b"\xff"])
@@ -219,7 +194,7 @@ def test_a_line_that_is_no_event_is_not_taken_in(setup: Setup, line: bytes) -> N
     assert setup.handlers.calls == []
 
 
-def test_the_deletion_of_a_pod_needs_no_more_than_its_metadata(setup: Setup, tell: Tell) -> None:
+def test_the_deletion_of_a_pod_needs_no_more_than_its_metadata(setup: Setup) -> None:
     tell(setup.pods, "ADDED", pod_dict("a", 5))
     tell(setup.pods, "DELETED", pod_dict("a", 6, containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
     tell(setup.pods, "ADDED", pod_dict("b", 7))

@@ -26,6 +26,7 @@ from tests.unit.kube.fake_api import (
     object_list,
     pod_dict,
     until,
+    watch_line,
 )
 
 LIST_PODS = "GET /api/v1/pods"
@@ -159,13 +160,13 @@ def test_what_the_watch_knows_better_stays(tmp_path: Path) -> None:
     async def scenario() -> list[str]:
         async with a_setup(tmp_path, nothing, late) as setup:
             await setup.sync()
-            setup.pods.from_watch("ADDED", pod_dict("deleted", 2))
+            setup.pods.from_line(watch_line("ADDED", pod_dict("deleted", 2)))
             setup.api.held.clear()
             comparing = asyncio.create_task(setup.compare_pods())
             await until(lambda: setup.api.busy)
-            setup.pods.from_watch("ADDED", pod_dict("changed", 11))
-            setup.pods.from_watch("ADDED", pod_dict("new", 12))
-            setup.pods.from_watch("DELETED", pod_dict("deleted", 13))
+            setup.pods.from_line(watch_line("ADDED", pod_dict("changed", 11)))
+            setup.pods.from_line(watch_line("ADDED", pod_dict("new", 12)))
+            setup.pods.from_line(watch_line("DELETED", pod_dict("deleted", 13)))
             setup.handlers.calls.clear()
             setup.api.held.set()
             await comparing
@@ -202,7 +203,7 @@ def test_a_failed_handler_is_made_up_for(tmp_path: Path) -> None:
         async with a_setup(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
             await setup.sync()
             setup.handlers.fail_on = "a"
-            setup.pods.from_watch("ADDED", pod_dict("a", 6))
+            setup.pods.from_line(watch_line("ADDED", pod_dict("a", 6)))
             setup.handlers.fail_on = ""
             await until(lambda: setup.handlers.calls)
             return setup.handlers.calls
