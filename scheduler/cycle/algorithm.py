@@ -18,7 +18,7 @@ from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Rows
 from scheduler.framework.status import Code, Status, unresolvable
-from scheduler.runtime.answers.views import KeptPassing
+from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import Framework, go_list
 from scheduler.state.node_table import NodeTable
@@ -48,11 +48,8 @@ class Search:
     absent: Status | None = None
     """What is said of the nodes that were not looked at, or of all of them."""
 
-    @property
-    def passing(self) -> KeptPassing | None:
-        """What says the same as `feasible`, if that is kept."""
-        outcome = self.outcome
-        return outcome.kept if outcome is not None and outcome.feasible is self.feasible else None
+    view: FeasibleNodes | None = None
+    """The stored view with the same rows as `feasible`, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +96,7 @@ class Algorithm:
         if len(search.feasible) == 1:
             row = int(search.feasible[0])
         else:
-            best = framework.run_best(state, pod, search.feasible, search.passing)
+            best = framework.run_best(state, pod, search.feasible, search.view)
             row = self._select(best, pod, attempt)
         return Placed(self._table.names()[row], search.asked, len(search.feasible))
 
@@ -110,6 +107,7 @@ class Algorithm:
         """
         table = self._table
         diagnosis = Diagnosis(table.count)
+        framework.classify(state, pod)
         names, refusal = framework.run_pre_filter(state, pod, diagnosis)
         if refusal is not None:
             diagnosis.pre_filter_message = refusal.message
@@ -120,14 +118,16 @@ class Algorithm:
         search = Search(np.arange(0), diagnosis)
         if nominated_first and pod.nominated_node_name and self._nominated_node_fits(framework, state, pod, search):
             return search
-        asked = None
+        asked, count = None, table.count
         if names is not None:
             search.absent = cut_off_by(diagnosis)
             chosen = [row for row in map(table.row_of, names) if row is not None]
             asked = np.zeros(table.size, np.bool_)
-            asked[chosen] = True
+            asked[chosen], count = True, len(chosen)
         search.outcome = outcome = framework.run_filter(state, pod, asked)
-        search.feasible, search.asked = self._sample(framework, outcome)
+        search.feasible, search.asked = self._sample(framework, outcome, count)
+        if search.feasible is outcome.feasible:
+            search.view = outcome.view
         if len(search.feasible) == 0:
             self._diagnose(state, pod, search)
         return search
@@ -185,10 +185,9 @@ class Algorithm:
         search.outcome, search.feasible, search.asked = outcome, outcome.feasible, 1
         return True
 
-    def _sample(self, framework: Framework, outcome: FilterOutcome) -> tuple[Rows, int]:
-        """Cut the feasible nodes to the wanted percentage, from where the last search ended."""
+    def _sample(self, framework: Framework, outcome: FilterOutcome, count: int) -> tuple[Rows, int]:
+        """Cut the feasible nodes to the wanted percentage of `count`, from where the last search ended."""
         percentage = framework.percentage_of_nodes_to_score
-        count = int(np.count_nonzero(outcome.asked))
         wanted = max(MIN_NODES_TO_FIND, count * percentage // 100)
         if percentage in (0, 100) or len(outcome.feasible) <= wanted:
             return outcome.feasible, count

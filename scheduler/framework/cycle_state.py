@@ -1,6 +1,6 @@
 """What plugins write down about one pod in one scheduling cycle."""
 
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
@@ -18,6 +18,7 @@ class CycleState:
     __slots__ = (
         "_values",
         "attempt",
+        "known_spec",
         "pods_to_activate",
         "record_plugin_metrics",
         "skip_filter",
@@ -37,6 +38,8 @@ class CycleState:
         """How often the pod was tried before: what is drawn by lot may depend on it, and stays the same in a replay."""
         self.record_plugin_metrics = False
         """Whether each plugin is timed in this cycle."""
+        self.known_spec: Any = None
+        """The engine's: what it knows of pods like this one, from the start of the decision on."""
         self.pods_to_activate: set[str] = set()
         """UIDs of pods that plugins want retried once this pod is placed."""
 
@@ -68,6 +71,7 @@ class CycleState:
         copy.skip_score = set(self.skip_score)
         copy.skip_pre_bind = set(self.skip_pre_bind)
         copy.attempt = self.attempt
+        copy.known_spec = self.known_spec
         copy.record_plugin_metrics = self.record_plugin_metrics
         copy.pods_to_activate = self.pods_to_activate
         return copy

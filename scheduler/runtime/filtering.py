@@ -6,9 +6,9 @@ other. What a node is refused for is the same: the first plugin in order that re
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
-from typing import Final, TypeAlias
-from weakref import WeakValueDictionary
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -18,21 +18,30 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
 from scheduler.framework.plugin import Plugin, PreFilterExtensions
 from scheduler.framework.status import Status
-from scheduler.runtime.answers.columns import Column, Evaluate, Memo, MemoColumn
-from scheduler.runtime.answers.pod_classes import Shape
-from scheduler.runtime.answers.views import KeptPassing
-from scheduler.runtime.filter_outcome import FILTER, FilterOutcome, FilterPlan, FilterStep
-from scheduler.runtime.live_nodes import LiveNodes
-from scheduler.runtime.plugin_calls import PluginCalls, check_column
+from scheduler.runtime.answers.columns import Evaluate, Values
+from scheduler.runtime.answers.pod_classes import PodClass
+from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.answers.views import FeasibleNodes
+from scheduler.runtime.filter_outcome import FilterOutcome
+from scheduler.runtime.plans import FilterPlan, FilterStep, refresh
+from scheduler.runtime.plugin_calls import PluginCalls
 from scheduler.runtime.preemption.nominated import NominatedFinder
 
 ADD_POD: Final = "PreFilterExtensionAddPod"
 REMOVE_POD: Final = "PreFilterExtensionRemovePod"
 
 FEW: Final = 4
-"""Up to so many nodes with nominated pods are asked one by one: to ask all at once takes 0.1 ms at first."""
+"""Up to this many nodes with nominated pods are asked one by one: to ask all at once takes 0.1 ms at first."""
 
-RefusalsBeside: TypeAlias = Callable[[CycleState, Pod], Mapping[int, Status] | None]
+
+class NominatedJudge(Protocol):
+    """Judges all nodes with nominated pods at once. Implemented in scheduler.runtime.preemption.dry_run."""
+
+    def refusals_beside(self, state: CycleState, pod: Pod) -> Mapping[int, Status] | None:
+        """Return row → why it refuses a pod alongside the pods nominated there; None if that needs one row at a time.
+
+        Raises PluginError.
+        """
 
 
 class Filtering:
@@ -42,113 +51,115 @@ class Filtering:
         self,
         plugins: Sequence[Plugin],
         extensions: Sequence[PreFilterExtensions],
-        nodes: LiveNodes,
-        memo: Memo,
+        store: AnswerStore,
         nominated: Callable[[], Iterator[tuple[str, Collection[Pod]]]],
+        judge: NominatedJudge,
         calls: PluginCalls,
     ) -> None:
-        """`nominated` yields each node that is promised to pods, with these pods."""
-        self.steps = tuple(map(FilterStep, plugins))
-        self.nodes = nodes
+        """`nominated` yields each node that pods are nominated to, with these pods."""
+        self.nodes = store.nodes
+        self.steps = tuple(FilterStep(plugin, store.nodes, calls) for plugin in plugins)
+        self.nominated = NominatedFinder(store.nodes, nominated)
+        self.judge = judge
+        self._per_node = tuple((step, step.per_node) for step in self.steps if step.per_node is not None)
         self._extensions = tuple(extensions)
-        self._memo = memo
-        self.nominated = NominatedFinder(nodes, nominated)
+        self._store = store
         self._calls = calls
-        self._kept: WeakValueDictionary[Hashable, KeptPassing] = WeakValueDictionary()
-        self.refusals_beside: RefusalsBeside = lambda state, pod: None
-        """Says of all nodes with `nominated` pods at once which refuse a pod beside these (row → why).
 
-        None if they have to be asked one by one. Raises PluginError.
-        """
-
-    def run_everywhere(self, state: CycleState, pod: Pod, shape: Shape) -> FilterOutcome:
-        """Return where `pod` can run; quicker than `run` for a shape that was seen before. Raises PluginError."""
+    def run_everywhere(self, state: CycleState, pod: Pod, pod_class: PodClass) -> FilterOutcome:
+        """Return where `pod` can run; faster than `run` for a class that was seen before. Raises PluginError."""
+        if self._per_node:
+            self._drop_full_numberings()
         asked = self.nodes.in_use.copy()
-        plan = self._plan(state.skip_filter, shape)
-        kept = plan.kept = self._up_to_date(plan, state, pod) if plan.signed else None
-        if kept is None:
-            return self.run(state, pod, asked, shape.signatures)
+        plan = pod_class.filter_plans.get(frozenset(state.skip_filter)) or self._plan(state.skip_filter, pod_class)
+        view = self._feasible_nodes(plan, pod_class, state, pod)
+        if view is None:
+            return self._run(state, pod, asked, pod_class)
+        outcome = FilterOutcome(view.rows(), asked, [], view=view)
+        for step, column in zip(plan.stored, view.columns, strict=True):
+            if column.may_differ:
+                outcome.codes.append((step, column.values))
         if plan.others or self.nominated.any():
-            return self.run(state, pod, asked, shape.signatures, plan)
-        return FilterOutcome(kept.feasible, asked, plan.refusals(), {}, kept)
+            return self._run(state, pod, asked, pod_class, plan, outcome)
+        return outcome
 
-    def run(
+    def run(self, state: CycleState, pod: Pod, asked: BoolColumn, pod_class: PodClass) -> FilterOutcome:
+        """Return where `pod` can run among the rows that are `asked`. Raises PluginError."""
+        self._drop_full_numberings()
+        return self._run(state, pod, asked, pod_class)
+
+    def _run(
         self,
         state: CycleState,
         pod: Pod,
         asked: BoolColumn,
-        signatures: dict[str, object],
+        pod_class: PodClass,
         plan: FilterPlan | None = None,
+        stored: FilterOutcome | None = None,
     ) -> FilterOutcome:
-        """Return where `pod` can run among the rows that are `asked`. Raises PluginError.
-
-        With a `plan`, all rows are asked, and the first plugins in a row have answered.
-        """
+        """With a `plan`, all rows are asked, and `stored` is the outcome of its stored steps."""
         outcome = FilterOutcome(np.arange(0), asked, [])
         if not asked.any():
             return outcome
-        kept = plan.kept if plan is not None else None
-        refusals = plan.refusals() if plan is not None else []
+        view = stored.view if stored is not None else None
+        refusals = stored.codes if stored is not None else []
         try:
-            if plan is not None and kept is not None:
+            if plan is not None and view is not None:
                 outcome.codes += refusals
-                passing = self._ask_in_turn(plan.others, outcome, kept.passing.copy(), state, pod, signatures)
+                passing = self._ask_in_turn(plan.others, outcome, view.passing.copy(), state, pod, pod_class)
             else:
-                passing = self._ask_in_turn(self.steps, outcome, asked.copy(), state, pod, signatures)
+                passing = self._ask_in_turn(self.steps, outcome, asked.copy(), state, pod, pod_class)
             self._yield_to_nominated(outcome, passing, state, pod)
         except PluginError:
-            # Not if it failed for nodes only that are refused beside their nominated pods: kube-scheduler begins with
-            # these, and asks no further.
+            # Unless it failed only for nodes that are refused alongside their nominated pods: kube-scheduler asks
+            # about these first, and then no further.
             outcome = FilterOutcome(np.arange(0), asked, [])
             passing = asked.copy()
             self._yield_to_nominated(outcome, passing, state, pod)
             if not outcome.overrides:
                 raise
-            passing = self._ask_in_turn(self.steps, outcome, passing, state, pod, signatures)
-        if kept is not None and not outcome.overrides and len(outcome.codes) == len(refusals):
-            outcome.feasible, outcome.kept = kept.feasible, kept  # nobody else refused any
+            passing = self._ask_in_turn(self.steps, outcome, passing, state, pod, pod_class)
+        if view is not None and not outcome.overrides and len(outcome.codes) == len(refusals):
+            outcome.feasible, outcome.view = view.rows(), view  # no other plugin refused any
         else:
             outcome.feasible = np.flatnonzero(passing)
         return outcome
 
-    def _plan(self, skip: set[str], shape: Shape) -> FilterPlan:
-        key = frozenset(skip)
-        plan = shape.filter_plans.get(key)
-        if plan is None:
-            steps = [step for step in self.steps if step.name not in key]
-            signed = [(step, shape.signatures[step.name]) for step in takewhile(_is_signed(shape), steps)]
-            aspects = frozenset(aspect for step, _ in signed for aspect in step.aspects)
-            plain = tuple(step.plain for step, _ in signed if step.plain is not None)
-            plan = FilterPlan(tuple(signed), tuple(steps[len(signed) :]), aspects, plain)
-            shape.filter_plans[key] = plan
+    def _plan(self, skip: set[str], pod_class: PodClass) -> FilterPlan:
+        steps = [step for step in self.steps if step.name not in skip]
+        stored = tuple(takewhile(lambda step: step.name in pod_class.signatures, steps))
+        plan = FilterPlan(stored, tuple(steps[len(stored) :]))
+        pod_class.filter_plans[frozenset(skip)] = plan
         return plan
 
-    def _up_to_date(self, plan: FilterPlan, state: CycleState, pod: Pod) -> KeptPassing | None:
-        """Return what is kept of the signed plugins' answers; None if all are to be asked in the ordinary way."""
-
-        def ask(position: int, rows: Rows) -> Int32Column | None:
-            return self._ask(plan.signed[position][0], state, pod, rows)
-
+    def _feasible_nodes(
+        self, plan: FilterPlan, pod_class: PodClass, state: CycleState, pod: Pod
+    ) -> FeasibleNodes | None:
+        """Return where the stored steps let the pod pass; None if all plugins are to be asked in the ordinary way."""
+        if not plan.stored:
+            return None
         if not plan.was_used:
             plan.was_used = True
             return None
-        if plan.plain and any(plain.is_full for plain in plan.plain):
-            return None
-        kept = plan.kept
+        if plan.feasible is None:
+            plan.feasible = self._view(plan, pod_class)
         try:
-            if kept is not None and kept.is_usable:
-                kept.refresh(ask)
-                return kept
-            key = tuple((step.name, signature) for step, signature in plan.signed)
-            kept = self._kept.get(key)
-            if kept is not None and kept.is_usable:
-                kept.refresh(ask)
-                return kept
-            columns = [self._stored(step, state, pod, signature) for step, signature in plan.signed]
-            kept = self._kept[key] = KeptPassing(columns, plan.aspects, self.nodes, self._memo)
+            refresh(plan.feasible, plan.stored, self._store, state, pod)
         except PluginError:
-            return None  # it is asked again, and the error may not even matter
-        return kept
+            return None  # the plugin is asked again, and the error may not even matter
+        return plan.feasible
+
+    def _view(self, plan: FilterPlan, pod_class: PodClass) -> FeasibleNodes:
+        keys = [step.key(pod_class.signatures[step.name]) for step in plan.stored]
+        view = self._store.find(("feasible", *keys), FeasibleNodes)
+        if view is None:
+            columns = [
+                self._store.column_of(key, step.aspects, np.int32) for step, key in zip(plan.stored, keys, strict=True)
+            ]
+            aspects = {aspect for step in plan.stored for aspect in step.aspects}
+            view = self._store.add(FeasibleNodes(("feasible", *keys), columns, aspects, self.nodes))
+        self._store.link(pod_class, view)
+        return view
 
     def _ask_in_turn(
         self,
@@ -157,7 +168,7 @@ class Filtering:
         passing: BoolColumn,
         state: CycleState,
         pod: Pod,
-        signatures: dict[str, object],
+        pod_class: PodClass,
     ) -> BoolColumn:
         """Ask the plugins in turn about the rows that pass so far; return which pass all. Raises PluginError."""
         if not passing.any():
@@ -165,7 +176,7 @@ class Filtering:
         for step in steps:
             if step.name in state.skip_filter:
                 continue
-            codes = self._codes(step, state, pod, passing, signatures)
+            codes = self._codes(step, state, pod, passing, pod_class)
             if codes is not None:
                 outcome.codes.append((step, codes))
                 passing &= codes == 0
@@ -179,7 +190,7 @@ class Filtering:
         for step in self.steps:
             if step.name in state.skip_filter:
                 continue
-            codes = self._ask(step, state, pod, rows)
+            codes = step.ask(state, pod, rows)
             if codes is not None and codes[0]:
                 return step.status(state, pod, int(codes[0]))
         return None
@@ -205,34 +216,33 @@ class Filtering:
 
     def stored(
         self, key: tuple[Hashable, Hashable], aspects: tuple[Aspect, ...], dtype: type[np.generic], evaluate: Evaluate
-    ) -> Column:
+    ) -> Values:
         """Return the column stored under `key`, brought up to date."""
-        return self._memo.column(key, aspects, dtype, evaluate).values
+        return self._store.column(key, aspects, dtype, evaluate).values
 
-    def stored_codes(self, step: FilterStep, state: CycleState, pod: Pod, signature: object) -> Int32Column | None:
-        """A code for each row from the memo, or None if there is no refusal. Raises PluginError."""
-        column = self._stored(step, state, pod, signature)
+    def stored_codes(self, step: FilterStep, state: CycleState, pod: Pod, signature: Hashable) -> Int32Column | None:
+        """Return a stored code for each row, brought up to date; None if there is no refusal. Raises PluginError."""
+        column = self._store.column(step.key(signature), step.aspects, np.int32, partial(step.ask, state, pod))
         return column.values if column.may_differ else None
 
-    def _stored(self, step: FilterStep, state: CycleState, pod: Pod, signature: object) -> MemoColumn:
-        return self._memo.column(
-            (("filter", step.name), signature), step.aspects, np.int32, lambda rows: self._ask(step, state, pod, rows)
-        )
+    def _drop_full_numberings(self) -> None:
+        """Restart the numberings with too many refusals, and drop stored answers, before any of these is used."""
+        for step, numbering in self._per_node:
+            if numbering.is_full:
+                numbering.clear()
+                self._store.drop_columns(("filter", step.name))
 
     def _codes(
-        self, step: FilterStep, state: CycleState, pod: Pod, passing: BoolColumn, signatures: dict[str, object]
+        self, step: FilterStep, state: CycleState, pod: Pod, passing: BoolColumn, pod_class: PodClass
     ) -> Int32Column | None:
         """A code for each row, or None if there is no refusal."""
-        if step.plain is not None and step.plain.is_full:
-            step.plain.clear()
-            self._memo.forget(("filter", step.name))
-        signature = signatures.get(step.name)
+        signature = pod_class.signatures.get(step.name)
         if signature is not None:
             return self.stored_codes(step, state, pod, signature)
         # Nothing will be stored: only the nodes that passed so far need an answer.
         everything = passing.all()
-        rows = self._memo.all_rows() if everything else np.flatnonzero(passing)
-        answers = self._ask(step, state, pod, rows)
+        rows = self._store.all_rows() if everything else np.flatnonzero(passing)
+        answers = step.ask(state, pod, rows)
         if answers is None or not answers.any():
             return None
         if everything and answers.dtype == np.int32:
@@ -254,7 +264,7 @@ class Filtering:
         if np.count_nonzero(asked) > FEW:
             by_row = self.nominated.of(state, pod).by_row
             if len(by_row) > FEW:
-                refusals = self.refusals_beside(state, pod)
+                refusals = self.judge.refusals_beside(state, pod)
         else:
             by_row = self.nominated.on(asked, pod)
         if refusals is None:
@@ -299,13 +309,3 @@ class Filtering:
         status = self._calls.run(point, state, plugin.name, call, state, pod, other, self.nodes.info(row))
         if status is not None:
             raise PluginError(plugin.name, point, status.message or status.code.label)
-
-    def _ask(self, step: FilterStep, state: CycleState, pod: Pod, rows: Rows) -> Int32Column | None:
-        codes = self._calls.run(FILTER, state, step.name, step.call.filter_nodes, state, pod, self.nodes, rows)
-        if codes is not None:
-            check_column(FILTER, step.name, codes, rows, "iub")
-        return codes
-
-
-def _is_signed(shape: Shape) -> Callable[[FilterStep], bool]:
-    return lambda step: step.name in shape.signatures

@@ -4,7 +4,7 @@ Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3. What a plugin rai
 name; a plugin that answers what its point does not allow is treated the same.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
@@ -33,9 +33,9 @@ from scheduler.framework.plugin import (
     SignPlugin,
 )
 from scheduler.framework.status import Code, Status, unresolvable
-from scheduler.runtime.answers.columns import Memo
-from scheduler.runtime.answers.pod_classes import KnownSpec, Shape, Shapes
-from scheduler.runtime.answers.views import KeptPassing
+from scheduler.runtime.answers.pod_classes import KnownSpec, PodClasses
+from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.filtering import Filtering
 from scheduler.runtime.handle import EngineHandle
@@ -64,7 +64,6 @@ class Framework:
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.plugins = plugins
         self._calls = calls = PluginCalls(metrics, self.name)
-        memo = Memo(nodes)
         self._nodes = nodes
         self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
         self._queue_sort = plugins.of("queue_sort", QueueSortPlugin)
@@ -77,11 +76,13 @@ class Framework:
         self._bind = plugins.of("bind", BindPlugin)
         self._post_bind = plugins.of("post_bind", PostBindPlugin)
         extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
-        self.filtering = Filtering(plugins.at["filter"], extensions, nodes, memo, nominator.by_node, calls)
-        self.scoring = Scoring(plugins.at["score"], plugins.weights, nodes, memo, calls)
+        store = AnswerStore(nodes)
+        dry_runs = handle.dry_runs
+        self.filtering = Filtering(plugins.at["filter"], extensions, store, nominator.by_node, dry_runs, calls)
+        self.scoring = Scoring(plugins.at["score"], plugins.weights, store, calls)
         signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
-        self.shapes = Shapes(tuple(signers.values()), nodes)
-        handle.dry_runs.attach(self.filtering, nominator, self.signatures)
+        self.pod_classes = PodClasses(tuple(signers.values()), self.name, store)
+        dry_runs.attach(self.filtering, nominator)
 
     @property
     def queue_sort(self) -> QueueSortPlugin:
@@ -101,16 +102,14 @@ class Framework:
         rejectors = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
         return {name: plugin.events_to_register() for name, plugin in rejectors.items()}
 
-    def signatures(self, pod: Pod) -> dict[str, object]:
+    def signatures(self, pod: Pod) -> Mapping[str, Hashable]:
         """Return plugin → signature of `pod`. Raises PluginError."""
-        return self.shape(pod).signatures
+        return self.pod_classes.of(pod).pod_class.signatures
 
-    def shape(self, pod: Pod) -> Shape:
-        """Return what `pod` has in common with others, worked out once a version of the pod. Raises PluginError."""
-        found: Shape | None = pod.signatures.get(self.name)
-        if found is None or found.home is not self.shapes:
-            found = pod.signatures[self.name] = self.shapes.of(pod)
-        return found
+    def classify(self, state: CycleState, pod: Pod) -> KnownSpec:
+        """Find what is known of pods like this one: the start of a decision. Raises PluginError."""
+        known = state.known_spec = self.pod_classes.of(pod)
+        return known
 
     # The scheduling cycle.
 
@@ -121,12 +120,12 @@ class Framework:
 
         Names of plugins that cut nodes off are added to the diagnosis. Raises PluginError.
         """
+        known = state.known_spec or self.classify(state, pod)
         with self._calls.at("PreFilter") as timer:
-            known = self.shapes.recall(pod)
-            if known is not None:
-                pod.signatures[self.name] = known.shape
-            names, refusal = self._pre_filter_in_turn(self._concerned(state, pod, known), state, pod, diagnosis)
-            timer.code = _code(refusal)
+            plugins = self._concerned(state, pod, known)
+            names, refusal = self._pre_filter_in_turn(plugins, state, pod, diagnosis)
+            if refusal is not None:
+                timer.code = refusal.code
         return names, refusal
 
     def _pre_filter_in_turn(
@@ -155,33 +154,32 @@ class Framework:
                 raise PluginError(plugin.name, "PreFilter", answer.message or answer.code.label)
         return names, refusal
 
-    def _concerned(self, state: CycleState, pod: Pod, known: KnownSpec | None) -> Sequence[PreFilterPlugin]:
+    def _concerned(self, state: CycleState, pod: Pod, known: KnownSpec) -> Sequence[PreFilterPlugin]:
         """Return the plugins to be asked; the others skip the pod."""
         if state.record_plugin_metrics:
             return self._pre_filter
-        if known is not None and known.concerned is not None:
-            found, others = known.concerned
-            state.skip_filter.update(others)
-            return found
-        concerned = []
-        for plugin in self._pre_filter:
-            try:
-                if plugin.concerns(pod):
-                    concerned.append(plugin)
-                else:
-                    state.skip_filter.add(plugin.name)
-            except Exception as error:
-                raise as_plugin_error("PreFilter", plugin.name, error) from error
-        if known is not None:
-            known.concerned = concerned, frozenset(state.skip_filter)
-        return concerned
+        if known.concerned is None:
+            concerned, others = [], []
+            for plugin in self._pre_filter:
+                try:
+                    if plugin.concerns(pod):
+                        concerned.append(plugin)
+                    else:
+                        others.append(plugin.name)
+                except Exception as error:
+                    raise as_plugin_error("PreFilter", plugin.name, error) from error
+            known.concerned = concerned, frozenset(others)
+        plugins, skipping = known.concerned
+        state.skip_filter.update(skipping)
+        return plugins
 
     def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn | None = None) -> FilterOutcome:
         """Return where `pod` can run among the rows `asked`, or all nodes. Raises PluginError."""
         with self._calls.at("Filter"):
+            known = state.known_spec or self.classify(state, pod)
             if asked is None:
-                return self.filtering.run_everywhere(state, pod, self.shape(pod))
-            return self.filtering.run(state, pod, asked, self.signatures(pod))
+                return self.filtering.run_everywhere(state, pod, known.pod_class)
+            return self.filtering.run(state, pod, asked, known.pod_class)
 
     def run_post_filter(
         self, state: CycleState, pod: Pod, diagnosis: Diagnosis
@@ -218,25 +216,27 @@ class Framework:
 
     def run_score(self, state: CycleState, pod: Pod, feasible: Rows) -> Scores:
         """Return the weighted scores of the feasible rows. Raises PluginError."""
+        known = state.known_spec or self.classify(state, pod)
         if not self.scoring.steps:
             # There is nothing to prepare and nothing to time: kube-scheduler does not even ask.
-            return self.scoring.run(state, pod, feasible, {})
+            return self.scoring.run(state, pod, feasible, known.pod_class)
         self._run_pre_score(state, pod, feasible)
         with self._calls.at("Score"):
-            return self.scoring.run(state, pod, feasible, self.signatures(pod))
+            return self.scoring.run(state, pod, feasible, known.pod_class)
 
     def run_best(
-        self, state: CycleState, pod: Pod, feasible: Rows, passing: KeptPassing | None = None
+        self, state: CycleState, pod: Pod, feasible: Rows, view: FeasibleNodes | None = None
     ) -> Sequence[int] | Rows:
         """Return those of the feasible rows with the highest score, as `run_score` gives it. Raises PluginError.
 
-        `passing`: the outcome's, if its feasible rows are all taken.
+        `view`: the outcome's, if its feasible rows are all taken.
         """
         if not self.scoring.steps:
             return feasible
         self._run_pre_score(state, pod, feasible)
         with self._calls.at("Score"):
-            return self.scoring.best(state, pod, feasible, self.shape(pod), passing)
+            known = state.known_spec or self.classify(state, pod)
+            return self.scoring.best(state, pod, feasible, known.pod_class, view)
 
     def _run_pre_score(self, state: CycleState, pod: Pod, feasible: Rows) -> None:
         with self._calls.at("PreScore"):

@@ -8,7 +8,8 @@ import numpy.typing as npt
 from scheduler.framework.change_log import LogReader
 from scheduler.framework.handle import Handle
 from scheduler.framework.nodes import Aspect
-from scheduler.runtime.answers.columns import Column, Evaluate, Memo
+from scheduler.runtime.answers.columns import Evaluate, Values
+from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.pre_binding import PodsInPreBind
@@ -31,12 +32,12 @@ class PluginColumns:
 
     def __init__(self, nodes: LiveNodes) -> None:
         self._nodes = nodes
-        self._memo = Memo(nodes)
+        self._store = AnswerStore(nodes)
 
     def get(
         self, key: Hashable, aspects: tuple[Aspect, ...], dtype: npt.DTypeLike, evaluate: Evaluate
-    ) -> Column | None:
-        column = self._memo.column(key, aspects, dtype, evaluate)
+    ) -> Values | None:
+        column = self._store.column(key, aspects, dtype, evaluate)
         return column.values if column.may_differ else None
 
     def changes(self, aspects: tuple[Aspect, ...]) -> LogReader:

@@ -1,4 +1,4 @@
-"""The plain form of Filter and Score, made to answer for many nodes."""
+"""Plugins that answer for one node at a time, made to answer for many."""
 
 from typing import Final
 
@@ -12,11 +12,11 @@ from scheduler.framework.plugin import FilterPlugin, ScorePlugin
 from scheduler.framework.status import Status
 
 MAX_STATUSES: Final = 10_000
-"""Distinct refusals of one plugin that are kept apart. More means that its reasons name the pod or the time."""
+"""This many distinct refusals of one plugin are kept apart. More means that its reasons name the pod or the time."""
 
 
-class PlainFilter:
-    """A FilterPlugin in the column form. Refusals are numbered as they occur."""
+class PerNodeFilter:
+    """A FilterPlugin that answers by columns. Refusals are numbered as they occur."""
 
     def __init__(self, plugin: FilterPlugin) -> None:
         self.plugin = plugin
@@ -29,7 +29,7 @@ class PlainFilter:
         return len(self._statuses) >= MAX_STATUSES
 
     def clear(self) -> None:
-        """Begin numbering anew; codes given before mean nothing any more."""
+        """Start numbering again; codes given before mean nothing any more."""
         self._statuses.clear()
         self._code_of.clear()
 
@@ -57,11 +57,17 @@ class PlainFilter:
         return code
 
 
-def plain_scores(plugin: ScorePlugin, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int64Column:
-    """Ask a ScorePlugin for each of `rows`; rows that are not in use get 0."""
-    scores = np.zeros(len(rows), np.int64)
-    in_use = nodes.in_use
-    for i, row in enumerate(rows.tolist()):
-        if in_use[row]:
-            scores[i] = plugin.score(state, pod, nodes.info(row))
-    return scores
+class PerNodeScore:
+    """A ScorePlugin that answers by columns."""
+
+    def __init__(self, plugin: ScorePlugin) -> None:
+        self.plugin = plugin
+
+    def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int64Column:
+        """Return the score of each of `rows`; rows that are not in use get 0."""
+        scores = np.zeros(len(rows), np.int64)
+        in_use = nodes.in_use
+        for i, row in enumerate(rows.tolist()):
+            if in_use[row]:
+                scores[i] = self.plugin.score(state, pod, nodes.info(row))
+        return scores

@@ -5,6 +5,7 @@ Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (the run…Plugin 
 
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
@@ -28,7 +29,9 @@ class PluginCalls:
     def __init__(self, metrics: Metrics, profile: str) -> None:
         self._metrics = metrics
         self._profile = profile
-        self._observers: dict[tuple[str, Code], Histogram] = {}
+        self.observers: dict[tuple[str, Code], Histogram] = {}
+        self.at = partial(PointTimer, self)
+        """`at(point)` times all plugins of one extension point together, as the body of a `with` statement."""
 
     def run(
         self, point: str, state: CycleState, plugin: str, call: Callable[Q, T], *args: Q.args, **kwargs: Q.kwargs
@@ -74,16 +77,11 @@ class PluginCalls:
             self._observe_plugin(point, plugin, code, started)
         return answer
 
-    def at(self, point: str) -> "PointTimer":
-        """Time all plugins of one extension point together, as the body of a `with` statement."""
-        return PointTimer(self, point)
-
-    def observe_point(self, point: str, code: Code, seconds: float) -> None:
-        observer = self._observers.get((point, code))
-        if observer is None:
-            observer = self._metrics.framework_extension_point_duration.labels(point, code.label, self._profile)
-            self._observers[point, code] = observer
-        observer.observe(seconds)
+    def new_observer(self, point: str, code: Code) -> Histogram:
+        """Make what observes an extension point with a code."""
+        observer = self._metrics.framework_extension_point_duration.labels(point, code.label, self._profile)
+        self.observers[point, code] = observer
+        return observer
 
     def _observe_plugin(self, point: str, plugin: str, code: Code, started: float) -> None:
         seconds = time.perf_counter() - started
@@ -108,7 +106,8 @@ class PointTimer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         code = self.code if kind is None else Code.ERROR
-        self._calls.observe_point(self._point, code, time.perf_counter() - self._started)
+        observer = self._calls.observers.get((self._point, code)) or self._calls.new_observer(self._point, code)
+        observer.observe(time.perf_counter() - self._started)
 
 
 def as_plugin_error(point: str, plugin: str, error: Exception) -> PluginError:

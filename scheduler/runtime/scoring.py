@@ -3,10 +3,10 @@
 Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (RunPreScorePlugins, RunScorePlugins).
 """
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
-from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -14,23 +14,13 @@ from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Int64Column, Rows
-from scheduler.framework.plugin import (
-    MAX_NODE_SCORE,
-    MIN_NODE_SCORE,
-    NormalizeScorePlugin,
-    Plugin,
-    ScoreNodesPlugin,
-    ScorePlugin,
-)
-from scheduler.runtime.answers.columns import Memo, MemoColumn
-from scheduler.runtime.answers.pod_classes import Shape
-from scheduler.runtime.answers.views import KeptBest, KeptPassing, KeptSums
-from scheduler.runtime.filter_outcome import aspects_of
-from scheduler.runtime.live_nodes import LiveNodes
-from scheduler.runtime.per_node import plain_scores
+from scheduler.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE, Plugin
+from scheduler.runtime.answers.pod_classes import PodClass
+from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores
+from scheduler.runtime.plans import ScorePlan, ScoreStep, refresh
 from scheduler.runtime.plugin_calls import PluginCalls, check_column
 
-SCORE: Final = "Score"
 NORMALIZE: Final = "ScoreExtensionNormalize"
 
 
@@ -45,146 +35,106 @@ class Scores:
     """Plugin → its weighted scores; plugins that skipped are missing."""
 
 
-class ScoreStep:
-    """One plugin at Score, whatever its form."""
-
-    __slots__ = ("aspects", "columns", "name", "normalize", "normalizes_by_range", "plain", "weight")
-
-    def __init__(self, plugin: Plugin, weight: int) -> None:
-        self.name = plugin.name
-        self.weight = weight
-        self.plain = plugin if isinstance(plugin, ScorePlugin) else None
-        self.columns = plugin if isinstance(plugin, ScoreNodesPlugin) else None
-        self.normalize = plugin.normalize_score if isinstance(plugin, NormalizeScorePlugin) else None
-        self.normalizes_by_range = isinstance(plugin, NormalizeScorePlugin) and plugin.normalizes_by_range
-        self.aspects = aspects_of(plugin)
-
-
-@dataclass(slots=True)
-class ScorePlan:
-    """Who rates the nodes for a pod of one shape, given which plugins skip it."""
-
-    terms: tuple[ScoreStep, ...]
-    """Plugins whose scores are stored, and final as they are."""
-
-    level: tuple[ScoreStep, ...]
-    """Plugins whose scores are stored, and make no difference as long as they are all 0."""
-
-    others: tuple[ScoreStep, ...]
-
-    was_used: bool = False
-    """Nothing is kept for the first pod of a shape: it may be the only one."""
-
-    kept: KeptSums | None = None
-    best: KeptBest | None = None
-
-    signed: tuple[ScoreStep, ...] = field(init=False)
-    """The `terms`, then the `level` ones."""
-
-    def __post_init__(self) -> None:
-        self.signed = (*self.terms, *self.level)
-
-
 class Scoring:
     """The Score plugins of one profile."""
 
     def __init__(
-        self,
-        plugins: Sequence[Plugin],
-        weights: Mapping[str, int],
-        nodes: LiveNodes,
-        memo: Memo,
-        calls: PluginCalls,
+        self, plugins: Sequence[Plugin], weights: Mapping[str, int], store: AnswerStore, calls: PluginCalls
     ) -> None:
-        self.steps = tuple(ScoreStep(plugin, weights[plugin.name]) for plugin in plugins)
-        self._nodes = nodes
-        self._memo = memo
+        self.steps = tuple(ScoreStep(plugin, weights[plugin.name], store.nodes, calls) for plugin in plugins)
+        self._store = store
         self._calls = calls
-        self._kept: WeakValueDictionary[Hashable, KeptSums] = WeakValueDictionary()
 
     def best(
-        self, state: CycleState, pod: Pod, feasible: Rows, shape: Shape, passing: KeptPassing | None
+        self, state: CycleState, pod: Pod, feasible: Rows, pod_class: PodClass, view: FeasibleNodes | None
     ) -> Sequence[int] | Rows:
         """Return which of the feasible rows have the highest score, in ascending order. Raises PluginError.
 
-        `passing`: what says the same as `feasible`, if that is kept. Then a shape that was seen before costs least.
+        `view`: the stored view with the same rows as `feasible`, if there is one: a class that was seen before then
+        costs least.
         """
-        plan = self._plan(state.skip_score, shape)
-        sums = self._up_to_date(plan, state, pod, shape) if plan.terms else None
-        if sums is None:
-            total = self.run(state, pod, feasible, shape.signatures).total
-        elif passing is not None and sums.is_level and not plan.others:
-            if plan.best is None or not plan.best.is_of(passing, sums):
-                plan.best = KeptBest(passing, sums)
-            return plan.best.rows()
+        plan = pod_class.score_plans.get(frozenset(state.skip_score)) or self._plan(state.skip_score, pod_class)
+        totals = self._total_scores(plan, pod_class, state, pod)
+        if totals is None:
+            total = self.run(state, pod, feasible, pod_class).total
+        elif view is not None and totals.is_final and not plan.others:
+            best = plan.best
+            if best is None or best.feasible is not view or best.totals is not totals:
+                best = plan.best = self._best_nodes(view, totals, pod_class)
+            return best.rows()
         else:
-            everything = len(feasible) == self._nodes.size
-            total = sums.values.copy() if everything else sums.values[feasible]
-            for step in (*plan.others, *(() if sums.is_level else plan.level)):
-                scores = self._scores(step, state, pod, feasible, everything, shape.signatures)
+            everything = len(feasible) == self._store.nodes.size
+            total = totals.values.copy() if everything else totals.values[feasible]
+            for step in (*plan.others, *(() if totals.is_final else plan.neutral)):
+                scores = self._scores(step, state, pod, feasible, everything, pod_class)
                 total += scores if step.weight == 1 else scores * step.weight
-        best: Rows = feasible[total == total.max()]
-        return best
+        highest: Rows = feasible[total == total.max()]
+        return highest
 
-    def _plan(self, skip: set[str], shape: Shape) -> ScorePlan:
-        key = frozenset(skip)
-        plan = shape.score_plans.get(key)
-        if plan is None:
-            steps = [step for step in self.steps if step.name not in key]
-            signed = [step for step in steps if step.name in shape.signatures]
-            terms = tuple(step for step in signed if step.normalize is None)
-            level = tuple(step for step in signed if step.normalizes_by_range)
-            others = tuple(step for step in steps if step not in terms and step not in level)
-            plan = shape.score_plans[key] = ScorePlan(terms, level, others)
+    def _plan(self, skip: set[str], pod_class: PodClass) -> ScorePlan:
+        steps = [step for step in self.steps if step.name not in skip]
+        signed = [step for step in steps if step.name in pod_class.signatures]
+        terms = tuple(step for step in signed if step.normalize is None)
+        neutral = tuple(step for step in signed if step.normalizes_by_range)
+        others = tuple(step for step in steps if step not in terms and step not in neutral)
+        plan = pod_class.score_plans[frozenset(skip)] = ScorePlan(terms, neutral, others)
         return plan
 
-    def _up_to_date(self, plan: ScorePlan, state: CycleState, pod: Pod, shape: Shape) -> KeptSums | None:
-        """Return the sums of what signed plugins said; None if all are to be asked in the ordinary way."""
-
-        def ask(position: int, rows: Rows) -> Int64Column | None:
-            return self._ask(plan.signed[position], state, pod, rows)
-
+    def _total_scores(self, plan: ScorePlan, pod_class: PodClass, state: CycleState, pod: Pod) -> TotalScores | None:
+        """Return the total of the stored steps; None if all plugins are to be asked in the ordinary way."""
+        if not plan.terms:
+            return None
         if not plan.was_used:
             plan.was_used = True
             return None
+        is_new = plan.totals is None
+        if plan.totals is None:
+            plan.totals = self._view(plan, pod_class)
+        totals = plan.totals
         try:
-            if plan.kept is None or not plan.kept.is_usable:
-                plan.kept = self._summed(plan, state, pod, shape)
-            plan.kept.refresh(ask)
-            if state.record_plugin_metrics:
-                for step in plan.level:
-                    self._levelled(step, state, pod)
+            refresh(totals, plan.stored, self._store, state, pod)
+            if is_new or state.record_plugin_metrics:
+                for step in plan.neutral:
+                    self._normalize_nothing(step, state, pod)
         except PluginError:
-            return None  # it is asked again, and names the plugin that fails first
-        is_valid = plan.kept.lowest >= MIN_NODE_SCORE and plan.kept.highest <= MAX_NODE_SCORE
-        return plan.kept if is_valid else None
+            return None  # the plugins are asked again, and the first one that fails is named
+        return totals if totals.lowest >= MIN_NODE_SCORE and totals.highest <= MAX_NODE_SCORE else None
 
-    def _summed(self, plan: ScorePlan, state: CycleState, pod: Pod, shape: Shape) -> KeptSums:
-        key = tuple((step.name, shape.signatures[step.name]) for step in plan.signed)
-        sums = self._kept.get(key)
-        if sums is None or not sums.is_usable:
-            columns = [self._stored(step, state, pod, shape.signatures[step.name]) for step in plan.signed]
-            for step in plan.level:
-                self._levelled(step, state, pod)
+    def _view(self, plan: ScorePlan, pod_class: PodClass) -> TotalScores:
+        keys = [step.key(pod_class.signatures[step.name]) for step in plan.stored]
+        view = self._store.find(("totals", *keys), TotalScores)
+        if view is None:
+            columns = [
+                self._store.column_of(key, step.aspects, np.int64) for step, key in zip(plan.stored, keys, strict=True)
+            ]
             weighted = [(column, step.weight) for step, column in zip(plan.terms, columns, strict=False)]
-            aspects = {aspect for step in plan.signed for aspect in step.aspects}
-            sums = self._kept[key] = KeptSums(weighted, columns[len(weighted) :], aspects, self._nodes, self._memo)
-        return sums
+            neutral = columns[len(weighted) :]
+            aspects = {aspect for step in plan.stored for aspect in step.aspects}
+            view = TotalScores(("totals", *keys), weighted, neutral, aspects, self._store.nodes)
+            self._store.add(view)
+        self._store.link(pod_class, view)
+        return view
 
-    def _levelled(self, step: ScoreStep, state: CycleState, pod: Pod) -> None:
+    def _best_nodes(self, feasible: FeasibleNodes, totals: TotalScores, pod_class: PodClass) -> BestNodes:
+        key = "best", feasible.key, totals.key
+        best = self._store.find(key, BestNodes) or self._store.add(BestNodes(key, feasible, totals))
+        self._store.link(pod_class, best)
+        return best
+
+    def _normalize_nothing(self, step: ScoreStep, state: CycleState, pod: Pod) -> None:
         """Let a plugin normalise what makes no difference. Raises PluginError, as if it were asked for all nodes."""
         self._normalized(step, state, pod, np.zeros(1, np.int64))
 
-    def run(self, state: CycleState, pod: Pod, feasible: Rows, signatures: dict[str, object]) -> Scores:
+    def run(self, state: CycleState, pod: Pod, feasible: Rows, pod_class: PodClass) -> Scores:
         """Return the weighted scores of the feasible rows. Raises PluginError."""
         by_plugin: dict[str, Int64Column] = {}
         # Without any Score plugin every node counts as much as any other: kube-scheduler gives each of them 1.
         total: Int64Column = np.zeros(len(feasible), np.int64) if self.steps else np.ones(len(feasible), np.int64)
-        everything = len(feasible) == self._nodes.size
+        everything = len(feasible) == self._store.nodes.size
         for step in self.steps:
             if step.name in state.skip_score:
                 continue
-            scores = self._scores(step, state, pod, feasible, everything, signatures)
+            scores = self._scores(step, state, pod, feasible, everything, pod_class)
             if step.weight != 1:
                 scores = scores * step.weight
             by_plugin[step.name] = scores
@@ -198,15 +148,15 @@ class Scoring:
         pod: Pod,
         feasible: Rows,
         everything: bool,
-        signatures: dict[str, object],
+        pod_class: PodClass,
     ) -> Int64Column:
         """One plugin's scores of the feasible rows, normalised, within the allowed range."""
-        signature = signatures.get(step.name)
+        signature = pod_class.signatures.get(step.name)
         if signature is None:
-            answers = self._ask(step, state, pod, feasible)
+            answers = step.ask(state, pod, feasible)
             scores = np.zeros(len(feasible), np.int64) if answers is None else answers
         else:
-            column = self._stored(step, state, pod, signature)
+            column = self._store.column(step.key(signature), step.aspects, np.int64, partial(step.ask, state, pod))
             scores = column.values if everything else column.values[feasible]
             if step.normalize is None and column.lowest >= MIN_NODE_SCORE and column.highest <= MAX_NODE_SCORE:
                 return scores
@@ -229,20 +179,3 @@ class Scoring:
                 f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing",
             )
         return scores
-
-    def _stored(self, step: ScoreStep, state: CycleState, pod: Pod, signature: object) -> MemoColumn:
-        return self._memo.column(
-            (("score", step.name), signature), step.aspects, np.int64, lambda rows: self._ask(step, state, pod, rows)
-        )
-
-    def _ask(self, step: ScoreStep, state: CycleState, pod: Pod, rows: Rows) -> Int64Column | None:
-        answers: Int64Column | None
-        if step.plain is not None:
-            plain = step.plain
-            answers = self._calls.run(SCORE, state, step.name, plain_scores, plain, state, pod, self._nodes, rows)
-        else:
-            assert step.columns is not None, "a step has one of the two forms"
-            answers = self._calls.run(SCORE, state, step.name, step.columns.score_nodes, state, pod, self._nodes, rows)
-        if answers is not None:
-            check_column(SCORE, step.name, answers, rows)
-        return answers

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed
 from scheduler.framework.cycle_state import CycleState
+from scheduler.runtime.answers.pod_classes import PodClasses
+from scheduler.runtime.answers.store import AnswerStore
 from tests.bench.cycle_cases import Case
 from tests.bench.cycle_crowd import APPS, Crowd
 from tests.bench.cycle_world import World
@@ -88,9 +90,9 @@ def costs(case: Case, cluster: tuple[int, int], count: int, profile: cProfile.Pr
 def decisions(world: World, pods: Iterable[Pod], *, memo: bool = True) -> Iterator[Times]:
     """Decide on each pod and assume it; without the memo no plugin may store its answers."""
     engine, framework = world.engine, world.framework
+    if not memo:
+        framework.pod_classes = PodClasses((), framework.name, AnswerStore(engine.cache.table))
     for pod in pods:
-        if not memo:
-            pod.signatures[framework.name] = framework.shapes.unsigned
         started = time.perf_counter()
         decision = engine.algorithm.schedule(framework, CycleState(), pod)
         decided = time.perf_counter()

@@ -1,8 +1,7 @@
-"""Shapes: pods that no signing plugin can tell apart, and what is kept for all of them together."""
+"""Pod classes: pods that no signing plugin can tell apart, and how plugins are asked about them."""
 
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
+from typing import ClassVar, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -10,125 +9,129 @@ from msgspec.structs import replace
 from scheduler.api.objects import Volume
 from scheduler.api.pod import Pod
 from scheduler.api.requests import HostPort, PodResources
-from scheduler.framework.nodes import NodeColumns
 from scheduler.framework.plugin import PreFilterPlugin, SignPlugin
-from scheduler.runtime.answers.views import BYTES_PER_ROW, KEPT_BYTES
+from scheduler.runtime.answers.columns import Stored
+from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.plans import FilterPlan, ScorePlan
 from scheduler.runtime.plugin_calls import as_plugin_error
 
-if TYPE_CHECKING:
-    from scheduler.runtime.filter_outcome import FilterPlan
-    from scheduler.runtime.scoring import ScorePlan
+_ENTRY_BYTES: Final = 4096
+"""About what a class or a spec takes, with its key."""
 
 _NO_SOURCE = Volume()
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Shape:
-    """The signatures of some pods, and how plugins that skip or not are asked about them."""
+class PodClass(Stored):
+    """The signatures of some pods, and which plugins are asked about them."""
 
-    __slots__ = ("filter_plans", "home", "score_plans", "signatures")
+    __slots__ = ("filter_plans", "score_plans", "signatures")
 
-    def __init__(self, signatures: dict[str, object], home: "Shapes") -> None:
-        self.home = home
-        """Whose plugins signed: a pod may be shown to several schedulers, one after the other."""
+    own_bytes: ClassVar[int] = _ENTRY_BYTES
+
+    def __init__(self, key: Hashable, signatures: dict[str, Hashable]) -> None:
+        super().__init__(key)
         self.signatures = signatures
         """Plugin → signature, without those that cannot sign."""
         self.filter_plans: dict[frozenset[str], FilterPlan] = {}
-        """Names of the plugins that skip → who is asked, and what is kept of it."""
+        """Names of the plugins that skip → which ones are asked, and the views made of their answers."""
         self.score_plans: dict[frozenset[str], ScorePlan] = {}
         """The same for Score."""
 
+    def on_drop(self) -> None:
+        self.filter_plans.clear()
+        self.score_plans.clear()
 
-class KnownSpec:
-    """A spec that was seen, and what follows from it."""
 
-    __slots__ = ("concerned", "host_ports", "resources", "shape")
+class KnownSpec(Stored):
+    """A spec, and what follows from it for every pod that has it."""
 
-    def __init__(self, shape: Shape, resources: PodResources | None, host_ports: tuple[HostPort, ...] | None) -> None:
-        self.shape = shape
+    __slots__ = ("concerned", "host_ports", "pod_class", "resources")
+
+    own_bytes: ClassVar[int] = _ENTRY_BYTES
+
+    def __init__(
+        self,
+        key: Hashable,
+        pod_class: PodClass,
+        resources: PodResources | None = None,
+        host_ports: tuple[HostPort, ...] | None = None,
+    ) -> None:
+        super().__init__(key, sources=(pod_class,))
+        self.pod_class = pod_class
         self.resources = resources
         self.host_ports = host_ports
         self.concerned: tuple[Sequence[PreFilterPlugin], frozenset[str]] | None = None
-        """The PreFilter plugins that want to be asked, and the names of the others, once somebody wanted to know."""
+        """The PreFilter plugins that the pods concern, and the names of the others, once the plugins were asked."""
 
 
-class Shapes:
-    """The shapes of one profile that were seen last."""
+class PodClasses:
+    """Classifies the pods of one profile."""
 
-    def __init__(self, signers: Sequence[SignPlugin], nodes: NodeColumns) -> None:
+    def __init__(self, signers: Sequence[SignPlugin], profile: str, store: AnswerStore) -> None:
         self._signers = signers
-        self._nodes = nodes
+        self._profile = profile
+        self._store = store
         self._by_spec = all(plugin.signs_spec for plugin in signers)
-        self._specs: OrderedDict[bytes, KnownSpec] = OrderedDict()
-        self._shapes: OrderedDict[Hashable, Shape] = OrderedDict()
-        self.unsigned = Shape({}, self)
-        """For a pod that nobody is to sign."""
 
-    def of(self, pod: Pod) -> Shape:
-        """Return the shape of `pod`: the same object for all pods of it, as long as it is remembered.
+    def of(self, pod: Pod) -> KnownSpec:
+        """Return what is known of the pod's spec, its class first of all. Raises PluginError.
 
-        Raises PluginError.
+        What follows from a spec, amounts and host ports included, is computed once for all pods that have it.
         """
-        shape = self._shape(pod)
-        spec = _spec_of(pod) if self._by_spec else None
-        if spec is not None:
-            self._specs[spec] = KnownSpec(shape, pod.derived.resources, pod.derived.host_ports)
-            self._trim(self._specs)
-        return shape
-
-    def recall(self, pod: Pod) -> KnownSpec | None:
-        """Return what is known of a spec like the pod's: None if it was not seen, or does not tell enough.
-
-        What follows from the spec is then worked out once for all pods of a Deployment.
-        """
-        spec = _spec_of(pod) if self._by_spec else None
-        known = None if spec is None else self._specs.get(spec)
-        if spec is None or known is None:
-            return None
+        encoded = _encoded_spec(pod) if self._by_spec else None
+        if encoded is None:
+            return KnownSpec(None, self._class_of(pod))
+        known = self._store.find(encoded, KnownSpec)
+        if known is None:
+            pod_class = self._class_of(pod)
+            try:
+                return self._store.add(KnownSpec(encoded, pod_class, pod.resources, pod.host_ports))
+            except ValueError:  # a quantity that cannot be read: a plugin says which
+                return KnownSpec(encoded, pod_class)
         derived = pod.derived
         if derived.resources is None:
             derived.resources = known.resources
         if derived.host_ports is None:
             derived.host_ports = known.host_ports
-        self._specs.move_to_end(spec)
         return known
 
-    def _shape(self, pod: Pod) -> Shape:
-        signatures: dict[str, object] = {}
+    def _class_of(self, pod: Pod) -> PodClass:
+        signatures = self._signatures(pod)
+        key = ("class", *signatures.items())
+        pod_class = self._store.find(key, PodClass)
+        return self._store.add(PodClass(key, signatures)) if pod_class is None else pod_class
+
+    def _signatures(self, pod: Pod) -> dict[str, Hashable]:
+        """Sign a pod, once per version of it: it may be classified again in its next attempt."""
+        signatures: dict[str, Hashable]
+        signer, signatures = pod.signatures.get(self._profile, (None, {}))
+        if signer is self:  # and not another scheduler's profile of that name
+            return signatures
+        signatures = {}
         for plugin in self._signers:
             try:
                 signature = plugin.sign(pod)
-                hash(signature)  # it is to be a key: one that cannot be is the plugin's fault
+                hash(signature)  # it becomes part of a key: if it cannot be, that is the plugin's fault
             except Exception as error:
                 raise as_plugin_error("Sign", plugin.name, error) from error
             if signature is not None:
                 signatures[plugin.name] = signature
-        key = tuple(signatures.items())
-        shape = self._shapes.get(key)
-        if shape is None:
-            shape = self._shapes[key] = Shape(signatures, self)
-            self._trim(self._shapes)
-        else:
-            self._shapes.move_to_end(key)
-        return shape
-
-    def _trim(self, entries: OrderedDict[bytes, KnownSpec] | OrderedDict[Hashable, Shape]) -> None:
-        room = max(8, KEPT_BYTES // (BYTES_PER_ROW * max(1, self._nodes.size)))
-        while len(entries) > room:
-            entries.popitem(last=False)
+        pod.signatures[self._profile] = self, signatures
+        return signatures
 
 
-def _spec_of(pod: Pod) -> bytes | None:
-    """Return what plugins may read that sign by the spec, as bytes; None if the status says more than usual.
+def _encoded_spec(pod: Pod) -> bytes | None:
+    """Return what a plugin that signs the spec may read, as bytes; None if the status says more than usual.
 
-    Volumes of sources that nobody looks at are left out: Kubernetes gives each pod one of a name of its own.
+    Volumes of unknown sources are left out: Kubernetes gives each pod one with a name of its own.
     """
     status = pod.status
     if status.container_statuses or status.init_container_statuses or status.resources:
         return None
     spec = pod.spec
     if spec.volumes:
-        volumes = tuple(each for each in spec.volumes if replace(each, name="") != _NO_SOURCE)
+        volumes = tuple(volume for volume in spec.volumes if replace(volume, name="") != _NO_SOURCE)
         spec = replace(spec, volumes=volumes)
     return _encode(spec)

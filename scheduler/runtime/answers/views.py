@@ -1,202 +1,193 @@
-"""What is kept for pods of one shape from one decision to the next: where they can run, and what is best.
+"""What is made of the stored columns for pods of one class: where they can run, total scores, and the best nodes.
 
-    stored answers of each plugin ─► KeptPassing ──┐
-                                 └─► KeptSums ─────┴─► KeptBest
+    columns of each plugin ─┬─► FeasibleNodes ─┬─► BestNodes
+                            └─► TotalScores  ──┘
 
 Each reads what changed from the one before it, so that a decision after one placement costs a look at one row. All are
-worked out anew where that is not known: after many changes, or when the table grew. The answers come from the memo,
-whose generation says whether columns that were kept are still good.
+computed again in full where that is not known: after many changes, or when the table grew. `plans.refresh` brings the
+columns up to date, then the view.
 """
 
+from abc import abstractmethod
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection, Hashable, Sequence
 from typing import Final
 
 import numpy as np
 
-from scheduler.framework.change_log import ChangeLog, LogReader
+from scheduler.framework.change_log import ChangeLog
 from scheduler.framework.nodes import Aspect, BoolColumn, Int64Column, Rows
-from scheduler.runtime.answers.columns import FEW, Column, Memo, MemoColumn
+from scheduler.runtime.answers.columns import FEW, Column, Stored
 from scheduler.runtime.live_nodes import LiveNodes
-
-KEPT_BYTES: Final = 64 * 1024 * 1024
-"""About what is kept for one profile, its stored columns apart."""
-
-BYTES_PER_ROW: Final = 1 + 8 + 8 + 8 + 8
-"""Of all that is kept for one shape: whether a row passes, its number, its sum, its rank, its place among the best."""
-
-Ask = Callable[[int, Rows], Column | None]
-"""The answers for some rows of the plugin at that position; None means 0 for all of them. May raise."""
 
 _REFUSED: Final = -1
 """The rank of a row that does not pass: below any sum of scores."""
 
 _SINGLY: Final = 64
-"""So many rows are ranked one by one; of more, the best are looked for anew."""
+"""Up to this many changed rows are re-ranked singly; beyond it, the maximum is recomputed."""
 
 
-class _Kept(LogReader):
-    """Follows stored columns, and tells of the rows in which what it makes of them changed."""
+class View(Stored):
+    """Made of columns. Its `trail` tells the next view in which rows it changed."""
 
-    __slots__ = ("__weakref__", "_memo", "_nodes", "columns", "generation", "trail")
+    __slots__ = ("_nodes", "columns", "size", "trail")
 
-    def __init__(self, columns: Sequence[MemoColumn], aspects: Collection[Aspect], nodes: LiveNodes, memo: Memo):
-        """`columns` are up to date and from `memo`; `aspects`: all that they read."""
-        super().__init__(map(nodes.change_log, {*aspects, Aspect.NAME}))
+    def __init__(self, key: Hashable, columns: Sequence[Column], aspects: Collection[Aspect], nodes: LiveNodes) -> None:
+        """`aspects`: everything that the columns read. Every row of it is stale."""
+        super().__init__(key, map(nodes.change_log, {*aspects, Aspect.NAME}), columns)
+        self._positions = [-1] * len(self._logs)
         self._nodes = nodes
-        self._memo = memo
         self.columns = columns
-        self.generation = memo.generation
+        self.size = 0
+        """The number of rows when it was last updated."""
         self.trail = ChangeLog()
 
+    @abstractmethod
+    def update(self, stale: Collection[int] | None) -> None:
+        """Take over what changed in the columns, which are up to date; None if it could be any row."""
+
+
+class FeasibleNodes(View):
+    """The nodes that pass the first Filter plugins, all those before the first one whose answers are not stored."""
+
+    __slots__ = ("_rows", "passing")
+
+    passing: BoolColumn
+    _rows: Rows | None
+
     @property
-    def is_usable(self) -> bool:
-        """Whether the columns are still what the memo would give."""
-        return self.generation == self._memo.generation
+    def bytes_per_row(self) -> int:
+        return 1 + 8
 
-    def _refreshed(self, ask: Ask, length: int) -> Collection[int] | None:
-        """Bring the columns up to date; return which rows changed, None if it could be any.
+    def rows(self) -> Rows:
+        """Return them in ascending order; the array is never changed, only replaced."""
+        rows = self._rows
+        if rows is None:
+            rows = self._rows = np.flatnonzero(self.passing)
+        return rows
 
-        `length`: of what was made of them. What `ask` raises passes through, and ends the memo's generation.
-        """
-        stale = self.stale_rows()
+    def update(self, stale: Collection[int] | None) -> None:
         size = self._nodes.size
-        if stale is not None and not stale and length == size:
-            return stale
-        for i, column in enumerate(self.columns):
-            self._memo.refresh(column, partial(ask, i))
-        return None if stale is None or length != size or len(stale) * 4 > size else stale
+        if stale is None or self.size != size or len(stale) * 4 > size:
+            self._begin(size)
+        elif len(stale) > FEW:
+            self._update_many(stale)
+        else:
+            in_use = self._nodes.in_use
+            for row in stale:
+                passes = in_use.item(row)
+                for column in self.columns:
+                    if column.may_differ and column.values.item(row):
+                        passes = False
+                        break
+                if passes != self.passing.item(row):
+                    self._flip(row)
 
-
-class KeptPassing(_Kept):
-    """Which nodes pass the first plugins in a row at Filter."""
-
-    __slots__ = ("_feasible", "passing")
-
-    _feasible: Rows | None
-
-    def __init__(self, columns: Sequence[MemoColumn], aspects: Collection[Aspect], nodes: LiveNodes, memo: Memo):
-        super().__init__(columns, aspects, nodes, memo)
-        self._begin()
-
-    @property
-    def feasible(self) -> Rows:
-        """The rows that pass, in ascending order; it is never changed, only replaced."""
-        found = self._feasible
-        if found is None:
-            found = self._feasible = np.flatnonzero(self.passing)
-        return found
-
-    def refresh(self, ask: Ask) -> None:
-        """Bring it up to date. What `ask` raises passes through; then it is usable no more."""
-        stale = self._refreshed(ask, len(self.passing))
-        if stale is None:
-            self._begin()
-        elif stale:
-            self._look_at(stale)
-
-    def _begin(self) -> None:
+    def _begin(self, size: int) -> None:
         passing: BoolColumn = self._nodes.in_use.copy()
         for column in self.columns:
             if column.may_differ:
                 passing &= column.values == 0
         self.passing = passing
-        self._feasible = None
+        self.size = size
+        self._rows = None
         self.trail.mark_all()
 
-    def _look_at(self, stale: Collection[int]) -> None:
-        in_use, refusing = self._nodes.in_use, [column.values for column in self.columns if column.may_differ]
-        if len(stale) <= FEW:
-            for row in stale:
-                passes = in_use.item(row) and not any(values.item(row) for values in refusing)
-                if passes != self.passing.item(row):
-                    self._flip(row)
-            return
+    def _update_many(self, stale: Collection[int]) -> None:
         rows = np.fromiter(stale, np.intp, len(stale))
-        passing: BoolColumn = in_use[rows]
-        for values in refusing:
-            passing &= values[rows] == 0
+        passing: BoolColumn = self._nodes.in_use[rows]
+        for column in self.columns:
+            if column.may_differ:
+                passing &= column.values[rows] == 0
         for row in rows[passing != self.passing[rows]].tolist():
             self._flip(row)
 
     def _flip(self, row: int) -> None:
         self.passing[row] = not self.passing[row]
-        self._feasible = None
+        self._rows = None
         self.trail.mark(row)
 
 
-class KeptSums(_Kept):
-    """The weighted sum of the scores that are final as they are, of every row, whether it is feasible or not.
+class TotalScores(View):
+    """The weighted sum of the scores that are final as they are, for every row, whether it is feasible or not.
 
-    `level` columns are of plugins that normalise; while all their scores are 0 they make no difference between nodes.
+    `neutral` columns are of plugins that normalise; while all their scores are 0 they make no difference between nodes.
     """
 
-    __slots__ = ("_level", "_terms", "highest", "is_level", "lowest", "values")
+    __slots__ = ("_neutral", "_terms", "highest", "is_final", "lowest", "values")
+
+    values: Int64Column
+    is_final: bool
+    """Whether the `neutral` columns make no difference."""
+    lowest: int
+    """No single score, without its weight, lies outside these two."""
+    highest: int
 
     def __init__(
         self,
-        terms: Sequence[tuple[MemoColumn, int]],
-        level: Sequence[MemoColumn],
+        key: Hashable,
+        terms: Sequence[tuple[Column, int]],
+        neutral: Sequence[Column],
         aspects: Collection[Aspect],
         nodes: LiveNodes,
-        memo: Memo,
     ) -> None:
-        """`terms`: columns and their weights, at least one. `refresh` asks about these, then about the `level` ones."""
-        super().__init__([*(column for column, _ in terms), *level], aspects, nodes, memo)
+        """`terms`: columns and their weights, at least one. `columns` are these, then the `neutral` ones."""
+        super().__init__(key, [*(column for column, _ in terms), *neutral], aspects, nodes)
         self._terms = terms
-        self._level = level
-        self._begin()
+        self._neutral = neutral
 
-    def refresh(self, ask: Ask) -> None:
-        """Bring it up to date. What `ask` raises passes through; then it is usable no more."""
-        stale = self._refreshed(ask, len(self.values))
-        if stale is None:
-            self._begin()
-            return
-        if not stale:
-            return
-        self._bound()
-        values = self.values
-        for row in stale:
-            total = 0
-            for column, weight in self._terms:
-                total += weight * column.values.item(row)
-            if total != values.item(row):
-                values[row] = total
-                self.trail.mark(row)
+    @property
+    def bytes_per_row(self) -> int:
+        return 8
 
-    def _begin(self) -> None:
-        values: Int64Column = np.zeros(self._nodes.size, np.int64)
+    def update(self, stale: Collection[int] | None) -> None:
+        size = self._nodes.size
+        if stale is None or self.size != size or len(stale) * 4 > size:
+            self._begin(size)
+        else:
+            values = self.values
+            for row in stale:
+                total = 0
+                for column, weight in self._terms:
+                    total += weight * column.values.item(row)
+                if total != values.item(row):
+                    values[row] = total
+                    self.trail.mark(row)
+        self.lowest = self.highest = 0
+        for column, _ in self._terms:
+            if column.lowest < self.lowest:
+                self.lowest = column.lowest
+            if column.highest > self.highest:
+                self.highest = column.highest
+        self.is_final = True
+        for column in self._neutral:
+            if column.may_differ:
+                self.is_final = False
+
+    def _begin(self, size: int) -> None:
+        values: Int64Column = np.zeros(size, np.int64)
         for column, weight in self._terms:
             values += column.values if weight == 1 else column.values * weight
         self.values = values
+        self.size = size
         self.trail.mark_all()
-        self._bound()
-
-    def _bound(self) -> None:
-        self.is_level = not any(column.may_differ for column in self._level)
-        """Whether the `level` columns make no difference."""
-        self.lowest = min([column.lowest for column, _ in self._terms])
-        """No single score, without its weight, lies outside these two."""
-        self.highest = max([column.highest for column, _ in self._terms])
 
 
-class KeptBest(LogReader):
+class BestNodes(Stored):
     """The rows with the highest sum among those that pass."""
 
-    __slots__ = ("_best", "_passing", "_ranks", "_sums", "_top")
+    __slots__ = ("_best", "_ranks", "_top", "feasible", "totals")
 
-    def __init__(self, passing: KeptPassing, sums: KeptSums) -> None:
-        super().__init__((passing.trail, sums.trail))
-        self._passing = passing
-        self._sums = sums
+    def __init__(self, key: Hashable, feasible: FeasibleNodes, totals: TotalScores) -> None:
+        super().__init__(key, (feasible.trail, totals.trail), (feasible, totals))
+        self.feasible = feasible
+        self.totals = totals
         self._begin()
 
-    def is_of(self, passing: KeptPassing, sums: KeptSums) -> bool:
-        """Whether it was made of these two."""
-        return self._passing is passing and self._sums is sums
+    @property
+    def bytes_per_row(self) -> int:
+        return 8 + 8
 
     def rows(self) -> Sequence[int]:
         """Return them in ascending order, once both that it is made of are up to date. Valid until the next call."""
@@ -204,23 +195,23 @@ class KeptBest(LogReader):
         if stale is None:
             self._begin()
         elif stale:
-            passing, sums = self._passing.passing, self._sums.values
+            passing, sums = self.feasible.passing, self.totals.values
             if len(stale) > _SINGLY:
                 rows = np.fromiter(stale, np.intp, len(stale))
                 self._ranks[rows] = np.where(passing[rows], sums[rows], _REFUSED)
-                self._look()
+                self._find()
             else:
                 for row in stale:
                     self._rank(row, sums.item(row) if passing.item(row) else _REFUSED)
                 if not self._best:
-                    self._look()
+                    self._find()
         return self._best
 
     def _begin(self) -> None:
-        self._ranks: Int64Column = np.where(self._passing.passing, self._sums.values, _REFUSED)
-        self._look()
+        self._ranks: Int64Column = np.where(self.feasible.passing, self.totals.values, _REFUSED)
+        self._find()
 
-    def _look(self) -> None:
+    def _find(self) -> None:
         self._top = int(self._ranks.max())
         best = np.flatnonzero(self._ranks == self._top)
         # Unlike an array of numpy it can lose an entry in the middle without a copy.

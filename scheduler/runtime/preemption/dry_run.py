@@ -11,11 +11,11 @@ Rule: RunFilterPluginsWithNominatedPods, RunPreFilterExtensionAddPod and …Remo
 pkg/scheduler/framework/runtime/framework.go at v1.36.3.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 import numpy as np
 
@@ -27,8 +27,9 @@ from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Colu
 from scheduler.framework.nominated import NominatedPods
 from scheduler.framework.plugin import FilterNodesPlugin
 from scheduler.framework.status import Status
-from scheduler.runtime.filter_outcome import FILTER, FilterStep
+from scheduler.runtime.answers.pod_classes import KnownSpec
 from scheduler.runtime.filtering import Filtering
+from scheduler.runtime.plans import FILTER, FilterStep
 from scheduler.runtime.plugin_calls import as_plugin_error
 from scheduler.runtime.preemption.ranked_pods import RankedPods
 from scheduler.runtime.preemption.reprieve import Reprieve
@@ -45,9 +46,8 @@ class DryRuns:
     def __init__(self) -> None:
         self._profile: _Profile | None = None
 
-    def attach(self, filtering: Filtering, nominator: PodNominator, signer: "Signer") -> None:
-        self._profile = _Profile(filtering, nominator, signer)
-        filtering.refusals_beside = self._refusals_beside
+    def attach(self, filtering: Filtering, nominator: PodNominator) -> None:
+        self._profile = _Profile(filtering, nominator)
 
     def begin(self, state: CycleState, pod: Pod) -> "DryRun":
         """Begin for a pod that was through PreFilter with this state. Raises PluginError."""
@@ -55,26 +55,20 @@ class DryRuns:
             raise LookupError("a plugin asked for a dry run before its profile was built")
         return DryRun(self._profile, state, pod)
 
-    def _refusals_beside(self, state: CycleState, pod: Pod) -> dict[int, Status] | None:
+    def refusals_beside(self, state: CycleState, pod: Pod) -> dict[int, Status] | None:
+        """Return what `DryRun.refusals_beside` does."""
         return self.begin(state, pod).refusals_beside()
-
-
-class Signer(Protocol):
-    """Works out what a pod's answers depend on: plugin → signature."""
-
-    def __call__(self, pod: Pod) -> Mapping[str, object]: ...
 
 
 class _Profile:
     """What all dry runs of a profile share."""
 
-    __slots__ = ("filtering", "nodes", "nominator", "ranked", "signer")
+    __slots__ = ("filtering", "nodes", "nominator", "ranked")
 
-    def __init__(self, filtering: Filtering, nominator: PodNominator, signer: Signer) -> None:
+    def __init__(self, filtering: Filtering, nominator: PodNominator) -> None:
         self.filtering = filtering
         self.nodes = filtering.nodes
         self.nominator = nominator
-        self.signer = signer
         self.ranked = RankedPods(filtering.nodes)
 
 
@@ -90,7 +84,8 @@ class DryRun:
         self._stored: list[tuple[int, FilterStep, Int32Column]] = []
         self._table_only: BoolColumn | None = None
         """Rows that only a changed table tells about; None if there are none."""
-        self.is_quick = self._sort_out(profile.signer(pod))
+        known: KnownSpec = state.known_spec
+        self.is_quick = self._sort_out(known.pod_class.signatures)
         """Whether nodes are judged without changing the table."""
         self._first_stored = self._first_refusing()
 
@@ -190,7 +185,7 @@ class DryRun:
         pod = self._pod
         return [other for other in pods if other.priority >= pod.priority and other.uid != pod.uid]
 
-    def _sort_out(self, signatures: Mapping[str, object]) -> bool:
+    def _sort_out(self, signatures: Mapping[str, Hashable]) -> bool:
         """Find how each plugin is asked; False if one of them needs the table changed."""
         profile = self._profile
         filtering = profile.filtering

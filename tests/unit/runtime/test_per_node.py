@@ -6,12 +6,14 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import NodeInfo
 from scheduler.framework.status import Code, Status
-from scheduler.runtime.answers.columns import Memo
+from scheduler.runtime.answers.pod_classes import PodClass
+from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.filtering import Filtering
 from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.per_node import MAX_STATUSES, PlainFilter, plain_scores
+from scheduler.runtime.per_node import MAX_STATUSES, PerNodeFilter, PerNodeScore
 from scheduler.runtime.plugin_calls import PluginCalls
+from scheduler.runtime.preemption.dry_run import DryRuns
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row
@@ -51,7 +53,7 @@ class Length(fw.ScorePlugin):
         return len(node.name)
 
 
-def codes_of(plain: PlainFilter, table: NodeTable, *rows: int, pod: fw.Pod | None = None) -> list[int]:
+def codes_of(plain: PerNodeFilter, table: NodeTable, *rows: int, pod: fw.Pod | None = None) -> list[int]:
     asked = np.array(rows, np.intp) if rows else every_row(table)
     codes = plain.filter_nodes(CycleState(), pod or a_pod(), table, asked)
     assert codes.dtype == np.int32
@@ -68,7 +70,7 @@ def with_gaps() -> NodeTable:
 def test_equal_refusals_share_a_code_and_a_node_that_passes_has_none() -> None:
     table = a_cluster(*(a_node(name) for name in "abcd"))
     full, cold = fw.unschedulable("full"), fw.unresolvable("cold")
-    plain = PlainFilter(Says(a=full, c=cold, d=fw.unschedulable("full")))
+    plain = PerNodeFilter(Says(a=full, c=cold, d=fw.unschedulable("full")))
 
     codes = codes_of(plain, table)
 
@@ -80,7 +82,7 @@ def test_equal_refusals_share_a_code_and_a_node_that_passes_has_none() -> None:
 
 def test_the_same_reason_with_another_code_is_another_refusal() -> None:
     table = a_cluster(a_node("a"), a_node("b"), a_node("c"))
-    plain = PlainFilter(Says(a=fw.unschedulable("no"), b=fw.unresolvable("no"), c=fw.pending("no")))
+    plain = PerNodeFilter(Says(a=fw.unschedulable("no"), b=fw.unresolvable("no"), c=fw.pending("no")))
 
     codes = codes_of(plain, table)
 
@@ -91,7 +93,7 @@ def test_the_same_reason_with_another_code_is_another_refusal() -> None:
 
 def test_codes_keep_their_meaning_from_pod_to_pod() -> None:
     table = a_cluster(a_node("a"), a_node("b"))
-    plain = PlainFilter(Chatty())
+    plain = PerNodeFilter(Chatty())
     first = codes_of(plain, table, pod=a_pod("p"))
 
     codes_of(plain, table, pod=a_pod("q"))
@@ -104,7 +106,7 @@ def test_only_the_rows_that_were_asked_for_get_an_answer() -> None:
     table = a_cluster(*(a_node(name) for name in "abcd"))
     plugin = Says(b=fw.unschedulable("no"), c=fw.unschedulable("no"))
 
-    codes = codes_of(PlainFilter(plugin), table, 0, 1, 3)
+    codes = codes_of(PerNodeFilter(plugin), table, 0, 1, 3)
 
     assert plugin.asked == ["a", "b", "d"]
     assert [bool(code) for code in codes] == [False, True, False]
@@ -113,7 +115,7 @@ def test_only_the_rows_that_were_asked_for_get_an_answer() -> None:
 def test_rows_that_are_not_in_use_are_not_asked() -> None:
     plugin = Says(ccc=fw.unschedulable("no"))
 
-    codes = codes_of(PlainFilter(plugin), with_gaps())
+    codes = codes_of(PerNodeFilter(plugin), with_gaps())
 
     assert plugin.asked == ["a", "ccc"]
     assert codes == [0, 0, 1, 0]
@@ -132,7 +134,7 @@ def test_a_status_that_is_no_refusal_breaks_the_contract(status: Status, detail:
     table = a_cluster(a_node("a"))
 
     with pytest.raises(PluginError) as raised:
-        codes_of(PlainFilter(Says(a=status)), table)
+        codes_of(PerNodeFilter(Says(a=status)), table)
 
     assert str(raised.value) == f'running "Says" filter plugin: {detail}'
     assert (raised.value.plugin, raised.value.point) == ("Says", "Filter")
@@ -144,12 +146,12 @@ def test_what_a_plugin_raises_passes_through() -> None:
             raise ZeroDivisionError("oh")
 
     with pytest.raises(ZeroDivisionError, match="oh"):
-        codes_of(PlainFilter(Broken()), a_cluster(a_node("a")))
+        codes_of(PerNodeFilter(Broken()), a_cluster(a_node("a")))
 
 
 def test_a_numbering_is_full_at_the_limit_and_begins_anew_when_cleared() -> None:
     table = a_cluster(*(a_node(f"n{i}") for i in range(100)))
-    plain = PlainFilter(Chatty())
+    plain = PerNodeFilter(Chatty())
     for i in range(MAX_STATUSES // 100 - 1):
         codes_of(plain, table, pod=a_pod(f"p{i}"))
     almost = plain.is_full
@@ -165,12 +167,13 @@ def test_a_numbering_is_full_at_the_limit_and_begins_anew_when_cleared() -> None
 
 def test_stored_codes_are_dropped_together_with_the_numbering() -> None:
     table = a_cluster(*(a_node(f"n{i}") for i in range(100)))
-    filtering = Filtering([Chatty()], [], table, Memo(table), lambda: iter(()), PluginCalls(Metrics(), "p"))
-    plain = filtering.steps[0].plain
+    store = AnswerStore(table)
+    filtering = Filtering([Chatty()], [], store, lambda: iter(()), DryRuns(), PluginCalls(Metrics(), "p"))
+    plain = filtering.steps[0].per_node
     assert plain is not None
 
     def run(name: str) -> FilterOutcome:
-        return filtering.run(CycleState(), a_pod(name), table.in_use.copy(), {"Chatty": name})
+        return filtering.run(CycleState(), a_pod(name), table.in_use.copy(), PodClass(name, {"Chatty": name}))
 
     run("first")
     # Codes of two pods that were stored before the numbering begins anew, and mean something else after it.
@@ -186,11 +189,11 @@ def test_stored_codes_are_dropped_together_with_the_numbering() -> None:
         assert status == fw.unschedulable(f"{name} dislikes n3").by("Chatty")
 
 
-def test_plain_scores_are_in_the_order_of_the_rows_and_0_where_there_is_no_node() -> None:
+def test_scores_are_in_the_order_of_the_rows_and_0_where_there_is_no_node() -> None:
     table = with_gaps()
 
-    scores = plain_scores(Length(), CycleState(), a_pod(), table, every_row(table))
-    some = plain_scores(Length(), CycleState(), a_pod(), table, np.array([2, 3]))
+    scores = PerNodeScore(Length()).score_nodes(CycleState(), a_pod(), table, every_row(table))
+    some = PerNodeScore(Length()).score_nodes(CycleState(), a_pod(), table, np.array([2, 3]))
 
     assert scores.dtype == np.int64
     assert scores.tolist() == [1, 0, 3, 0]

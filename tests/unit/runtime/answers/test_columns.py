@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from scheduler.framework.nodes import Aspect, Rows
-from scheduler.runtime.answers.columns import MEMO_BYTES, Column, Evaluate, Memo, MemoColumn
+from scheduler.runtime.answers.columns import Column, Evaluate, Values
+from scheduler.runtime.answers.store import FEWEST, STORE_BYTES, AnswerStore
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster
@@ -22,7 +23,7 @@ class Toy:
         self.asked: list[list[int]] = []
         self.error: Exception | None = None
 
-    def __call__(self, rows: Rows) -> Column | None:
+    def __call__(self, rows: Rows) -> Values | None:
         self.asked.append(rows.tolist())
         if self.error is not None:
             raise self.error
@@ -33,13 +34,13 @@ class Toy:
         return [len(rows) for rows in self.asked]
 
 
-def a_toy(nodes: int = 20) -> tuple[NodeTable, Memo, Toy]:
+def a_toy(nodes: int = 20) -> tuple[NodeTable, AnswerStore, Toy]:
     table = a_cluster(*(a_node(f"n{i}") for i in range(nodes)))
-    return table, Memo(table), Toy(table)
+    return table, AnswerStore(table), Toy(table)
 
 
-def ask(memo: Memo, toy: Evaluate, key: Hashable = "key", aspects: tuple[Aspect, ...] = REQUESTED) -> MemoColumn:
-    return memo.column(key, aspects, np.int64, toy)
+def ask(store: AnswerStore, toy: Evaluate, key: Hashable = "key", aspects: tuple[Aspect, ...] = REQUESTED) -> Column:
+    return store.column(key, aspects, np.int64, toy)
 
 
 def put(table: NodeTable, node: str, uid: str = "p", cpu: int = 1) -> None:
@@ -50,98 +51,98 @@ def put(table: NodeTable, node: str, uid: str = "p", cpu: int = 1) -> None:
 
 
 def test_the_first_question_is_answered_for_all_rows_and_the_second_from_memory() -> None:
-    _, memo, toy = a_toy()
+    _, store, toy = a_toy()
 
-    first = ask(memo, toy).values.tolist()
-    second = ask(memo, toy).values.tolist()
+    first = ask(store, toy).values.tolist()
+    second = ask(store, toy).values.tolist()
 
     assert first == second == [0] * 20
     assert toy.asked == [list(range(20))]
 
 
 def test_only_changed_rows_are_evaluated_again() -> None:
-    table, memo, toy = a_toy()
-    ask(memo, toy)
+    table, store, toy = a_toy()
+    ask(store, toy)
 
     put(table, "n7")
     put(table, "n3")
     put(table, "n7", "q")
-    values = ask(memo, toy).values
+    values = ask(store, toy).values
 
     assert toy.asked[1:] == [[3, 7]]
     assert values.tolist() == table.requested("cpu").tolist()
 
 
 def test_a_change_is_evaluated_once() -> None:
-    table, memo, toy = a_toy()
-    ask(memo, toy)
+    table, store, toy = a_toy()
+    ask(store, toy)
     put(table, "n7")
-    ask(memo, toy)
+    ask(store, toy)
 
-    values = ask(memo, toy).values
+    values = ask(store, toy).values
 
     assert toy.counts == [20, 1]
     assert values[7] == 1000
 
 
 def test_a_change_of_another_aspect_evaluates_nothing() -> None:
-    table, memo, toy = a_toy()
-    ask(memo, toy)
+    table, store, toy = a_toy()
+    ask(store, toy)
 
     table.set_node(a_node("n1", labels={"zone": "a"}, cpu="64"))
-    ask(memo, toy)
+    ask(store, toy)
 
     assert toy.counts == [20]
 
 
 def test_a_row_that_changed_in_several_aspects_is_evaluated_once() -> None:
-    table, memo, toy = a_toy()
+    table, store, toy = a_toy()
     aspects = (Aspect.REQUESTED, Aspect.LABELS)
-    ask(memo, toy, aspects=aspects)
+    ask(store, toy, aspects=aspects)
 
     put(table, "n1")
     table.set_node(a_node("n1", labels={"zone": "a"}))
     table.set_node(a_node("n2", labels={"zone": "a"}))
-    ask(memo, toy, aspects=aspects)
+    ask(store, toy, aspects=aspects)
 
     assert toy.asked[1:] == [[1, 2]]
 
 
 def test_when_more_than_a_quarter_of_the_rows_changed_all_are_evaluated() -> None:
-    table, memo, toy = a_toy(20)
-    ask(memo, toy)
+    table, store, toy = a_toy(20)
+    ask(store, toy)
 
     for i in range(5):
         put(table, f"n{i}", f"a{i}")
-    ask(memo, toy)
+    ask(store, toy)
     for i in range(6):
         put(table, f"n{i}", f"b{i}")
-    ask(memo, toy)
+    ask(store, toy)
 
     assert toy.counts == [20, 5, 20]
 
 
 def test_a_log_that_has_forgotten_too_much_leads_to_a_full_evaluation() -> None:
-    table, memo, toy = a_toy()
-    ask(memo, toy)
+    table, store, toy = a_toy()
+    ask(store, toy)
 
     pod = a_pod(requests={"cpu": 1})
     for _ in range(3000):
         table.add_pod("n5", pod)
         table.remove_pod("n5", pod)
     table.add_pod("n5", pod)
-    values = ask(memo, toy).values
+    values = ask(store, toy).values
 
     assert toy.counts == [20, 20]
     assert values[5] == 1000
 
 
 def test_a_change_that_may_touch_every_row_leads_to_a_full_evaluation() -> None:
-    table, memo, toy = a_toy()
-    ask(memo, toy, aspects=(Aspect.IMAGES,))
+    table, store, toy = a_toy()
+    ask(store, toy, aspects=(Aspect.IMAGES,))
 
     table.set_node(a_node("n1", images={"app:1": 5}))
-    ask(memo, toy, aspects=(Aspect.IMAGES,))
+    ask(store, toy, aspects=(Aspect.IMAGES,))
 
     assert toy.counts == [20, 20]
 
@@ -150,39 +151,39 @@ def test_a_change_that_may_touch_every_row_leads_to_a_full_evaluation() -> None:
 
 
 def test_equal_keys_share_a_column_and_others_do_not() -> None:
-    table, memo, toy = a_toy()
+    table, store, toy = a_toy()
     put(table, "n1")
 
-    ask(memo, toy, ("filter", frozenset({1, 2})))
-    ask(memo, toy, ("filter", frozenset({2, 1})))
-    ask(memo, toy, ("filter", frozenset({3})))
+    ask(store, toy, ("filter", frozenset({1, 2})))
+    ask(store, toy, ("filter", frozenset({2, 1})))
+    ask(store, toy, ("filter", frozenset({3})))
 
     assert toy.counts == [20, 20]
 
 
 def test_columns_of_different_ages_are_each_brought_up_to_date() -> None:
-    table, memo, toy = a_toy()
-    ask(memo, toy, "old")
+    table, store, toy = a_toy()
+    ask(store, toy, "old")
     put(table, "n1")
-    ask(memo, toy, "new")
+    ask(store, toy, "new")
     put(table, "n2", "q")
 
-    old, new = ask(memo, toy, "old").values, ask(memo, toy, "new").values
+    old, new = ask(store, toy, "old").values, ask(store, toy, "new").values
 
     assert toy.asked[2:] == [[1, 2], [2]]
     assert old.tolist() == new.tolist() == table.requested("cpu").tolist()
 
 
 def test_only_the_columns_of_a_prefix_are_forgotten() -> None:
-    _, memo, toy = a_toy()
+    _, store, toy = a_toy()
     keys = [(("filter", "A"), 1), (("filter", "A"), 2), (("filter", "B"), 1), "alone"]
     for key in keys:
-        ask(memo, toy, key)
+        ask(store, toy, key)
 
-    memo.forget(("filter", "A"))
+    store.drop_columns(("filter", "A"))
     toy.asked.clear()
     for key in keys:
-        ask(memo, toy, key)
+        ask(store, toy, key)
 
     assert toy.counts == [20, 20]
 
@@ -191,112 +192,112 @@ def test_only_the_columns_of_a_prefix_are_forgotten() -> None:
 
 
 def test_new_rows_are_evaluated_and_old_ones_kept() -> None:
-    table, memo, toy = a_toy()
+    table, store, toy = a_toy()
     put(table, "n1")
-    ask(memo, toy)
+    ask(store, toy)
 
     table.set_node(a_node("n20"))
     put(table, "n20", "q", cpu=3)
-    values = ask(memo, toy).values
+    values = ask(store, toy).values
 
     assert toy.asked[1:] == [[20]]
     assert values.tolist() == table.requested("cpu").tolist()
-    assert memo.all_rows().tolist() == list(range(21))
+    assert store.all_rows().tolist() == list(range(21))
 
 
 def test_a_memo_of_no_nodes_is_empty_and_grows() -> None:
     table = NodeTable()
-    memo, toy = Memo(table), Toy(table)
+    store, toy = AnswerStore(table), Toy(table)
 
-    empty = ask(memo, toy).values.tolist()
+    empty = ask(store, toy).values.tolist()
     table.set_node(a_node("a"))
     put(table, "a")
 
     assert empty == []
-    assert ask(memo, toy).values.tolist() == [1000]
+    assert ask(store, toy).values.tolist() == [1000]
 
 
 def test_the_numbers_of_all_rows_cannot_be_written() -> None:
-    _, memo, _ = a_toy()
+    _, store, _ = a_toy()
 
-    assert not memo.all_rows().flags.writeable
+    assert not store.all_rows().flags.writeable
 
 
 # What is stored.
 
 
 def test_a_stored_column_does_not_follow_the_array_that_was_handed_over() -> None:
-    table, memo, _ = a_toy()
+    table, store, _ = a_toy()
     put(table, "n1")
 
-    stored = memo.column("key", (Aspect.NAME,), np.int64, lambda rows: table.requested("cpu")).values
+    stored = store.column("key", (Aspect.NAME,), np.int64, lambda rows: table.requested("cpu")).values
     put(table, "n1", "q")
 
     assert stored[1] == 1000
 
 
 def test_an_answer_of_none_means_0() -> None:
-    table, memo, toy = a_toy()
+    table, store, toy = a_toy()
     put(table, "n1")
-    column = ask(memo, toy)
+    column = ask(store, toy)
     before = column.values.tolist()
 
     put(table, "n1", "q")
-    again = ask(memo, lambda rows: None).values.tolist()
+    again = ask(store, lambda rows: None).values.tolist()
 
     assert before[1] == 1000
     assert again == [0] * 20
 
 
 def test_may_differ_says_whether_anything_but_0_may_be_stored() -> None:
-    table, memo, toy = a_toy()
-    said = [ask(memo, toy).may_differ]
+    table, store, toy = a_toy()
+    said = [ask(store, toy).may_differ]
     pod = a_pod(requests={"cpu": 1})
 
     table.add_pod("n1", pod)
-    said.append(ask(memo, toy).may_differ)
+    said.append(ask(store, toy).may_differ)
     table.remove_pod("n1", pod)
-    cautious = ask(memo, toy)
+    cautious = ask(store, toy)
     for i in range(10):
         table.add_pod(f"n{i}", a_pod(f"p{i}"))
-    said.append(ask(memo, toy).may_differ)
+    said.append(ask(store, toy).may_differ)
 
     assert not cautious.values.any()
     assert said == [False, True, False]
 
 
 def test_an_exception_leaves_no_stale_column() -> None:
-    table, memo, toy = a_toy()
-    ask(memo, toy)
+    table, store, toy = a_toy()
+    ask(store, toy)
     put(table, "n1")
     toy.error = RuntimeError("a plugin failed")
 
     with pytest.raises(RuntimeError, match="a plugin failed"):
-        ask(memo, toy)
+        ask(store, toy)
     toy.error = None
-    values = ask(memo, toy).values
+    values = ask(store, toy).values
 
     assert toy.counts == [20, 1, 20]
     assert values.tolist() == table.requested("cpu").tolist()
 
 
 def test_an_exception_at_the_first_question_stores_nothing() -> None:
-    table, memo, toy = a_toy()
+    table, store, toy = a_toy()
     put(table, "n1")
     toy.error = RuntimeError("a plugin failed")
 
     with pytest.raises(RuntimeError, match="a plugin failed"):
-        ask(memo, toy)
+        ask(store, toy)
     toy.error = None
 
-    assert ask(memo, toy).values[1] == 1000
+    assert ask(store, toy).values[1] == 1000
 
 
 # Limits.
 
 
 class ManyRows(NodeTable):
-    """So many rows that few columns fit into the memo; none of them is ever touched."""
+    """So many rows that few columns fit into the store; none of them is ever touched."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -306,19 +307,19 @@ class ManyRows(NodeTable):
 @pytest.mark.parametrize(
     ("size", "room"),
     [
-        pytest.param(MEMO_BYTES // 8 // 10, 10, id="as many as fit"),
-        pytest.param(MEMO_BYTES // 8, 8, id="eight, however long they are"),
+        pytest.param(STORE_BYTES // 8 // 30, 30, id="as many as fit"),
+        pytest.param(STORE_BYTES // 8, FEWEST, id="a few, however long they are"),
     ],
 )
 def test_the_least_recently_used_columns_go_first(size: int, room: int) -> None:
-    memo = Memo(ManyRows(size))
+    store = AnswerStore(ManyRows(size))
     evaluated: list[Hashable] = []
 
     def use(key: Hashable) -> None:
         def evaluate(rows: Rows) -> None:
             evaluated.append(key)
 
-        ask(memo, evaluate, key)
+        ask(store, evaluate, key)
 
     for key in range(room):
         use(key)
@@ -334,19 +335,18 @@ def test_the_least_recently_used_columns_go_first(size: int, room: int) -> None:
     assert evaluated == [1]
 
 
-def test_a_column_that_somebody_kept_and_could_not_refresh_is_worked_out_anew() -> None:
+def test_a_column_that_could_not_be_refreshed_is_dropped_and_computed_again() -> None:
     table = a_cluster(*(a_node(f"n{i}") for i in range(20)))
-    memo = Memo(table)
-    column = memo.column("key", (Aspect.REQUESTED,), np.int64, lambda rows: table.pod_count[rows])
-    generation = memo.generation
+    store = AnswerStore(table)
+    column = store.column("key", (Aspect.REQUESTED,), np.int64, lambda rows: table.pod_count[rows])
     table.add_pod("n3", a_pod())
 
-    def fail(rows: Rows) -> Column:
+    def fail(rows: Rows) -> Values:
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        memo.refresh(column, fail)
+        store.column("key", (Aspect.REQUESTED,), np.int64, fail)
 
-    assert memo.generation > generation
-    again = memo.column("key", (Aspect.REQUESTED,), np.int64, lambda rows: table.pod_count[rows])
+    assert column not in store
+    again = store.column("key", (Aspect.REQUESTED,), np.int64, lambda rows: table.pod_count[rows])
     assert again.values.tolist() == table.pod_count.tolist()

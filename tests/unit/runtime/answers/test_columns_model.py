@@ -11,7 +11,8 @@ from plugins.node_resources.fit import NodeResourcesFit
 from plugins.taint_toleration import TaintToleration
 from scheduler import framework as fw
 from scheduler.framework.nodes import Aspect
-from scheduler.runtime.answers.columns import Evaluate, Memo
+from scheduler.runtime.answers.columns import Evaluate
+from scheduler.runtime.answers.store import AnswerStore
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row
@@ -91,9 +92,9 @@ def change(table: NodeTable, what: str, i: int, variant: int) -> None:
             table.check_invariants()
 
 
-def compare(memo: Memo, table: NodeTable) -> None:
+def compare(store: AnswerStore, table: NodeTable) -> None:
     for key, aspects, dtype, evaluator in QUESTIONS:
-        column = memo.column(key, tuple(aspects), dtype, evaluator(table))
+        column = store.column(key, tuple(aspects), dtype, evaluator(table))
         fresh = evaluator(table)(every_row(table))
         expected = np.zeros(table.size, dtype) if fresh is None else fresh
         nodes = table.in_use
@@ -105,14 +106,14 @@ def compare(memo: Memo, table: NodeTable) -> None:
 @given(changes)
 def test_a_stored_answer_is_always_the_one_that_a_fresh_look_gives(life: list[tuple[str, int, int]]) -> None:
     table = a_cluster(*(a_node(f"n{i}", images={"app:1": 2**29} if i % 5 == 0 else {}) for i in range(20)))
-    memo = Memo(table)
-    compare(memo, table)
+    store = AnswerStore(table)
+    compare(store, table)
 
     for what, i, variant in life:
         if what == "ask":
-            compare(memo, table)
+            compare(store, table)
         else:
             change(table, what, i, variant)
 
     table.check_invariants()
-    compare(memo, table)
+    compare(store, table)

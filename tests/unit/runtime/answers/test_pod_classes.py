@@ -1,4 +1,4 @@
-"""Which pods are taken for one shape, and how often plugins are asked about them."""
+"""Which pods are of one class, and how often plugins are asked about them."""
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
@@ -49,12 +49,13 @@ class Picky(fw.PreFilterPlugin):
 
 
 def seen(framework: Framework, *pods: fw.Pod) -> list[bool]:
-    """Decide on pods in turn; return for each whether it is of the shape of the first."""
-    shapes = []
+    """Decide on pods in turn; return for each whether it is of the class of the first."""
+    classes = []
     for pod in pods:
-        framework.run_pre_filter(fw.CycleState(), pod, Diagnosis(1))
-        shapes.append(framework.shape(pod))
-    return [shape is shapes[0] for shape in shapes]
+        state = fw.CycleState()
+        framework.run_pre_filter(state, pod, Diagnosis(1))
+        classes.append(state.known_spec.pod_class)
+    return [each is classes[0] for each in classes]
 
 
 def test_pods_of_one_spec_are_signed_once() -> None:
@@ -64,11 +65,11 @@ def test_pods_of_one_spec_are_signed_once() -> None:
     assert signs.log == ["one"]
 
 
-def test_pods_whose_signatures_differ_are_of_different_shapes() -> None:
+def test_pods_whose_signatures_differ_are_of_different_classes() -> None:
     assert seen(a_framework(a(Signs)), a_pod("one"), a_pod("two", requests={"cpu": "1"})) == [True, False]
 
 
-def test_pods_whose_signatures_are_equal_are_of_one_shape_whatever_their_specs_say() -> None:
+def test_pods_whose_signatures_are_equal_are_of_one_class_whatever_their_specs_say() -> None:
     signs = a(Signs)
 
     assert seen(a_framework(signs), a_pod("one"), a_pod("two", priority=7)) == [True, True]
@@ -116,9 +117,9 @@ def test_a_pod_whose_status_tells_of_resources_is_signed_by_itself() -> None:
 def test_a_pod_that_two_schedulers_see_is_signed_by_each() -> None:
     pod, signers = a_pod("one"), [a(Signs), a(Signs)]
 
-    shapes = [a_framework(signs).shape(pod) for signs in signers]
+    classes = [a_framework(signs).pod_classes.of(pod).pod_class for signs in signers]
 
-    assert shapes[0] is not shapes[1]
+    assert classes[0] is not classes[1]
     assert [signs.log for signs in signers] == [["one"], ["one"]]
 
 
@@ -131,7 +132,6 @@ def test_plugins_say_once_a_spec_whether_pods_concern_them(selector: dict[str, s
     for number, state in enumerate(states):
         pod = a_pod(f"pod-{number}", node_selector=selector)
         framework.run_pre_filter(state, pod, Diagnosis(1))
-        framework.shape(pod)
 
     assert [state.skip_filter for state in states] == [set() if selector else {"Picky"}] * 4
-    assert len(picky.log) == 2  # the first pod before its spec was known, the second for all others
+    assert picky.log == ["pod-0"]

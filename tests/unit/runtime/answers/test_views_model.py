@@ -18,6 +18,8 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
+from scheduler.runtime.answers.pod_classes import PodClasses
+from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_node
@@ -169,6 +171,7 @@ class Twins:
         more, percentage = SETUPS[setup]
         self.engine = an_engine(more, percentage)
         self.table = self.engine.cache.table
+        self.engine.frameworks[FRESH].pod_classes = PodClasses((), FRESH, AnswerStore(self.table))
         self.algorithms = {name: Algorithm(self.table, 7) for name in (KEPT, FRESH)}
         self.count = 0
         for i in range(24):
@@ -210,15 +213,12 @@ class Twins:
         state = CycleState()
         state.record_plugin_metrics = self.count % 10 == 0
         try:
-            return self.algorithms[profile].schedule(self.framework(profile, pod), state, pod, attempt)
+            return self.algorithms[profile].schedule(self.framework(profile), state, pod, attempt)
         except PluginError as error:
             return str(error)
 
-    def framework(self, profile: str, pod: fw.Pod) -> Framework:
-        framework = self.engine.frameworks[profile]
-        if profile == FRESH:
-            pod.signatures[FRESH] = framework.shapes.unsigned
-        return framework
+    def framework(self, profile: str) -> Framework:
+        return self.engine.frameworks[profile]
 
     def compare_explanations(self, pod: fw.Pod) -> None:
         """Node by node: what it is refused for, and each plugin's score."""
@@ -226,14 +226,14 @@ class Twins:
         assert kept == fresh
 
     def explained(self, profile: str, pod: fw.Pod) -> object:
-        framework, state, algorithm = self.framework(profile, pod), CycleState(), Algorithm(self.table, 7)
+        framework, state, algorithm = self.framework(profile), CycleState(), Algorithm(self.table, 7)
         try:
             search = algorithm.search(framework, state, pod)
             feasible = search.feasible
             refused = {name: str(status) for name, status in algorithm.node_to_status(state, pod, search).items()}
             if not len(feasible):
                 return search.diagnosis.message, refused
-            best = framework.run_best(state, pod, feasible, search.passing)
+            best = framework.run_best(state, pod, feasible, search.view)
             scores = framework.run_score(state, pod, feasible)
         except PluginError as error:
             return str(error)

@@ -184,6 +184,13 @@ def test_a_row_that_is_no_node_has_no_lowest_priority() -> None:
     assert begin(a_framework(NodeResourcesFit(), table=table), a_pod()).lowest_priorities.tolist() == [NO_PODS]
 
 
+class OneByOne:
+    """Never judges all nodes at once."""
+
+    def refusals_beside(self, state: fw.CycleState, pod: fw.Pod) -> None:
+        return None
+
+
 guests = st.lists(st.tuples(requests, st.integers(-1, 1), st.booleans()), max_size=3)
 
 
@@ -230,7 +237,7 @@ def test_nodes_with_nominated_pods_are_judged_at_once_as_they_are_one_by_one(
         return found.overrides, found.feasible.tolist()
 
     at_once = outcome()
-    framework.filtering.refusals_beside = lambda state, pod: None
+    framework.filtering.judge = OneByOne()
     assert at_once == outcome()
 
     run = begin(framework, pod)

@@ -1,0 +1,143 @@
+"""The store: everything that one profile keeps from one decision to the next, with one bound in bytes.
+
+    Column (one plugin's answers) ─┬─► FeasibleNodes ─┬─► BestNodes
+                                   └─► TotalScores  ──┘       │
+                                             └────────────────┴─► PodClass ─► KnownSpec
+
+An arrow leads from an entry to what is made of it. An entry that is dropped takes with it everything that was made
+of it, so whatever is found here is valid; it may only need a refresh. Where room is needed, the least recently used
+entry goes of which nothing is made: first the specs and classes that no pod has had for a long time, then their views
+and columns.
+"""
+
+from collections import OrderedDict
+from collections.abc import Collection, Hashable
+from typing import Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from scheduler.framework.nodes import Aspect, Rows
+from scheduler.runtime.answers.columns import Column, Evaluate, Stored
+from scheduler.runtime.live_nodes import LiveNodes
+
+STORE_BYTES: Final = 96 * 1024 * 1024
+"""About how much memory one profile's stored answers may take."""
+
+FEWEST: Final = 24
+"""This many entries are kept however large they are: enough for a pod class or two."""
+
+S = TypeVar("S", bound=Stored)
+
+
+class AnswerStore:
+    """All stored answers of one profile, and what is made of them."""
+
+    def __init__(self, nodes: LiveNodes) -> None:
+        self.nodes = nodes
+        self._entries: OrderedDict[Hashable, Stored] = OrderedDict()
+        self._bytes_per_row = 0
+        self._own_bytes = 0
+        self._all_rows: Rows = np.arange(0)
+        self._one_row: tuple[int, Rows] = (-1, self._all_rows)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, entry: Stored) -> bool:
+        return self._entries.get(entry.key) is entry
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory the entries take."""
+        return self._bytes_per_row * self.nodes.size + self._own_bytes
+
+    def find(self, key: Hashable, kind: type[S]) -> S | None:
+        """Return the entry stored under `key`, which is of that kind, and count it as used; None if there is none."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        assert type(entry) is kind, "each kind has keys of its own"
+        self._entries.move_to_end(key)
+        return entry
+
+    def add(self, entry: S) -> S:
+        """Store an entry under its key, which is not in use; return it."""
+        self._entries[entry.key] = entry
+        self._bytes_per_row += entry.bytes_per_row
+        self._own_bytes += entry.own_bytes
+        for source in entry.sources:
+            source.dependents.add(entry)
+        self._make_room(entry)
+        return entry
+
+    def link(self, entry: Stored, source: Stored) -> None:
+        """Note that an entry is made of `source` too. One that was dropped meanwhile is not linked any more."""
+        if entry in self and source not in entry.sources:
+            entry.sources.append(source)
+            source.dependents.add(entry)
+
+    def drop(self, entry: Stored) -> None:
+        """Drop an entry, and everything that is made of it."""
+        if entry in self:
+            del self._entries[entry.key]
+            self._bytes_per_row -= entry.bytes_per_row
+            self._own_bytes -= entry.own_bytes
+        for source in entry.sources:
+            source.dependents.discard(entry)
+        dependents, entry.dependents, entry.sources = entry.dependents, set(), []
+        for dependent in dependents:
+            self.drop(dependent)
+        entry.on_drop()
+
+    def drop_columns(self, prefix: Hashable) -> None:
+        """Drop the columns whose key is a tuple that begins with `prefix`, and everything that is made of them."""
+        for entry in [each for each in self._entries.values() if isinstance(each, Column)]:
+            if isinstance(entry.key, tuple) and entry.key[0] == prefix:
+                self.drop(entry)
+
+    # Columns.
+
+    def column_of(self, key: Hashable, aspects: tuple[Aspect, ...], dtype: npt.DTypeLike) -> Column:
+        """Return the column stored under `key`, or a new one. It may be stale."""
+        column = self.find(key, Column)
+        return self.add(Column(key, map(self.nodes.change_log, aspects), dtype)) if column is None else column
+
+    def column(self, key: Hashable, aspects: tuple[Aspect, ...], dtype: npt.DTypeLike, evaluate: Evaluate) -> Column:
+        """Return the column stored under `key`, brought up to date. What `evaluate` raises passes through."""
+        column = self.column_of(key, aspects, dtype)
+        stale, size = column.stale_rows(), self.nodes.size
+        if stale is None or stale or len(column.values) < size:
+            rows = self.rows_to_ask(stale)
+            try:
+                column.take(rows, evaluate(rows), size)
+            except BaseException:
+                self.drop(column)  # its log positions have moved on
+                raise
+        return column
+
+    def rows_to_ask(self, stale: Collection[int] | None) -> Rows:
+        """Return the rows that a plugin is asked about where `stale` ones have changed (None: any may have)."""
+        if stale is None or len(stale) * 4 > self.nodes.size:
+            return self.all_rows()
+        if len(stale) != 1:
+            return np.array(sorted(stale), dtype=np.intp)
+        [row] = stale
+        if row != self._one_row[0]:  # several columns have the same stale row, one after the other
+            self._one_row = row, np.array((row,), np.intp)
+        return self._one_row[1]
+
+    def all_rows(self) -> Rows:
+        """Every row number of the table."""
+        if len(self._all_rows) != self.nodes.size:
+            self._all_rows = np.arange(self.nodes.size)
+            self._all_rows.flags.writeable = False
+        return self._all_rows
+
+    def _make_room(self, newest: Stored) -> None:
+        while self.bytes > STORE_BYTES and len(self) > FEWEST:
+            unused = (entry for entry in self._entries.values() if not entry.dependents and entry is not newest)
+            oldest = next(unused, None)
+            if oldest is None:
+                return
+            self.drop(oldest)

@@ -1,0 +1,175 @@
+"""Filter's and Score's steps and plans: a plugin made ready to be asked, and which ones a pod class asks."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy.typing as npt
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, Rows
+from scheduler.framework.plugin import (
+    FilterNodesPlugin,
+    FilterPlugin,
+    NormalizeScorePlugin,
+    Plugin,
+    ScoreNodesPlugin,
+    ScorePlugin,
+    SignPlugin,
+)
+from scheduler.framework.status import Status
+from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores, View
+from scheduler.runtime.live_nodes import LiveNodes
+from scheduler.runtime.per_node import PerNodeFilter, PerNodeScore
+from scheduler.runtime.plugin_calls import PluginCalls, as_plugin_error, check_column
+
+FILTER: Final = "Filter"
+SCORE: Final = "Score"
+
+
+class Step(Protocol):
+    """One plugin at one extension point."""
+
+    def ask(self, state: CycleState, pod: Pod, rows: Rows) -> npt.NDArray[Any] | None:
+        """Return its answers for `rows`; None means 0 for all of them. Raises PluginError."""
+
+
+class FilterStep:
+    """One plugin at Filter."""
+
+    __slots__ = ("_calls", "_nodes", "aspects", "call", "name", "per_node")
+
+    def __init__(self, plugin: Plugin, nodes: LiveNodes, calls: PluginCalls) -> None:
+        self.name = plugin.name
+        self.per_node = PerNodeFilter(plugin) if isinstance(plugin, FilterPlugin) else None
+        self.call: PerNodeFilter | FilterNodesPlugin
+        if self.per_node is not None:
+            self.call = self.per_node
+        elif isinstance(plugin, FilterNodesPlugin):
+            self.call = plugin
+        else:
+            raise TypeError(f"{plugin.name} has no Filter")
+        self.aspects = _aspects_of(plugin)
+        self._nodes = nodes
+        self._calls = calls
+
+    def key(self, signature: Hashable) -> tuple[Hashable, Hashable]:
+        """Return the key of the column for pods of this signature."""
+        return ("filter", self.name), signature
+
+    def ask(self, state: CycleState, pod: Pod, rows: Rows) -> Int32Column | None:
+        """Return a reason code for each of `rows`; None means no refusal. Raises PluginError."""
+        codes = self._calls.run(FILTER, state, self.name, self.call.filter_nodes, state, pod, self._nodes, rows)
+        if codes is not None:
+            check_column(FILTER, self.name, codes, rows, "iub")
+        return codes
+
+    def status(self, state: CycleState, pod: Pod, code: int) -> Status:
+        """Return the refusal behind a code. Raises PluginError."""
+        try:
+            return self.call.status_of(state, pod, code).by(self.name)
+        except Exception as error:
+            raise as_plugin_error(FILTER, self.name, error) from error
+
+
+class ScoreStep:
+    """One plugin at Score."""
+
+    __slots__ = ("_calls", "_nodes", "aspects", "call", "name", "normalize", "normalizes_by_range", "weight")
+
+    def __init__(self, plugin: Plugin, weight: int, nodes: LiveNodes, calls: PluginCalls) -> None:
+        self.name = plugin.name
+        self.weight = weight
+        self.call: PerNodeScore | ScoreNodesPlugin
+        if isinstance(plugin, ScoreNodesPlugin):
+            self.call = plugin
+        elif isinstance(plugin, ScorePlugin):
+            self.call = PerNodeScore(plugin)
+        else:
+            raise TypeError(f"{plugin.name} has no Score")
+        self.normalize = plugin.normalize_score if isinstance(plugin, NormalizeScorePlugin) else None
+        self.normalizes_by_range = isinstance(plugin, NormalizeScorePlugin) and plugin.normalizes_by_range
+        self.aspects = _aspects_of(plugin)
+        self._nodes = nodes
+        self._calls = calls
+
+    def key(self, signature: Hashable) -> tuple[Hashable, Hashable]:
+        """Return the key of the column for pods of this signature."""
+        return ("score", self.name), signature
+
+    def ask(self, state: CycleState, pod: Pod, rows: Rows) -> Int64Column | None:
+        """Return the raw score of each of `rows`; None means 0. Raises PluginError."""
+        scores = self._calls.run(SCORE, state, self.name, self.call.score_nodes, state, pod, self._nodes, rows)
+        if scores is not None:
+            check_column(SCORE, self.name, scores, rows)
+        return scores
+
+
+@dataclass(slots=True)
+class FilterPlan:
+    """Which plugins are asked at Filter about pods of one class, given which plugins skip them."""
+
+    stored: tuple[FilterStep, ...]
+    """The first plugins, up to the first one whose answers are not stored."""
+
+    others: tuple[FilterStep, ...]
+    """That one and all after it."""
+
+    was_used: bool = False
+    """Nothing is made for the first pod of a class: it may be the only one."""
+
+    feasible: FeasibleNodes | None = None
+    """The nodes that pass the `stored` ones."""
+
+
+@dataclass(slots=True)
+class ScorePlan:
+    """Which plugins score the nodes for pods of one class, given which plugins skip them."""
+
+    terms: tuple[ScoreStep, ...]
+    """Plugins whose scores are stored, and final as they are."""
+
+    neutral: tuple[ScoreStep, ...]
+    """Plugins whose scores are stored, and make no difference as long as they are all 0."""
+
+    others: tuple[ScoreStep, ...]
+
+    was_used: bool = False
+    """Nothing is made for the first pod of a class: it may be the only one."""
+
+    totals: TotalScores | None = None
+    best: BestNodes | None = None
+
+    stored: tuple[ScoreStep, ...] = field(init=False)
+    """The `terms`, then the `neutral` ones."""
+
+    def __post_init__(self) -> None:
+        self.stored = (*self.terms, *self.neutral)
+
+
+def refresh(view: View, steps: Sequence[Step], store: AnswerStore, state: CycleState, pod: Pod) -> None:
+    """Bring a view up to date: ask the plugin behind each of its columns about the rows that changed since.
+
+    Raises PluginError; then the column that could not be refreshed is dropped, and the view with it.
+    """
+    size = store.nodes.size
+    changed = view.stale_rows()
+    if changed is not None and not changed and view.size == size:
+        return
+    for step, column in zip(steps, view.columns, strict=True):
+        stale = column.stale_rows()
+        if stale is None or stale or len(column.values) < size:
+            rows = store.rows_to_ask(stale)
+            try:
+                column.take(rows, step.ask(state, pod, rows), size)
+            except BaseException:
+                store.drop(column)  # its log positions have moved on
+                raise
+    view.update(changed)
+
+
+def _aspects_of(plugin: Plugin) -> tuple[Aspect, ...]:
+    """What the plugin reads of a node. Even an answer that reads nothing is computed for a node that comes."""
+    return tuple(plugin.aspects or Aspect.NAME) if isinstance(plugin, SignPlugin) else ()

@@ -1,0 +1,146 @@
+"""What leaves the store, and what goes with it."""
+
+from collections.abc import Hashable
+
+import numpy as np
+import pytest
+
+from scheduler.framework.nodes import Aspect
+from scheduler.runtime.answers import store as store_module
+from scheduler.runtime.answers.columns import Column, Stored
+from scheduler.runtime.answers.pod_classes import KnownSpec, PodClass
+from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores
+from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_node
+from tests.unit.plugins.cluster import a_cluster
+
+ASPECTS = (Aspect.REQUESTED,)
+
+
+class Entries:
+    """What a store has of one pod class, as decisions put it there."""
+
+    def __init__(self, store: AnswerStore, name: str = "web") -> None:
+        self.store = store
+        self.filtered, self.scored = self.column("filter", name), self.column("score", name)
+        self.feasible = store.add(FeasibleNodes(("feasible", name), [self.filtered], ASPECTS, store.nodes))
+        self.totals = store.add(TotalScores(("totals", name), [(self.scored, 1)], [], ASPECTS, store.nodes))
+        self.feasible.update(None)
+        self.totals.update(None)
+        self.best = store.add(BestNodes(("best", name), self.feasible, self.totals))
+        self.pod_class = store.add(PodClass(("class", name), {}))
+        for view in (self.feasible, self.totals, self.best):
+            store.link(self.pod_class, view)
+        self.spec = store.add(KnownSpec(name.encode(), self.pod_class))
+
+    def column(self, point: str, name: str) -> Column:
+        return self.store.column(((point, "Plugin"), name), ASPECTS, np.int64, lambda rows: rows * 0)
+
+    @property
+    def stored(self) -> set[str]:
+        """The names of the entries that are in the store."""
+        return {name for name, each in vars(self).items() if isinstance(each, Stored) and each in self.store}
+
+
+ALL = {"filtered", "scored", "feasible", "totals", "best", "pod_class", "spec"}
+
+
+def a_table(nodes: int = 20) -> NodeTable:
+    return a_cluster(*(a_node(f"n{i}") for i in range(nodes)))
+
+
+@pytest.mark.parametrize(
+    ("dropped", "left"),
+    [
+        ("filtered", {"scored", "totals"}),
+        ("scored", {"filtered", "feasible"}),
+        ("feasible", {"filtered", "scored", "totals"}),
+        ("best", {"filtered", "scored", "feasible", "totals"}),
+        ("pod_class", {"filtered", "scored", "feasible", "totals", "best"}),
+        ("spec", ALL - {"spec"}),
+    ],
+)
+def test_everything_that_is_made_of_an_entry_is_dropped_with_it(dropped: str, left: set[str]) -> None:
+    store = AnswerStore(a_table())
+    web, db = Entries(store), Entries(store, "db")
+
+    store.drop(getattr(web, dropped))
+
+    assert web.stored == left
+    assert db.stored == ALL
+
+
+def test_a_class_that_is_dropped_has_no_plans_any_more() -> None:
+    store = AnswerStore(a_table())
+    web = Entries(store)
+    plans = web.pod_class.filter_plans, web.pod_class.score_plans
+    for each in plans:
+        each[frozenset()] = None  # type: ignore[assignment]
+
+    store.drop(web.filtered)
+
+    assert plans == ({}, {})
+
+
+def test_a_class_that_was_dropped_meanwhile_keeps_no_view_in_the_store() -> None:
+    store = AnswerStore(a_table())
+    web, db = Entries(store), Entries(store, "db")
+    store.drop(web.pod_class)
+
+    store.link(web.pod_class, db.feasible)
+
+    assert db.feasible.dependents == {db.best, db.pod_class}
+
+
+def test_the_bytes_are_those_of_the_rows_and_of_the_entries_and_grow_with_the_table() -> None:
+    table = a_table(20)
+    store = AnswerStore(table)
+    web = Entries(store)
+    per_row = 8 + 8 + (1 + 8) + 8 + (8 + 8)
+    own = PodClass.own_bytes + KnownSpec.own_bytes
+    few = store.bytes
+
+    table.set_node(a_node("n20"))
+    many = store.bytes
+    store.drop(web.filtered)
+    store.drop(web.scored)
+
+    assert (few, many) == (20 * per_row + own, 21 * per_row + own)
+    assert store.bytes == len(store) == 0
+
+
+def test_where_room_is_needed_the_class_that_was_used_least_recently_goes_from_the_top(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = AnswerStore(a_table())
+    classes = {name: Entries(store, name) for name in ("web", "db", "cache")}
+    monkeypatch.setattr(store_module, "FEWEST", 0)
+    monkeypatch.setattr(store_module, "STORE_BYTES", store.bytes)
+
+    def use(key: Hashable) -> None:
+        assert store.find(key, KnownSpec) is not None
+
+    use(b"web")
+    store.add(KnownSpec(b"one more", classes["web"].pod_class))
+    after_one = {name: entries.stored for name, entries in classes.items()}
+    store.add(KnownSpec(b"another", classes["web"].pod_class))
+    after_two = {name: entries.stored for name, entries in classes.items()}
+
+    assert after_one == {"web": ALL, "db": ALL - {"spec"}, "cache": ALL}
+    assert after_two == {"web": ALL, "db": ALL - {"spec", "pod_class"}, "cache": ALL}
+
+
+def test_an_entry_that_others_are_made_of_stays_though_it_was_not_looked_up_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    store = AnswerStore(a_table())
+    web = Entries(store)
+    monkeypatch.setattr(store_module, "FEWEST", 0)
+    monkeypatch.setattr(store_module, "STORE_BYTES", store.bytes + 2 * 20 * 8)
+
+    for number in range(5):
+        store.column((("filter", "Other"), number), ASPECTS, np.int64, lambda rows: rows * 0)
+        assert store.find(b"web", KnownSpec) is web.spec
+
+    assert web.stored == ALL
