@@ -6,7 +6,7 @@ from typing import ClassVar
 from scheduler import framework as fw
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class DefaultBinder(fw.BindPlugin):
     """Bind: create the pod's binding. Whatever the binder raises is the framework's to handle.
 
@@ -15,7 +15,8 @@ class DefaultBinder(fw.BindPlugin):
 
     name: ClassVar[str] = "DefaultBinder"
 
-    handle: fw.Handle
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
 
     async def bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Return once the pod is bound. Raises what the handle's binder raises, such as BindRejected."""

@@ -87,6 +87,7 @@ async def _run(options: RunOptions, config: Config) -> int:
         evictor, writer = ApiEvictor(client, statuses), PluginWriter(client)
         writers = Writers(binder, EventsByProfile(events, names), StatusPatches(statuses), evictor, writer)
         engine = build_engine(config, options.registry, writers, metrics, time.monotonic)
+        stack.callback(engine.close)
         _show_state(engine, metrics)
         intakes = (pod_intake(engine.handlers, metrics), node_intake(engine.handlers, metrics))
         further = [object_intake(*each, engine.object_handlers, metrics) for each in engine.watched.items()]

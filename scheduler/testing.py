@@ -10,7 +10,7 @@ What is left out is what the API server fills in, or nothing. For anything witho
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from scheduler.api.objects import (
     Affinity,
@@ -40,7 +40,8 @@ from scheduler.api.objects import node_from_dict as node_from_dict
 from scheduler.api.pod import Pod
 from scheduler.api.pod import pod_from_dict as pod_from_dict
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.handle import Listener, ObjectLister
+from scheduler.framework.handle import Handle, Listener, ObjectLister
+from scheduler.framework.plugin import Plugin
 from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.metrics import Metrics
@@ -48,6 +49,7 @@ from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.nominator import Nominator
 
 Quantity = str | int
+P = TypeVar("P", bound=Plugin)
 
 
 def a_container(
@@ -226,6 +228,12 @@ class Objects:
         self._listeners.setdefault(resource, []).append(listener)
         for each in self._objects.get(resource, []):
             listener(None, each)
+
+
+def started(plugin: P, handle: Handle) -> P:
+    """Return `plugin`, started as the scheduler starts it."""
+    plugin.start(handle)
+    return plugin
 
 
 def a_handle(nodes: LiveNodes, objects: Mapping[str, Iterable[Any]] | ObjectLister | None = None) -> EngineHandle:

@@ -12,12 +12,14 @@ NO_BUDGET = fw.unresolvable("no budget for the pod's team")
 OTHER_POOL = fw.unresolvable("node(s) of a pool that the team's budget is not for")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class TeamBudget(fw.PreFilterPlugin, fw.FilterPlugin):
     """Run a pod with the label `team` in the pool of nodes that the Budget of this name allows."""
 
     name: ClassVar[str] = "TeamBudget"
-    handle: fw.Handle
+
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         budget = fw.ClusterEvent(BUDGETS, fw.Action.ADD | fw.Action.UPDATE)

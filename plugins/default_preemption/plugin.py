@@ -1,7 +1,7 @@
 """Make room for a pod that fits nowhere, by evicting pods of lower priority."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import ClassVar, Final
 
@@ -24,7 +24,7 @@ _TERMINATING: Final = "not eligible due to a terminating pod on the nominated no
 _MAX_INT32: Final = 2**31 - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
     """PostFilter: nominate the node on which the least has to be evicted, and evict it in the background.
 
@@ -36,18 +36,15 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
     name: ClassVar[str] = "DefaultPreemption"
     reads: ClassVar[Sequence[str]] = (POD_DISRUPTION_BUDGET,)
 
-    handle: fw.Handle
-
     min_candidate_nodes_percentage: int = 10
     """How many candidates to look for before the best is chosen, in percent of the nodes that preemption may help."""
 
     min_candidate_nodes_absolute: int = 100
     """How many at least."""
 
-    _executor: Executor = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_executor", Executor(self.handle, self.name))
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
+        self._executor = Executor(handle, self.name)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the arguments, each with its place.

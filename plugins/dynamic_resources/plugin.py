@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -17,7 +17,7 @@ from plugins.dynamic_resources.binding_conditions import (
     needs_waiting,
     waiting_counted,
 )
-from plugins.dynamic_resources.catalog import DeviceCatalog, catalog_of
+from plugins.dynamic_resources.catalog import catalog_of
 from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
 from plugins.dynamic_resources.pod_claims import ClaimHints, ClaimProblem, claims_key, claims_of, is_reserved_for
 from plugins.dynamic_resources.pools import DevicesError
@@ -73,7 +73,7 @@ class _Claims:
         return ((i, claim) for i, claim in enumerate(self.claims) if claim.status.allocation is None)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class DynamicResources(
     fw.PreEnqueuePlugin,
     fw.PreFilterPlugin,
@@ -103,26 +103,17 @@ class DynamicResources(
         fw.Write(fw.RESOURCE_CLAIM, ("patch",), "binding"),
     )
 
-    handle: fw.Handle
-
     filter_timeout: Duration = _FILTER_TIMEOUT
     """How long the search for devices may take on one node; 0 for as long as it takes."""
 
     binding_timeout: Duration = _BINDING_TIMEOUT
     """How long a binding waits for devices that have to be made ready."""
 
-    _writer: ClaimWriter = field(init=False, repr=False, compare=False)
-    _sleep: Callable[[float], Awaitable[None]] = field(init=False, repr=False, compare=False, default=asyncio.sleep)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_writer", ClaimWriter(self.handle))
-        if self.handle is not None:  # there is none when only the arguments are checked
-            catalog_of(self.handle.objects)  # which listens from then on: no decision waits for it
-
-    @property
-    def _catalog(self) -> DeviceCatalog:
-        # Not kept: there may be no handle.
-        return catalog_of(self.handle.objects)
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
+        self._writer = ClaimWriter(handle)
+        self._catalog = catalog_of(handle.objects)  # which listens from now on: no decision waits for it
+        self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the arguments, each with its place.

@@ -1,7 +1,7 @@
 """Keep pods near the pods that they name and away from others, and prefer what they prefer."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from plugins.inter_pod_affinity.filter import REFUSALS, FilterState
@@ -21,7 +21,7 @@ _PRE_FILTERED = "PreFilterInterPodAffinity"
 _PRE_SCORED = "PreScoreInterPodAffinity"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class InterPodAffinity(
     fw.PreFilterPlugin,
     fw.PreFilterExtensions,
@@ -40,18 +40,15 @@ class InterPodAffinity(
 
     name: ClassVar[str] = "InterPodAffinity"
 
-    handle: fw.Handle
-
     hard_pod_affinity_weight: int = 1
     """What a required affinity term of a pod on a node adds to the score, towards the pods that it names. 0 to 100."""
 
     ignore_preferred_terms_of_existing_pods: bool = False
     """Whether preferred terms of the pods on nodes count only for pods that have preferred terms themselves."""
 
-    _resolver: TermResolver = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_resolver", TermResolver(self.handle))
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
+        self._resolver = TermResolver(handle)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the arguments, each with its place.

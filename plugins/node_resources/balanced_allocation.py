@@ -8,7 +8,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from plugins.node_resources.scoring import DEFAULT_RESOURCES, ResourceSpec, Usage, score_resources
+from plugins.node_resources.scoring import DEFAULT_RESOURCES, ResourceSpec, Usage, score_resources, with_defaults
 from plugins.shared.column_math import Amount, quotient
 from scheduler import framework as fw
 from scheduler.framework.field_errors import duplicate, invalid
@@ -18,7 +18,7 @@ Share: TypeAlias = float | npt.NDArray[np.float64]
 """How much of a resource is requested, on one node or on an array of nodes: 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
     """Score: how much the pod lowers the standard deviation of the shares of its resources that are requested.
 
@@ -34,8 +34,7 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
     """What is to be even. Each weight must be 1; none given means cpu and memory."""
 
     def __post_init__(self) -> None:
-        if not self.resources:
-            object.__setattr__(self, "resources", DEFAULT_RESOURCES)
+        self.resources = with_defaults(self.resources)
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place.

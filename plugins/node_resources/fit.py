@@ -1,7 +1,7 @@
 """Keep pods off nodes that have too little left for them, and prefer nodes by how full they are."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import ClassVar, Final
@@ -25,7 +25,14 @@ from plugins.node_resources.fit_hints import (
     named_resources,
 )
 from plugins.node_resources.fit_requests import fit_requests, reports_resources
-from plugins.node_resources.scoring import DEFAULT_RESOURCES, MAX_WEIGHT, ResourceSpec, Scorer, score_resources
+from plugins.node_resources.scoring import (
+    DEFAULT_RESOURCES,
+    MAX_WEIGHT,
+    ResourceSpec,
+    Scorer,
+    score_resources,
+    with_defaults,
+)
 from plugins.shared.column_math import Amount, amounts, any_of
 from scheduler import framework as fw
 from scheduler.api.labels import label_key_problems
@@ -75,10 +82,6 @@ class ScoringStrategy:
     requested_to_capacity_ratio: RequestedToCapacityRatio | None = None
     """For the strategy of that name, and only for it."""
 
-    def __post_init__(self) -> None:
-        if not self.resources:
-            object.__setattr__(self, "resources", DEFAULT_RESOURCES)
-
 
 class _Last:
     """What was compared and added last: pods of one shape have the very same requests, one after the other."""
@@ -92,7 +95,7 @@ class _Last:
         self.compared: tuple[tuple[int, str, int], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
     """Filter: the pod's requests fit into what the node's pods leave. Score: by `scoring_strategy`.
 
@@ -112,7 +115,10 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
 
     scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
 
-    _last: _Last = field(init=False, repr=False, compare=False, default_factory=_Last)
+    def __post_init__(self) -> None:
+        strategy = self.scoring_strategy
+        self.scoring_strategy = replace(strategy, resources=with_defaults(strategy.resources))
+        self._last = _Last()
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place.

@@ -1,7 +1,7 @@
 """What the scorers of node resources share: their arguments, and how full each node is of each resource."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -21,12 +21,13 @@ class ResourceSpec:
     weight: int = 1
     """1 to 100; 0 means 1. Rule: apis/config/v1/defaults.go at v1.36.3."""
 
-    def __post_init__(self) -> None:
-        if self.weight == 0:
-            object.__setattr__(self, "weight", 1)
-
 
 DEFAULT_RESOURCES: Final = (ResourceSpec(CPU, 1), ResourceSpec(MEMORY, 1))
+
+
+def with_defaults(resources: Sequence[ResourceSpec]) -> tuple[ResourceSpec, ...]:
+    """Return the resources that count, as a configuration means them: weights of 0 are 1, and no resources are two."""
+    return tuple(replace(each, weight=each.weight or 1) for each in resources) or DEFAULT_RESOURCES
 
 
 class Usage(NamedTuple):

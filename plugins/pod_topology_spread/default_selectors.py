@@ -30,7 +30,6 @@ class DefaultSelectors:
     __slots__ = ("_by_services", "_handle", "_version")
 
     def __init__(self, handle: fw.Handle) -> None:
-        """A profile that is only checked has no handle: its objects are looked at when a pod is."""
         self._handle = handle
         self._version = -1
         self._by_services: dict[tuple[str, frozenset[tuple[str, str]]], Selector] = {}

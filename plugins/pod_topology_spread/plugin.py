@@ -1,7 +1,7 @@
 """Spread pods evenly over zones, nodes or any other topology."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from plugins.pod_topology_spread.constraints import (
@@ -31,7 +31,7 @@ UNEVEN: Final = fw.unschedulable("node(s) didn't match pod topology spread const
 NO_DOMAIN: Final = fw.unresolvable("node(s) didn't match pod topology spread constraints (missing required label)")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class PodTopologySpread(
     fw.PreFilterPlugin,
     fw.PreFilterExtensions,
@@ -49,24 +49,21 @@ class PodTopologySpread(
     name: ClassVar[str] = "PodTopologySpread"
     reads: ClassVar[Sequence[str]] = RESOURCES
 
-    handle: fw.Handle
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     """For pods without constraints of their own, with `defaultingType: List`."""
     defaulting_type: str = SYSTEM
     """`System`, also if empty: prefer to spread over nodes and zones pods that a Service or controller stands above."""
 
-    _hard_defaults: tuple[SpreadConstraint, ...] = field(init=False, repr=False, compare=False)
-    _soft_defaults: tuple[SpreadConstraint, ...] = field(init=False, repr=False, compare=False)
-    _selectors: DefaultSelectors = field(init=False, repr=False, compare=False)
-    _left_out: ExcludedNodes = field(init=False, repr=False, compare=False)
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "defaulting_type", self.defaulting_type or SYSTEM)
+        self.defaulting_type = self.defaulting_type or SYSTEM
         defaults = SYSTEM_DEFAULTS if self.defaulting_type == SYSTEM else self.default_constraints
-        object.__setattr__(self, "_hard_defaults", default_constraints(defaults, DO_NOT_SCHEDULE))
-        object.__setattr__(self, "_soft_defaults", default_constraints(defaults, SCHEDULE_ANYWAY))
-        object.__setattr__(self, "_left_out", ExcludedNodes(self.handle))
-        object.__setattr__(self, "_selectors", DefaultSelectors(self.handle))
+        self._hard_defaults = default_constraints(defaults, DO_NOT_SCHEDULE)
+        self._soft_defaults = default_constraints(defaults, SCHEDULE_ANYWAY)
+
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
+        self._selectors = DefaultSelectors(handle)
+        self._left_out = ExcludedNodes(handle)
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place."""

@@ -1,7 +1,7 @@
 """Keep pods off nodes that cannot attach so many volumes."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ _TOO_MANY = 1
 _NO_CLAIM = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
     """Filter: the node can attach the pod's volumes beside those that it has, by what its CSINode says of each driver.
 
@@ -33,15 +33,10 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
     name: ClassVar[str] = "NodeVolumeLimits"
     reads: ClassVar[Sequence[str]] = (fw.PERSISTENT_VOLUME, fw.STORAGE_CLASS)
 
-    handle: fw.Handle
-
-    _volumes: CsiVolumes = field(init=False, repr=False, compare=False)
-    _attached: AttachedVolumes = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.handle is not None:  # there is none when only the arguments are checked
-            object.__setattr__(self, "_volumes", CsiVolumes(self.handle))
-            object.__setattr__(self, "_attached", AttachedVolumes(self.handle, self._volumes))
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
+        self._volumes = CsiVolumes(handle)
+        self._attached = AttachedVolumes(handle, self._volumes)
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: csi.go (EventsToRegister): any new CSINode may help."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -52,7 +52,7 @@ class _Volumes:
         self.binder = VolumeBinder(handle, volumes, self.claims, bind_timeout_seconds)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class VolumeBinding(
     fw.PreFilterPlugin,
     fw.IgnoresPods,
@@ -73,17 +73,14 @@ class VolumeBinding(
         fw.Write(fw.PERSISTENT_VOLUME_CLAIM),
     )
 
-    handle: fw.Handle
     bind_timeout_seconds: int = DEFAULT_BIND_TIMEOUT_SECONDS
     """How long a pod waits at PreBind for its claims to be bound."""
     shape: tuple[Any, ...] | None = None
     """For a feature that is off."""
 
-    _volumes: "_Volumes" = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if self.handle is not None:  # there is none when only the arguments are checked
-            object.__setattr__(self, "_volumes", _Volumes(self.handle, self.bind_timeout_seconds))
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
+        self._volumes = _Volumes(handle, self.bind_timeout_seconds)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the arguments, each with its place.

@@ -45,7 +45,7 @@ class _State(msgspec.Struct):
         self.users += sign * sum(name in self.exclusive_claims for name in claims_named_by(other))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNodesPlugin):
     """Filter: no pod on the node uses a disk of the pod, and no pod anywhere a claim that is for one pod only.
 
@@ -55,7 +55,8 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
 
     name: ClassVar[str] = "VolumeRestrictions"
 
-    handle: fw.Handle
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: volume_restrictions.go (EventsToRegister), which looks no closer at a new node."""

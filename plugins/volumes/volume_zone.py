@@ -35,7 +35,7 @@ class _Places(NamedTuple):
     places: tuple[_Place, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
     """Filter: the node is in the zone and region that the labels of the pod's bound volumes say, if it has any.
 
@@ -45,7 +45,8 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
 
     name: ClassVar[str] = "VolumeZone"
 
-    handle: fw.Handle
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: volume_zone.go (EventsToRegister), which looks no closer at nodes."""

@@ -159,7 +159,7 @@ def _check_plugin_config(
         args = dict(entry.args)
         _check_type(entry.name, args.pop("apiVersion", None), args.pop("kind", None), f"{at}.args", problems)
         if problem is None:
-            parse_arguments(known[entry.name], args, f"{at}.args", problems, handle=None)
+            parse_arguments(known[entry.name], args, f"{at}.args", problems)
         found.setdefault(entry.name, args)
     return found
 
@@ -177,7 +177,7 @@ def _check_defaults(
     """A plugin may have arguments without a default; then it cannot be enabled without a pluginConfig."""
     for name in _enabled(plugins):
         if name in known and name not in plugin_config:
-            parse_arguments(known[name], {}, f"{path}.pluginConfig[{name}].args", problems, handle=None)
+            parse_arguments(known[name], {}, f"{path}.pluginConfig[{name}].args", problems)
 
 
 def _check_together(profiles: Sequence[_Checked], problems: list[str]) -> None:
@@ -228,5 +228,5 @@ def _names_at(point: str, plugins: Plugins, known: KnownPlugins) -> list[str]:
 
 
 def _effective_arguments(name: str, plugin_config: Mapping[str, Mapping[str, Any]], known: KnownPlugins) -> Any:
-    plugin = parse_arguments(known[name], plugin_config.get(name, {}), "", [], handle=None)
+    plugin = parse_arguments(known[name], plugin_config.get(name, {}), "", [])
     return None if plugin is None else arguments_of(plugin)

@@ -1,6 +1,7 @@
 """The scheduler without its connection to a cluster: tables, queue, profiles and loop, for `run` and `simulate`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from scheduler.api.pod import Pod
@@ -48,11 +49,19 @@ class Engine:
     written: frozenset[tuple[ApiResource, str, tuple[str, ...]]]
     """What the plugins change: resource, subresource or empty, verbs."""
 
+    def close(self) -> None:
+        """Stop the plugins, when no pod is scheduled any more."""
+        for framework in self.frameworks.values():
+            framework.plugins.stop()
+
 
 def build_engine(
     config: Config, registry: Registry, writers: Writers, metrics: Metrics, now: Callable[[], float]
 ) -> Engine:
-    """Put a scheduler together. Raises ConfigError if a profile cannot be built; `now` in seconds, monotonic."""
+    """Put a scheduler together and start its plugins; `now` in seconds, monotonic.
+
+    Raises ConfigError if a profile cannot be built, or a plugin does not start.
+    """
     cache = Cache(metrics, now, config.loadmaster.assumed_pod_ttl_seconds)
     nominator = Nominator()
     activator = _Activator()
@@ -78,9 +87,13 @@ def build_engine(
             api=writers.api,
         )
 
-    plugins = _plugins(config, registry, handle)
+    plugins = _plugins(config, registry)
+    handles = {name: handle(name) for name in plugins}
+    _start(plugins, handles)
     frameworks = {
-        spec.scheduler_name: _framework(config, spec, *plugins[spec.scheduler_name], cache, nominator, metrics)
+        spec.scheduler_name: _framework(
+            config, spec, plugins[spec.scheduler_name], handles[spec.scheduler_name], cache, nominator, metrics
+        )
         for spec in config.profiles
     }
     queue = SchedulingQueue(
@@ -127,21 +140,27 @@ class _Activator:
         self.queue.activate(uids)
 
 
-def _plugins(
-    config: Config, registry: Registry, handle: Callable[[str], EngineHandle]
-) -> dict[str, tuple[ProfilePlugins, EngineHandle]]:
+def _plugins(config: Config, registry: Registry) -> dict[str, ProfilePlugins]:
     """Make the plugins of every profile. Raises ConfigError with the problems of all of them."""
-    made: dict[str, tuple[ProfilePlugins, EngineHandle]] = {}
+    made: dict[str, ProfilePlugins] = {}
     problems: list[str] = []
     for spec in config.profiles:
-        own = handle(spec.scheduler_name)
         try:
-            made[spec.scheduler_name] = profile.build(spec, registry, own), own
+            made[spec.scheduler_name] = profile.build(spec, registry)
         except ConfigError as error:
             problems += error.problems
     if problems:
         raise ConfigError(problems)
     return made
+
+
+def _start(plugins: Mapping[str, ProfilePlugins], handles: Mapping[str, EngineHandle]) -> None:
+    """Start the plugins of every profile. Raises ConfigError if one does not start; then none is left running."""
+    with ExitStack() as undo:
+        for name, of_profile in plugins.items():
+            of_profile.start(handles[name])
+            undo.callback(of_profile.stop)
+        undo.pop_all()
 
 
 def _framework(

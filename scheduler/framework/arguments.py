@@ -52,19 +52,19 @@ def parse_arguments(
 ) -> T | None:
     """Make a `cls` from the values that a file has at `path`, or add to `problems` and return None.
 
-    A null counts as not given. `injected` are fields that do not come from the file, such as `handle`; a class
-    that has no such field does without. A ValueError of `__post_init__` is a problem of the whole object.
+    A null counts as not given. `injected` are fields that do not come from the file; a class that has no such field
+    does without. Whatever `__post_init__` raises is a problem of the whole object.
     """
     made: T | None = _read_object(cls, values, path, problems, injected)
     return made
 
 
 def arguments_of(made: Any) -> dict[str, Any]:
-    """Return the arguments of a plugin as a file would spell them. A `handle` is none."""
+    """Return the arguments of a plugin as a file would spell them."""
     return {
         argument.key: _written(value)
         for argument in _arguments(made.__class__)
-        if argument.name != "handle" and (value := getattr(made, argument.name)) is not None
+        if (value := getattr(made, argument.name)) is not None
     }
 
 
@@ -125,9 +125,10 @@ def _read_object(
     # Where some fields are wrong, the rules for the others are still checked, with defaults in the place of wrong ones.
     try:
         made = cls(**given)
-    except (TypeError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001  the class's own code: whatever it raises is reported
         if len(problems) == before:
-            problems.append(f"{path}: {error}" if path else str(error))
+            detail = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+            problems.append(f"{path}: {detail}" if path else detail)
         return None
     if isinstance(made, HasRules):
         broken = [(field, message) for field, message in made.problems() if _first_key(field) not in wrong]

@@ -3,9 +3,13 @@
     PreEnqueue → QueueSort → PreFilter → Filter → (PostFilter) → PreScore → Score → NormalizeScore
     → Reserve → Permit → PreBind → Bind → PostBind
 
-A plugin is a class that names its extension points as bases, usually a frozen dataclass whose fields are its
-arguments in the configuration file. A field called `handle` is filled with the framework's Handle instead. Plugins
-hold no state of their own: what belongs to one cycle goes into the CycleState, the cluster is in the nodes.
+A plugin is a class that names its extension points as bases, usually a dataclass whose fields are its arguments in
+the configuration file and nothing else. What it needs from the scheduler comes to `start`:
+
+    made from its arguments ─► problems() ─► start(handle) ─► events_to_register() ─► pods … ─► stop()
+
+A configuration that is only checked goes no further than `problems`. A plugin may keep what it derives from what it
+reads, as long as no decision would differ without it; what belongs to one cycle goes into the CycleState.
 
 Everything up to Permit is synchronous and must not wait. Filter and Score come in two forms: the plain one answers
 for one node, the column one for an array of nodes at once; a plugin implements one of the two.
@@ -20,6 +24,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
+from scheduler.framework.handle import Handle
 from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, NodeColumns, NodeInfo, Rows
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status
@@ -55,6 +60,15 @@ class Plugin(ABC):
 
     writes: ClassVar[Sequence[Write]] = ()
     """What it changes with `handle.api`. Permissions follow from it."""
+
+    def start(self, handle: Handle) -> None:  # noqa: B027  most plugins need nothing
+        """Take what the scheduler offers: called once, before anything else is asked of the plugin.
+
+        There are no nodes, pods or objects yet. What is raised keeps the scheduler from starting.
+        """
+
+    def stop(self) -> None:  # noqa: B027
+        """Give back what `start` took, such as files and connections: called once, after the last pod."""
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may make a pod schedulable which this plugin refused.

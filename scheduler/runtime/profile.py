@@ -4,7 +4,9 @@ Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (NewFramework, exp
 getValidScoreWeights).
 """
 
+import logging
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
@@ -35,6 +37,8 @@ from scheduler.runtime.profile_spec import PluginRef, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
 
 P = TypeVar("P", bound=Plugin)
+
+_logger = logging.getLogger(__name__)
 
 POINTS: Final[Mapping[str, tuple[type[Plugin], ...]]] = {
     "pre_enqueue": (PreEnqueuePlugin,),
@@ -69,16 +73,50 @@ class ProfilePlugins:
         """The plugins at an extension point, which are all of that kind."""
         return tuple(plugin for plugin in self.at[point] if isinstance(plugin, kind))
 
+    def start(self, handle: Handle) -> None:
+        """Start every plugin, in the order in which they were enabled.
 
-def build(spec: ProfileSpec, registry: Registry, handle: Handle) -> ProfilePlugins:
-    """Make the plugins that `spec` enables and put them at their extension points.
+        Raises ConfigError with the first that does not start, or with all resources that there cannot be; then those
+        that were started are stopped again.
+        """
+        with ExitStack() as undo:
+            for plugin in self.by_name.values():
+                try:
+                    plugin.start(handle)
+                except Exception as error:
+                    detail = f"plugin {plugin.name!r} did not start: {type(error).__name__}: {error}"
+                    raise ConfigError([f"profile {handle.profile_name!r}: {detail}"]) from error
+                undo.callback(_stop, plugin)
+            problems = [
+                f"profile {handle.profile_name!r}: plugin {plugin.name!r}: {problem}"
+                for plugin in self.by_name.values()
+                for problem in resource_problems(plugin)
+            ]
+            if problems:
+                raise ConfigError(problems)
+            undo.pop_all()
 
-    Raises ConfigError with every problem: unknown names, wrong arguments, a resource that there cannot be, a plugin
-    enabled twice or where it has nothing to do, no or several queue sort plugins, no bind plugin, weights whose sum
-    overflows.
+    def stop(self) -> None:
+        """Stop every plugin, in the reverse order. What they raise is logged."""
+        for plugin in reversed(tuple(self.by_name.values())):
+            _stop(plugin)
+
+
+def _stop(plugin: Plugin) -> None:
+    try:
+        plugin.stop()
+    except Exception:
+        _logger.exception("A plugin did not stop", extra={"plugin": plugin.name})
+
+
+def build(spec: ProfileSpec, registry: Registry) -> ProfilePlugins:
+    """Make the plugins that `spec` enables and put them at their extension points; `start` is still to come.
+
+    Raises ConfigError with every problem: unknown names, wrong arguments, a plugin enabled twice or where it has
+    nothing to do, no or several queue sort plugins, no bind plugin, weights whose sum overflows.
     """
     problems: list[str] = []
-    by_name = _make(spec, registry, handle, problems)
+    by_name = _make(spec, registry, problems)
     if not problems:
         at = {point: _at_point(point, spec, by_name, problems) for point in POINTS}
         _check(at, problems)
@@ -88,7 +126,7 @@ def build(spec: ProfileSpec, registry: Registry, handle: Handle) -> ProfilePlugi
     return ProfilePlugins(at, weights, by_name)
 
 
-def _make(spec: ProfileSpec, registry: Registry, handle: Handle, problems: list[str]) -> dict[str, Plugin]:
+def _make(spec: ProfileSpec, registry: Registry, problems: list[str]) -> dict[str, Plugin]:
     """Make every plugin that is enabled somewhere, once."""
     names = {ref.name: None for ref in spec.plugins.multi_point.enabled}
     for point in POINTS:
@@ -99,10 +137,9 @@ def _make(spec: ProfileSpec, registry: Registry, handle: Handle, problems: list[
             problems.append(f"plugin {name!r} does not exist")
             continue
         path = f"arguments of {name}"
-        plugin = parse_arguments(registry[name], spec.plugin_config.get(name, {}), path, problems, handle=handle)
+        plugin = parse_arguments(registry[name], spec.plugin_config.get(name, {}), path, problems)
         if plugin is not None:
             made[name] = plugin
-            problems.extend(f"plugin {name!r}: {problem}" for problem in resource_problems(plugin))
     return made
 
 

@@ -5,7 +5,7 @@ A binding takes effect at once, and the watch is us: what is bound comes back as
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
@@ -46,10 +46,27 @@ def simulate(
     """
     world, api = _World(), SimulatedApi()
     engine = build_engine(config, registry, Writers(world, world, world, world, api), Metrics(), lambda: 0.0)
+    try:
+        cluster = _Cluster(nodes, pods, others or OtherObjects())
+        return _simulated(engine, world, api, cluster, each_alone=each_alone, explain=explain)
+    finally:
+        engine.close()
+
+
+class _Cluster(NamedTuple):
+    nodes: Iterable[Node]
+    pods: Sequence[Pod]
+    others: OtherObjects
+
+
+def _simulated(
+    engine: Engine, world: "_World", api: SimulatedApi, cluster: _Cluster, *, each_alone: bool, explain: bool
+) -> dict[str, list[Result]]:
+    nodes, pods, others = cluster
     world.bound = engine.handlers.pod_changed
     api.objects, api.watch = engine.objects, engine.object_handlers
     api.shows = not each_alone  # devices taken back for one pod must not help the next
-    for name, each in (others or OtherObjects()).take(engine.watched):
+    for name, each in others.take(engine.watched):
         engine.object_handlers.object_changed(name, each)
     for node in nodes:
         engine.handlers.node_changed(node)

@@ -37,7 +37,6 @@ class SomeBind(fw.BindPlugin):
 
 @dataclass(frozen=True, slots=True)
 class Fit(fw.FilterPlugin, fw.ScorePlugin):
-    handle: fw.Handle
     name: ClassVar[str] = "NodeResourcesFit"
     strict: bool = True
 

@@ -1,6 +1,5 @@
 """Objects of other resources: first the store, then the pods that wait for them."""
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pytest
@@ -112,10 +111,11 @@ def test_late_news_of_an_object_that_was_made_again_are_nothing(setup: Setup) ->
 def waiting_for_a_budget(*also_registered: str) -> EngineUnderTest:
     """An engine with a plugin that refuses every pod until there is a budget called shop."""
 
-    @dataclass(frozen=True)
     class Budgeted(fw.PreFilterPlugin):
         name = "Budgeted"
-        handle: fw.Handle
+
+        def start(self, handle: fw.Handle) -> None:
+            self.handle = handle
 
         def events_to_register(self) -> list[fw.ClusterEventWithHint]:
             events = (fw.ClusterEvent(resource, fw.Action.ALL) for resource in (BUDGETS, *also_registered))

@@ -14,7 +14,7 @@ from scheduler.framework.resources import resources_to_watch
 from scheduler.runtime.registry import merge
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
-from scheduler.testing import Objects, a_handle, a_node, a_pod, an_object
+from scheduler.testing import Objects, a_handle, a_node, a_pod, an_object, started
 
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -68,7 +68,7 @@ def test_a_pod_runs_where_its_team_has_a_budget(
 ) -> None:
     nodes = NodeTable()
     blue = nodes.info(nodes.set_node(a_node("blue", labels={"pool": "blue"})))
-    plugin = TeamBudget(handle=a_handle(nodes, {BUDGETS: budgets}))
+    plugin = started(TeamBudget(), a_handle(nodes, {BUDGETS: budgets}))
     pod, state = a_pod("cart", namespace="web", labels=labels), CycleState()
 
     answer = plugin.pre_filter(state, pod, nodes)
@@ -83,7 +83,7 @@ def test_a_pod_runs_where_its_team_has_a_budget(
     [("shop", "web", True), ("bank", "web", False), ("shop", "elsewhere", False), (None, "web", False)],
 )
 def test_a_budget_helps_the_pods_of_its_team(team: str | None, namespace: str, helps: bool) -> None:
-    plugin = TeamBudget(handle=a_handle(NodeTable()))
+    plugin = started(TeamBudget(), a_handle(NodeTable()))
     pod = a_pod("cart", namespace=namespace, labels={"team": team} if team else {})
 
     hint = plugin.is_of_the_same_team(pod, None, SHOP)
@@ -92,7 +92,7 @@ def test_a_budget_helps_the_pods_of_its_team(team: str | None, namespace: str, h
 
 
 def test_the_example_watches_budgets_and_nothing_else_that_is_not_always_watched() -> None:
-    assert list(resources_to_watch([TeamBudget(handle=a_handle(NodeTable()))])) == [BUDGETS]
+    assert list(resources_to_watch([started(TeamBudget(), a_handle(NodeTable()))])) == [BUDGETS]
 
 
 def test_objects_of_the_test_kit_are_found_as_in_a_scheduler() -> None:

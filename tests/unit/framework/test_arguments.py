@@ -27,7 +27,6 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    handle: object
     strict: bool = True
     percentage: int = 10
     factor: float = 1.0
@@ -55,7 +54,7 @@ class Guard:
 
 def parse(values: Mapping[str, Any]) -> tuple[Guard | None, list[str]]:
     problems: list[str] = []
-    return parse_arguments(Guard, values, "args", problems, handle="the handle"), problems
+    return parse_arguments(Guard, values, "args", problems), problems
 
 
 @pytest.mark.parametrize(
@@ -145,7 +144,7 @@ def test_a_value_of_the_right_type_is_taken(values: dict[str, Any], name: str, e
         ),
         pytest.param({"stric": True}, "args.stric: unknown field; did you mean 'strict'?", id="almost a field"),
         pytest.param({"colour": True}, "args.colour: unknown field", id="no field"),
-        pytest.param({"handle": 1}, "args.handle: unknown field", id="what is injected is no argument"),
+        pytest.param({"handle": 1}, "args.handle: unknown field", id="what start takes is no argument"),
         pytest.param({3: 1}, "args.3: unknown field", id="a key that is no string"),
         pytest.param(
             {"labelKey": "a", "label_key": "b"},
@@ -172,6 +171,17 @@ def test_a_wrong_value_is_a_problem_with_its_path(values: dict[Any, Any], proble
     assert (made is None) == (problem is not None)
 
 
+def test_whatever_a_class_raises_when_it_is_made_is_a_problem() -> None:
+    class Broken:
+        def __init__(self) -> None:
+            raise FileNotFoundError("no such file")
+
+    problems: list[str] = []
+
+    assert parse_arguments(Broken, {}, "args", problems) is None
+    assert problems == ["args: FileNotFoundError: no such file"]
+
+
 def test_all_problems_come_at_once() -> None:
     _, problems = parse({"strict": "yes", "names": ["a", 1, 2], "labelKey": "", "x": 1, "limits": []})
 
@@ -194,18 +204,22 @@ def test_a_rule_says_nothing_of_a_field_that_has_the_wrong_type() -> None:
 def test_arguments_that_are_no_mapping_are_one_problem() -> None:
     problems: list[str] = []
 
-    assert parse_arguments(Guard, [], "args", problems, handle=None) is None  # type: ignore[arg-type]
+    assert parse_arguments(Guard, [], "args", problems) is None  # type: ignore[arg-type]
     assert problems == ["args: expected a mapping, got a list"]
+
+
+@dataclass
+class Owned:
+    owner: object
 
 
 def test_what_is_injected_goes_to_classes_that_have_the_field() -> None:
     problems: list[str] = []
 
-    with_handle = parse_arguments(Guard, {}, "args", problems, handle="h")
-    without = parse_arguments(Resource, {"name": "a"}, "args", problems, handle="h")
+    with_owner = parse_arguments(Owned, {}, "args", problems, owner="me")
+    without = parse_arguments(Resource, {"name": "a"}, "args", problems, owner="me")
 
-    assert with_handle is not None
-    assert with_handle.handle == "h"
+    assert with_owner == Owned("me")
     assert without == Resource("a")
     assert problems == []
 
@@ -216,8 +230,8 @@ def test_a_class_without_fields_takes_no_arguments() -> None:
 
     problems: list[str] = []
 
-    assert isinstance(parse_arguments(Plain, {}, "args", problems, handle=None), Plain)
-    assert parse_arguments(Plain, {"a": 1}, "args", problems, handle=None) is None
+    assert isinstance(parse_arguments(Plain, {}, "args", problems), Plain)
+    assert parse_arguments(Plain, {"a": 1}, "args", problems) is None
     assert problems == ["args.a: unknown field"]
 
 

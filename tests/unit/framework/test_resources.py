@@ -19,7 +19,7 @@ from scheduler.framework.resources import (
     struct_of,
     writes_of,
 )
-from scheduler.testing import a_handle
+from scheduler.testing import a_handle, started
 from tests.fakes import plugin
 from tests.unit.plugins.cluster import a_cluster
 
@@ -119,8 +119,7 @@ def test_a_registration_for_all_events_names_nothing() -> None:
 
 def test_the_plugins_of_the_tree_name_resources_that_there_are() -> None:
     for kind in IN_TREE.values():
-        made: Any = kind(handle=a_handle(a_cluster())) if "handle" in kind.__annotations__ else kind()  # type: ignore[call-arg]
-        assert list(resource_problems(made)) == []
+        assert list(resource_problems(started(kind(), a_handle(a_cluster())))) == []
 
 
 def test_every_wrong_resource_of_a_plugin_is_told() -> None:

@@ -22,7 +22,7 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.simulate.writes import merged
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
-from scheduler.testing import a_node, pod_from_dict
+from scheduler.testing import a_node, pod_from_dict, started
 from tests.unit.plugins.cluster import a_cluster, a_handle, every_row
 
 STATIC, MADE = "static", "made"
@@ -129,7 +129,7 @@ class World:
         handle = replace(
             a_handle(), nodes=self.table, objects=self.store, pods=self.pods, metrics=self.metrics, api=self
         )
-        self.plugin = VolumeBinding(handle, bind_timeout_seconds=timeout)
+        self.plugin = started(VolumeBinding(bind_timeout_seconds=timeout), handle)
 
     def put(self, *objects: Any) -> None:
         for each in objects:

@@ -17,7 +17,7 @@ from scheduler.api.objects import (
     PodAntiAffinity,
     WeightedPodAffinityTerm,
 )
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod, started
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 
@@ -63,7 +63,7 @@ class _Handle:
 def a_plugin(namespaces: Namespaces | None = None, **arguments: Any) -> InterPodAffinity:
     """Make the plugin in a cluster with these namespaces."""
     handle = _Handle(namespaces or Namespaces({"default": {"team": "red"}, "blue": {"team": "blue"}, "bare": {}}))
-    return InterPodAffinity(cast("fw.Handle", handle), **arguments)
+    return started(InterPodAffinity(**arguments), cast("fw.Handle", handle))
 
 
 def a_selector(*expressions: tuple[str, ...], **labels: str) -> LabelSelector:

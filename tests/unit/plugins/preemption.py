@@ -20,7 +20,7 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.profile import POINTS, ProfilePlugins
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
-from scheduler.testing import Objects, a_node, a_pod, an_object
+from scheduler.testing import Objects, a_node, a_pod, an_object, started
 from tests.fakes import FakeWorld, Metrics, a_handle, settle
 from tests.unit.plugins.cluster import a_cluster
 
@@ -79,7 +79,7 @@ def a_scene(
     objects = Objects({POD_DISRUPTION_BUDGET: budgets})
     handle = a_handle(table, nominator)
     handle = replace(handle, objects=objects, pods=known, evictor=world, events=world, metrics=metrics)
-    plugin = DefaultPreemption(handle, **(arguments or {}))
+    plugin = started(DefaultPreemption(**(arguments or {})), handle)
     made = (NodeUnschedulable(), NodeResourcesFit(), *filters, plugin)
     at = {point: tuple(each for each in made if isinstance(each, kinds)) for point, kinds in POINTS.items()}
     framework = Framework(ProfilePlugins(at, {each.name: 1 for each in made}), handle, table, nominator, metrics)

@@ -15,7 +15,7 @@ from scheduler.framework.resources import KNOWN
 from scheduler.runtime.handle import PluginColumns
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod, started
 from tests.unit.plugins.cluster import a_cluster, a_handle
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -83,7 +83,7 @@ def nodes_in_two_zones(pods: Mapping[str, int]) -> NodeTable:
 
 def a_spread(objects: "Objects | None" = None, table: NodeTable | None = None, **arguments: Any) -> PodTopologySpread:
     """Make the plugin, with these Services, controllers and nodes in the cluster."""
-    plugin = PodTopologySpread((objects or Objects()).handle, **arguments)
+    plugin = started(PodTopologySpread(**arguments), (objects or Objects()).handle)
     return plugin if table is None else over(table, plugin)
 
 
@@ -92,7 +92,7 @@ def over(table: NodeTable, plugin: PodTopologySpread) -> PodTopologySpread:
     if plugin.handle.nodes is table:
         return plugin
     handle = dataclasses.replace(plugin.handle, nodes=table, columns=PluginColumns(table))
-    return dataclasses.replace(plugin, handle=handle)
+    return started(dataclasses.replace(plugin), handle)
 
 
 def feasible(plugin: PodTopologySpread, pod: fw.Pod, table: NodeTable) -> list[str]:

@@ -10,7 +10,7 @@ from plugins.volumes.csi import ClaimNotFound, CsiVolumes
 from plugins.volumes.node_volume_limits import NodeVolumeLimits
 from plugins.volumes.on_node import NO_VOLUMES, NodeCounter, limits_of
 from scheduler import framework as fw
-from scheduler.testing import a_node
+from scheduler.testing import a_node, started
 from tests.unit.plugins.claims import a_claim, a_class, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.storage import Storage, an_attachment, with_limits
@@ -79,7 +79,7 @@ class Life:
 
 def test_counts_follow_whatever_changes() -> None:
     life = Life(seed=5)
-    plugin = NodeVolumeLimits(life.storage.handle)
+    plugin = started(NodeVolumeLimits(), life.storage.handle)
     refused = allowed = 0
 
     for step in range(1500):

@@ -1,6 +1,6 @@
 """What every in-tree plugin promises, whatever it does."""
 
-import inspect
+import copy
 import random
 
 import numpy as np
@@ -17,7 +17,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort, LabelSelector, LabelSelectorRequirement
 from scheduler.framework.nodes import NodeColumns
 from scheduler.state.node_table import NodeTable
-from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, preferred, required
+from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, preferred, required, started
 from tests.unit.plugins.cluster import a_handle, every_row
 from tests.unit.plugins.pod_affinity import pods_like, with_terms
 from tests.unit.plugins.spread import a_constraint, a_spread_pod
@@ -30,7 +30,7 @@ THREE = (ResourceSpec("cpu", 2), ResourceSpec(GPU, 5), ResourceSpec("ephemeral-s
 
 
 def by_default(cls: type[fw.Plugin]) -> fw.Plugin:
-    return cls(**({"handle": a_handle()} if "handle" in inspect.signature(cls).parameters else {}))
+    return started(cls(), a_handle())
 
 
 PLUGINS = [pytest.param(by_default(cls), id=name) for name, cls in IN_TREE.items()]
@@ -51,7 +51,7 @@ WITH_ARGUMENTS = [
         id="Balanced, three resources",
     ),
     pytest.param(NodeAffinity(required(a_term(a_requirement("zone", "Exists")))), id="NodeAffinity, added"),
-    pytest.param(InterPodAffinity(a_handle(), 100, True), id="InterPodAffinity, with weight"),
+    pytest.param(InterPodAffinity(100, True), id="InterPodAffinity, with weight"),
 ]
 
 NO_APP = LabelSelector(match_expressions=(LabelSelectorRequirement(key="app", operator="DoesNotExist"),))
@@ -158,6 +158,7 @@ def test_the_defaults_are_valid_arguments(plugin: fw.Plugin) -> None:
 def test_pods_that_do_not_concern_a_plugin_are_those_that_it_skips(plugin: fw.Plugin) -> None:
     if isinstance(plugin, fw.PreFilterPlugin):
         nodes = a_mixed_cluster()
+        started(plugin, a_handle(table=nodes))
         for pod in some_pods():
             assert plugin.concerns(pod) or plugin.pre_filter(fw.CycleState(), pod, nodes) == fw.SKIP
 
@@ -165,6 +166,7 @@ def test_pods_that_do_not_concern_a_plugin_are_those_that_it_skips(plugin: fw.Pl
 @pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
 def test_one_row_at_a_time_gives_the_same_answer_as_all_at_once(plugin: fw.Plugin) -> None:
     nodes = a_mixed_cluster()
+    started(plugin, a_handle(table=nodes))
     rows = list(range(nodes.size))
     for pod in some_pods():
         state = prepared(plugin, pod, nodes)
@@ -179,19 +181,22 @@ def test_one_row_at_a_time_gives_the_same_answer_as_all_at_once(plugin: fw.Plugi
 @pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
 def test_the_same_question_has_the_same_answer_and_changes_nothing(plugin: fw.Plugin) -> None:
     nodes, untouched = a_mixed_cluster(), a_mixed_cluster()
+    other = started(copy.copy(plugin), a_handle(table=untouched))
+    started(plugin, a_handle(table=nodes))
     rows = list(range(nodes.size))
     for pod in some_pods():
         state = prepared(plugin, pod, nodes)
         first = answers(plugin, state, pod, nodes, rows)
 
         assert answers(plugin, state, pod, nodes, rows) == first
-        assert answers(plugin, prepared(plugin, pod, untouched), pod, untouched, rows) == first
+        assert answers(other, prepared(other, pod, untouched), pod, untouched, rows) == first
     nodes.check_invariants()
 
 
 @pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
 def test_no_rows_have_no_answers(plugin: fw.Plugin) -> None:
     nodes = a_mixed_cluster()
+    started(plugin, a_handle(table=nodes))
     for pod in some_pods():
         found = answers(plugin, prepared(plugin, pod, nodes), pod, nodes, [])
 
@@ -201,6 +206,7 @@ def test_no_rows_have_no_answers(plugin: fw.Plugin) -> None:
 @pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
 def test_normalised_scores_are_in_range(plugin: fw.Plugin) -> None:
     nodes = a_mixed_cluster()
+    started(plugin, a_handle(table=nodes))
     rows = np.flatnonzero(nodes.in_use).tolist()
     for pod in some_pods():
         state = prepared(plugin, pod, nodes)
@@ -217,6 +223,7 @@ def test_normalised_scores_are_in_range(plugin: fw.Plugin) -> None:
 @pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
 def test_every_refusal_has_a_reason(plugin: fw.Plugin) -> None:
     nodes = a_mixed_cluster()
+    started(plugin, a_handle(table=nodes))
     for pod in some_pods():
         state = prepared(plugin, pod, nodes)
         codes, _ = answers(plugin, state, pod, nodes, list(range(nodes.size)))
@@ -238,6 +245,7 @@ def test_equal_pods_have_equal_signatures(plugin: fw.SignPlugin) -> None:
 @pytest.mark.parametrize("plugin", SIGNING)
 def test_pods_of_one_signature_have_the_same_answers(plugin: fw.SignPlugin) -> None:
     nodes = a_mixed_cluster()
+    started(plugin, a_handle(table=nodes))
     by_signature: dict[object, object] = {}
     for pod in some_pods():
         found = answers(plugin, prepared(plugin, pod, nodes), pod, nodes, list(range(nodes.size)))

@@ -6,14 +6,14 @@ import pytest
 
 from plugins.default_binder import DefaultBinder
 from scheduler import framework as fw
-from scheduler.testing import a_pod
+from scheduler.testing import a_pod, started
 from tests.unit.plugins.cluster import FakeBinder, a_handle
 
 
 def test_the_pod_is_bound_to_the_node() -> None:
     binder = FakeBinder()
 
-    answer = asyncio.run(DefaultBinder(a_handle(binder)).bind(fw.CycleState(), a_pod("web"), "worker-1"))
+    answer = asyncio.run(started(DefaultBinder(), a_handle(binder)).bind(fw.CycleState(), a_pod("web"), "worker-1"))
 
     assert answer is None
     assert binder.bound == [("default/web", "worker-1")]
@@ -23,4 +23,4 @@ def test_a_refusal_is_left_to_the_framework() -> None:
     binder = FakeBinder(refusal=fw.BindRejected("pod web is being deleted"))
 
     with pytest.raises(fw.BindRejected, match="being deleted"):
-        asyncio.run(DefaultBinder(a_handle(binder)).bind(fw.CycleState(), a_pod("web"), "worker-1"))
+        asyncio.run(started(DefaultBinder(), a_handle(binder)).bind(fw.CycleState(), a_pod("web"), "worker-1"))

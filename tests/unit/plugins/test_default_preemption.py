@@ -14,8 +14,6 @@ from plugins.default_preemption.plugin import DefaultPreemption
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition
 from scheduler.framework.arguments import parse_arguments
-from scheduler.state.node_table import NodeTable
-from scheduler.testing import a_handle
 from tests.fakes import FakeWorld, PlainFilter, plugin, sample
 from tests.unit.plugins.preemption import LEAVING, Outcome, Scene, a_budget, a_scene, node, pod
 
@@ -278,7 +276,7 @@ def test_a_user_plugin_that_counts_pods_is_told_of_every_one_that_leaves_and_ret
 def test_arguments_are_checked_as_kube_scheduler_does(arguments: Mapping[str, Any], problems: list[str]) -> None:
     found: list[str] = []
 
-    made = parse_arguments(DefaultPreemption, arguments, "args", found, handle=a_handle(NodeTable()))
+    made = parse_arguments(DefaultPreemption, arguments, "args", found)
 
     assert found == problems
     assert (made is None) == bool(problems)

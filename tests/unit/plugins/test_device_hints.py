@@ -7,6 +7,7 @@ import pytest
 from plugins.dynamic_resources.plugin import DynamicResources
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
+from scheduler.testing import started
 from tests.unit.plugins.devices import a_claim, a_pod, a_world, allocated
 
 CLAIM_CHANGED = fw.ClusterEvent(fw.RESOURCE_CLAIM, fw.Action.UPDATE_OTHER)
@@ -14,7 +15,7 @@ CLAIM_CHANGED = fw.ClusterEvent(fw.RESOURCE_CLAIM, fw.Action.UPDATE_OTHER)
 
 def a_plugin(*objects: Any) -> DynamicResources:
     handle, _, _ = a_world(*objects)
-    return DynamicResources(handle=handle)
+    return started(DynamicResources(), handle)
 
 
 def test_pods_whose_claims_are_not_made_yet_are_asked_about_once() -> None:

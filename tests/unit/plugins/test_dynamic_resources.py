@@ -25,7 +25,7 @@ from scheduler.framework.errors import ApiError
 from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
-from scheduler.testing import a_node
+from scheduler.testing import a_node, started
 from tests.fakes import run, settle
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.devices import (
@@ -81,7 +81,7 @@ class Attempt:
 
 def a_plugin(*objects: Any) -> tuple[DynamicResources, ObjectStore, Api]:
     handle, store, api = a_world(*objects)
-    return DynamicResources(handle=handle), store, api
+    return started(DynamicResources(), handle), store, api
 
 
 def stored(store: ObjectStore, name: str) -> ResourceClaim:
@@ -314,12 +314,12 @@ def test_earlier_alternatives_score_higher() -> None:
 def test_a_broken_expression_and_a_slow_search_are_errors() -> None:
     claims = (a_claim("c", a_request("q", "broken")), a_claim("d"))
     handle, _, _ = a_world(*GPUS, a_class("broken", f'device.attributes["{DRIVER}"].x == 1'), *claims)
-    plugin = DynamicResources(handle=handle)
+    plugin = started(DynamicResources(), handle)
 
     with pytest.raises(DevicesError, match="class broken: selector #0: CEL runtime error: no such key: x"):
         Attempt(plugin, a_pod("p", "c")).filter("n1")
     with pytest.raises(TimeoutError, match="node n1: timed out trying to allocate devices"):
-        Attempt(DynamicResources(handle=handle, filter_timeout=Duration(1e-9)), a_pod("p", "d")).filter("n1")
+        Attempt(started(DynamicResources(filter_timeout=Duration(1e-9)), handle), a_pod("p", "d")).filter("n1")
 
 
 READY: dict[str, Any] = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
@@ -353,7 +353,7 @@ def test_a_binding_waits_until_its_devices_are_ready() -> None:
         meta = msgspec.structs.replace(claim.metadata, resource_version="900")
         store.set(fw.RESOURCE_CLAIM, msgspec.structs.replace(claim, status=status, metadata=meta))
 
-    object.__setattr__(plugin, "_sleep", sleep)
+    plugin._sleep = sleep
     attempt = Attempt(plugin, a_pod("p", "c"))
     attempt.filter("n1")
     attempt.reserve("n1")
@@ -388,7 +388,6 @@ def test_an_overdue_device_is_not_waited_for() -> None:
 
 
 def test_wrong_arguments_are_told() -> None:
-    handle, _, _ = a_world()
-    wrong = DynamicResources(handle=handle, filter_timeout=Duration(-1), binding_timeout=Duration(0.5))
+    wrong = DynamicResources(filter_timeout=Duration(-1), binding_timeout=Duration(0.5))
 
     assert [path for path, _ in wrong.problems()] == ["filterTimeout", "bindingTimeout"]

@@ -25,7 +25,7 @@ from scheduler.api.objects import (
     Volume,
 )
 from scheduler.api.unstructured import Unstructured
-from scheduler.testing import a_node, a_pod, a_requirement, a_term, required
+from scheduler.testing import a_node, a_pod, a_requirement, a_term, required, started
 from tests.unit.plugins.cluster import a_handle
 from tests.unit.plugins.spread import a_constraint, a_spread_pod
 from tests.unit.plugins.storage import any_object
@@ -47,7 +47,7 @@ VOLUMES = (
 )
 PLUGINS = [by_default(cls) for cls in IN_TREE.values()] + [
     NodeAffinity(added_affinity=required(ZONE_A)),
-    PodTopologySpread(a_handle(), (a_constraint("zone", label_selector=None),), "List"),
+    started(PodTopologySpread((a_constraint("zone", label_selector=None),), "List"), a_handle()),
 ]
 HINTED = [
     pytest.param(each, id=f"{plugin.name} {each.event.resource}")

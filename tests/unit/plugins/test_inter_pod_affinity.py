@@ -333,6 +333,6 @@ def test_filter_without_pre_filter_is_an_error() -> None:
 def test_arguments_have_kube_schedulers_names_and_range(arguments: dict[str, object], problems: list[str]) -> None:
     found: list[str] = []
 
-    parse_arguments(type(a_plugin()), arguments, "args", found, handle=a_plugin().handle)
+    parse_arguments(type(a_plugin()), arguments, "args", found)
 
     assert found == problems

@@ -6,7 +6,7 @@ import pytest
 
 from plugins.node_resources.allocation_strategies import UtilizationShapePoint
 from plugins.node_resources.fit import NodeResourcesFit, RequestedToCapacityRatio, ScoringStrategy
-from plugins.node_resources.scoring import ResourceSpec
+from plugins.node_resources.scoring import ResourceSpec, with_defaults
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerStatus, PodStatus, ResourceRequirements
 from scheduler.testing import a_container, a_node, a_pod
@@ -216,8 +216,9 @@ def test_left_out_arguments_have_kube_schedulers_defaults() -> None:
     assert NodeResourcesFit().scoring_strategy == ScoringStrategy(
         "LeastAllocated", (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
     )
-    assert ScoringStrategy("MostAllocated", ()).resources == (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
-    assert ResourceSpec("cpu", 0).weight == 1
+    most = NodeResourcesFit(scoring_strategy=ScoringStrategy("MostAllocated", ()))
+    assert most.scoring_strategy.resources == (ResourceSpec("cpu", 1), ResourceSpec("memory", 1))
+    assert with_defaults([ResourceSpec("cpu", 0)]) == (ResourceSpec("cpu", 1),)
     assert NodeResourcesFit().problems() == []
 
 

@@ -9,7 +9,7 @@ from plugins.volumes.csi import VolumeError
 from plugins.volumes.node_volume_limits import TOO_MANY, NodeVolumeLimits
 from scheduler import framework as fw
 from scheduler.state.node_table import NodeTable
-from scheduler.testing import Objects, a_handle, a_node, a_pod
+from scheduler.testing import Objects, a_handle, a_node, a_pod, started
 from tests.unit.plugins.claims import a_claim, a_class, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.storage import RESOURCES, Storage, an_attachment, with_limits
@@ -28,7 +28,7 @@ def bound(name: str) -> list[Any]:
 
 
 def refused(table: NodeTable, pod: fw.Pod, *objects: Any) -> set[str]:
-    found = refusals(NodeVolumeLimits(Storage(table, *objects).handle), pod, table)
+    found = refusals(started(NodeVolumeLimits(), Storage(table, *objects).handle), pod, table)
     assert set(found.values()) <= {TOO_MANY}
     return set(found)
 
@@ -66,7 +66,7 @@ def test_what_pods_use_is_looked_up_only_on_nodes_near_their_limits(limit: int, 
     limits = [with_limits(name, {DRIVER: limit}) for name in "ab"]
     objects = _Asked([*bound("one"), *bound("two"), *limits])
 
-    refusals(NodeVolumeLimits(a_handle(table, objects)), a_pod_with("two"), table)
+    refusals(started(NodeVolumeLimits(), a_handle(table, objects)), a_pod_with("two"), table)
 
     assert objects.claims == looked_up
 
@@ -161,7 +161,7 @@ def test_in_tree_volumes_count_only_where_there_is_a_csi_node() -> None:
 
 def test_a_missing_claim_refuses_every_node() -> None:
     table = a_cluster(a_node("a"), a_node("b"))
-    plugin = NodeVolumeLimits(Storage(table, with_limits("a", {})).handle)
+    plugin = started(NodeVolumeLimits(), Storage(table, with_limits("a", {})).handle)
 
     found = refusals(plugin, a_pod_with(ephemeral=True), table)
 
@@ -184,7 +184,7 @@ def test_a_pod_on_a_node_that_cannot_be_counted_is_a_fault_there_and_nowhere_els
     objects = [a_claim("there-own", owner="somebody"), *bound("one")]
     limited = [with_limits(name, {DRIVER: 5}) for name in "abc"]
     table = a_cluster(*map(a_node, "abc"), pods={"b": [there]})
-    plugin = NodeVolumeLimits(Storage(table, *objects, *limited).handle)
+    plugin = started(NodeVolumeLimits(), Storage(table, *objects, *limited).handle)
 
     with pytest.raises(VolumeError, match="there-own"):
         plugin.filter_nodes(fw.CycleState(), a_pod_with("one"), table, every_row(table))
@@ -193,7 +193,7 @@ def test_a_pod_on_a_node_that_cannot_be_counted_is_a_fault_there_and_nowhere_els
 
 @pytest.mark.parametrize("pod", [a_pod(), a_pod_with(emptyDir={}), a_pod_with(rbd={"monitors": ["m"], "image": "i"})])
 def test_pods_with_nothing_to_attach_are_skipped(pod: fw.Pod) -> None:
-    plugin = NodeVolumeLimits(Storage(a_cluster()).handle)
+    plugin = started(NodeVolumeLimits(), Storage(a_cluster()).handle)
 
     assert plugin.pre_filter(fw.CycleState(), pod, a_cluster()) == fw.SKIP
 
@@ -202,7 +202,7 @@ def test_in_a_what_if_the_pods_of_that_moment_count() -> None:
     there = a_pod_with("one", name="there")
     table = a_cluster(a_node("a"), a_node("b"), pods={"a": [there]})
     storage = Storage(table, *bound("one"), *bound("two"), with_limits("a", {DRIVER: 1}))
-    plugin, pod, row = NodeVolumeLimits(storage.handle), a_pod_with("two"), np.array([0])
+    plugin, pod, row = started(NodeVolumeLimits(), storage.handle), a_pod_with("two"), np.array([0])
     assert set(refusals(plugin, pod, table)) == {"a"}
 
     with table.what_if(0, remove=[there]):
@@ -230,7 +230,7 @@ def test_nominated_pods_are_no_obstacle_where_there_is_room_for_all_their_volume
 ) -> None:
     table = a_cluster(a_node("a"), a_node("b"), pods={"a": [a_pod_with("one", name="there")]})
     limits = with_limits("a", {DRIVER: 3})
-    plugin = NodeVolumeLimits(Storage(table, *bound("one"), *bound("two"), limits).handle)
+    plugin = started(NodeVolumeLimits(), Storage(table, *bound("one"), *bound("two"), limits).handle)
     row = table.row_of("a")
     assert row is not None
 
@@ -242,7 +242,7 @@ def test_nominated_pods_are_no_obstacle_where_there_is_room_for_all_their_volume
 
 
 def hinted(place: int) -> Any:
-    return NodeVolumeLimits(Storage(a_cluster()).handle).events_to_register()[place].hint
+    return started(NodeVolumeLimits(), Storage(a_cluster()).handle).events_to_register()[place].hint
 
 
 @pytest.mark.parametrize(

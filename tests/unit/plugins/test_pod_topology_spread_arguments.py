@@ -7,7 +7,6 @@ import pytest
 
 from plugins.pod_topology_spread.plugin import PodTopologySpread
 from scheduler.framework.arguments import arguments_of, parse_arguments
-from tests.unit.plugins.cluster import a_handle
 
 GOOD = {"maxSkew": 1, "topologyKey": "node", "whenUnsatisfiable": "DoNotSchedule"}
 
@@ -15,7 +14,7 @@ GOOD = {"maxSkew": 1, "topologyKey": "node", "whenUnsatisfiable": "DoNotSchedule
 def parsed(arguments: Mapping[str, Any]) -> tuple[PodTopologySpread | None, list[str]]:
     """Return the plugin, or what is wrong."""
     problems: list[str] = []
-    made = parse_arguments(PodTopologySpread, arguments, "args", problems, handle=a_handle())
+    made = parse_arguments(PodTopologySpread, arguments, "args", problems)
     return made, problems
 
 

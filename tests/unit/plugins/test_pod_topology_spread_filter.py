@@ -236,7 +236,7 @@ def test_a_selector_that_is_not_valid_is_an_error() -> None:
         a_spread().pre_score(fw.CycleState(), pod, table, np.arange(4))
 
 
-DEFAULTS = {"defaulting_type": "List", "default_constraints": (a_constraint(label_selector=None),)}
+DEFAULTS: Mapping[str, Any] = {"defaulting_type": "List", "default_constraints": (a_constraint(label_selector=None),)}
 
 
 def test_default_constraints_are_for_pods_that_a_service_selects() -> None:

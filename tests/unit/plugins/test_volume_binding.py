@@ -20,7 +20,6 @@ from tests.unit.plugins.claims import (
     a_volume,
     room,
 )
-from tests.unit.plugins.cluster import a_handle
 
 NO_VOLUME = ("node(s) didn't find available persistent volumes to bind",)
 NO_REACH = ("node(s) didn't match PersistentVolume's node affinity",)
@@ -343,12 +342,12 @@ def test_room_comes_and_goes() -> None:
 def test_wrong_arguments_are_told(given: dict[str, Any], problem: str) -> None:
     problems: list[str] = []
 
-    assert parse_arguments(VolumeBinding, given, "args", problems, handle=a_handle()) is None
+    assert parse_arguments(VolumeBinding, given, "args", problems) is None
     assert problems == [problem]
 
 
 def test_ten_minutes_are_the_default_of_the_time_to_bind() -> None:
-    plugin = parse_arguments(VolumeBinding, {"bindTimeoutSeconds": None}, "args", [], handle=a_handle())
+    plugin = parse_arguments(VolumeBinding, {"bindTimeoutSeconds": None}, "args", [])
 
     assert plugin is not None
     assert plugin.bind_timeout_seconds == 600

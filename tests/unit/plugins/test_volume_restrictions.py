@@ -6,7 +6,7 @@ import pytest
 
 from plugins.volumes.volume_restrictions import CLAIM_IN_USE, DISK_IN_USE, VolumeRestrictions
 from scheduler import framework as fw
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod, started
 from tests.unit.plugins.claims import a_claim, a_pod_with
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.storage import Storage
@@ -55,7 +55,7 @@ def ebs(volume_id: str = "a", **more: Any) -> dict[str, Any]:
 def test_a_disk_is_used_by_one_pod_a_node(wanted: dict[str, Any], there: dict[str, Any], refused: bool) -> None:
     table = a_cluster(a_node("a"), a_node("b"), pods={"a": [a_pod_with(name="there", **there)]})
 
-    found = refusals(VolumeRestrictions(Storage(table).handle), a_pod_with(**wanted), table)
+    found = refusals(started(VolumeRestrictions(), Storage(table).handle), a_pod_with(**wanted), table)
 
     assert found == ({"a": DISK_IN_USE} if refused else {})
 
@@ -63,7 +63,7 @@ def test_a_disk_is_used_by_one_pod_a_node(wanted: dict[str, Any], there: dict[st
 @pytest.mark.parametrize("pod", [a_pod(), a_pod_with("data"), a_pod_with(emptyDir={})], ids=["plain", "claim", "own"])
 def test_a_pod_without_disks_whose_claims_are_free_is_skipped(pod: fw.Pod) -> None:
     table = a_cluster(a_node("a"))
-    plugin = VolumeRestrictions(Storage(table, EXCLUSIVE).handle)
+    plugin = started(VolumeRestrictions(), Storage(table, EXCLUSIVE).handle)
 
     assert plugin.pre_filter(fw.CycleState(), pod, table) == fw.SKIP
 
@@ -71,8 +71,8 @@ def test_a_pod_without_disks_whose_claims_are_free_is_skipped(pod: fw.Pod) -> No
 def test_a_claim_for_one_pod_refuses_all_nodes_once_it_is_used() -> None:
     table = a_cluster(a_node("a"), a_node("b"), pods={"a": [a_pod_with("data", name="there")]})
 
-    exclusive = refusals(VolumeRestrictions(Storage(table, EXCLUSIVE).handle), a_pod_with("data"), table)
-    shared = refusals(VolumeRestrictions(Storage(table, SHARED).handle), a_pod_with("data"), table)
+    exclusive = refusals(started(VolumeRestrictions(), Storage(table, EXCLUSIVE).handle), a_pod_with("data"), table)
+    shared = refusals(started(VolumeRestrictions(), Storage(table, SHARED).handle), a_pod_with("data"), table)
 
     assert exclusive == {"a": CLAIM_IN_USE, "b": CLAIM_IN_USE}
     assert shared == {}
@@ -80,8 +80,9 @@ def test_a_claim_for_one_pod_refuses_all_nodes_once_it_is_used() -> None:
 
 def test_a_disk_in_use_is_told_before_a_claim_in_use() -> None:
     table = a_cluster(a_node("a"), a_node("b"), pods={"a": [a_pod_with("data", name="there", **gce())]})
+    plugin = started(VolumeRestrictions(), Storage(table, EXCLUSIVE).handle)
 
-    found = refusals(VolumeRestrictions(Storage(table, EXCLUSIVE).handle), a_pod_with("data", **gce()), table)
+    found = refusals(plugin, a_pod_with("data", **gce()), table)
 
     assert found == {"a": DISK_IN_USE, "b": CLAIM_IN_USE}
 
@@ -89,13 +90,13 @@ def test_a_disk_in_use_is_told_before_a_claim_in_use() -> None:
 def test_a_pod_on_a_node_that_is_gone_uses_no_claim() -> None:
     table = a_cluster(a_node("a"), pods={"gone": [a_pod_with("data", name="there")]})
 
-    assert refusals(VolumeRestrictions(Storage(table, EXCLUSIVE).handle), a_pod_with("data"), table) == {}
+    assert refusals(started(VolumeRestrictions(), Storage(table, EXCLUSIVE).handle), a_pod_with("data"), table) == {}
 
 
 def test_a_missing_claim_refuses_the_pod() -> None:
     table = a_cluster(a_node("a"))
 
-    status = VolumeRestrictions(Storage(table).handle).pre_filter(fw.CycleState(), a_pod_with("data"), table)
+    status = started(VolumeRestrictions(), Storage(table).handle).pre_filter(fw.CycleState(), a_pod_with("data"), table)
 
     assert status == fw.unresolvable('persistentvolumeclaim "data" not found')
 
@@ -103,7 +104,8 @@ def test_a_missing_claim_refuses_the_pod() -> None:
 def test_a_claim_is_free_again_in_a_what_if_without_the_pod_that_uses_it() -> None:
     there = a_pod_with("data", name="there")
     table = a_cluster(a_node("a"), pods={"a": [there]})
-    plugin, pod, state = VolumeRestrictions(Storage(table, EXCLUSIVE).handle), a_pod_with("data"), fw.CycleState()
+    plugin = started(VolumeRestrictions(), Storage(table, EXCLUSIVE).handle)
+    pod, state = a_pod_with("data"), fw.CycleState()
     assert plugin.pre_filter(state, pod, table) is None
     what_if = state.clone()
 
@@ -117,7 +119,7 @@ def test_a_claim_is_free_again_in_a_what_if_without_the_pod_that_uses_it() -> No
 
 def test_filter_without_pre_filter_is_a_fault_unless_disks_decide() -> None:
     table = a_cluster(a_node("a"), pods={"a": [a_pod_with(name="there", **gce())]})
-    plugin = VolumeRestrictions(Storage(table).handle)
+    plugin = started(VolumeRestrictions(), Storage(table).handle)
 
     found = plugin.filter_nodes(fw.CycleState(), a_pod_with(**gce()), table, every_row(table))
 
@@ -142,14 +144,14 @@ def test_filter_without_pre_filter_is_a_fault_unless_disks_decide() -> None:
     ],
 )
 def test_a_pod_that_goes_helps_if_it_had_what_the_pod_wants(deleted: fw.Pod, answer: fw.QueueingHint) -> None:
-    after_pod, _, _ = VolumeRestrictions(Storage(a_cluster()).handle).events_to_register()
+    after_pod, _, _ = started(VolumeRestrictions(), Storage(a_cluster()).handle).events_to_register()
 
     assert after_pod.hint is not None
     assert after_pod.hint(a_pod_with("data", **gce()), deleted, None) is answer
 
 
 def test_a_new_claim_helps_the_pods_that_name_it() -> None:
-    _, _, after_claim = VolumeRestrictions(Storage(a_cluster()).handle).events_to_register()
+    _, _, after_claim = started(VolumeRestrictions(), Storage(a_cluster()).handle).events_to_register()
 
     assert after_claim.hint is not None
     assert after_claim.hint(a_pod_with("data"), None, SHARED) is fw.QueueingHint.QUEUE

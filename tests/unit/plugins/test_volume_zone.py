@@ -6,7 +6,7 @@ import pytest
 
 from plugins.volumes.volume_zone import OTHER_ZONE, VolumeZone
 from scheduler import framework as fw
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_node, a_pod, started
 from tests.unit.plugins.claims import a_claim, a_class, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
 from tests.unit.plugins.storage import Storage
@@ -40,7 +40,7 @@ def test_nodes_in_other_places_than_the_volume_are_refused(
     table = a_cluster(a_node("n", labels=of_node), a_node("bare"))
     storage = Storage(table, BOUND, a_volume(labels=of_volume))
 
-    found = refusals(VolumeZone(storage.handle), a_pod_with("data"), table)
+    found = refusals(started(VolumeZone(), storage.handle), a_pod_with("data"), table)
 
     assert found == ({"n": OTHER_ZONE} if refused else {})
 
@@ -50,7 +50,7 @@ def test_a_node_has_to_suit_all_volumes() -> None:
     first, second = a_volume(labels={ZONE: "a__b"}), a_volume("other", labels={ZONE: "b"})
     storage = Storage(table, BOUND, a_claim("more", volume="other"), first, second)
 
-    assert refusals(VolumeZone(storage.handle), a_pod_with("data", "more"), table) == {"a": OTHER_ZONE}
+    assert refusals(started(VolumeZone(), storage.handle), a_pod_with("data", "more"), table) == {"a": OTHER_ZONE}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_node_has_to_suit_all_volumes() -> None:
 )
 def test_pods_without_a_place_are_skipped(claims: tuple[str, ...], objects: list[Any]) -> None:
     table = a_cluster(a_node("a", labels={ZONE: "a"}))
-    plugin = VolumeZone(Storage(table, *objects).handle)
+    plugin = started(VolumeZone(), Storage(table, *objects).handle)
 
     assert plugin.pre_filter(fw.CycleState(), a_pod_with(*claims, emptyDir={}), table) == fw.SKIP
 
@@ -99,7 +99,7 @@ def test_pods_without_a_place_are_skipped(claims: tuple[str, ...], objects: list
 )
 def test_what_is_missing_refuses_the_pod(name: str, objects: list[Any], message: str) -> None:
     table = a_cluster(a_node("a"))
-    plugin, pod, state = VolumeZone(Storage(table, *objects).handle), a_pod_with(name), fw.CycleState()
+    plugin, pod, state = started(VolumeZone(), Storage(table, *objects).handle), a_pod_with(name), fw.CycleState()
 
     assert plugin.pre_filter(state, pod, table) == fw.unresolvable(message)
     codes = plugin.filter_nodes(state, pod, table, every_row(table))  # a profile may have Filter alone
@@ -111,7 +111,7 @@ def test_what_is_missing_refuses_the_pod(name: str, objects: list[Any], message:
 
 
 def test_a_class_helps_if_it_waits_for_the_first_pod() -> None:
-    after_class, _, _, _ = VolumeZone(Storage(a_cluster()).handle).events_to_register()
+    after_class, _, _, _ = started(VolumeZone(), Storage(a_cluster()).handle).events_to_register()
 
     assert after_class.hint is not None
     assert after_class.hint(a_pod(), None, a_class()) is fw.QueueingHint.QUEUE
@@ -120,7 +120,7 @@ def test_a_class_helps_if_it_waits_for_the_first_pod() -> None:
 
 
 def test_a_volume_helps_if_it_is_new_or_moved() -> None:
-    *_, after_volume = VolumeZone(Storage(a_cluster()).handle).events_to_register()
+    *_, after_volume = started(VolumeZone(), Storage(a_cluster()).handle).events_to_register()
     here, there = a_volume(labels={ZONE: "a"}), a_volume(labels={ZONE: "b"})
 
     assert after_volume.hint is not None
@@ -130,7 +130,7 @@ def test_a_volume_helps_if_it_is_new_or_moved() -> None:
 
 
 def test_a_claim_helps_the_pods_that_name_it() -> None:
-    _, _, after_claim, _ = VolumeZone(Storage(a_cluster()).handle).events_to_register()
+    _, _, after_claim, _ = started(VolumeZone(), Storage(a_cluster()).handle).events_to_register()
 
     assert after_claim.hint is not None
     assert after_claim.hint(a_pod_with("data"), a_claim(), BOUND) is fw.QueueingHint.QUEUE

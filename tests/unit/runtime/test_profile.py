@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -34,7 +34,6 @@ class ScoreInBothFormsAndFilter(ScoreInBothForms, Filter):
 class Argued(fw.PreBindPlugin):
     name = "Argued"
     strict: bool = False
-    handle: fw.Handle | None = None
 
     async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
         return None
@@ -55,6 +54,7 @@ KINDS: Mapping[str, type[fw.Plugin]] = {
     "ScoreInBothForms": ScoreInBothForms,
     "ScoreInBothFormsAndFilter": ScoreInBothFormsAndFilter,
 }
+HANDLE = replace(a_handle(), profile_name="mine")
 REGISTRY: Registry = {name: named(name, kind) for name, kind in KINDS.items()} | {"Argued": Argued}
 
 
@@ -76,7 +76,7 @@ def a_profile(
     """Build a profile that also has a queue sort and a bind plugin, unless `points` has others."""
     points = {"queue_sort": enabled("Sort"), "bind": enabled("Bind"), **points}
     spec = ProfileSpec("mine", Plugins(multi_point=enabled(*multi_point), **points), dict(arguments or {}))
-    return build(spec, REGISTRY, a_handle())
+    return build(spec, REGISTRY)
 
 
 def problems_of(*multi_point: str | tuple[str, int], **options: Any) -> list[str]:
@@ -170,12 +170,11 @@ def test_weights_whose_scores_just_fit_are_taken() -> None:
     assert a_profile(("A", largest)).weights == {"A": largest}
 
 
-def test_arguments_and_handle_go_into_the_plugin() -> None:
+def test_arguments_go_into_the_plugin() -> None:
     plugin = a_profile("Argued", arguments={"Argued": {"strict": True}}).by_name["Argued"]
 
     assert isinstance(plugin, Argued)
     assert plugin.strict
-    assert plugin.handle is not None
 
 
 def test_plugins_of_a_point_are_given_by_kind() -> None:
@@ -257,8 +256,78 @@ def test_a_resource_that_there_cannot_be_is_told_with_the_plugin_that_names_it()
     kind.reads = ("bars",)
     spec = ProfileSpec("mine", Plugins(multi_point=enabled("Wrong"), queue_sort=enabled("Sort"), bind=enabled("Bind")))
 
+    profile = build(spec, {**REGISTRY, "Wrong": kind})
+
     with pytest.raises(ConfigError) as caught:
-        build(spec, {**REGISTRY, "Wrong": kind}, a_handle())
+        profile.start(HANDLE)
 
     told = [problem.partition(" is no resource")[0] for problem in caught.value.problems]
     assert told == [f"profile 'mine': plugin 'Wrong': '{name}'" for name in ("bars", "foos")]
+
+
+def recording(name: str, log: list[str], *, fails: str = "") -> type[fw.Plugin]:
+    """Make a plugin class that notes when it is made, started, asked and stopped, and raises at one of these steps."""
+
+    class Recording(fw.PreBindPlugin):
+        def __init__(self) -> None:
+            self.note("made")
+
+        def note(self, step: str) -> None:
+            log.append(f"{name} {step}")
+            if step == fails:
+                raise OSError("no such file")
+
+        def start(self, handle: fw.Handle) -> None:
+            self.note(f"started for {handle.profile_name}")
+
+        def stop(self) -> None:
+            self.note("stopped")
+
+        def events_to_register(self) -> tuple[()]:
+            self.note("asked for events")
+            return ()
+
+        async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+            return None
+
+    return named(name, Recording)
+
+
+def of(*kinds: type[fw.Plugin]) -> ProfilePlugins:
+    """Build a profile of these plugins."""
+    multi_point = enabled(*(kind.name for kind in kinds))
+    spec = ProfileSpec("mine", Plugins(multi_point=multi_point, queue_sort=enabled("Sort"), bind=enabled("Bind")))
+    return build(spec, {**REGISTRY, **{kind.name: kind for kind in kinds}})
+
+
+def test_a_plugin_is_started_once_before_anything_else_and_stopped_in_reverse_order() -> None:
+    log: list[str] = []
+    profile = of(recording("X", log), recording("Y", log))
+    assert log == ["X made", "Y made"]
+
+    profile.start(HANDLE)
+    profile.stop()
+
+    begun = ["X started for mine", "Y started for mine", "X asked for events", "Y asked for events"]
+    assert log[2:] == [*begun, "Y stopped", "X stopped"]
+
+
+def test_a_plugin_that_does_not_start_is_a_problem_and_those_before_it_are_stopped() -> None:
+    log: list[str] = []
+    profile = of(recording("X", log), recording("Y", log, fails="started for mine"), recording("Z", log))
+
+    with pytest.raises(ConfigError, match="profile 'mine': plugin 'Y' did not start: OSError: no such file"):
+        profile.start(HANDLE)
+
+    assert log[3:] == ["X started for mine", "Y started for mine", "X stopped"]
+
+
+def test_a_plugin_that_does_not_stop_keeps_no_other_from_it(caplog: pytest.LogCaptureFixture) -> None:
+    log: list[str] = []
+    profile = of(recording("X", log), recording("Y", log, fails="stopped"))
+    profile.start(HANDLE)
+
+    profile.stop()
+
+    assert log[-2:] == ["Y stopped", "X stopped"]
+    assert [record.message for record in caplog.records] == ["A plugin did not stop"]

@@ -1,5 +1,9 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
 import pytest
 
+from scheduler import framework as fw
 from scheduler.framework.errors import ConfigError
 from scheduler.runtime.registry import merge
 from tests.unit.runtime.fakes import Filter, Score, named
@@ -41,3 +45,16 @@ def test_all_problems_are_told_at_once() -> None:
         "plugin 'B' is in the registry already",
         "plugin 'A' is registered under another name than its own, 'Theirs'",
     )
+
+
+def test_a_plugin_that_expects_its_handle_as_a_field_is_told_where_it_comes_now() -> None:
+    @dataclass
+    class Old(fw.FilterPlugin):
+        name: ClassVar[str] = "Old"
+        handle: fw.Handle
+
+        def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+            return None
+
+    with pytest.raises(ConfigError, match=r"'Old' has a field `handle`, .*: take the handle in `start"):
+        merge({}, {"Old": Old})
