@@ -188,7 +188,7 @@ _BINDING = (
 
 
 def _fields(pod: Pod, node_name: str, binding: Binding) -> dict[str, str]:
-    return {"pod": str(pod), "node": node_name, "error": binding.failure}
+    return {"pod": str(pod), "node": node_name, "err": binding.failure}
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):

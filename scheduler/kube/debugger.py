@@ -71,7 +71,7 @@ class Debugger:
         try:
             comparison = await self._comparer.compare()
         except ClusterError as error:
-            log.warning("Cache comparer failed", extra={"error": str(error)})
+            log.warning("Cache comparer failed", extra={"err": str(error)})
             return
         self._tell(comparison, time.perf_counter() - started)
 

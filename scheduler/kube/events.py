@@ -286,7 +286,7 @@ class Events:
             series = b"," + _series(event) if event.count > 1 else b""
             outcome = await self._client.attempt(self._create, path, b"%b%b}" % (event.head, series))
         if not outcome.ok and outcome.status not in (404, 409) and isinstance(outcome, Reply):
-            log.info("An Event was not taken", extra={"event": event.name, "error": outcome.message})
+            log.info("An Event was not taken", extra={"event": event.name, "err": outcome.message})
         return outcome
 
     def _dropped(self, reason: str, count: int = 1) -> None:

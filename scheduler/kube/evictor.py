@@ -164,7 +164,7 @@ class ApiEvictor:
             case Delete():
                 outcome = await self._client.attempt(self._delete, path, delete_options(victim.uid))
         if isinstance(outcome, NoReply):
-            log.warning("An eviction is tried again", extra={"pod": str(victim), "error": outcome.message})
+            log.warning("An eviction is tried again", extra={"pod": str(victim), "err": outcome.message})
         return outcome
 
     def _difference(self, victim: Pod, condition: Condition) -> dict[str, object] | None:

@@ -307,7 +307,7 @@ class Intake(Generic[T]):
 
     def _count_unreadable(self, name: str, problem: str) -> None:
         self._metrics.watch_errors.labels(self.resource, "unreadable").inc()
-        log.warning("An object cannot be read", extra={"resource": self.resource, "object": name, "error": problem})
+        log.warning("An object cannot be read", extra={"resource": self.resource, "object": name, "err": problem})
 
     def _call(self, handler: Callable[[Any], None], argument: Any) -> None:
         try:

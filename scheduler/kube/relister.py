@@ -142,7 +142,7 @@ class Relister:
         try:
             await self.compare(intake, first=resource not in self._done)
         except ClusterError as error:
-            log.warning("Comparing with the API server failed", extra={"resource": resource, "error": str(error)})
+            log.warning("Comparing with the API server failed", extra={"resource": resource, "err": str(error)})
             if is_outage(error):
                 self._deadlines.excuse()
             self.request_later(resource)

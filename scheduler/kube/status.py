@@ -152,7 +152,7 @@ class PodStatuses:
                 return
             if meaning_of(outcome) is Meaning.SETTLED:
                 # 404 and 409: the pod is gone, or another one has its name.
-                log.info("A status patch was refused", extra={"pod": str(wanted.pod), "error": outcome.message})
+                log.info("A status patch was refused", extra={"pod": str(wanted.pod), "err": outcome.message})
                 return
             await asyncio.sleep(RETRIES.wait(failures, outcome.retry_after))
             wanted = self._newest(wanted)

@@ -138,7 +138,7 @@ class Watch:
             if loop.time() - started > CALM_SECONDS:
                 waits = iter(RETRIES)
             self._metrics.watch_errors.labels(self.label, "operator").inc()
-            log.error("The watch ended and is started again", extra={"resource": self.label, "error": error})
+            log.error("The watch ended and is started again", extra={"resource": self.label, "err": error})
             await asyncio.sleep(next(waits))
 
     async def _until_served(self, intake: Intake[Any]) -> None:
@@ -149,7 +149,7 @@ class Watch:
                 found = await served.ask()
             except ClusterError as error:  # neither yes nor no: what we know stays
                 if not is_told:
-                    fields = {"resource": intake.resource, "error": str(error)}
+                    fields = {"resource": intake.resource, "err": str(error)}
                     log.warning("The API server does not say whether it serves a resource", extra=fields)
                 is_told = True
                 if is_outage(error):
@@ -317,7 +317,7 @@ class WatchSession:
             log.info("Watching goes on", extra={"path": path})
         elif error is not None and path not in self._interrupted:
             self._interrupted.add(path)
-            log.warning("Watching is interrupted", extra={"path": path, "error": error})
+            log.warning("Watching is interrupted", extra={"path": path, "err": error})
 
     async def end(self) -> None:
         """Break the streams off, and cancel whoever makes a request from now on: the watchers."""

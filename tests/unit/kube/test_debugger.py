@@ -92,7 +92,7 @@ def test_a_great_mismatch_is_counted_and_named_in_part(logged: Callable[[], list
 def test_an_api_server_in_trouble_costs_one_line(logged: Callable[[], list[str]]) -> None:
     run(a_debugger(FakeComparer(ClusterError("403: may not"))).run())
 
-    assert logged()[1:] == ["INFO Dump finished", 'WARNING Cache comparer failed error="403: may not"']
+    assert logged()[1:] == ["INFO Dump finished", 'WARNING Cache comparer failed err="403: may not"']
 
 
 def test_whatever_fails_is_logged_and_raises_nothing(logged: Callable[[], list[str]]) -> None:
