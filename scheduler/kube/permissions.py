@@ -1,12 +1,12 @@
 """What the scheduler may do: one table, and what its plugins watch.
 
-The manifests' ClusterRole is compared with that of the default profile, and our rights, at the start, with that of the
-configuration.
+A test compares the manifest's ClusterRole with what the default profile needs; at the start, our rights are compared
+with what the configuration needs.
 """
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 import orjson
@@ -60,13 +60,6 @@ def permissions_for(
         (verbs if key in verbs else further).setdefault(key, set()).update(these)
     verbs.update(sorted(further.items()))
     return tuple(Permission(*key, tuple(sorted(these))) for key, these in verbs.items())
-
-
-def cluster_role_rules(permissions: Iterable[Permission]) -> list[dict[str, Any]]:
-    """The permissions as the rules of a ClusterRole."""
-    return [
-        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)} for group, resource, verbs in permissions
-    ]
 
 
 async def check_permissions(client: Client, permissions: Sequence[Permission]) -> None:

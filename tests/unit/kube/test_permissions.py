@@ -12,7 +12,6 @@ from scheduler.kube.permissions import (
     PERMISSIONS,
     Permission,
     check_permissions,
-    cluster_role_rules,
     permissions_for,
 )
 from tests.chart import load_documents
@@ -38,7 +37,10 @@ def the_cluster_role() -> Any:
 
 
 def test_the_cluster_role_is_the_table() -> None:
-    assert the_cluster_role()["rules"] == cluster_role_rules(default_permissions())
+    assert the_cluster_role()["rules"] == [
+        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
+        for group, resource, verbs in default_permissions()
+    ]
 
 
 def test_each_watched_resource_is_listed_and_watched_once() -> None:
