@@ -79,11 +79,10 @@ async def _run(options: RunOptions, config: Config) -> int:
     async with AsyncExitStack() as stack:
         credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
         client = await stack.enter_async_context(Client(credentials, metrics))
-        events = await stack.enter_async_context(_running(Events(client, metrics)))
+        binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
+        events = await stack.enter_async_context(_running(Events(client, metrics, binder.is_binding)))
         statuses = await stack.enter_async_context(_running(PodStatuses(client)))
         names = [profile.scheduler_name for profile in config.profiles]
-        binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
-        events.yield_to(binder.is_binding)
         evictor, writer = ApiEvictor(client, statuses), PluginWriter(client)
         writers = Writers(binder, EventsByProfile(events, names), StatusPatches(statuses), evictor, writer)
         engine = build_engine(config, options.registry, writers, metrics, time.monotonic)

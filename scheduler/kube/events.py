@@ -97,11 +97,12 @@ class Events:
         self,
         client: Client,
         metrics: Metrics,
+        is_binding: Callable[[], bool],
         now: Callable[[], float] = time.time,
         hostname: str | None = None,
         max_waiting: int = MAX_WAITING,
     ) -> None:
-        """`now`: seconds since 1970."""
+        """`is_binding`: whether bindings are under way, for which Events wait. `now`: seconds since 1970."""
         limit = CallLimit(MAX_IN_FLIGHT)
         self._client = client
         self._metrics = metrics
@@ -115,7 +116,7 @@ class Events:
         self._last_stamp = 0
         """Nanoseconds since 1970, the end of an Event's name; never twice the same."""
         self._in_flight = 0
-        self._is_urgent: Callable[[], bool] = lambda: False
+        self._is_binding = is_binding
         self._looking: asyncio.TimerHandle | None = None
         self._closing = False
         self._senders: set[asyncio.Task[None]] = set()
@@ -125,10 +126,6 @@ class Events:
     def recorder(self, scheduler_name: str) -> EventRecorder:
         """A recorder that reports as `scheduler_name`, a profile."""
         return _Recorder(self, scheduler_name, f"{scheduler_name}-{self._hostname}"[:MAX_INSTANCE])
-
-    def yield_to(self, is_urgent: Callable[[], bool]) -> None:
-        """Hold Events back while `is_urgent` says that something else is to reach the API server first."""
-        self._is_urgent = is_urgent
 
     def start(self) -> None:
         self._ending_series = asyncio.create_task(self._end_series_forever(), name="end event series")
@@ -228,7 +225,7 @@ class Events:
         waited = self._now() - self._waiting[0].since if self._waiting else 0.0
         overdue = max(waited / PATIENCE, 2 * len(self._waiting) / self._max_waiting) - 1
         if overdue <= 0:
-            return 0 if self._is_urgent() else MIN_IN_FLIGHT
+            return 0 if self._is_binding() else MIN_IN_FLIGHT
         return MIN_IN_FLIGHT + int((MAX_IN_FLIGHT - MIN_IN_FLIGHT) * min(overdue, 1.0))
 
     def _new_event(self, key: _Key, pod: Pod, instance: str, related: Pod | None, now: float) -> _Event:

@@ -153,8 +153,8 @@ class Intake(Generic[T]):
         """Version of the last list that was compared: what was not in it is gone, though the watch may tell later."""
         self._gone: dict[str, str] | None = None
         """uid → the version with which the watch saw it deleted; kept only while a list is compared."""
-        self.failed: Callable[[], None] = lambda: None
-        """Called when a change was lost: only a comparison with the API server finds it again."""
+        self.failed: Callable[[str], None] = lambda _: None
+        """Called with the resource when a change was lost: only a comparison finds it again. Set by `Relister`."""
 
     def from_line(self, line: bytes | bytearray) -> str | None:
         """Take in one line of a watch as it comes from the API server. Never raises.
@@ -317,7 +317,7 @@ class Intake(Generic[T]):
             metadata = getattr(argument, "metadata", None)
             fields = {"resource": self.resource, "object": getattr(metadata, "name", "")}
             log.exception("A change was lost: its handler failed", extra=fields)
-            self.failed()
+            self.failed(self.resource)
 
 
 def pod_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Pod]:

@@ -83,7 +83,7 @@ class Relister:
         self._failures = 0
         self._failed_at = -CALM_SECONDS
         for intake in self._intakes.values():
-            intake.failed = lambda resource=intake.resource: self.request_later(resource)  # type: ignore[misc]
+            intake.failed = self.request_later
 
     def request(self, resource: str) -> None:
         """Compare soon."""

@@ -1,6 +1,6 @@
 """Events: what is told, what is counted, what is dropped."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,15 @@ class Setup:
         self.api = api
         self.time = NOW
         self.metrics = Metrics()
-        self.events = Events(client, self.metrics, lambda: self.time, hostname="host-1", max_waiting=max_waiting)
+        self.is_binding: Callable[[], bool] = lambda: False
+        self.events = Events(
+            client,
+            self.metrics,
+            lambda: self.is_binding(),
+            lambda: self.time,
+            hostname="host-1",
+            max_waiting=max_waiting,
+        )
         self.recorder = self.events.recorder("loadmaster")
 
     def dropped(self, reason: str) -> float:
@@ -175,7 +183,7 @@ def test_events_wait_while_pods_are_being_bound_and_go_when_they_are(tmp_path: P
             return binding[0]
 
         async with a_setup(tmp_path) as setup:
-            setup.events.yield_to(is_binding)
+            setup.is_binding = is_binding
             setup.recorder.event(POD, "Normal", "Scheduled", "Binding", "bound")
             await until(lambda: len(asked) >= 3)
             binding[0] = False
@@ -188,7 +196,7 @@ def test_events_wait_while_pods_are_being_bound_and_go_when_they_are(tmp_path: P
 def test_the_longer_events_have_waited_the_more_are_sent_at_once(tmp_path: Path) -> None:
     async def scenario() -> list[int]:
         async with a_setup(tmp_path, max_waiting=10_000) as setup:
-            setup.events.yield_to(lambda: True)
+            setup.is_binding = lambda: True
             setup.api.held.clear()
             for number in range(500):
                 setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
@@ -206,7 +214,7 @@ def test_the_longer_events_have_waited_the_more_are_sent_at_once(tmp_path: Path)
 def test_what_waits_for_bindings_is_sent_before_the_end(tmp_path: Path) -> None:
     async def scenario() -> FakeApi:
         async with a_setup(tmp_path) as setup:
-            setup.events.yield_to(lambda: True)
+            setup.is_binding = lambda: True
             setup.recorder.event(POD, "Normal", "Scheduled", "Binding", "bound")
         return setup.api
 

@@ -28,7 +28,7 @@ class Setup:
         self.nodes: Intake[Any] = node_intake(self.handlers, self.metrics)
         self.pods.failed = self._failed
 
-    def _failed(self) -> None:
+    def _failed(self, resource: str) -> None:
         self.failures += 1
 
 
