@@ -1,4 +1,4 @@
-"""In-tree volumes as the CSI drivers know them that serve them now.
+"""In-tree volumes, translated into those of the CSI drivers that serve them now.
 
     kubernetes.io/gce-pd, gcePersistentDisk: {pdName: a}  →  pd.csi.storage.gke.io, projects/UNSPECIFIED/zones/…/disks/a
 
@@ -29,7 +29,7 @@ _AWS_VOLUME: Final = re.compile(r"vol-[^/]*")
 
 
 class InTreePlugin(NamedTuple):
-    """A kind of volume that Kubernetes once mounted by itself."""
+    """A kind of volume that Kubernetes once mounted itself."""
 
     field: str
     """The field of the volume's source, in snake case."""
@@ -37,7 +37,7 @@ class InTreePlugin(NamedTuple):
     name: str
     driver: str
     zone_key: str
-    """The driver's label for zones; empty if it has none, or if this program has no use for it."""
+    """The driver's label for zones; empty if it has none, or if this program does not use it."""
 
     migrated: bool
     """Whether scheduling treats it as the driver's, on nodes that have a CSINode."""
@@ -172,7 +172,7 @@ def _gce_region(zones: list[str]) -> str:
 
 
 def _gce_access_modes(modes: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """A disk is mounted by one node, or read-only by many; what else stood there never came true."""
+    """A disk is mounted by one node, or read-only by many; other modes never took effect."""
     if modes is None:
         return None
     asked = set(modes)

@@ -41,7 +41,7 @@ class CapacityRequirements(Wire, frozen=True):
 
 
 class ExactRequest(Wire, frozen=True):
-    """What is asked for: `exactly` that, or an alternative in `firstAvailable`, which has a name of its own.
+    """What is requested: `exactly` that, or an alternative in `firstAvailable`, which has a name of its own.
 
     Mode and count default as the API server fills them in.
     """
@@ -132,7 +132,7 @@ class ClaimStatus(Wire, frozen=True):
     allocation: Allocation | None = None
     reserved_for: tuple[ConsumerReference, ...] | None = None
     devices: list[dict[str, Any]] | None = None
-    """What drivers tell of the devices; only that something changed matters here."""
+    """What drivers report of the devices; only the fact of a change matters here."""
 
 
 class ClaimMeta(ObjectMeta, frozen=True):

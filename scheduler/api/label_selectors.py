@@ -21,7 +21,7 @@ _CACHED_SELECTORS = 4096
 
 
 class Requirement(NamedTuple):
-    """What one label must be like."""
+    """What one label must be."""
 
     key: str
     operator: str
@@ -59,7 +59,7 @@ class Selector(NamedTuple):
         return True
 
     def and_also(self, other: "Selector") -> "Selector":
-        """What both select."""
+        """Return the selector of what both select."""
         if self.is_nothing or other.is_nothing:
             return NOTHING
         return selector_of((*self.requirements, *other.requirements))
@@ -75,7 +75,7 @@ def selector_of(requirements: Iterable[Requirement]) -> Selector:
 
 
 def selector_from_labels(labels: Mapping[str, str]) -> Selector:
-    """Return the selector of objects that have all these labels. Nothing is validated: labels.SelectorFromSet."""
+    """Return the selector of objects that have all these labels. Nothing is validated, as in labels.SelectorFromSet."""
     return selector_of(Requirement(key, IN, frozenset((value,))) for key, value in labels.items())
 
 

@@ -1,4 +1,4 @@
-"""How the libraries of Kubernetes write values and several errors into one message."""
+"""Values and several errors in one message, formatted as Kubernetes' libraries do."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -7,9 +7,9 @@ _SAFE_IN_HTML = {ord(char): f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"}
 
 
 def quoted(value: str | Sequence[str] | None) -> str:
-    """Write a value as a field error does: a string in quotes, a list in brackets, nothing as `null`."""
+    """Write a value as a field error does: a string in quotes, a list in brackets, None as `null`."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    # Go writes lists as JSON that is safe within HTML; for single strings it has another way.
+    # Go writes lists as JSON that is safe within HTML, but not single strings.
     return text if isinstance(value, str) else text.translate(_SAFE_IN_HTML)
 
 

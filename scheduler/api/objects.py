@@ -1,4 +1,4 @@
-"""The parts of Kubernetes objects that scheduling reads, as structs decoded once at the edge.
+"""The parts of Kubernetes objects that scheduling reads, as structs decoded once, on arrival.
 
 Field names are the API's in snake case; unknown fields are dropped while decoding, and with them most of an
 object's memory. The structs are trees without cycles, so the garbage collector does not track them (`gc=False`).
@@ -50,7 +50,7 @@ class ObjectMeta(Wire, frozen=True):
 
 
 class NodeMeta(ObjectMeta, frozen=True):
-    """Annotations are kept for nodes only: nothing reads those of pods, and they can be most of a pod's bytes."""
+    """Annotations are decoded for nodes only: nothing reads those of pods, and they can be most of a pod's bytes."""
 
     annotations: dict[str, str] | None = None
 
@@ -80,7 +80,7 @@ class Container(Wire, frozen=True):
 
     @property
     def is_sidecar(self) -> bool:
-        """Whether an init container with this policy goes on running beside the containers."""
+        """Whether an init container with this policy goes on running alongside the containers."""
         return self.restart_policy == "Always"
 
 
@@ -151,7 +151,7 @@ class PodAffinity(Wire, frozen=True):
 
 
 class PodAntiAffinity(PodAffinity, frozen=True):
-    """The same form, with the opposite wish."""
+    """The same fields, with the opposite meaning."""
 
 
 class Affinity(Wire, frozen=True):
@@ -184,7 +184,7 @@ class PersistentVolumeClaimVolumeSource(Wire, frozen=True):
 
 
 class EphemeralVolumeSource(Wire, frozen=True):
-    """A claim that is made for the pod from a template; only that there is one matters here."""
+    """A claim that is made for the pod from a template; only its presence matters here."""
 
 
 class GCEPersistentDisk(Wire, frozen=True):
@@ -202,7 +202,7 @@ class AzureDisk(Wire, frozen=True):
 
 
 class AzureFile(Wire, frozen=True):
-    """Of no interest but for its presence, as VsphereVolume: only the other five are counted as their drivers'."""
+    """Only its presence matters, as with VsphereVolume: only the other five count as their drivers' volumes."""
 
 
 class Cinder(Wire, frozen=True):
@@ -234,7 +234,7 @@ class CSIVolumeSource(Wire, frozen=True):
 
 
 class InTreeSources(Wire, frozen=True):
-    """The disks that Kubernetes once mounted by itself and CSI drivers serve now, in pods and in persistent volumes."""
+    """The disks that Kubernetes once mounted itself and CSI drivers serve now, in pods and in persistent volumes."""
 
     aws_elastic_block_store: AWSElasticBlockStore | None = None
     azure_disk: AzureDisk | None = None
@@ -246,7 +246,7 @@ class InTreeSources(Wire, frozen=True):
 
 
 class Volume(InTreeSources, frozen=True):
-    """A pod's volume. Sources that scheduling does not look at are dropped: it has only a name then."""
+    """A pod's volume. Sources that scheduling does not read are dropped; then only the name is left."""
 
     name: str = ""
     image: ImageVolumeSource | None = None

@@ -19,17 +19,17 @@ class _Derived(msgspec.Struct, gc=False):
 
 
 class Pod(Wire, frozen=True, eq=False):
-    """A v1.Pod, reduced to what scheduling reads. Frozen; derived values are computed at the first use.
+    """A v1.Pod, reduced to what scheduling reads. Frozen; derived values are computed on first use.
 
-    A new version of the same pod is a new object: nothing derived can go stale. Two pods are the same only if they
-    are one object; compare `uid`, `spec` or `status` for anything else.
+    A new version of the same pod is a new object: nothing derived can go stale. Pods are compared by identity; compare
+    `uid`, `spec` or `status` for anything else.
     """
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
-    # A struct outside the garbage collector has no __dict__ for cached properties: this field is their home.
-    # Its wire name is one that no API object has.
+    # A struct outside the garbage collector has no __dict__ for cached properties: this field holds them.
+    # No API object has a field of its wire name.
     derived: _Derived = msgspec.field(default_factory=_Derived, name="(derived)")
 
     @property
@@ -74,53 +74,55 @@ class Pod(Wire, frozen=True, eq=False):
     @property
     def resources(self) -> PodResources:
         """What it asks for, as scheduling counts it. Raises ValueError for a quantity that cannot be read."""
-        found = self.derived.resources
-        if found is None:
-            found = self.derived.resources = resources_of(self.spec, self.status)
-        return found
+        resources = self.derived.resources
+        if resources is None:
+            resources = self.derived.resources = resources_of(self.spec, self.status)
+        return resources
 
     @property
     def requests(self) -> dict[str, int]:
         """Resource name → amount: cpu in thousandths of a core, all others in units or bytes."""
-        found = self.derived.resources  # as `resources` does it: a preemption asks ten thousand times
-        return (self.resources if found is None else found).requests
+        resources = self.derived.resources  # inlines `resources`: a preemption asks ten thousand times
+        return (self.resources if resources is None else resources).requests
 
     @property
     def host_ports(self) -> tuple[HostPort, ...]:
         """The host ports that its containers and sidecars take."""
-        found = self.derived.host_ports
-        if found is None:
-            found = self.derived.host_ports = host_ports_of(self.spec)
-        return found
+        host_ports = self.derived.host_ports
+        if host_ports is None:
+            host_ports = self.derived.host_ports = host_ports_of(self.spec)
+        return host_ports
 
     @property
     def affinity_terms(self) -> AffinityTerms:
         """Its affinity and anti-affinity terms towards other pods."""
-        found = self.derived.affinity_terms
-        if found is None:
-            found = self.derived.affinity_terms = affinity_terms_of(self.spec.affinity, self.metadata.namespace)
-        return found
+        affinity_terms = self.derived.affinity_terms
+        if affinity_terms is None:
+            affinity_terms = self.derived.affinity_terms = affinity_terms_of(
+                self.spec.affinity, self.metadata.namespace
+            )
+        return affinity_terms
 
     @property
     def storage(self) -> PodStorage:
         """Its claims, disks and network volumes."""
-        found = self.derived.storage
-        if found is None:
-            found = self.derived.storage = storage_of(self.metadata, self.spec)
-        return found
+        storage = self.derived.storage
+        if storage is None:
+            storage = self.derived.storage = storage_of(self.metadata, self.spec)
+        return storage
 
     @property
     def signatures(self) -> dict[str, Any]:
-        """Profile name → what the framework keeps of its plugins' signatures of this pod."""
-        found = self.derived.signatures
-        if found is None:
-            found = self.derived.signatures = {}
-        return found
+        """Profile name → what the framework stores of its plugins' signatures of this pod."""
+        signatures = self.derived.signatures
+        if signatures is None:
+            signatures = self.derived.signatures = {}
+        return signatures
 
     def derive_like(self, old: "Pod") -> None:
-        """Take over what `old`, a version of the same pod, asks for, if it must be the same: quicker than to read it.
+        """Take over the requests of `old`, a version of the same pod, if they cannot differ: faster than parsing.
 
-        No resize is looked into: as soon as a kubelet reports what containers have, the amounts are worked out anew.
+        Resizes are not looked into: once a kubelet reports what containers have, the amounts are computed again.
         """
         if old.derived.resources is None or _reports_amounts(old.status) or _reports_amounts(self.status):
             return
@@ -136,7 +138,7 @@ class Pod(Wire, frozen=True, eq=False):
 
     def bound_to(self, node: str) -> "Pod":
         """This pod as it will be once bound to `node`."""
-        # What was derived does not depend on the node: `replace` hands it on.
+        # What was derived does not depend on the node: `replace` passes it on.
         return msgspec.structs.replace(self, spec=msgspec.structs.replace(self.spec, node_name=node))
 
     def __str__(self) -> str:

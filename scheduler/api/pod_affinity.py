@@ -14,11 +14,11 @@ from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.messages import aggregated
 from scheduler.api.objects import Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
 
-_CACHED_SHAPES = 8192
+_CACHED_AFFINITIES = 8192
 
 
 class AffinityTerm(NamedTuple):
-    """Pods in some namespaces, and the node label that says how near is near."""
+    """Pods in some namespaces, and the node label whose value they share or avoid."""
 
     namespaces: frozenset[str]
     namespace_selector: Selector
@@ -29,23 +29,23 @@ class AffinityTerm(NamedTuple):
     def matches(
         self, namespace: str, labels: Mapping[str, str] | None, namespace_labels: Mapping[str, str] | None
     ) -> bool:
-        """Whether a pod of that namespace with these labels is meant. None stands for no labels."""
+        """Whether the term selects a pod of that namespace with these labels. None stands for no labels."""
         if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
             return self.selector.matches(labels)
         return False
 
 
 class WeightedTerm(NamedTuple):
-    """A term that adds `weight` to a node's score, or takes it off."""
+    """A term that adds `weight` to a node's score, or subtracts it."""
 
     term: AffinityTerm
     weight: int
 
 
 class AffinityTerms:
-    """All terms of a pod. A list with a term that cannot be parsed is empty, and `error` tells why.
+    """All terms of a pod. A list with a term that cannot be parsed is empty, and `error` says why.
 
-    Compared by identity: pods that ask for the same mostly share one object.
+    Compared by identity: pods with equal terms mostly share one object.
     """
 
     __slots__ = (
@@ -72,18 +72,18 @@ class AffinityTerms:
 
 
 NO_TERMS: Final = AffinityTerms()
-"""What most pods have: the very object, for `is`."""
+"""What most pods have; compare with `is`."""
 
 
 def affinity_terms_of(affinity: Affinity | None, namespace: str) -> AffinityTerms:
     """Parse the terms of a pod in that namespace."""
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return NO_TERMS
-    # A label selector holds a dict and cannot be hashed; its bytes can, and cost less than to parse it again.
+    # A label selector holds a dict and cannot be hashed; its bytes can, and encoding costs less than parsing it again.
     return _parse(_encoder.encode((affinity.pod_affinity, affinity.pod_anti_affinity)), namespace)
 
 
-@lru_cache(maxsize=_CACHED_SHAPES)
+@lru_cache(maxsize=_CACHED_AFFINITIES)
 def _parse(encoded: bytes, namespace: str) -> AffinityTerms:
     affinity, anti_affinity = _decoder.decode(encoded)
     errors: list[str] = []
@@ -104,7 +104,7 @@ def _parse(encoded: bytes, namespace: str) -> AffinityTerms:
             errors.append(f"{name}: {error}")
             return ()
 
-    # In this order, which is the order of the errors.
+    # In the order of the errors.
     lists = (
         required(affinity, "requiredAffinityTerms"),
         required(anti_affinity, "requiredAntiAffinityTerms"),

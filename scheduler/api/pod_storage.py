@@ -1,4 +1,4 @@
-"""The volumes of a pod that outlive it, and how to recognise two pods that use the same one."""
+"""The volumes of a pod that outlive it, with keys by which pods that use the same one are found."""
 
 from collections.abc import Iterator
 from typing import Final, TypeAlias
@@ -15,23 +15,23 @@ READ_WRITE: Final = "rw"
 
 
 class PodStorage(msgspec.Struct, frozen=True, gc=False):
-    """What a pod has of claims, disks and network volumes."""
+    """The claims, disks and network volumes of a pod."""
 
     volumes: tuple[Volume, ...] = ()
-    """In the order of the pod, without what is made on the node itself: config maps, tokens, empty directories."""
+    """In the order of the pod, without those made on the node itself: config maps, tokens, empty directories."""
 
     keys: tuple[VolumeKey, ...] = ()
     """Claims and disks, each once."""
 
     regular: bool = True
-    """Whether all volumes are claims that the pod names: there is nothing in them that cannot be read."""
+    """Whether all volumes are claims that the pod names, so that none can be unreadable."""
 
 
 NO_STORAGE: Final = PodStorage()
 
 
 def storage_of(metadata: ObjectMeta, spec: PodSpec) -> PodStorage:
-    """Return what a pod has of claims, disks and network volumes."""
+    """Return the claims, disks and network volumes of a pod."""
     volumes = tuple(volume for volume in spec.volumes or () if _outlives_pods(volume))
     if not volumes:
         return NO_STORAGE
@@ -52,7 +52,7 @@ def ephemeral_claim_key(namespace: str, name: str) -> VolumeKey:
 def conflicting_keys(volume: Volume) -> Iterator[VolumeKey]:
     """Yield the keys of disks that no other pod may use on the node of a pod with this volume.
 
-    Two pods may share a disk if both only read it, but for Amazon's. Disks of Ceph are the same if any monitor is.
+    Two pods may share a disk if both only read it, except Amazon's. Disks of Ceph are the same if any monitor is.
     Rule: volumerestrictions/volume_restrictions.go (isVolumeConflict) at v1.36.3.
     """
     for *disk, mode in _disks_of(volume):
@@ -70,7 +70,7 @@ def _keys_of(metadata: ObjectMeta, volume: Volume) -> Iterator[VolumeKey]:
 
 
 def _disks_of(volume: Volume) -> Iterator[VolumeKey]:
-    """Yield the keys of the disks on which pods may be in each other's way; the mode comes last."""
+    """Yield the keys of the disks over which pods may conflict; the mode comes last."""
     if volume.gce_persistent_disk is not None:
         yield ("gce", volume.gce_persistent_disk.pd_name, _mode(volume.gce_persistent_disk.read_only))
     if volume.aws_elastic_block_store is not None:

@@ -1,7 +1,7 @@
 """Kubernetes quantities ("1500m", "1.5Gi", "1e3") as exact integers.
 
-A quantity is held as a whole number of billionths, the finest step that the API knows, so that sums are exact and
-rounding happens once, upwards, where a plain number is wanted. Rule and limits: k8s.io/apimachinery
+A quantity is a whole number of billionths, the finest step of the API, so that sums are exact and rounding happens
+once, upwards, when it is converted to a plain number. Rule and limits: k8s.io/apimachinery
 pkg/api/resource/quantity.go (ParseQuantity, Value, MilliValue).
 """
 
@@ -15,7 +15,7 @@ NANO: Final = 1_000_000_000
 INT64_MAX: Final = 2**63 - 1
 
 _QUICK_DIGITS: Final = 18
-"""Digits up to which Go reads a decimal number as value and exponent, without looking whether that fits an int64."""
+"""Digits up to which Go reads a decimal number as value and exponent, without checking that it fits an int64."""
 
 _ENOUGH: Final = 400
 """Powers of ten beyond this change nothing: the number is far out of range, or a billionth when rounded up."""
@@ -29,8 +29,8 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 def parse_quantity(text: str | int | float) -> int:
     """Return `text` in billionths, rounded away from zero.
 
-    Long numbers are capped at ±(2**63 - 1) whole units, as Go caps what its quick way of reading cannot hold. Raises
-    ValueError for anything that the API would not take as a quantity.
+    Long numbers are capped at ±(2**63 - 1) whole units, as Go caps what its fast path cannot hold. Raises ValueError
+    for anything that the API would not accept as a quantity.
     """
     match = _FORM.fullmatch(str(text))
     if match is None or not (match[2] or match[3]):
@@ -50,12 +50,12 @@ def parse_quantity(text: str | int | float) -> int:
 
 
 def to_value(nanos: int) -> int:
-    """Whole units of a quantity in billionths, rounded away from zero; 0 if that is no int64, as in Go."""
+    """Whole units of a quantity in billionths, rounded away from zero; 0 beyond int64, as in Go."""
     return _rounded(nanos, NANO)
 
 
 def to_milli(nanos: int) -> int:
-    """Thousandths of a quantity in billionths, rounded away from zero; 0 if that is no int64, as in Go."""
+    """Thousandths of a quantity in billionths, rounded away from zero; 0 beyond int64, as in Go."""
     return _rounded(nanos, 1_000_000)
 
 

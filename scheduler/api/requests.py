@@ -1,4 +1,4 @@
-"""What a pod asks of a node: resources, as kube-scheduler counts them, and host ports.
+"""What a pod asks of a node: resources as kube-scheduler counts them, and host ports.
 
 Rules: k8s.io/component-helpers resource/helpers.go (PodRequests), pkg/scheduler/framework/types.go (Resource,
 calculateResource) and pkg/scheduler/util (GetHostPorts), all at v1.36.3 with their feature gates at the defaults.
@@ -137,7 +137,7 @@ def is_extended_resource(name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_scalar_resource(name: str) -> bool:
-    """Whether scheduling counts `name` beside cpu, memory, ephemeral storage and the number of pods."""
+    """Whether scheduling counts `name` besides cpu, memory, ephemeral storage and the number of pods."""
     return (
         is_extended_resource(name) or name.startswith(("hugepages-", "attachable-volumes-")) or "kubernetes.io/" in name
     )
@@ -149,9 +149,9 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 
 
 def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Mapping[str, int] | None) -> Nanos:
-    """Sum the containers; then raise it to what the start needs, when init containers run one after another.
+    """Sum the containers; then raise the sum to what startup needs, when init containers run one after another.
 
-    An init container runs beside the sidecars that were started before it:
+    An init container runs alongside the sidecars that were started before it:
     https://github.com/kubernetes/enhancements/tree/master/keps/sig-node/753-sidecar-containers
     """
     statuses = _statuses_by_name(status)
@@ -194,7 +194,7 @@ def _one_container(
 def _effective(
     status: PodStatus, wanted: Nanos, actuated: ResourceList | None, allocated: ResourceList | None
 ) -> Nanos:
-    """A resize that was found infeasible no longer counts with what was asked."""
+    """What an infeasible resize asks for no longer counts."""
     largest = {} if _is_resize_infeasible(status) else dict(wanted)
     _raise_to(largest, _parsed(actuated))
     _raise_to(largest, _parsed(allocated))

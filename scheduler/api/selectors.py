@@ -2,7 +2,7 @@
 
 Rules and messages: k8s.io/component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go, k8s.io/apimachinery
 pkg/labels/selector.go (Requirement) and pkg/fields/selector.go at v0.36.3. A term that cannot be parsed matches no
-node; its problems tell why.
+node; its problems say why.
 """
 
 import re
@@ -23,7 +23,7 @@ GT: Final = "Gt"
 LT: Final = "Lt"
 
 NODE_NAME_FIELD: Final = "metadata.name"
-"""The only field of a node that `matchFields` knows; all others are empty."""
+"""The only field of a node that `matchFields` knows; any other counts as empty."""
 
 _CACHED_SELECTORS = 4096
 _INTEGER = re.compile(r"[+-]?[0-9]+")
@@ -65,8 +65,8 @@ class LabelRequirement(NamedTuple):
         return number > self.number if operator == GT else number < self.number
 
     def matches_each(self, values: Iterable[str]) -> Iterator[bool]:
-        """Say of each value of the label whether a node may have it."""
-        # Some labels have a value of their own on every node.
+        """Yield for each value of the label whether a node may have it."""
+        # Quick for `In`: some labels have a different value on every node.
         return map(self.values.__contains__ if self.operator == IN else self.matches, values)
 
 
@@ -93,7 +93,7 @@ class SelectorTerm(NamedTuple):
         """Whether a node with these labels and this name fulfils the term."""
         if self.problems:
             return False
-        # Plain loops: queueing hints ask this a thousand times a second, and `all` costs more than the answer.
+        # Plain loops: queueing hints call this a thousand times per second, and `all` costs more than the comparison.
         for expression in self.expressions:
             if not expression.matches(labels.get(expression.key)):
                 return False
@@ -193,7 +193,7 @@ def as_one_message(problems: Sequence[FieldProblem]) -> str:
 
 
 def parse_int64(text: str) -> int | None:
-    """Read a whole number as Go's strconv.ParseInt(text, 10, 64) does; None if it is none or out of range."""
+    """Read a whole number as Go's strconv.ParseInt(text, 10, 64) does; None if it is not one or out of range."""
     if not _INTEGER.fullmatch(text) or len(text.lstrip("+-0")) > 19:
         return None
     number = int(text)

@@ -1,4 +1,4 @@
-"""Which taints a pod puts up with.
+"""Which taints a pod tolerates.
 
 Rules: k8s.io/api core/v1/toleration.go (ToleratesTaint) and k8s.io/component-helpers scheduling/corev1/helpers.go at
 v0.36.3, with the feature gate TaintTolerationComparisonOperators off, as 1.36 has it by default.
@@ -14,7 +14,7 @@ NO_EXECUTE: Final = "NoExecute"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 
 KEEPS_PODS_AWAY: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
-"""The effects for which a node refuses pods; the other one only makes it less liked."""
+"""The effects for which a node refuses pods; PreferNoSchedule only lowers its score."""
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -33,7 +33,7 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
 
 def is_tolerated(taint: Taint, tolerations: Iterable[Toleration] | None) -> bool:
     """Whether any of a pod's tolerations covers `taint`."""
-    for toleration in tolerations or ():  # noqa: SIM110 - `any` costs more than the answer, which hints ask for often
+    for toleration in tolerations or ():  # noqa: SIM110 - `any` costs more than the comparison, and hints call this often
         if tolerates(toleration, taint):
             return True
     return False

@@ -1,4 +1,4 @@
-"""Objects of which no more is known than that they are Kubernetes objects: custom resources above all."""
+"""Kubernetes objects for which there is no struct, custom resources above all."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from scheduler.api.objects import ObjectMeta
 class Unstructured:
     """An object as the API server sends it, with its metadata read. Compared by identity; not to be written to.
 
-    `metadata.managedFields` is left out: often half of an object, and of no use for scheduling.
+    `metadata.managedFields` is left out: often half of an object, and scheduling does not need it.
     """
 
     __slots__ = ("content", "metadata")
@@ -23,11 +23,11 @@ class Unstructured:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Unstructured":
         """Read an object from parsed JSON or YAML. Raises msgspec.ValidationError that names the offending field."""
-        found = msgspec.convert(content, _AnyObject)
+        with_metadata = msgspec.convert(content, _AnyObject)
         if "managedFields" in content["metadata"]:
             metadata = {key: value for key, value in content["metadata"].items() if key != "managedFields"}
             content = {**content, "metadata": metadata}
-        return cls(found.metadata, content)
+        return cls(with_metadata.metadata, content)
 
     @property
     def name(self) -> str:

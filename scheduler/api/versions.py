@@ -1,4 +1,4 @@
-"""Resource versions: which of two tells more recent news."""
+"""Resource versions: which of two is newer."""
 
 
 def is_newer(version: str, other: str) -> bool:

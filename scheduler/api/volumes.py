@@ -1,4 +1,4 @@
-"""The objects of storage that scheduling reads: persistent volumes, claims, classes, and what CSI drivers tell.
+"""The objects of storage that scheduling reads: persistent volumes, claims, classes, and what CSI drivers report.
 
 As in `objects`: the API's field names in snake case, unknown fields dropped, quantities kept as written.
 """
@@ -155,7 +155,7 @@ class StorageClass(Wire, frozen=True):
 
 class VolumeNodeResources(Wire, frozen=True):
     count: int | None = None
-    """How many volumes of the driver a node can have; None says nothing of a limit."""
+    """Limit on the driver's volumes of a node; None if unknown."""
 
 
 class CSINodeDriver(Wire, frozen=True):
@@ -166,7 +166,7 @@ class CSINodeDriver(Wire, frozen=True):
 
     @property
     def limit(self) -> int | None:
-        """How many volumes of the driver the node can have, if it says."""
+        """Limit on the driver's volumes of the node, if known."""
         return self.allocatable.count if self.allocatable else None
 
 
@@ -175,7 +175,7 @@ class CSINodeSpec(Wire, frozen=True):
 
 
 class CSINode(Wire, frozen=True):
-    """What the CSI drivers of the node of the same name tell."""
+    """What the CSI drivers of the node of the same name report."""
 
     metadata: AnnotatedMeta = AnnotatedMeta()
     spec: CSINodeSpec = CSINodeSpec()

@@ -1,4 +1,4 @@
-"""The plugins that a profile has when its configuration says nothing, and those that it cannot have.
+"""The plugins of a profile whose configuration names none, and those that it cannot have.
 
 Order and weights are kube-scheduler's: pkg/scheduler/apis/config/v1/default_plugins.go at v1.36.3.
 """
@@ -8,7 +8,7 @@ from typing import Final
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet
 
 DEFAULT_SCHEDULER_NAME: Final = "loadmaster"
-"""The name of a profile that is the only one and has none of its own."""
+"""The name of the only profile if the file gives it none."""
 
 DEFAULT_PLUGINS: Final = Plugins(
     multi_point=PluginSet(
@@ -47,4 +47,4 @@ NOT_AVAILABLE_YET: Final = frozenset(
 """kube-scheduler's plugins that a configuration may disable here, but not enable or configure."""
 
 REMOVED: Final = frozenset({"AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"})
-"""Plugins that kubescheduler.config.k8s.io/v1 does not allow any more."""
+"""Plugins that kubescheduler.config.k8s.io/v1 no longer allows."""

@@ -1,4 +1,4 @@
-"""YAML and JSON files as documents, with one clear line for whatever is wrong with one.
+"""YAML and JSON files as documents, with one clear line for each problem.
 
 A text that starts with a bracket is JSON if it can be: there, tabs may indent. Everything else is YAML.
 """
@@ -43,7 +43,7 @@ def read_file(path: str) -> str:
 
 
 def name_of(path: str) -> str:
-    """How messages call a file."""
+    """Return how messages name a file."""
     return "standard input" if path == STDIN else path
 
 
@@ -53,7 +53,7 @@ def parse_documents(text: str, source: str) -> list[Document]:
         try:
             return list(_json_documents(text, source))
         except ValueError:
-            pass  # brackets begin YAML, too; if it is wrong as both, then YAML's message has the place
+            pass  # YAML may start with a bracket too; if it is neither, YAML's message names the place
     try:
         return [Document(f"{source}:{line}", value) for line, value in read_yaml(text) if value is not None]
     except yaml.YAMLError as error:
@@ -88,12 +88,12 @@ def _json_documents(text: str, source: str) -> Iterator[Document]:
 
 
 def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    mapping: dict[str, Any] = {}
     for key, value in pairs:
-        if key in made:
+        if key in mapping:
             raise ValueError(f"the key {key!r} is there twice")
-        made[key] = value
-    return made
+        mapping[key] = value
+    return mapping
 
 
 def _no_constant(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Extenders: webhooks that kube-scheduler asks. Read and checked like there, but not called yet.
+"""Extenders: webhooks that kube-scheduler calls. Read and checked as there, but not called yet.
 
 Rule: Extender in k8s.io/kube-scheduler config/v1/types.go; validateExtenders in pkg/scheduler/apis/config/validation.
 """
@@ -14,7 +14,7 @@ from scheduler.framework.field_errors import invalid
 
 @dataclass(frozen=True, slots=True)
 class TLSConfig:
-    """How to trust and be trusted. The `…_data` are base64 and win over the files."""
+    """Certificates and keys of the connection. The `…_data` are base64 and take precedence over the files."""
 
     insecure: bool = False
     server_name: str = ""
@@ -61,7 +61,7 @@ class Extender:
 
 
 def check_extenders(values: object, problems: list[str]) -> None:
-    """Add what is wrong with a list of extenders, and that there are any."""
+    """Add what is wrong with a list of extenders: also that there are any, since none is called yet."""
     if values is None:
         return
     if not isinstance(values, list):

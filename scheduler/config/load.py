@@ -1,4 +1,4 @@
-"""From a file, or a mapping, to a checked `Config`. Wrong ones raise ConfigError with every problem."""
+"""From a file or a mapping to a checked `Config`; ConfigError names every problem."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -40,7 +40,7 @@ def config_from_dict(values: object, known_plugins: KnownPlugins) -> Config:
         raise ConfigError([f"expected a mapping with apiVersion {API_VERSION} and kind {KIND}"])
     problems = _header_problems(values)
     if problems:
-        raise ConfigError(problems)  # it is something else: what could be said of its fields would mislead
+        raise ConfigError(problems)  # it is something else: problems of its fields would mislead
     rest = {key: value for key, value in values.items() if key not in ("apiVersion", "kind", "profiles", "extenders")}
     profiles = read_profiles(values.get("profiles"), known_plugins, problems)
     config = parse_arguments(Config, rest, "", problems, profiles=profiles)

@@ -1,4 +1,4 @@
-"""Settings that are accepted because kube-scheduler has them, and that change nothing here."""
+"""Settings that are accepted because kube-scheduler has them, but have no effect here."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -24,7 +24,7 @@ def notes(config: Config) -> list[str]:
     """Return a line to log for each setting that differs from the default and has no effect."""
     given, default = arguments_of(config), arguments_of(Config(profiles=()))
     if not config.leader_election.leader_elect:
-        given["leaderElection"] = default["leaderElection"]  # off is what it is: nothing is without effect
+        given["leaderElection"] = default["leaderElection"]  # it is off in any case, so there is nothing to note
     return [
         f"{path} has no effect: {reason}"
         for path, reason in WITHOUT_EFFECT.items()

@@ -1,4 +1,4 @@
-"""What the command line of `loadmaster run` says."""
+"""The options of `loadmaster run`."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # loads numpy, which the command line's `--version` does with
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """Options win over the configuration file where both say something. Names are kube-scheduler's flags."""
+    """Options take precedence over the configuration file. Names are kube-scheduler's flags."""
 
     registry: "Registry"
     """All plugins that the configuration may name."""
@@ -18,7 +18,7 @@ class RunOptions:
     """Path of the configuration file. None: the default configuration."""
 
     kubeconfig: str | None = None
-    """Path of a kubeconfig file. None: `clientConnection.kubeconfig`, then what is at hand."""
+    """Path of a kubeconfig file. None: `clientConnection.kubeconfig`, then the usual places."""
 
     verbosity: int = 0
     """How much to log, as klog's -v: 2 adds a line for each pod's outcome, 4 the libraries' own lines."""
@@ -28,4 +28,4 @@ class RunOptions:
     """Where to serve health, metrics and explanations."""
 
     port: int = 10259
-    """The port for that; 0: none is opened."""
+    """The port for these; 0: none is opened."""

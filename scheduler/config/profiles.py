@@ -1,4 +1,4 @@
-"""The profiles of a configuration: from the file to what the framework builds them from.
+"""The profiles of a configuration: from the file to the specs from which the framework builds them.
 
 Rule: pkg/scheduler/apis/config/validation/validation.go and what NewFramework in pkg/scheduler/framework/runtime
 checks later. Here all of it is checked while loading, so that the message has the field's path.
@@ -70,7 +70,7 @@ def read_profiles(values: object, known: KnownPlugins, problems: list[str]) -> t
             profile = replace(profile, scheduler_name=DEFAULT_SCHEDULER_NAME)
         checked.append(_check(profile, path, known, problems))
     _check_together(checked, problems)
-    return tuple(each.spec for each in checked)
+    return tuple(profile.spec for profile in checked)
 
 
 def _without_pod_groups(entry: Any, path: str, problems: list[str]) -> Any:
@@ -86,7 +86,7 @@ def _without_pod_groups(entry: Any, path: str, problems: list[str]) -> Any:
 
 
 def _readable_part(entry: Any) -> Profile:
-    """A profile that is wrong, without what is wrong: the other rules shall be checked in the same go."""
+    """Return the valid fields of an invalid profile, so that the other rules are checked in the same pass."""
     if not isinstance(entry, dict):
         return Profile("?")
     if isinstance(entry.get("plugins"), dict):
@@ -130,7 +130,7 @@ def _check_set(name: str, chosen: PluginSet, path: str, known: KnownPlugins, pro
         if abs(ref.weight) > _MAX_WEIGHT:
             problems.append(f"{at}.weight: {invalid(ref.weight, 'does not fit into 32 bits')}")
     for index, ref in enumerate(chosen.disabled):
-        # What is not there can be disabled: configurations written for kube-scheduler do.
+        # Plugins that do not exist here can be disabled: configurations written for kube-scheduler do so.
         if ref.name not in known and ref.name not in {"*"} | NOT_AVAILABLE_YET | REMOVED:
             problems.append(f"{path}.disabled[{index}]: {_unknown(ref.name, known)}")
 
@@ -147,11 +147,11 @@ def _check_effect(plugins: Plugins, path: str, known: KnownPlugins, problems: li
 def _check_plugin_config(
     entries: Sequence[PluginConfig], path: str, known: KnownPlugins, problems: list[str]
 ) -> dict[str, dict[str, Any]]:
-    """Return the arguments by plugin; see that each plugin takes its own."""
-    found: dict[str, dict[str, Any]] = {}
+    """Return the arguments by plugin, checking that each plugin accepts its own."""
+    arguments: dict[str, dict[str, Any]] = {}
     for index, entry in enumerate(entries):
         at = f"{path}.pluginConfig[{index}]"
-        if entry.name in found:
+        if entry.name in arguments:
             problems.append(f"{at}: {duplicate(entry.name)}")
         problem = _name_problem(entry.name, known)
         if problem is not None:
@@ -160,8 +160,8 @@ def _check_plugin_config(
         _check_type(entry.name, args.pop("apiVersion", None), args.pop("kind", None), f"{at}.args", problems)
         if problem is None:
             parse_arguments(known[entry.name], args, f"{at}.args", problems)
-        found.setdefault(entry.name, args)
-    return found
+        arguments.setdefault(entry.name, args)
+    return arguments
 
 
 def _check_type(name: str, api_version: object, kind: object, path: str, problems: list[str]) -> None:
@@ -213,12 +213,12 @@ def _unknown(name: str, known: KnownPlugins) -> str:
 
 
 def _enabled(plugins: Plugins) -> list[str]:
-    """The plugins that are enabled somewhere, each once."""
+    """Return the plugins that are enabled at any point, each once."""
     return list(dict.fromkeys(ref.name for name in PLUGIN_SETS for ref in getattr(plugins, name).enabled))
 
 
 def _names_at(point: str, plugins: Plugins, known: KnownPlugins) -> list[str]:
-    """What is in effect at an extension point once MultiPoint is expanded."""
+    """Return the plugins in effect at an extension point once MultiPoint is expanded."""
     chosen: PluginSet = getattr(plugins, point)
     names = {ref.name: None for ref in chosen.enabled}
     disabled = {ref.name for ref in chosen.disabled}

@@ -17,7 +17,7 @@ Problems = Iterator[tuple[str, str]]
 
 
 def _default_for_zero(section: "LeaderElection | ClientConnection") -> None:
-    """Go cannot tell a zero in the file from nothing, so kube-scheduler takes both for the default."""
+    """Go cannot tell a zero in the file from a missing field, so kube-scheduler takes both for the default."""
     for each in fields(section):
         value = getattr(section, each.name)
         if not value and value is not False:
@@ -26,7 +26,7 @@ def _default_for_zero(section: "LeaderElection | ClientConnection") -> None:
 
 @dataclass(frozen=True, slots=True)
 class LeaderElection:
-    """Which of several replicas works. A zero or an empty string means the default, as in kube-scheduler."""
+    """Which of several replicas is active. A zero or an empty string means the default, as in kube-scheduler."""
 
     leader_elect: bool = True
     lease_duration: Duration = field(default=Duration(15))
@@ -40,7 +40,7 @@ class LeaderElection:
 
     resource_lock: str = "leases"
     resource_name: str = "loadmaster"
-    """The Lease. Not kube-scheduler's own name: whoever shares it never runs while kube-scheduler does."""
+    """The Lease. Not kube-scheduler's own name: with a shared one, only one of the two schedulers would run."""
 
     resource_namespace: str = "kube-system"
 
@@ -88,16 +88,16 @@ class ClientConnection:
 
 @dataclass(frozen=True, slots=True)
 class LoadmasterSettings:
-    """What kube-scheduler has no field for."""
+    """Settings for which kube-scheduler has no field."""
 
     seed: int = 0
     """Salt of the hash that chooses among nodes with equal scores: the same seed gives the same choices."""
 
     resync_seconds: float = 300.0
-    """Seconds between two comparisons of what we believe with what the API server has. 0: never."""
+    """Seconds between two comparisons of our state with the API server's. 0: never."""
 
     assumed_pod_ttl_seconds: float = field(default=0.0, metadata={YAML: "assumedPodTTLSeconds"})
-    """Seconds after its binding that a pod is counted on its node without word from the watch. 0: for ever."""
+    """Seconds after its binding that a pod counts on its node without confirmation by the watch. 0: for ever."""
 
     bind_timeout_seconds: float = 30.0
     """Seconds to wait for the answer to one binding. More than 0."""
@@ -128,7 +128,7 @@ class Config:
     enable_profiling: bool = True
     enable_contention_profiling: bool = True
     percentage_of_nodes_to_score: int = 0
-    """Percent of the nodes, 0 to 100, for profiles that do not say. 0: all of them, as 100."""
+    """Percent of the nodes, 0 to 100, for profiles that set none. 0: all of them, as 100."""
 
     pod_initial_backoff_seconds: int = 1
     """Seconds before the second attempt. More than 0."""

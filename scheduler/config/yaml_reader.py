@@ -1,8 +1,8 @@
 """YAML as Go reads it: kube-scheduler and kubectl take the files, so they must mean the same here.
 
 A time stays a string, `12:30` is no number, `1e3` is one, and a key may occur once in a mapping. This builds the
-values straight from libyaml's events: a sixth of the time that PyYAML's own loader takes, and where that one recurses
-in C, and dies, this one counts the depth.
+values straight from libyaml's events, in a sixth of the time of PyYAML's own loader. That loader recurses in C and
+crashes on deep nesting; this one counts the depth.
 """
 
 import re
@@ -51,7 +51,7 @@ def _document(event: yaml.Event, events: Iterator[yaml.Event]) -> Any:
             if isinstance(event, yaml.ScalarEvent):
                 value, anchor = _scalar(event), event.anchor
             elif isinstance(event, yaml.AliasEvent):
-                # A collection is known by its anchor once it is complete: it cannot contain itself.
+                # The anchor of a collection is known once it is complete: it cannot contain itself.
                 if event.anchor not in anchors:
                     raise _error(f"there is no anchor {event.anchor!r} before this", event)
                 value, anchor = anchors[event.anchor], None
@@ -67,7 +67,7 @@ def _document(event: yaml.Event, events: Iterator[yaml.Event]) -> Any:
 
 
 class _Collection:
-    """A list or a mapping that is not complete yet."""
+    """A list or mapping that is still being built."""
 
     __slots__ = ("_key", "_merged", "_value", "anchor")
 
@@ -97,15 +97,15 @@ class _Collection:
             self._key = _NO_KEY
 
     def _merge(self, value: Any, event: yaml.Event) -> None:
-        several = value if isinstance(value, list) else [value]
-        if not all(isinstance(each, dict) for each in several):
+        mappings = value if isinstance(value, list) else [value]
+        if not all(isinstance(mapping, dict) for mapping in mappings):
             raise _error("only mappings can be merged", event)
-        self._merged += several
+        self._merged += mappings
 
     def finished(self) -> Any:
-        """The value; what is merged in does not replace what is there."""
-        for each in self._merged:
-            self._value = {**each, **self._value}
+        """Return the value; merged keys do not replace its own."""
+        for mapping in self._merged:
+            self._value = {**mapping, **self._value}
         return self._value
 
 

@@ -1,4 +1,4 @@
-"""What the command line of `loadmaster simulate` takes; apart from the command, so that `--help` need not load it."""
+"""The options of `loadmaster simulate`; separate from the command, so that `--help` need not load it."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""What the API server would have refused in a pod or a node that decoded, as far as scheduling reads it."""
+"""What the API server would have refused in a decoded pod or node, as far as scheduling reads it."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -18,7 +18,7 @@ _AFFINITY: Final = "spec.affinity.nodeAffinity"
 
 
 def pod_problems(pod: Pod) -> Problems:
-    """Everything that is wrong with a pod."""
+    """Yield everything that is wrong with a pod."""
     spec = pod.spec
     if not pod.name:
         yield "metadata.name", required()
@@ -40,7 +40,7 @@ def pod_problems(pod: Pod) -> Problems:
 
 
 def node_problems(node: Node) -> Problems:
-    """Everything that is wrong with a node."""
+    """Yield everything that is wrong with a node."""
     if not node.name:
         yield "metadata.name", required()
     yield from _quantity_problems("status.allocatable", node.status.allocatable)
@@ -84,17 +84,17 @@ def _affinity_problems(affinity: NodeAffinity) -> Problems:
 
 
 def _status_problems(pod: Pod) -> Problems:
-    """What a resize in progress has in the status counts, too."""
+    """Check the amounts in the status too: those of a resize in progress count."""
     status = pod.status
     for key, reported in (
         ("containerStatuses", status.container_statuses),
         ("initContainerStatuses", status.init_container_statuses),
     ):
-        for index, each in enumerate(reported or ()):
+        for index, container in enumerate(reported or ()):
             path = f"status.{key}[{index}]"
-            yield from _quantity_problems(f"{path}.allocatedResources", each.allocated_resources)
-            if each.resources is not None:
-                yield from _quantity_problems(f"{path}.resources.requests", each.resources.requests)
+            yield from _quantity_problems(f"{path}.allocatedResources", container.allocated_resources)
+            if container.resources is not None:
+                yield from _quantity_problems(f"{path}.resources.requests", container.resources.requests)
     yield from _quantity_problems("status.allocatedResources", status.allocated_resources)
     if status.resources is not None:
         yield from _quantity_problems("status.resources.requests", status.resources.requests)

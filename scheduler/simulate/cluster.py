@@ -1,6 +1,6 @@
-"""From objects as parsed to a cluster: pods and nodes, checked and with the API server's defaults, and the others.
+"""From parsed documents to a cluster: pods and nodes, checked and with the API server's defaults, and other objects.
 
-Whatever is wrong is a line of its own with place and field, and all lines come at once:
+Each problem is a line with place and field, and all are reported at once:
 
     nodes.yaml:12: status.allocatable[cpu]: Invalid value: "many": not a quantity such as 500m or 1.5Gi
 """
@@ -42,19 +42,19 @@ def read_cluster(paths: Iterable[str]) -> Cluster:
 
 
 def cluster_of(documents: Iterable[Document], problems: list[str]) -> Cluster:
-    """Decode the pods and nodes in `documents`; others stay as they are. What is wrong goes to `problems` instead."""
-    made: dict[str, list[Any]] = {"Node": [], "Pod": []}
+    """Decode pods and nodes, keep other objects as they are, and add what is wrong to `problems`."""
+    decoded: dict[str, list[Any]] = {"Node": [], "Pod": []}
     others: list[OtherObject] = []
     first_place: dict[tuple[str, str], str] = {}
-    for thing in _objects(documents, problems):
-        if thing.kind not in _KINDS:
-            others.append(OtherObject(thing.place, thing.kind, with_storage_defaults(thing.value)))
+    for obj in _objects(documents, problems):
+        if obj.kind not in _KINDS:
+            others.append(OtherObject(obj.place, obj.kind, with_storage_defaults(obj.value)))
             continue
-        found = _decode(thing, problems)
-        if found is not None:
-            problems += _repeated(thing, found, first_place)
-            made[thing.kind].append(found)
-    return Cluster(tuple(made["Node"]), tuple(made["Pod"]), OtherObjects(others))
+        pod_or_node = _decode(obj, problems)
+        if pod_or_node is not None:
+            problems += _repeated(obj, pod_or_node, first_place)
+            decoded[obj.kind].append(pod_or_node)
+    return Cluster(tuple(decoded["Node"]), tuple(decoded["Pod"]), OtherObjects(others))
 
 
 class _Object(NamedTuple):
@@ -63,20 +63,20 @@ class _Object(NamedTuple):
     value: Mapping[str, Any]
 
 
-class _Kind(NamedTuple):
+class _CheckedKind(NamedTuple):
     written: type[Any]
     completed: Callable[[Any], Any]
     problems: Callable[[Any], Problems]
 
 
 _KINDS: Final = {
-    "Node": _Kind(WrittenNode, completed_node, node_problems),
-    "Pod": _Kind(WrittenPod, completed_pod, pod_problems),
+    "Node": _CheckedKind(WrittenNode, completed_node, node_problems),
+    "Pod": _CheckedKind(WrittenPod, completed_pod, pod_problems),
 }
 
 
 def _objects(documents: Iterable[Document], problems: list[str]) -> Iterator[_Object]:
-    """A list counts as what is in it; the items of a PodList need not say that they are pods."""
+    """Yield the objects, and the items of lists; the items of a PodList need not say that they are pods."""
     for place, value in ((document.place, document.value) for document in documents):
         kind = value.get("kind") if isinstance(value, Mapping) else None
         if not isinstance(kind, str) or not kind:
@@ -86,9 +86,9 @@ def _objects(documents: Iterable[Document], problems: list[str]) -> Iterator[_Ob
             if not isinstance(items, list):
                 problems.append(f"{place}: items: expected a list")
                 continue
-            of_each = _of_each_item(kind, value)
+            common = _common_to_items(kind, value)
             yield from _objects(
-                (Document(f"{place}: items[{i}]", _laid_over(of_each, item)) for i, item in enumerate(items)),
+                (Document(f"{place}: items[{i}]", _with_common(common, item)) for i, item in enumerate(items)),
                 problems,
             )
         elif value.get("apiVersion", "v1") == "v1":
@@ -97,25 +97,25 @@ def _objects(documents: Iterable[Document], problems: list[str]) -> Iterator[_Ob
             yield _Object(place, f"{kind} ({value['apiVersion']})", value)
 
 
-def _of_each_item(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    """What a typed list says of its items; a plain List says nothing."""
+def _common_to_items(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a typed list says of all its items; a plain List says nothing."""
     item_kind = kind.removesuffix("List")
     version = {"apiVersion": value["apiVersion"]} if "apiVersion" in value else {}
     return {"kind": item_kind, **version} if item_kind else {}
 
 
-def _laid_over(of_each: Mapping[str, Any], item: Any) -> Any:
-    return {**of_each, **item} if of_each and isinstance(item, Mapping) else item
+def _with_common(common: Mapping[str, Any], item: Any) -> Any:
+    return {**common, **item} if common and isinstance(item, Mapping) else item
 
 
-def _decode(thing: _Object, problems: list[str]) -> Pod | Node | None:
-    kind = _KINDS[thing.kind]
+def _decode(obj: _Object, problems: list[str]) -> Pod | Node | None:
+    kind = _KINDS[obj.kind]
     try:
-        made: Pod | Node = kind.completed(_convert(thing.value, kind.written))
+        made: Pod | Node = kind.completed(_convert(obj.value, kind.written))
     except msgspec.ValidationError as error:
-        problems.append(f"{thing.place}: {_reworded(error)}")
+        problems.append(f"{obj.place}: {_reworded(error)}")
         return None
-    wrong = [f"{thing.place}: {path}: {message}" for path, message in kind.problems(made)]
+    wrong = [f"{obj.place}: {path}: {message}" for path, message in kind.problems(made)]
     problems += wrong
     return None if wrong else made
 
@@ -124,7 +124,7 @@ def _convert(value: Any, kind: type[Any]) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError:
-        # To the API server a null is the same as nothing. Few objects have one where it matters: look only now.
+        # The API server treats null as absent. Few objects have one where it matters, so they are only removed now.
         return msgspec.convert(_without_null(value), kind)
 
 
@@ -150,10 +150,10 @@ def _reworded(error: msgspec.ValidationError) -> str:
     return f"{path}: {message}" if path else message
 
 
-def _repeated(thing: _Object, found: Pod | Node, first_place: dict[tuple[str, str], str]) -> Iterator[str]:
+def _repeated(obj: _Object, found: Pod | Node, first_place: dict[tuple[str, str], str]) -> Iterator[str]:
     name = str(found) if isinstance(found, Pod) else found.name
     for what, identity in (("", name), ("uid ", found.metadata.uid)):
-        first = first_place.setdefault((thing.kind + what, identity), thing.place)
-        if first is not thing.place:
-            yield f"{thing.place}: {thing.kind} {what}{identity} is there twice, first at {first}"
+        first = first_place.setdefault((obj.kind + what, identity), obj.place)
+        if first is not obj.place:
+            yield f"{obj.place}: {obj.kind} {what}{identity} is there twice, first at {first}"
             return

@@ -17,7 +17,7 @@ from scheduler.simulate.output import as_json, as_text
 
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
-    """Do it and print the answer. Raises ConfigError."""
+    """Simulate, and print the result. Raises ConfigError."""
     config = load_config(options.config, registry)
     cluster = read_cluster(options.files)
     names = {profile.scheduler_name for profile in config.profiles}
@@ -31,9 +31,9 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
         each_alone=options.each_alone,
         explain=options.explain,
     )
-    strangers = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in pods)
-    if strangers:
-        print(f"left out {strangers} waiting pods of other schedulers", file=sys.stderr)
+    foreign = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in pods)
+    if foreign:
+        print(f"left out {foreign} waiting pods of other schedulers", file=sys.stderr)
     left_out = cluster.others.left_out()
     if options.verbosity and left_out:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left_out.items()))
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
 
 
 def adopted(pods: Iterable[Pod], config: Config) -> Iterable[Pod]:
-    """Give the first profile those pods that nobody asked another scheduler to take."""
+    """Give the first profile the pods that ask for no scheduler in particular."""
     names = [profile.scheduler_name for profile in config.profiles]
     for pod in pods:
         if pod.spec.scheduler_name == DEFAULT_SCHEDULER and DEFAULT_SCHEDULER not in names:

@@ -1,8 +1,8 @@
-"""Pods and nodes as people write them, filled in as the API server would.
+"""Pods and nodes as written by hand, completed as the API server would.
 
 Rule: pkg/apis/core/v1/defaults.go at v1.36.3 (SetDefaults_Pod, SetDefaults_PodSpec, SetDefaults_NodeStatus) and what
-admission always does. Only what scheduling reads; what the struct's own default says already (protocol TCP, priority
-0) needs no line here.
+admission always does. Only what scheduling reads; what the struct defaults to already (protocol TCP, priority 0)
+needs no line here.
 """
 
 import uuid
@@ -52,7 +52,7 @@ class WrittenPodSpec(PodSpec, frozen=True):
 
 
 class WrittenPod(Wire, frozen=True):
-    """A pod with the fields from which others get their defaults."""
+    """A pod, including the fields from which other fields get their defaults."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: WrittenPodSpec = WrittenPodSpec()
@@ -64,7 +64,7 @@ class WrittenNodeStatus(NodeStatus, frozen=True):
 
 
 class WrittenNode(Wire, frozen=True):
-    """A node with the fields from which others get their defaults."""
+    """A node, including the fields from which other fields get their defaults."""
 
     metadata: NodeMeta = NodeMeta()
     spec: NodeSpec = NodeSpec()
@@ -89,7 +89,7 @@ def completed_pod(written: WrittenPod) -> Pod:
 
 
 def completed_node(written: WrittenNode) -> Node:
-    """Return the node as the API server would store it: what it has is allocatable if it says nothing else."""
+    """Return the node as the API server would store it: by default all its capacity is allocatable."""
     status = written.status
     if status.allocatable is None:
         status = msgspec.structs.replace(status, allocatable=status.capacity)
@@ -97,7 +97,7 @@ def completed_node(written: WrittenNode) -> Node:
 
 
 def _identified(metadata: M, namespace: str) -> M:
-    """The same object gets the same UID in every run: choices among equal nodes hang on it."""
+    """Give the same object the same UID in every run: choices among equal nodes depend on it."""
     uid = metadata.uid or str(uuid.uuid5(_UIDS, f"{namespace}/{metadata.name}"))
     return msgspec.structs.replace(metadata, namespace=namespace, uid=uid)
 
@@ -118,7 +118,7 @@ def _completed(
 
 
 def _with_requests(resources: WrittenResources | None) -> WrittenResources | None:
-    """Whoever has a limit and no request asks for as much as the limit."""
+    """A container with a limit and no request asks for as much as the limit."""
     if resources is None or not resources.limits:
         return resources
     return msgspec.structs.replace(resources, requests={**resources.limits, **(resources.requests or {})})

@@ -1,11 +1,11 @@
 """The scheduler run over a cluster that is given as data: same tables, plugins, queue and loop, no API server.
 
-A binding takes effect at once, and the watch is us: what is bound comes back as if the API server had told it.
+A binding takes effect at once, and comes back as if the watch had reported it.
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
@@ -17,6 +17,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
+from scheduler.simulate.cluster import Cluster
 from scheduler.simulate.explain import explain_nodes
 from scheduler.simulate.objects import OtherObjects
 from scheduler.simulate.writes import SimulatedApi
@@ -37,55 +38,55 @@ def simulate(
 ) -> dict[str, list[Result]]:
     """Schedule the pods without a node that name one of the profiles, in queue order, each seeing the earlier placed.
 
-    Of `others`, those that plugins look up are taken out.
+    The objects that plugins look up are taken out of `others`.
     With `each_alone` every pod is judged on the cluster as given, in the given order.
 
     Return {"pods": [{"namespace", "name", "node", "nominatedNode", "victims", "message", "gated"?, "nodes"?}]}: `gated`
     names the PreEnqueue plugin that holds the pod back; `nodes`, with `explain`, has the verdict on every node. Raises
     ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
-    world, api = _World(), SimulatedApi()
-    engine = build_engine(config, registry, Writers(world, world, world, world, api), Metrics(), lambda: 0.0)
+    recording, api = _RecordingWriters(), SimulatedApi()
+    writers = Writers(recording, recording, recording, recording, api)
+    engine = build_engine(config, registry, writers, Metrics(), lambda: 0.0)
     try:
-        cluster = _Cluster(nodes, pods, others or OtherObjects())
-        return _simulated(engine, world, api, cluster, each_alone=each_alone, explain=explain)
+        cluster = Cluster(tuple(nodes), tuple(pods), others or OtherObjects())
+        return _simulated(engine, recording, api, cluster, each_alone=each_alone, explain=explain)
     finally:
         engine.close()
 
 
-class _Cluster(NamedTuple):
-    nodes: Iterable[Node]
-    pods: Sequence[Pod]
-    others: OtherObjects
-
-
 def _simulated(
-    engine: Engine, world: "_World", api: SimulatedApi, cluster: _Cluster, *, each_alone: bool, explain: bool
+    engine: Engine,
+    recording: "_RecordingWriters",
+    api: SimulatedApi,
+    cluster: Cluster,
+    *,
+    each_alone: bool,
+    explain: bool,
 ) -> dict[str, list[Result]]:
-    nodes, pods, others = cluster
-    world.bound = engine.handlers.pod_changed
-    api.objects, api.watch = engine.objects, engine.object_handlers
+    recording.bound = engine.handlers.pod_changed
+    api.objects, api.observer = engine.objects, engine.object_handlers
     api.shows = not each_alone  # devices taken back for one pod must not help the next
-    for name, each in others.take(engine.watched):
-        engine.object_handlers.object_changed(name, each)
-    for node in nodes:
+    for resource, obj in cluster.others.take(engine.watched):
+        engine.object_handlers.object_changed(resource, obj)
+    for node in cluster.nodes:
         engine.handlers.node_changed(node)
-    for pod in pods:
+    for pod in cluster.pods:
         engine.handlers.pod_changed(pod)
     pending = [
         pod
-        for pod in pods
+        for pod in cluster.pods
         if not pod.node_name and pod.uid in engine.pods and pod.spec.scheduler_name in engine.frameworks
     ]
     for pod in pending:
-        world.results[pod.uid] = _empty(pod) | ({"nodes": {}} if explain else {})
+        recording.results[pod.uid] = _empty(pod) | ({"nodes": {}} if explain else {})
     for queued in engine.queue.pending_pods()["gated"]:
-        world.results[queued.pod.uid]["gated"] = queued.gating_plugin
+        recording.results[queued.pod.uid]["gated"] = queued.gating_plugin
     if each_alone:
-        asyncio.run(_judge_each(engine, pending, world, explain=explain))
+        asyncio.run(_judge_each(engine, pending, recording, explain=explain))
     else:
-        asyncio.run(_schedule_all(engine, world, explain=explain))
-    return {"pods": list(world.results.values())}
+        asyncio.run(_schedule_all(engine, recording, explain=explain))
+    return {"pods": list(recording.results.values())}
 
 
 def _empty(pod: Pod) -> Result:
@@ -99,20 +100,20 @@ def _empty(pod: Pod) -> Result:
     }
 
 
-async def _judge_each(engine: Engine, pods: Iterable[Pod], world: "_World", *, explain: bool) -> None:
+async def _judge_each(engine: Engine, pods: Iterable[Pod], recording: "_RecordingWriters", *, explain: bool) -> None:
     for pod in pods:
-        _judge(engine, pod, world.results[pod.uid], explain=explain)
+        _judge(engine, pod, recording.results[pod.uid], explain=explain)
         await _background()
 
 
 async def _background() -> None:
-    """Let what was left to tasks, such as evictions, come to its end. Here it takes no time."""
-    while others := asyncio.all_tasks() - {asyncio.current_task()}:
-        await asyncio.wait(others)
+    """Wait for other tasks, such as evictions. In a simulation they take no time."""
+    while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(tasks)
 
 
 def _judge(engine: Engine, pod: Pod, result: Result, *, explain: bool) -> None:
-    """Say where one pod would go, and change nothing."""
+    """Record where one pod would go, and change nothing."""
     framework = engine.frameworks[pod.spec.scheduler_name]
     if pod.is_deleting or "gated" in result:
         return
@@ -130,8 +131,8 @@ def _judge(engine: Engine, pod: Pod, result: Result, *, explain: bool) -> None:
         result["nominatedNode"] = decision.nominated_node_name or None
 
 
-async def _schedule_all(engine: Engine, world: "_World", *, explain: bool) -> None:
-    """Pop every pod before the first is tried: each has one attempt, whatever the others' placements may wake."""
+async def _schedule_all(engine: Engine, recording: "_RecordingWriters", *, explain: bool) -> None:
+    """Pop every pod before the first is tried: each has one attempt, whichever pods a placement may wake."""
     popped = []
     while (queued := engine.queue.pop_nowait()) is not None:
         popped.append(queued)
@@ -142,9 +143,9 @@ async def _schedule_all(engine: Engine, world: "_World", *, explain: bool) -> No
             try:
                 nodes = explain_nodes(framework, engine.algorithm, engine.cache.table, pod)
             except PluginError as error:
-                world.results[pod.uid]["message"] = str(error)
+                recording.results[pod.uid]["message"] = str(error)
             else:
-                world.results[pod.uid]["nodes"] = nodes
+                recording.results[pod.uid]["nodes"] = nodes
         engine.loop.schedule_one(queued)
         await engine.loop.finish(seconds=PERMIT_SECONDS)
         await _background()
@@ -154,8 +155,8 @@ PERMIT_SECONDS = 1.0
 """How long a Permit plugin may hold a pod in a simulation before it counts as waiting."""
 
 
-class _World:
-    """All writers of a simulation: does at once what it is asked, and records what became of each pod."""
+class _RecordingWriters:
+    """All writers of a simulation: they take effect at once, and record what became of each pod."""
 
     bound: Callable[[Pod], None]
 
@@ -182,7 +183,7 @@ class _World:
         """Nothing is waiting to be sent."""
 
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
-        """Only say who would have to go: what the others see stays as it was given."""
+        """Only record which pod would be evicted: the other pods see the cluster as given."""
         self.results[preemptor.uid]["victims"].append(str(victim))
         return True
 

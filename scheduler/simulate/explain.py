@@ -1,4 +1,4 @@
-"""The verdict on every node for one pod: who refused it and why, or what each plugin scored."""
+"""The verdict on every node for one pod: which plugin refused it and why, or what each plugin scored."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def explain_nodes(framework: Framework, algorithm: Algorithm, table: NodeTable, 
         search = algorithm.search(framework, state, pod)
         fits = bool(len(search.feasible))
         if fits and pod.nominated_node_name:
-            # The nominated node was asked first, and may be the only one that was: judge all of them alike.
+            # The nominated node was evaluated first, and may be the only one that was: evaluate all of them alike.
             state = CycleState()
             search = algorithm.search(framework, state, pod, nominated_first=False)
     except PluginError as error:
@@ -38,7 +38,7 @@ def explain_nodes(framework: Framework, algorithm: Algorithm, table: NodeTable, 
             return dict.fromkeys(sorted(table.node_names()), _refusal(_failure(error)))
         if error.point != "Filter":
             raise
-        return _each_by_itself(framework, table, pod, is_scored=fits)
+        return _one_by_one(framework, table, pod, is_scored=fits)
     verdicts = _feasible(framework, state, table, pod, search.feasible)
     for name, status in algorithm.node_to_status(state, pod, search).items():
         verdicts[name] = _refusal(status)
@@ -66,10 +66,10 @@ def _feasible(framework: Framework, state: CycleState, table: NodeTable, pod: Po
     return verdicts
 
 
-def _each_by_itself(framework: Framework, table: NodeTable, pod: Pod, *, is_scored: bool) -> dict[str, Any]:
-    """Ask node by node, so that one on which a plugin fails does not hide what is said of the others.
+def _one_by_one(framework: Framework, table: NodeTable, pod: Pod, *, is_scored: bool) -> dict[str, Any]:
+    """Evaluate node by node, so that one on which a plugin fails does not hide the verdicts on the rest.
 
-    Then the attempt has failed, and nobody was scored, unless the pod goes to its nominated node all the same.
+    The attempt has failed, and no node was scored, unless the pod goes to its nominated node all the same.
     """
     verdicts: dict[str, Any] = {}
     state, diagnosis = CycleState(), Diagnosis(table.count)
@@ -88,13 +88,15 @@ def _each_by_itself(framework: Framework, table: NodeTable, pod: Pod, *, is_scor
             status = _failure(error)
         verdicts[name] = {"code": Code.SUCCESS.label} if status is None else _refusal(status)
     if is_scored:
-        rows = sorted(table.row_of(name) or 0 for name, said in verdicts.items() if said["code"] == Code.SUCCESS.label)
+        rows = sorted(
+            table.row_of(name) or 0 for name, verdict in verdicts.items() if verdict["code"] == Code.SUCCESS.label
+        )
         verdicts |= _feasible(framework, state, table, pod, np.array(rows, np.intp))
     return verdicts
 
 
 def _scores(framework: Framework, state: CycleState, pod: Pod, feasible: Rows) -> Scores | None:
-    """The scores, or None if a plugin failed: the decision itself tells how, and says so in the pod's message."""
+    """Return the scores, or None if a plugin failed: the pod's message will say how."""
     if not len(feasible):
         return None
     try:

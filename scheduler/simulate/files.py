@@ -1,4 +1,4 @@
-"""Kubernetes objects in files: YAML or JSON, as kubectl writes it or as people do."""
+"""Kubernetes objects in files: YAML or JSON, written by kubectl or by hand."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -10,11 +10,11 @@ from scheduler.config.documents import STDIN, Document, name_of, parse_documents
 from scheduler.framework.errors import ConfigError
 
 SUFFIXES: Final = (".yaml", ".yml", ".json")
-"""Files in a directory that are read; a file that is named itself may have any name."""
+"""Which files of a directory are read; a file given by its own path may have any name."""
 
 
 def read_documents(paths: Iterable[str], problems: list[str]) -> list[Document]:
-    """Read files, directories with all below them, and standard input for `-`. What is wrong goes to `problems`."""
+    """Read files, directories recursively, and standard input for `-`; add what is wrong to `problems`."""
     documents: list[Document] = []
     for path in _files(paths, problems):
         try:
@@ -31,7 +31,7 @@ def _files(paths: Iterable[str], problems: list[str]) -> Iterator[str]:
             continue
         found = []
         for folder, below, names in os.walk(path):
-            # Hidden ones too would be read twice where Kubernetes mounts a ConfigMap.
+            # Not hidden ones: where Kubernetes mounts a ConfigMap, its files would be read twice.
             below[:] = sorted(name for name in below if not name.startswith("."))
             found += [os.path.join(folder, name) for name in sorted(names) if name.lower().endswith(SUFFIXES)]
         if not found:
@@ -40,7 +40,7 @@ def _files(paths: Iterable[str], problems: list[str]) -> Iterator[str]:
 
 
 def _parse(text: str, source: str) -> list[Document]:
-    # A dump of a large cluster is one JSON object; nothing reads it quicker.
+    # The fast path for a dump of a large cluster, which is one JSON object.
     if text[:1] == "{":
         try:
             return [Document(source, orjson.loads(text))]

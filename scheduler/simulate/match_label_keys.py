@@ -1,4 +1,4 @@
-"""Terms that take values from the pod's own labels, made into what they stand for when a pod is created.
+"""Terms that take values from the pod's own labels, expanded as the API server does when a pod is created.
 
 Rule: pkg/registry/core/pod/strategy.go at v1.36.3 (mutatePodAffinity, mutateTopologySpreadConstraints).
 """
@@ -23,14 +23,14 @@ S = TypeVar("S", bound=PodSpec)
 
 
 def with_own_labels(spec: S, labels: Mapping[str, str]) -> S:
-    """Return the spec of a pod with `labels`, its label selectors narrowed down to what the keys beside them say."""
+    """Return the spec of a pod with `labels`, its label selectors narrowed by the label keys next to them."""
     affinity = spec.affinity
     if affinity is not None:
         spec = replace(spec, affinity=_affinity(affinity, labels))
     if spec.topology_spread_constraints:
         constraints = tuple(
-            replace(each, label_selector=_narrowed(each.label_selector, IN, each.match_label_keys, labels))
-            for each in spec.topology_spread_constraints
+            replace(spread, label_selector=_narrowed(spread.label_selector, IN, spread.match_label_keys, labels))
+            for spread in spec.topology_spread_constraints
         )
         spec = replace(spec, topology_spread_constraints=constraints)
     return spec
@@ -67,7 +67,7 @@ def _term(term: PodAffinityTerm, labels: Mapping[str, str]) -> PodAffinityTerm:
 def _narrowed(
     selector: LabelSelector | None, operator: str, keys: tuple[str, ...] | None, labels: Mapping[str, str]
 ) -> LabelSelector | None:
-    """An absent selector matches nothing, and stays absent; a key that the pod does not have says nothing."""
+    """An absent selector matches nothing, and stays absent; a key that the pod lacks has no effect."""
     own = tuple(
         LabelSelectorRequirement(key=key, operator=operator, values=(labels[key],))
         for key in keys or ()

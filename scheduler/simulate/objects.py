@@ -1,7 +1,7 @@
-"""Objects in cluster files that are neither pods nor nodes: for the plugins that look them up, and for nobody else.
+"""Objects in cluster files that are neither pods nor nodes, for the plugins that look them up.
 
-A file names a kind and a plugin a resource, whose plural is in no file. It is guessed as kubectl guesses it, which is
-right for all built-in kinds and for nearly all custom ones.
+A file names a kind, a plugin a resource; no file has the plural. It is guessed as kubectl does, which is right for all
+built-in kinds and for nearly all custom ones.
 """
 
 from collections import Counter, defaultdict
@@ -35,50 +35,50 @@ _IN_DEFAULT: Final = frozenset(
         RESOURCE_CLAIM,
     }
 )
-"""Resources with a namespace, which is `default` where a file names none. Of custom ones it is not known."""
+"""Namespaced resources: `default` where a file names no namespace. Custom ones may be namespaced or not."""
 
 
 class OtherObject(NamedTuple):
-    """An object as it stands in a file."""
+    """An object as written in a file."""
 
     place: str
     label: str
-    """How it is called where it is counted: `Service`, `Budget (example.com/v1)`."""
+    """Its name where objects are counted: `Service`, `Budget (example.com/v1)`."""
     content: Mapping[str, Any]
 
 
 class OtherObjects:
-    """All of them, until somebody asks for some."""
+    """All such objects that have not been taken."""
 
     def __init__(self, objects: Iterable[OtherObject] = ()) -> None:
         self._left: defaultdict[ApiResource, list[OtherObject]] = defaultdict(list)
-        for each in objects:
-            self._left[_resource_of(each.content)].append(each)
+        for obj in objects:
+            self._left[_resource_of(obj.content)].append(obj)
 
     def left_out(self) -> Counter[str]:
-        """Kind → how many objects of it nobody has taken."""
-        return Counter(each.label for objects in self._left.values() for each in objects)
+        """Return the number of objects that were not taken, by kind."""
+        return Counter(obj.label for objects in self._left.values() for obj in objects)
 
     def take(self, watched: Mapping[str, ApiResource]) -> list[tuple[str, Any]]:
         """Return event resource and object for each object of a watched resource.
 
-        Raises ConfigError with all that cannot be read.
+        Raises ConfigError with every object that cannot be read.
         """
         problems: list[str] = []
-        found = []
+        taken = []
         for name, resource in watched.items():
-            for each in self._left.pop(resource, ()):
+            for obj in self._left.pop(resource, ()):
                 try:
-                    found.append((name, _decode(name, each.content)))
+                    taken.append((name, _decode(name, obj.content)))
                 except ValueError as error:
-                    problems.append(f"{each.place}: {error}")
+                    problems.append(f"{obj.place}: {error}")
         if problems:
             raise ConfigError(problems)
-        return found
+        return taken
 
 
 def _decode(name: str, content: Mapping[str, Any]) -> Any:
-    """Fill in what the API server would: a namespace, a UID."""
+    """Decode an object, filling in what the API server would: a namespace, a UID."""
     metadata = content.get("metadata")
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
         raise ValueError("metadata.name: Required value")

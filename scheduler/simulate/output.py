@@ -1,4 +1,4 @@
-"""What a simulation found, as text for people and as JSON for programs."""
+"""The result of a simulation, as text for people and as JSON for programs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -6,10 +6,10 @@ from typing import Any, Final
 import orjson
 
 MAX_PODS: Final = 1000
-"""Rows of the table of pods; the JSON document has them all."""
+"""Rows in the table of pods; the JSON document has all of them."""
 
 MAX_NODES: Final = 30
-"""Rows of the table of nodes under each pod with `--explain`; the JSON document has them all."""
+"""Rows in the table of nodes under each pod with `--explain`; the JSON document has all of them."""
 
 Result = Mapping[str, Any]
 """The JSON document, or one pod of it: see `scheduler.simulate.engine`."""
@@ -61,7 +61,7 @@ def _message(pod: Result) -> str:
 
 
 def _node_table(nodes: Mapping[str, Result]) -> list[str]:
-    """Feasible nodes first, the best on top; then the others by name."""
+    """Feasible nodes first, the best on top; then the rest by name."""
     if not nodes:
         return []
     ordered = sorted(nodes.items(), key=lambda node: (node[1]["code"] != "Success", -node[1].get("total", 0), node[0]))
@@ -80,7 +80,7 @@ def _node_table(nodes: Mapping[str, Result]) -> list[str]:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align columns. The last cell of a row takes no part: it may be long."""
+    """Align columns, except the last cell of a row: it may be long."""
     widths: dict[int, int] = {}
     for row in rows:
         for column, cell in enumerate(row[:-1]):

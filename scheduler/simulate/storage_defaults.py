@@ -1,4 +1,4 @@
-"""Volumes and storage classes as people write them, filled in as the API server and the controller of volumes would.
+"""Volumes and storage classes as written by hand, completed as the API server and the volume controller would.
 
 Rule: pkg/apis/storage/v1/defaults.go (SetDefaults_StorageClass) at v1.36.3; a volume without a claim is available once
 the controller has seen it.
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def with_storage_defaults(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the object with what it leaves out, if it is one of these kinds; itself otherwise."""
+    """Return the object with its defaults, if it is of one of these kinds; else as it is."""
     match content.get("kind"):
         case "StorageClass" if not content.get("volumeBindingMode"):
             return {**content, "volumeBindingMode": "Immediate"}

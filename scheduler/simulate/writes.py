@@ -1,7 +1,7 @@
-"""What plugins write in a simulation: into its own objects, nowhere else.
+"""What plugins write in a simulation: it changes the simulated objects only.
 
-The controllers of a cluster are played where a pod would wait for them: a claim gets its volume at once, one that has
-to be made is made as a driver would make it, for whatever nodes the class allows.
+Where a pod would wait for a controller, its part is played here: a claim gets its volume at once, and a volume that has
+to be provisioned is made as a driver would make it, for the nodes that the class allows.
 """
 
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ from scheduler.framework.resources import struct_of
 BOUND: Final = "Bound"
 
 
-class Watch(Protocol):
-    """Told of what was written, as if the API server had told it."""
+class WriteObserver(Protocol):
+    """Called for what was written, as if the watch had reported it."""
 
     def object_changed(self, resource: str, new: Any) -> None: ...
 
@@ -41,16 +41,16 @@ class SimulatedApi:
     """framework.handle.ApiWriter over the objects of a simulation."""
 
     objects: ObjectLister
-    watch: Watch
+    observer: WriteObserver
 
     shows = True
-    """Whether what is written is there from then on; if not, it is answered and forgotten."""
+    """Whether what is written is visible from then on; if not, it is answered and dropped."""
 
     def __init__(self) -> None:
         self._version = 0
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
-        """Put `content` in the place of the object of its name. Raises ApiError."""
+        """Replace the object of that name by `content`. Raises ApiError."""
         metadata = content["metadata"]
         return self._write(resource, metadata["name"], metadata.get("namespace", ""), content, whole=True)
 
@@ -66,8 +66,8 @@ class SimulatedApi:
         current = self.objects.get(resource, name, namespace)
         if current is None:
             raise ApiError(404, f'{resource} "{name}" not found')
-        asked = content.get("metadata", {}).get("resourceVersion", "")
-        if asked and asked != current.metadata.resource_version:
+        expected = content.get("metadata", {}).get("resourceVersion", "")
+        if expected and expected != current.metadata.resource_version:
             raise ApiError(409, f'{resource} "{name}": the object has been modified')
         before = current.content if isinstance(current, Unstructured) else msgspec.to_builtins(current)
         self._version += 1
@@ -76,7 +76,7 @@ class SimulatedApi:
         new = msgspec.convert(written, struct_of(resource), dec_hook=unstructured_hook)
         if not self.shows:
             return written
-        self.watch.object_changed(resource, new)
+        self.observer.object_changed(resource, new)
         if resource == PERSISTENT_VOLUME:
             self._bind(new)
         elif resource == PERSISTENT_VOLUME_CLAIM and SELECTED_NODE in new.annotations and not new.spec.volume_name:
@@ -84,7 +84,7 @@ class SimulatedApi:
         return written
 
     def _bind(self, volume: PersistentVolume) -> None:
-        """Let a claim have the volume that names it."""
+        """Bind the claim that the volume names."""
         reference = volume.spec.claim_ref
         if reference is None or not reference.uid:
             return
@@ -109,40 +109,40 @@ class SimulatedApi:
                 access_modes=spec.access_modes,
                 capacity=None if spec.resources is None else spec.resources.requests,
                 claim_ref=reference,
-                node_affinity=self._reach(claim.class_name),
+                node_affinity=self._node_affinity(claim.class_name),
                 storage_class_name=claim.class_name,
                 volume_attributes_class_name=spec.volume_attributes_class_name,
                 volume_mode=spec.volume_mode,
             ),
             status=PersistentVolumeStatus(phase="Available"),
         )
-        self.watch.object_changed(PERSISTENT_VOLUME, volume)
+        self.observer.object_changed(PERSISTENT_VOLUME, volume)
         self._bind(volume)
 
-    def _reach(self, class_name: str) -> VolumeNodeAffinity | None:
+    def _node_affinity(self, class_name: str) -> VolumeNodeAffinity | None:
         storage_class: StorageClass | None = self.objects.get(STORAGE_CLASS, class_name)
         if storage_class is None or not storage_class.allowed_topologies:
             return None
         terms = tuple(
             NodeSelectorTerm(
                 match_expressions=tuple(
-                    NodeSelectorRequirement(key=each.key, operator="In", values=each.values)
-                    for each in term.match_label_expressions or ()
+                    NodeSelectorRequirement(key=label.key, operator="In", values=label.values)
+                    for label in term.match_label_expressions or ()
                 )
             )
             for term in storage_class.allowed_topologies
         )
         return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
 
-    def _show(self, resource: str, thing: Any, **changes: Mapping[str, Any]) -> None:
+    def _show(self, resource: str, obj: Any, **changes: Mapping[str, Any]) -> None:
         self._version += 1
         stamp = {"metadata": {"resourceVersion": f"{self._version}"}}
-        content = merged(merged(msgspec.to_builtins(thing), changes), stamp)
-        self.watch.object_changed(resource, msgspec.convert(content, type(thing)))
+        content = merged(merged(msgspec.to_builtins(obj), changes), stamp)
+        self.observer.object_changed(resource, msgspec.convert(content, type(obj)))
 
 
 def merged(target: Any, patch: Any) -> Any:
-    """Apply a JSON merge patch (RFC 7386); nothing that is given is changed."""
+    """Apply a JSON merge patch (RFC 7386); the arguments stay unchanged."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(target) if isinstance(target, Mapping) else {}
