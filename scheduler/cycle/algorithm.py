@@ -106,7 +106,8 @@ class Algorithm:
         A nominated node is tried first and, if the pod fits there, ends the search, unless that is not wanted.
         """
         table = self._table
-        diagnosis = Diagnosis(table.count)
+        count = table.count
+        diagnosis = Diagnosis(count)
         framework.classify(state, pod)
         names, refusal = framework.run_pre_filter(state, pod, diagnosis)
         if refusal is not None:
@@ -118,7 +119,7 @@ class Algorithm:
         search = Search(np.arange(0), diagnosis)
         if nominated_first and pod.nominated_node_name and self._nominated_node_fits(framework, state, pod, search):
             return search
-        asked, count = None, table.count
+        asked = None
         if names is not None:
             search.absent = cut_off_by(diagnosis)
             chosen = [row for row in map(table.row_of, names) if row is not None]

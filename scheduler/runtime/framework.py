@@ -4,7 +4,7 @@ Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3. What a plugin rai
 name; a plugin that answers what its point does not allow is treated the same.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
@@ -34,7 +34,6 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.runtime.answers.pod_classes import KnownSpec, PodClasses
-from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.filtering import Filtering
@@ -76,7 +75,7 @@ class Framework:
         self._bind = plugins.of("bind", BindPlugin)
         self._post_bind = plugins.of("post_bind", PostBindPlugin)
         extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
-        store = AnswerStore(nodes)
+        store = handle.columns.store
         dry_runs = handle.dry_runs
         self.filtering = Filtering(plugins.at["filter"], extensions, store, nominator.by_node, dry_runs, calls)
         self.scoring = Scoring(plugins.at["score"], plugins.weights, store, calls)
@@ -102,10 +101,6 @@ class Framework:
         rejectors = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
         return {name: plugin.events_to_register() for name, plugin in rejectors.items()}
 
-    def signatures(self, pod: Pod) -> Mapping[str, Hashable]:
-        """Return plugin → signature of `pod`. Raises PluginError."""
-        return self.pod_classes.of(pod).pod_class.signatures
-
     def classify(self, state: CycleState, pod: Pod) -> KnownSpec:
         """Find what is known of pods like this one: the start of a decision. Raises PluginError."""
         known = state.known_spec = self.pod_classes.of(pod)
@@ -122,15 +117,18 @@ class Framework:
         """
         known = state.known_spec or self.classify(state, pod)
         with self._calls.at("PreFilter") as timer:
-            plugins = self._concerned(state, pod, known)
-            names, refusal = self._pre_filter_in_turn(plugins, state, pod, diagnosis)
+            names, refusal = self._pre_filter_in_turn(known, state, pod, diagnosis)
             if refusal is not None:
                 timer.code = refusal.code
         return names, refusal
 
     def _pre_filter_in_turn(
-        self, plugins: Sequence[PreFilterPlugin], state: CycleState, pod: Pod, diagnosis: Diagnosis
+        self, known: KnownSpec, state: CycleState, pod: Pod, diagnosis: Diagnosis
     ) -> tuple[frozenset[str] | None, Status | None]:
+        plugins = self._pre_filter
+        if not state.record_plugin_metrics:
+            plugins, skipping = known.concerned or self._concerned(known, pod)
+            state.skip_filter.update(skipping)
         names: frozenset[str] | None = None
         refusal: Status | None = None
         for plugin in plugins:
@@ -154,24 +152,18 @@ class Framework:
                 raise PluginError(plugin.name, "PreFilter", answer.message or answer.code.label)
         return names, refusal
 
-    def _concerned(self, state: CycleState, pod: Pod, known: KnownSpec) -> Sequence[PreFilterPlugin]:
-        """Return the plugins to be asked; the others skip the pod."""
-        if state.record_plugin_metrics:
-            return self._pre_filter
-        if known.concerned is None:
-            concerned, others = [], []
-            for plugin in self._pre_filter:
-                try:
-                    if plugin.concerns(pod):
-                        concerned.append(plugin)
-                    else:
-                        others.append(plugin.name)
-                except Exception as error:
-                    raise as_plugin_error("PreFilter", plugin.name, error) from error
-            known.concerned = concerned, frozenset(others)
-        plugins, skipping = known.concerned
-        state.skip_filter.update(skipping)
-        return plugins
+    def _concerned(self, known: KnownSpec, pod: Pod) -> tuple[tuple[PreFilterPlugin, ...], frozenset[str]]:
+        """Ask the PreFilter plugins which of them are concerned by pods of this spec; the others skip these."""
+        concerned = []
+        for plugin in self._pre_filter:
+            try:
+                if plugin.concerns(pod):
+                    concerned.append(plugin)
+            except Exception as error:
+                raise as_plugin_error("PreFilter", plugin.name, error) from error
+        skipping = frozenset(plugin.name for plugin in self._pre_filter if plugin not in concerned)
+        known.concerned = tuple(concerned), skipping
+        return known.concerned
 
     def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn | None = None) -> FilterOutcome:
         """Return where `pod` can run among the rows `asked`, or all nodes. Raises PluginError."""

@@ -21,6 +21,7 @@ from scheduler.runtime.waiting import WaitingPods
 class EngineHandle(Handle):
     """One profile's handle."""
 
+    columns: "PluginColumns"
     waiting_pods: WaitingPods
     metrics: Metrics
     pods_in_pre_bind: PodsInPreBind = field(default_factory=PodsInPreBind)
@@ -28,17 +29,16 @@ class EngineHandle(Handle):
 
 
 class PluginColumns:
-    """Implements scheduler.framework.stored_columns.StoredColumns. Bounded by bytes, like the engine's own answers."""
+    """Implements scheduler.framework.stored_columns.StoredColumns: they are in the profile's one store."""
 
     def __init__(self, nodes: LiveNodes) -> None:
-        self._nodes = nodes
-        self._store = AnswerStore(nodes)
+        self.store = AnswerStore(nodes)
 
     def get(
         self, key: Hashable, aspects: tuple[Aspect, ...], dtype: npt.DTypeLike, evaluate: Evaluate
     ) -> Values | None:
-        column = self._store.column(key, aspects, dtype, evaluate)
+        column = self.store.column(("plugin", key), aspects, dtype, evaluate)
         return column.values if column.may_differ else None
 
     def changes(self, aspects: tuple[Aspect, ...]) -> LogReader:
-        return LogReader(map(self._nodes.change_log, aspects))
+        return LogReader(map(self.store.nodes.change_log, aspects))

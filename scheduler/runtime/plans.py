@@ -161,13 +161,13 @@ def refresh(view: View, steps: Sequence[Step], store: AnswerStore, state: CycleS
     for step, column in zip(steps, view.columns, strict=True):
         stale = column.stale_rows()
         if stale is None or stale or len(column.values) < size:
-            rows = store.rows_to_ask(stale)
+            rows = store.rows_to_ask(stale, size)
             try:
                 column.take(rows, step.ask(state, pod, rows), size)
             except BaseException:
                 store.drop(column)  # its log positions have moved on
                 raise
-    view.update(changed)
+    view.update(changed, size)
 
 
 def _aspects_of(plugin: Plugin) -> tuple[Aspect, ...]:

@@ -62,7 +62,7 @@ class KnownSpec(Stored):
         self.pod_class = pod_class
         self.resources = resources
         self.host_ports = host_ports
-        self.concerned: tuple[Sequence[PreFilterPlugin], frozenset[str]] | None = None
+        self.concerned: tuple[tuple[PreFilterPlugin, ...], frozenset[str]] | None = None
         """The PreFilter plugins that the pods concern, and the names of the others, once the plugins were asked."""
 
 

@@ -108,7 +108,7 @@ class AnswerStore:
         column = self.column_of(key, aspects, dtype)
         stale, size = column.stale_rows(), self.nodes.size
         if stale is None or stale or len(column.values) < size:
-            rows = self.rows_to_ask(stale)
+            rows = self.rows_to_ask(stale, size)
             try:
                 column.take(rows, evaluate(rows), size)
             except BaseException:
@@ -116,9 +116,9 @@ class AnswerStore:
                 raise
         return column
 
-    def rows_to_ask(self, stale: Collection[int] | None) -> Rows:
-        """Return the rows that a plugin is asked about where `stale` ones have changed (None: any may have)."""
-        if stale is None or len(stale) * 4 > self.nodes.size:
+    def rows_to_ask(self, stale: Collection[int] | None, size: int) -> Rows:
+        """Return which of the `size` rows a plugin is asked about where `stale` ones changed (None: any may have)."""
+        if stale is None or len(stale) * 4 > size:
             return self.all_rows()
         if len(stale) != 1:
             return np.array(sorted(stale), dtype=np.intp)

@@ -44,8 +44,11 @@ class View(Stored):
         self.trail = ChangeLog()
 
     @abstractmethod
-    def update(self, stale: Collection[int] | None) -> None:
-        """Take over what changed in the columns, which are up to date; None if it could be any row."""
+    def update(self, stale: Collection[int] | None, size: int) -> None:
+        """Take over the `stale` rows of the columns, which are up to date; None: any row may have changed.
+
+        `size`: the number of rows of the node table.
+        """
 
 
 class FeasibleNodes(View):
@@ -67,8 +70,7 @@ class FeasibleNodes(View):
             rows = self._rows = np.flatnonzero(self.passing)
         return rows
 
-    def update(self, stale: Collection[int] | None) -> None:
-        size = self._nodes.size
+    def update(self, stale: Collection[int] | None, size: int) -> None:
         if stale is None or self.size != size or len(stale) * 4 > size:
             self._begin(size)
         elif len(stale) > FEW:
@@ -141,8 +143,7 @@ class TotalScores(View):
     def bytes_per_row(self) -> int:
         return 8
 
-    def update(self, stale: Collection[int] | None) -> None:
-        size = self._nodes.size
+    def update(self, stale: Collection[int] | None, size: int) -> None:
         if stale is None or self.size != size or len(stale) * 4 > size:
             self._begin(size)
         else:

@@ -326,8 +326,8 @@ def test_a_pod_is_signed_once_a_version_and_profile() -> None:
     pod = a_pod(uid="first")
 
     for framework in (one, one, other, other):
-        framework.signatures(pod)
-    one.signatures(a_pod(uid="second"))
+        framework.pod_classes.of(pod)
+    one.pod_classes.of(a_pod(uid="second"))
 
     assert log == ["S signs first", "S signs first", "S signs second"]
 
@@ -341,8 +341,9 @@ def test_a_plugin_that_cannot_sign_a_pod_has_no_signature() -> None:
 
     framework = a_framework(a(Signs, "One"), a(Signs, "Two"), a(Filter, "Three"))
 
-    assert framework.signatures(a_pod()) == {}
-    assert framework.signatures(a_pod(labels={"app": "web"})) == {"One": "web", "Two": "web"}
+    classes = framework.pod_classes
+    assert classes.of(a_pod()).pod_class.signatures == {}
+    assert classes.of(a_pod(labels={"app": "web"})).pod_class.signatures == {"One": "web", "Two": "web"}
 
 
 def test_a_profile_sorts_and_has_plugins_to_make_room() -> None:

@@ -26,8 +26,8 @@ class Entries:
         self.filtered, self.scored = self.column("filter", name), self.column("score", name)
         self.feasible = store.add(FeasibleNodes(("feasible", name), [self.filtered], ASPECTS, store.nodes))
         self.totals = store.add(TotalScores(("totals", name), [(self.scored, 1)], [], ASPECTS, store.nodes))
-        self.feasible.update(None)
-        self.totals.update(None)
+        self.feasible.update(None, store.nodes.size)
+        self.totals.update(None, store.nodes.size)
         self.best = store.add(BestNodes(("best", name), self.feasible, self.totals))
         self.pod_class = store.add(PodClass(("class", name), {}))
         for view in (self.feasible, self.totals, self.best):
