@@ -79,7 +79,7 @@ class SchedulingQueue:
         rejector_events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]],
         backoff: Backoff,
         metrics: Metrics,
-        nominations: PodNominator,
+        nominator: PodNominator,
         now: Callable[[], float] = time.monotonic,
         starvation_seconds: float = 10.0,
     ) -> None:
@@ -88,7 +88,7 @@ class SchedulingQueue:
         `starvation_seconds`: see scheduler.queue.fairness.
         """
         self._now = now
-        self._nominations = nominations
+        self._nominator = nominator
         self._active = PodHeap(sort.sort_key)
         self._backoff = BackoffQueue(backoff, sort.sort_key, now)
         self._fairness = Fairness(self._active, now, starvation_seconds)
@@ -125,7 +125,7 @@ class SchedulingQueue:
     def delete(self, pod: Pod | str) -> None:
         """Forget a pod, given itself or its UID. One in flight will not come back."""
         uid = pod if isinstance(pod, str) else pod.uid
-        self._nominations.delete(uid)
+        self._nominator.delete(uid)
         flight = self._in_flight.get(uid)
         if flight is not None:
             flight.deleted = True
@@ -216,7 +216,7 @@ class SchedulingQueue:
         flight = self._in_flight.finish(uid)
         if flight is not None and flight.deleted:
             # It may have been nominated after it was deleted.
-            self._nominations.delete(uid)
+            self._nominator.delete(uid)
 
     def activate(self, uids: Iterable[str]) -> None:
         """Bring pods to activeQ without regard to their backoff; for one in flight it counts as an event."""
@@ -341,7 +341,7 @@ class SchedulingQueue:
         return True
 
     def _replace(self, queued: QueuedPod, new: Pod) -> None:
-        self._nominations.update(queued.pod, new)
+        self._nominator.update(queued.pod, new)
         self._rejectors.remove(queued)
         queued.pod = new
         self._rejectors.add(queued)
@@ -385,7 +385,7 @@ class SchedulingQueue:
         self._fairness.entered(queued)
         self._count_incoming("active", label)
         if label in OF_THE_POD_ITSELF:
-            self._nominations.add(queued.pod)
+            self._nominator.add(queued.pod)
         self._arrived.set()
 
     def _park(self, queued: QueuedPod, label: str) -> None:

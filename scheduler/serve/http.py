@@ -1,4 +1,4 @@
-"""The HTTP server: health as kube-scheduler tells it (`/healthz`, `/livez`, `/readyz`) and `/metrics`.
+"""The HTTP server: health in kube-scheduler's format (`/healthz`, `/livez`, `/readyz`), and `/metrics`.
 
 A health path answers `ok`, or 500 with the list of its checks, as k8s.io/apiserver/pkg/server/healthz writes it:
 
@@ -25,11 +25,11 @@ from scheduler.framework.errors import ConfigError
 log = logging.getLogger(__name__)
 
 Check: TypeAlias = Callable[[], bool]
-"""Whether one thing is as it should be. Must be quick."""
+"""Whether one part is healthy. Must be quick."""
 
 
 class HttpServer:
-    """Serves as long as it is entered; an async context manager."""
+    """An async context manager that serves while it is entered."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class HttpServer:
         host: str = "0.0.0.0",
         port: int = 10259,
     ) -> None:
-        """`live` and `ready` are checks by their name; being ready includes being live. Port 0: any free one."""
+        """`live` and `ready` are checks by name; being ready includes being live. Port 0: any free one."""
         self._registry = registry
         self._host = host
         self._port = port
@@ -54,7 +54,7 @@ class HttpServer:
         self._runner: web.AppRunner | None = None
 
     async def __aenter__(self) -> Self:
-        """Start to listen. Raises ConfigError if the address cannot be had."""
+        """Start to listen. Raises ConfigError if the address cannot be bound."""
         runner = web.AppRunner(self.app, access_log=None, handle_signals=False)
         await runner.setup()
         try:
@@ -112,7 +112,7 @@ class _HealthHandler:
 
 
 def _reason(error: OSError) -> str:
-    # asyncio says the address again, as a tuple; a name that cannot be resolved has numbers of its own.
+    # asyncio repeats the address, as a tuple; a name that cannot be resolved has error numbers of its own.
     if error.errno is None or isinstance(error, socket.gaierror):
         return error.strerror or str(error)
     return os.strerror(error.errno)

@@ -9,7 +9,7 @@ from scheduler.api.pod import Pod
 
 
 class Nominator:
-    """Nominated pods, by node and by UID."""
+    """Implements framework.handle.PodNominator: nominated pods, by node and by UID."""
 
     def __init__(self) -> None:
         self._node_names: dict[str, str] = {}

@@ -42,6 +42,6 @@ def test_a_node_is_read_from_a_dict() -> None:
     assert node.labels == {}
 
 
-def test_a_wrong_type_is_told_with_its_place() -> None:
+def test_a_wrong_type_is_reported_with_its_place() -> None:
     with pytest.raises(ValueError, match=r"\$\.spec\.priority"):
         pod_from_dict({"spec": {"priority": "high"}})

@@ -51,7 +51,7 @@ REPORT = {"name": "main", "resources": {"requests": {"cpu": "300m"}}}
         pytest.param(a_version(status={"resources": {"requests": {"cpu": "1"}}}), id="what the pod has is reported"),
     ],
 )
-def test_a_version_that_may_ask_for_something_else_is_read_anew(changed: Pod) -> None:
+def test_a_version_that_may_ask_for_something_else_is_read_again(changed: Pod) -> None:
     old = a_version()
     _ = old.resources
     expected = Pod(metadata=changed.metadata, spec=changed.spec, status=changed.status).resources

@@ -39,7 +39,7 @@ from scheduler.testing import a_container, a_pod
                 ],
             ),
             {"cpu": 4000},
-            id="sidecars run beside those that come after them",
+            id="sidecars run alongside those that come after them",
         ),
         pytest.param(a_pod(requests={"cpu": "1"}, overhead={"cpu": "100m"}), {"cpu": 1100}, id="overhead"),
         pytest.param(
@@ -88,7 +88,7 @@ def test_scoring_assumes_something_for_containers_that_ask_for_nothing() -> None
     assert resources.non_zero_memory == DEFAULT_MEMORY
 
 
-def test_a_quantity_that_cannot_be_read_is_told() -> None:
+def test_a_quantity_that_cannot_be_read_is_reported() -> None:
     with pytest.raises(ValueError, match="not a quantity: 'much'"):
         _ = a_pod(requests={"cpu": "much"}).requests
 
@@ -128,6 +128,6 @@ def test_a_nodes_amounts_include_its_pods() -> None:
         ("Example.com/gpu", False, False),
     ],
 )
-def test_extended_and_scalar_resources_are_told_by_their_name(name: str, extended: bool, scalar: bool) -> None:
+def test_extended_and_scalar_resources_are_known_by_their_name(name: str, extended: bool, scalar: bool) -> None:
     assert is_extended_resource(name) == extended
     assert is_scalar_resource(name) == scalar

@@ -95,7 +95,7 @@ def test_a_requirement_that_cannot_be_parsed_says_why(requirement: object, probl
     assert not matches(affinity)
 
 
-def test_a_bad_key_and_a_bad_value_are_both_told() -> None:
+def test_a_bad_key_and_a_bad_value_are_both_reported() -> None:
     affinity = required(a_term(), a_term(a_requirement("a b", "In", "ok", "-")))
     assert affinity.required is not None
 
@@ -219,7 +219,7 @@ def test_numbers_are_read_as_go_reads_them(text: str, number: int | None) -> Non
     assert parse_int64(text) == number
 
 
-def test_several_problems_make_one_message_each_told_once() -> None:
+def test_several_problems_make_one_message_with_each_once() -> None:
     one, other = FieldProblem("[0].key", "bad"), FieldProblem("[1].key", "worse")
 
     assert as_one_message([one]) == "[0].key: bad"

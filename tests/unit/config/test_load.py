@@ -191,7 +191,7 @@ def test_extenders_are_checked_before_they_are_refused() -> None:
         ),
     ],
 )
-def test_what_is_no_configuration_is_told_apart_before_its_fields(values: object, problems: list[str]) -> None:
+def test_what_is_no_configuration_is_reported_before_its_fields(values: object, problems: list[str]) -> None:
     assert problems_of(values) == problems
 
 

@@ -1,7 +1,7 @@
 """An API server in memory that knows the truth, and a watch that garbles it: for test_disordered_events.py.
 
-Objects are raw, as the API server sends them. What is told of one object may be lost, doubled, overtaken by later news,
-or sent without a field; a list tells the truth of its moment, but some objects of it may be unreadable too.
+Objects are raw, as the API server sends them. What is reported of one object may be lost, doubled, overtaken by
+later reports, or sent without a field; a list has the truth of its moment, but some objects of it may be unreadable too.
 """
 
 import copy
@@ -60,11 +60,11 @@ UNADDRESSED: Final[Mapping[str, Callable[[Raw], object]]] = {
     "no version": lambda raw: raw["metadata"].pop("resourceVersion"),
     "version is a number": lambda raw: raw["metadata"].update(resourceVersion=7),
 }
-"""Ways in which nobody can say which version of which object it is."""
+"""Ways of hiding which version of which object it is."""
 
 
 class Change(NamedTuple):
-    """What the watch tells of one object."""
+    """What the watch reports of one object."""
 
     resource: str
     type: str
@@ -86,7 +86,7 @@ class Change(NamedTuple):
 
 
 class ApiTruth:
-    """What is true, and what the watch has still to tell of it."""
+    """What is true, and what the watch has yet to report of it."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -115,7 +115,7 @@ class ApiTruth:
         return self.put(NODES, {"metadata": metadata, "spec": {"taints": []}, "status": status})
 
     def put(self, resource: str, raw: Raw) -> str:
-        """Store a new version of an object, and tell the watch."""
+        """Store a new version of an object, and let the watch report it."""
         uid = str(raw["metadata"]["uid"])
         type_ = "MODIFIED" if uid in self.objects[resource] else "ADDED"
         raw = self._versioned(raw)

@@ -1,4 +1,4 @@
-"""A whole engine behind the real intake, beside an API server whose news does not arrive as it should."""
+"""A whole engine behind the real intake, with an API server whose events do not arrive as they should."""
 
 import asyncio
 import logging
@@ -72,7 +72,7 @@ class World:
         self.truth.put(resource, self.truth.objects[resource][uid])
 
     def tell(self, change: Change) -> None:
-        """Let the watch tell something, and everybody act on it."""
+        """Let the watch report a change, and let all parts act on it."""
         if change.type == "DELETED":
             self.reported.pop(change.uid, None)
             self.deleted.add(change.uid)
@@ -95,7 +95,7 @@ class World:
             self.reports += 1
 
     def tell_garbage(self, resource: str, type_: str, raw: Raw) -> None:
-        """Let the watch tell something that nobody can attribute to an object."""
+        """Let the watch report something that cannot be attributed to an object."""
         before = dict(self.known(resource))
         self.intakes[resource].from_line(watch_line(type_, raw))
         self.reports += 1

@@ -1,7 +1,7 @@
 """An API server in memory for the model test: the truth, and the watch events that have not arrived yet.
 
 Events of one object arrive in order; between objects there is none. A binding is decided when the server gets to it,
-and its answer arrives later still, before or after the watch tells of it.
+and its answer arrives later still, before or after the watch reports it.
 """
 
 from collections import deque
@@ -17,12 +17,12 @@ class FakeCluster:
         self.pods: dict[str, fw.Pod] = {}
         self.nodes: dict[str, fw.Node] = {}
         self.on_the_way: dict[str, deque[tuple[str, fw.Pod | fw.Node]]] = {}
-        """UID → what the watch has still to tell of an object, the oldest first."""
+        """UID → what the watch has yet to report of an object, the oldest first."""
         self.decided: dict[str, Exception | None] = {}
         """UID → the answer to a binding, which has not arrived yet."""
         self.bound_by_us: set[str] = set()
         self.unruly: set[str] = set()
-        """Names of nodes that may be overcommitted without our fault: they shrank, or somebody else bound there."""
+        """Names of nodes that may be overcommitted without our fault: they shrank, or another scheduler bound there."""
 
     # What users, kubelets and other schedulers do.
 

@@ -1,7 +1,7 @@
 """A whole scheduler without a cluster: the real engine, with a clock and an API server that do as the test says.
 
 `an_engine` builds it. Its writers answer bindings at once, keep them until the test answers, refuse or raise; what they
-are told to write (events, conditions, nominations) they write down.
+are told to write (events, conditions, nominations) they record.
 """
 
 import asyncio
@@ -115,7 +115,7 @@ class FakeWriters:
         self.forgotten.append(str(pod))
 
     async def evict(self, victim: fw.Pod, preemptor: fw.Pod, message: str) -> bool:
-        """Delete the victim, as far as the API server goes; a test lets the watch tell of it."""
+        """Delete the victim, as far as the API server goes; a test lets the watch report it."""
         self.evictions.append((str(victim), str(preemptor), message))
         if self.eviction_answer is not None:
             raise self.eviction_answer

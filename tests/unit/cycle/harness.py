@@ -42,7 +42,7 @@ def one_pod_a_node(_: Pod, node: NodeInfo) -> Status | None:
 
 
 class Scheduler:
-    """Every part of one scheduler within reach. Each node has room for one pod, unless told otherwise."""
+    """Every part of one scheduler within reach. Each node has room for one pod by default."""
 
     def __init__(self, *plugins: Plugin, nodes: Iterable[str] = ("a",), ttl: float = 0.0) -> None:
         self.world, self.clock, self.metrics = FakeWorld(), FakeClock(), Metrics()
@@ -116,7 +116,7 @@ async def finish(scheduler: Scheduler) -> None:
 
 
 class Reserving(ReservePlugin):
-    """Remembers for whom it set something aside."""
+    """Remembers for which pods it set something aside."""
 
     name = "Reserving"
 

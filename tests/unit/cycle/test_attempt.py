@@ -33,7 +33,7 @@ def test_a_pod_that_fits_is_assumed_bound_and_announced() -> None:
         assert scheduler.world.bound == [("pod", "a")]
         assert scheduler.where(pod) == "assumed"
         assert scheduler.world.notes == [("pod", "Scheduled", "Successfully assigned default/pod to a")]
-        assert scheduler.world.told == [("forget", "pod")], "nobody had to be told of a nomination"
+        assert scheduler.world.told == [("forget", "pod")], "no nomination had to be written"
         assert scheduler.attempts("scheduled") == 1
         assert sample(scheduler.metrics, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 1
 
@@ -45,7 +45,7 @@ def test_a_pod_that_fits_is_assumed_bound_and_announced() -> None:
     run(story())
 
 
-def test_a_pod_that_fits_nowhere_waits_and_is_told_why() -> None:
+def test_a_pod_that_fits_nowhere_waits_and_the_reason_is_reported() -> None:
     async def story() -> None:
         scheduler, pod = Scheduler(nodes=()), a_pod()
         scheduler.handlers.node_changed(a_node("a"))
@@ -77,7 +77,7 @@ BROKEN: dict[str, Plugin] = {
 
 
 @pytest.mark.parametrize("bad", [pytest.param(each, id=point) for point, each in BROKEN.items()])
-def test_a_plugin_that_fails_costs_its_pod_one_attempt_and_nobody_else(bad: Plugin) -> None:
+def test_a_plugin_that_fails_costs_its_pod_one_attempt_and_no_other_pod(bad: Plugin) -> None:
     async def story() -> None:
         reserving, score = Reserving(), plugin(ScorePlugin, "Score", score=lambda *_: 0)
         scheduler, pod = Scheduler(reserving, bad, score, nodes=("a", "b")), a_pod()

@@ -1,4 +1,4 @@
-"""The dump: what is told of nodes, pods and queues, and how much of it."""
+"""The dump: what it says of nodes, pods and queues, and how much of it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -51,7 +51,7 @@ def test_the_sizes_come_first() -> None:
     }
 
 
-def test_a_node_is_told_with_its_amounts_in_readable_units() -> None:
+def test_a_node_is_dumped_with_its_amounts_in_readable_units() -> None:
     scheduler = Scheduler(nodes=())
     scheduler.handlers.node_changed(a_node("a", cpu="4", memory="8Gi", pods=110))
     scheduler.handlers.pod_changed(bound("web", "a", cpu="1500m", memory="512Mi"))
@@ -63,7 +63,7 @@ def test_a_node_is_told_with_its_amounts_in_readable_units() -> None:
     assert node["allocatable"].items() >= {"cpu": "4", "memory": "8Gi", "pods": "110"}.items()
 
 
-def test_a_node_that_is_gone_is_told_as_long_as_pods_are_on_it() -> None:
+def test_a_node_that_is_gone_is_dumped_as_long_as_pods_are_on_it() -> None:
     scheduler = Scheduler(nodes=())
     scheduler.handlers.pod_changed(bound("web", "gone"))
 
@@ -90,7 +90,7 @@ def test_assumed_pods_come_before_confirmed_ones() -> None:
     assert (pods[1]["phase"], pods[1]["uid"]) == ("Running", bound("there", "a").uid)
 
 
-def test_nominated_pods_are_told_with_their_node() -> None:
+def test_nominated_pods_are_dumped_with_their_node() -> None:
     scheduler = Scheduler(nodes=("a",))
     scheduler.nominator.add(a_pod("promised"), "a")
 
@@ -100,7 +100,7 @@ def test_nominated_pods_are_told_with_their_node() -> None:
     assert [node["nominated"] for node in fields(lines, "Dump of cached node")] == [1]
 
 
-def test_a_waiting_pod_is_told_with_its_attempts_and_age() -> None:
+def test_a_waiting_pod_is_dumped_with_its_attempts_and_age() -> None:
     scheduler = Scheduler()
     scheduler.handlers.pod_changed(a_pod("next"))
     scheduler.clock.advance(2.5)
@@ -110,7 +110,7 @@ def test_a_waiting_pod_is_told_with_its_attempts_and_age() -> None:
     assert (pod["pod"], pod["attempts"], pod["ageSeconds"]) == ("default/next", 0, 2.5)
 
 
-def test_a_refused_pod_is_told_with_who_refused_it() -> None:
+def test_a_refused_pod_is_dumped_with_the_plugins_that_refused_it() -> None:
     async def scenario() -> list[Line]:
         scheduler = Scheduler(nodes=("a",))
         scheduler.handlers.pod_changed(bound("there", "a"))
@@ -123,7 +123,7 @@ def test_a_refused_pod_is_told_with_who_refused_it() -> None:
     assert (pod["pod"], pod["plugins"], pod["attempts"], pod["ageSeconds"]) == ("default/big", ["One"], 1, 60.0)
 
 
-def test_a_pod_in_backoff_is_told_with_when_it_ends() -> None:
+def test_a_pod_in_backoff_is_dumped_with_the_end_of_its_wait() -> None:
     async def scenario() -> list[Line]:
         scheduler = Scheduler(nodes=("a",))
         scheduler.world.refusal = ValueError("broken")
@@ -136,7 +136,7 @@ def test_a_pod_in_backoff_is_told_with_when_it_ends() -> None:
     assert "plugins" not in pod
 
 
-def test_a_gated_pod_is_told_with_its_gate() -> None:
+def test_a_gated_pod_is_dumped_with_its_gate() -> None:
     scheduler = Scheduler()
     scheduler.queue = queues.QueueUnderTest(queues.Gate())
     scheduler.queue.add(queues.a_pod("held", gates=["quota"]))
@@ -146,7 +146,7 @@ def test_a_gated_pod_is_told_with_its_gate() -> None:
     assert (pod["pod"], pod["gatedBy"], pod["attempts"]) == ("default/pod-held", queues.GATE, 0)
 
 
-def test_a_pod_in_flight_is_told_with_how_long() -> None:
+def test_a_pod_in_flight_is_dumped_with_its_duration() -> None:
     async def scenario() -> list[Line]:
         scheduler = Scheduler(holding())
         scheduler.handlers.pod_changed(a_pod("held"))

@@ -1,4 +1,4 @@
-"""What becomes of a pod whose attempt failed, and what its owner is told."""
+"""What becomes of a pod whose attempt failed, and what is reported to its owner."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def fail(engine: EngineUnderTest, queued: QueuedPod, cause: Unplaced | Scheduler
     engine.check()
 
 
-def test_a_pod_that_fits_nowhere_waits_and_its_owner_is_told() -> None:
+def test_a_pod_that_fits_nowhere_waits_and_its_owner_gets_an_event() -> None:
     engine, queued = popped(a_pod())
 
     fail(engine, queued)
@@ -42,7 +42,7 @@ def test_a_pod_that_fits_nowhere_waits_and_its_owner_is_told() -> None:
     assert engine.count("scheduler_scheduling_attempt_duration_seconds_count", result="unschedulable", profile=PROFILE)
 
 
-def test_who_refused_it_is_remembered_for_the_events_that_may_help() -> None:
+def test_the_plugins_that_refused_it_are_remembered_for_the_events_that_may_help() -> None:
     engine, queued = popped(a_pod())
 
     fail(engine, queued, Unplaced("no", frozenset({"NodeAffinity"}), frozenset({"Volumes"})))
@@ -141,7 +141,7 @@ def test_a_version_that_came_while_the_pod_was_assumed_is_the_one_that_comes_bac
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_a_pod_on_hold_that_somebody_else_bound_is_not_counted_after_its_end(ended: bool) -> None:
+def test_a_pod_on_hold_that_another_scheduler_bound_is_not_counted_after_its_end(ended: bool) -> None:
     hold = a_plugin("Hold", fw.PermitPlugin, permit=lambda *_: fw.PermitWait(60))
     pod = a_pod(requests={"cpu": "1"})
     bound = newer(pod, node_name="n1")

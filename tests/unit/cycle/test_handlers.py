@@ -1,4 +1,4 @@
-"""What each thing that the watch can tell does to the cache, the queue and the nominator."""
+"""What each report of the watch does to the cache, the queue and the nominator."""
 
 import msgspec
 import pytest
@@ -30,7 +30,7 @@ def a_refused(scheduler: Scheduler, name: str = "refused", priority: int = 0) ->
     return pod
 
 
-def test_a_new_pod_of_ours_is_queued_once_however_often_it_is_told() -> None:
+def test_a_new_pod_of_ours_is_queued_once_however_often_it_is_reported() -> None:
     scheduler, pod = Scheduler(), version(a_pod(), 1)
     for _ in range(3):
         scheduler.handlers.pod_changed(pod)
@@ -49,7 +49,7 @@ def test_a_pod_of_another_scheduler_is_not_queued_but_counted_once_it_is_bound()
     scheduler.check()
 
 
-def test_a_waiting_pod_that_somebody_binds_leaves_the_queue_and_its_nomination() -> None:
+def test_a_waiting_pod_that_gets_bound_leaves_the_queue_and_its_nomination() -> None:
     scheduler, pod = Scheduler(), a_pod()
     scheduler.handlers.pod_changed(pod)
     scheduler.nominator.add(pod, "a")
@@ -170,7 +170,7 @@ def test_a_deleted_nominated_pod_wakes_those_that_yielded(profile: str, place: s
     assert nominated_node(scheduler.nominator, promised.uid) == ""
 
 
-def test_the_same_version_told_again_does_not_bring_back_what_left_the_queue() -> None:
+def test_the_same_version_reported_again_does_not_bring_back_what_left_the_queue() -> None:
     async def story() -> None:
         scheduler, pod = Scheduler(), version(a_pod(), 1, deleted=True)
         await scheduler.schedule(pod)
@@ -216,7 +216,7 @@ def test_an_expired_assumption_is_tried_again_unless_the_pod_is_gone_or_bound() 
     run(story())
 
 
-def test_a_pod_that_cannot_be_read_is_told_so() -> None:
+def test_a_pod_that_cannot_be_read_gets_an_event() -> None:
     scheduler = Scheduler()
     scheduler.handlers.pod_unreadable({"name": "odd", "namespace": "default", "uid": "u"}, "spec: expected object")
 

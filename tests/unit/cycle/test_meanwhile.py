@@ -139,7 +139,7 @@ def test_a_pod_deleted_while_on_hold_is_let_go(gone: bool) -> None:
     run(story())
 
 
-def test_a_pod_that_somebody_else_bound_meanwhile_is_counted_where_it_is() -> None:
+def test_a_pod_that_another_scheduler_bound_meanwhile_is_counted_where_it_is() -> None:
     async def story() -> None:
         scheduler, pod = Scheduler(nodes=("a", "b")), a_pod()
         scheduler.world.gate = asyncio.Event()
@@ -177,7 +177,7 @@ def test_an_assumption_that_was_confirmed_before_the_answer_came_stays() -> None
     run(story())
 
 
-def test_a_pod_that_is_being_deleted_is_skipped_and_told_so() -> None:
+def test_a_pod_that_is_being_deleted_is_skipped_with_an_event() -> None:
     async def story() -> None:
         scheduler, pod = Scheduler(), deleting(a_pod())
         await scheduler.schedule(pod)

@@ -36,7 +36,7 @@ class Setup:
     def move_all(self, event: fw.ClusterEvent, old: Any, new: Any) -> None:
         self.moves.append(Move(event.label, old, new, list(self.store.list(BUDGETS))))
 
-    def told(self, *objects: Any) -> list[Move]:
+    def report(self, *objects: Any) -> list[Move]:
         """What hearing of these objects moves."""
         before = len(self.moves)
         for each in objects:
@@ -59,20 +59,20 @@ def setup() -> Setup:
 def test_an_object_that_appears_is_in_the_store_before_pods_are_moved(setup: Setup) -> None:
     budget = an_object("shop", version=1)
 
-    assert setup.told(budget) == [Move(f"{BUDGETS}Add", None, budget, [budget])]
+    assert setup.report(budget) == [Move(f"{BUDGETS}Add", None, budget, [budget])]
     assert dict(setup.handlers.known_objects(BUDGETS)) == {"/shop": budget}
 
 
 def test_a_new_version_is_an_update_from_the_old_one(setup: Setup) -> None:
     old, new = an_object("shop", version=1), an_object("shop", version=2)
-    setup.told(old)
+    setup.report(old)
 
-    assert setup.told(new) == [Move(f"{BUDGETS}Update", old, new, [new])]
+    assert setup.report(new) == [Move(f"{BUDGETS}Update", old, new, [new])]
 
 
-def test_a_deletion_tells_of_the_object_as_it_was_known(setup: Setup) -> None:
+def test_a_deletion_reports_the_object_as_it_was_known(setup: Setup) -> None:
     budget, last = an_object("shop", version=1), an_object("shop", version=2)
-    setup.told(budget)
+    setup.report(budget)
 
     assert setup.told_deleted(last) == [Move(f"{BUDGETS}Delete", budget, None, [])]
 
@@ -81,9 +81,9 @@ def test_a_deletion_tells_of_the_object_as_it_was_known(setup: Setup) -> None:
 def test_the_same_version_twice_is_nothing(setup: Setup, version: int | None) -> None:
     budget = an_object("shop", version=version)
     again = an_object("shop", version=version) if version else budget
-    setup.told(budget)
+    setup.report(budget)
 
-    assert setup.told(budget, again) == []
+    assert setup.report(budget, again) == []
 
 
 def test_the_deletion_of_an_unknown_object_is_nothing(setup: Setup) -> None:
@@ -92,9 +92,9 @@ def test_the_deletion_of_an_unknown_object_is_nothing(setup: Setup) -> None:
 
 def test_an_object_that_was_made_again_is_a_deletion_and_an_addition(setup: Setup) -> None:
     old, new = an_object("shop", uid="1", version=1), an_object("shop", uid="2", version=2)
-    setup.told(old)
+    setup.report(old)
 
-    assert setup.told(new) == [
+    assert setup.report(new) == [
         Move(f"{BUDGETS}Delete", old, None, [new]),
         Move(f"{BUDGETS}Add", None, new, [new]),
     ]
@@ -103,9 +103,9 @@ def test_an_object_that_was_made_again_is_a_deletion_and_an_addition(setup: Setu
 
 def test_late_news_of_an_object_that_was_made_again_are_nothing(setup: Setup) -> None:
     new, late = an_object("shop", uid="2", version=2), an_object("shop", uid="1", version=1)
-    setup.told(new)
+    setup.report(new)
 
-    assert setup.told(late) == []
+    assert setup.report(late) == []
 
 
 def waiting_for_a_budget(*also_registered: str) -> EngineUnderTest:
@@ -148,7 +148,7 @@ def test_an_engine_watches_what_its_plugins_name() -> None:
     assert set(waiting_for_a_budget().engine.watched) - set(an_engine().engine.watched) == {BUDGETS}
 
 
-def test_a_plugin_that_asks_for_what_nobody_named_fails_with_what_to_do() -> None:
+def test_a_plugin_that_asks_for_an_unwatched_resource_fails_with_what_to_do() -> None:
     def pre_filter(state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> None:
         made.framework.handle.objects.list("foos.v1.example.com")
 

@@ -67,11 +67,11 @@ class Gate(PreEnqueuePlugin):
         return unresolvable("gated") if pod.spec.scheduling_gates else None
 
 
-class FakeNominations:
-    """Writes down what the queue reports, and has no nominations."""
+class FakeNominator:
+    """Records the calls of the queue, and has no nominations."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str]] = []
+        self.calls: list[tuple[str, str]] = []
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         return ()
@@ -80,13 +80,13 @@ class FakeNominations:
         return iter(())
 
     def add(self, pod: Pod, node_name: str | None = None) -> None:
-        self.told.append(("add", pod.uid))
+        self.calls.append(("add", pod.uid))
 
     def update(self, old: Pod, new: Pod) -> None:
-        self.told.append(("update", new.uid))
+        self.calls.append(("update", new.uid))
 
     def delete(self, uid: str) -> None:
-        self.told.append(("delete", uid))
+        self.calls.append(("delete", uid))
 
 
 def a_pod(
@@ -132,7 +132,7 @@ class QueueUnderTest(SchedulingQueue):
         starvation_seconds: float = 10.0,
     ) -> None:
         self.clock = FakeClock()
-        self.nominations = FakeNominations()
+        self.nominator = FakeNominator()
         self.metrics = Metrics()
         super().__init__(
             PrioritySort(),
@@ -140,7 +140,7 @@ class QueueUnderTest(SchedulingQueue):
             events,
             Backoff(),
             self.metrics,
-            self.nominations,
+            self.nominator,
             now=self.clock,
             starvation_seconds=starvation_seconds,
         )

@@ -77,7 +77,7 @@ def test_whole_windows_leave_at_once(queue: BackoffQueue, clock: FakeClock) -> N
     assert [queued.pod.uid for queued in queue] == ["late"]
 
 
-def test_within_a_window_priority_decides_who_leaves_early(queue: BackoffQueue) -> None:
+def test_within_a_window_priority_decides_which_pod_leaves_early(queue: BackoffQueue) -> None:
     queue.add(a_failed_pod("low", 100.1, refusals=1))
     queue.add(a_failed_pod("high", 100.8, refusals=1, priority=5))
     queue.add(a_failed_pod("higher but later", 101.0, refusals=1, priority=9))

@@ -19,7 +19,7 @@ def popped(queue: QueueUnderTest, count: int) -> list[str]:
     return [queue.pop_one().pod.uid for _ in range(count)]
 
 
-def test_as_long_as_nobody_waits_too_long_priority_decides() -> None:
+def test_as_long_as_no_pod_waits_too_long_priority_decides() -> None:
     queue = a_queue_with_a_crowd()
     queue.add(a_pod("low"))
     queue.clock.advance(9.9)
@@ -46,7 +46,7 @@ def test_of_those_that_wait_too_long_the_first_to_come_goes_first_whatever_its_p
     assert popped(queue, 8) == [*CROWD[:3], "first", *CROWD[3:6], "second"]
 
 
-def test_a_pod_that_left_activeq_and_came_back_waits_anew() -> None:
+def test_the_wait_of_a_pod_that_left_activeq_and_came_back_starts_again() -> None:
     queue = a_queue_with_a_crowd()
     queue.add(a_pod("low"))
     queue.delete("low")

@@ -13,7 +13,7 @@ TEAM_A, TEAM_B = {"team": "a"}, {"team": "b"}
 
 
 class Hint:
-    """Says yes to pods whose label `team` is what the event is about, and writes down whom it was asked."""
+    """Says yes to pods whose label `team` is what the event is about, and records which pods it was asked about."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -74,7 +74,7 @@ def test_pods_of_one_key_that_other_plugins_refused_too_are_asked_apart() -> Non
     assert hint.asked == ["a1", "a2"]
 
 
-def test_nobody_is_asked_whom_no_interested_plugin_refused() -> None:
+def test_pods_that_no_interested_plugin_refused_are_not_asked_about() -> None:
     hint = Hint()
     queue = a_queue(on_node_add(hint, team))
     refused(queue, ["a1"], TEAM_A, VOLUMES)

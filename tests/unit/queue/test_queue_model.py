@@ -47,7 +47,7 @@ class QueueLife(RuleBasedStateMachine):
         super().__init__()
         self.queue = QueueUnderTest(Gate())
         self.nominator = Nominator()
-        self.queue._nominations = self.nominator
+        self.queue._nominator = self.nominator
         self.newest: dict[str, Pod] = {}
         """What is left of the pods that were added: not those that were deleted or are done."""
         self.popped: list[QueuedPod] = []

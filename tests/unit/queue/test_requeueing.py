@@ -45,7 +45,7 @@ def rules_with_hint(hint: Callable[[Any, Any, Any], QueueingHint] | None) -> Req
         pytest.param(a_refused_pod(FIT, VOLUMES), VOLUME_ADD, AFTER_BACKOFF, id="one of two plugins"),
         pytest.param(a_refused_pod("Unheard"), NODE_ADD, SKIP, id="plugin that registered nothing"),
         pytest.param(a_refused_pod(FIT), WILDCARD, AFTER_BACKOFF, id="wildcard"),
-        pytest.param(a_refused_pod(), NODE_LABEL, AFTER_BACKOFF, id="refused by nobody"),
+        pytest.param(a_refused_pod(), NODE_LABEL, AFTER_BACKOFF, id="refused by no plugin"),
         pytest.param(a_refused_pod(FIT, profile="other"), NODE_LABEL, AFTER_BACKOFF, id="unknown profile"),
         pytest.param(a_refused_pod(pending=(VOLUMES,)), VOLUME_ADD, IMMEDIATELY, id="what was waited for"),
         pytest.param(a_refused_pod(FIT, pending=(VOLUMES,)), NODE_ADD, AFTER_BACKOFF, id="waits for another"),
@@ -70,7 +70,7 @@ def test_a_plugin_that_registered_for_everything_hears_of_everything() -> None:
     ("event", "is_of_interest"),
     [(NODE_ADD, True), (NODE_LABEL, False), (WILDCARD, True), (ClusterEvent("Lease", Action.ADD), False)],
 )
-def test_an_event_that_nobody_registered_for_is_of_no_interest(event: ClusterEvent, is_of_interest: bool) -> None:
+def test_an_event_that_no_plugin_registered_for_is_of_no_interest(event: ClusterEvent, is_of_interest: bool) -> None:
     assert RequeueRules(REJECTOR_EVENTS, Metrics()).is_of_interest(event) is is_of_interest
 
 

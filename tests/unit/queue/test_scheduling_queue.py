@@ -22,7 +22,7 @@ from tests.unit.queue.fakes import (
 
 
 class Closed(Gate):
-    """Refuses all pods until somebody opens it."""
+    """Refuses all pods until a test opens it."""
 
     is_open = False
 
@@ -41,7 +41,7 @@ def test_a_new_pod_is_active(queue: QueueUnderTest) -> None:
 
     assert queue.where("a") == "active"
     assert queue.incoming("active", "UnschedulablePodAdd") == 1
-    assert queue.nominations.told == [("add", "a")]
+    assert queue.nominator.calls == [("add", "a")]
 
 
 def test_adding_a_pod_twice_is_adding_it_once(queue: QueueUnderTest) -> None:
@@ -59,7 +59,7 @@ def test_a_gated_pod_waits_with_the_refused_ones(queue: QueueUnderTest) -> None:
     assert queue.where("a") == "gated"
     assert queue.incoming("unschedulable", "UnschedulablePodAdd") == 1
     assert queue.unschedulable_counts() == {(GATE, PROFILE): 1}
-    assert queue.nominations.told == []
+    assert queue.nominator.calls == []
 
 
 def test_an_attempt_is_counted_when_the_pod_is_popped(queue: QueueUnderTest) -> None:
@@ -116,7 +116,7 @@ def test_a_refused_pod_waits_from_its_return_on(queue: QueueUnderTest) -> None:
         pytest.param(NODE_ADD, 0, "backoff", id="helps, but it has to wait"),
         pytest.param(NODE_ADD, 3, "active", id="helps, and it has waited"),
         pytest.param(VOLUME_ADD, 3, "unschedulable", id="helps others"),
-        pytest.param(CLAIM_ADD, 3, "unschedulable", id="helps nobody"),
+        pytest.param(CLAIM_ADD, 3, "unschedulable", id="helps no pod"),
     ],
 )
 def test_an_event_moves_the_pods_it_may_help(
@@ -132,7 +132,7 @@ def test_an_event_moves_the_pods_it_may_help(
     assert queue.incoming(place, event.label) == (place != "unschedulable")
 
 
-def test_what_a_pod_was_told_to_wait_for_spares_it_the_backoff(queue: QueueUnderTest) -> None:
+def test_the_event_that_a_pending_pod_waits_for_spares_it_the_backoff(queue: QueueUnderTest) -> None:
     queue.refused(a_pod("a"), pending=(VOLUMES,))
 
     queue.move_all(VOLUME_ADD, None, None)
@@ -161,7 +161,9 @@ def test_an_event_while_the_pod_is_in_flight_brings_it_back_into_the_queue(queue
     assert queue.incoming("backoff", "ScheduleAttemptFailure") == 1
 
 
-@pytest.mark.parametrize("event", [pytest.param(VOLUME_ADD, id="for others"), pytest.param(CLAIM_ADD, id="for nobody")])
+@pytest.mark.parametrize(
+    "event", [pytest.param(VOLUME_ADD, id="for other pods"), pytest.param(CLAIM_ADD, id="for no pod")]
+)
 def test_other_events_while_the_pod_is_in_flight_do_not(queue: QueueUnderTest, event: ClusterEvent) -> None:
     queue.add(a_pod("a"))
     queued = queue.pop_one()
@@ -238,7 +240,7 @@ def test_a_failing_gate_refuses_the_pod_without_gating_it(
 
 def test_a_pod_that_met_a_failing_gate_comes_back_in_time(queue: QueueUnderTest) -> None:
     queue.add(a_pod("a", labels={"broken": ""}))
-    queue.update(None, a_pod("a"))  # nobody registered for labels
+    queue.update(None, a_pod("a"))  # no plugin registered for labels
     queue.clock.advance(301)
 
     queue.flush_unschedulable_leftover()
@@ -323,7 +325,7 @@ def test_a_deleted_pod_is_gone_wherever_it_was(
     queue.check_invariants()
     assert "a" not in queue
     assert queue.unschedulable_counts() == {}
-    assert queue.nominations.told[-1] == ("delete", "a")
+    assert queue.nominator.calls[-1] == ("delete", "a")
 
 
 @pytest.mark.parametrize("plugins", [(), (FIT,)], ids=["error", "refused"])
@@ -343,11 +345,11 @@ def test_a_nomination_made_after_the_deletion_does_not_outlive_the_attempt(queue
     queue.add(a_pod("a"))
     queue.pop_one()
     queue.delete("a")
-    queue.nominations.told.clear()
+    queue.nominator.calls.clear()
 
     queue.done("a")
 
-    assert queue.nominations.told == [("delete", "a")]
+    assert queue.nominator.calls == [("delete", "a")]
 
 
 def test_a_pod_that_is_done_is_gone(queue: QueueUnderTest) -> None:

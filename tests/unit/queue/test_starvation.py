@@ -50,7 +50,7 @@ def test_a_crowd_that_leaves_attempts_to_others_is_served_first() -> None:
     assert outcome.waits == strict.waits
 
 
-def test_where_nobody_starves_the_order_is_that_of_priority() -> None:
+def test_where_no_pod_starves_the_order_is_that_of_priority() -> None:
     queue, chance = QueueUnderTest(), random.Random(1)
     for number in range(500):
         queue.clock.advance(0.05)

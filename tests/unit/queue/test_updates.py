@@ -41,7 +41,7 @@ def test_an_active_pod_keeps_its_place_in_other_updates(queue: QueueUnderTest) -
     queue.update(a_pod("a"), a_pod("a", labels={"app": "web"}, version=2))
 
     assert queue.pop_one().pod.metadata.resource_version == "2"
-    assert queue.nominations.told[-1] == ("update", "a")
+    assert queue.nominator.calls[-1] == ("update", "a")
 
 
 @pytest.mark.parametrize("plugins", [(), (FIT,)], ids=["after an error", "after a refusal"])

@@ -47,7 +47,7 @@ def selectors(term: dict[str, Any]) -> list[Selector]:
         pytest.param(
             {"labelSelector": {"matchLabels": {"app": "db"}}, "matchLabelKeys": ["version"]},
             Selector((Requirement("app", "In", frozenset({"db"})), Requirement("version", "In", TWO))),
-            id="beside what is written",
+            id="besides what is written",
         ),
         pytest.param({"matchLabelKeys": ["version"]}, NOTHING, id="an absent selector stays absent"),
     ],

@@ -90,7 +90,7 @@ def test_what_no_plugin_looks_up_is_left_out_and_may_look_as_it_likes() -> None:
         pytest.param({"name": 3}, r"Expected `str`, got `int` - at `\$.metadata.name`", id="wrong type"),
     ],
 )
-def test_an_object_that_is_looked_up_and_cannot_be_read_is_told_with_its_place(
+def test_an_object_that_is_looked_up_and_cannot_be_read_is_reported_with_its_place(
     metadata: dict[str, Any], problem: str
 ) -> None:
     with pytest.raises(ConfigError, match=f"f:4: {problem}"):

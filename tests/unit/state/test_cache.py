@@ -10,7 +10,7 @@ from tests.unit.state.caches import CacheUnderTest, on
 # Facts about pods.
 
 
-def test_a_pod_that_somebody_else_bound_is_counted() -> None:
+def test_a_pod_that_another_scheduler_bound_is_counted() -> None:
     cache = CacheUnderTest()
 
     old = cache.confirm(on("n2"))
@@ -186,7 +186,7 @@ def test_a_pod_may_arrive_before_its_node() -> None:
     assert cache.cpu() == {"n1": 0, "n2": 0, "n3": 1000}
 
 
-def test_a_pod_may_move_between_nodes_that_nobody_has_seen() -> None:
+def test_a_pod_may_move_between_nodes_that_were_never_seen() -> None:
     cache = CacheUnderTest()
     cache.confirm(on("n3"))
 

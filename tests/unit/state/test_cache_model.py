@@ -1,7 +1,7 @@
 """Random life: whatever the watch, the scheduling loop and time do, the node table counts what a dict says.
 
-Beside the sums, the change logs are held to their word: a fact about a node that differs from what it was when
-somebody last looked was reported under its aspect. Stored answers of plugins rest on that.
+Besides the sums, the change logs are checked: a fact about a node that changed since the last look was logged under its
+aspect. Stored answers of plugins rely on that.
 """
 
 import logging
@@ -273,8 +273,8 @@ class CacheLife(RuleBasedStateMachine):
         table = self.cache.table
         for aspect in Aspect:
             position, before = self.looked.get(aspect, (table.change_log(aspect).position, {}))
-            told = table.change_log(aspect).since(position)
-            reported = range(table.size) if told is None else set(told)
+            rows = table.change_log(aspect).since(position)
+            reported = range(table.size) if rows is None else set(rows)
             now = {row: facts(table, aspect, row) for row in range(table.size) if table.in_use[row]}
             if aspect in self.looked:
                 for row, fact in now.items():

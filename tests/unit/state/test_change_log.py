@@ -3,7 +3,7 @@ import pytest
 from scheduler.framework.change_log import ChangeLog
 
 
-def test_a_new_log_has_nothing_to_tell() -> None:
+def test_a_new_log_is_empty() -> None:
     log = ChangeLog()
 
     assert log.since(log.position) == []
@@ -58,17 +58,17 @@ def test_a_full_log_forgets_its_older_half() -> None:
 @pytest.mark.parametrize("limit", [1, 2, 3, 8])
 def test_a_log_never_withholds_a_row_whatever_its_limit(limit: int) -> None:
     log = ChangeLog(limit)
-    told: list[tuple[int, list[int]]] = []
+    reported: list[tuple[int, list[int]]] = []
 
     for row in range(50):
-        told.append((log.position, []))
+        reported.append((log.position, []))
         log.mark(row)
-        for _, rows in told:
+        for _, rows in reported:
             rows.append(row)
 
-    for position, rows in told:
+    for position, rows in reported:
         assert log.since(position) in (None, rows)
-    assert log.since(told[-1][0]) == [49]
+    assert log.since(reported[-1][0]) == [49]
 
 
 def test_a_log_may_be_given_more_room_later() -> None:
@@ -92,7 +92,7 @@ def test_after_mark_all_a_reader_from_before_cannot_know_which_rows_changed() ->
     assert log.since(log.position) == []
 
 
-def test_after_mark_all_a_new_reader_is_told_rows_again() -> None:
+def test_after_mark_all_a_new_reader_gets_rows_again() -> None:
     log = ChangeLog()
     log.mark_all()
     after = log.position

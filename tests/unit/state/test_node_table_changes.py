@@ -22,8 +22,10 @@ ON_PODS = Aspect.REQUESTED | Aspect.PODS | Aspect.STARTS
 
 def changes(table: NodeTable, since: Mapping[Aspect, int]) -> dict[Aspect, set[int] | None]:
     """Which rows each aspect reports; aspects without news are left out, and None means any row."""
-    told = {aspect: table.change_log(aspect).since(position) for aspect, position in since.items()}
-    return {aspect: None if rows is None else set(rows) for aspect, rows in told.items() if rows is None or list(rows)}
+    reported = {aspect: table.change_log(aspect).since(position) for aspect, position in since.items()}
+    return {
+        aspect: None if rows is None else set(rows) for aspect, rows in reported.items() if rows is None or list(rows)
+    }
 
 
 def on_one_row(aspects: Aspect, row: int) -> dict[Aspect, set[int] | None]:
@@ -196,7 +198,7 @@ def test_a_new_version_of_a_pod_changes_the_aspects_in_which_it_differs(newer: P
     assert there == back == on_one_row(aspects, 1)
 
 
-def test_a_pod_that_is_being_deleted_is_news_to_those_who_read_pods() -> None:
+def test_a_pod_that_is_being_deleted_is_a_change_of_the_aspect_pods() -> None:
     table = a_table(a_node("a"))
     old = a_pod()
     new = msgspec.structs.replace(

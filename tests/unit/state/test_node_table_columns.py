@@ -43,7 +43,7 @@ def test_a_new_version_of_a_node_replaces_all_of_its_facts() -> None:
     assert table.label_values("zone")[table.label_codes("zone")[0]] == "2"
 
 
-def test_a_resource_that_nobody_has_is_zero_everywhere_and_cannot_be_written() -> None:
+def test_a_resource_that_no_node_has_is_zero_everywhere_and_cannot_be_written() -> None:
     table = a_table(a_node("a"), a_node("b"))
 
     column = table.allocatable("example.com/unheard-of")
@@ -142,7 +142,7 @@ def test_values_of_nodes_that_are_gone_are_forgotten_in_time() -> None:
     assert values[codes[table.row_of("stays") or 0]] == "stays"
 
 
-def test_a_taint_is_listed_with_where_it_is_while_anybody_has_it() -> None:
+def test_a_taint_is_listed_with_its_nodes_while_any_has_it() -> None:
     table = a_table(a_node("a", taints=[LOCKED, SLOW]), a_node("b", taints=[SLOW]))
     both = {taint: column.tolist() for taint, column in table.taints.items()}
 
@@ -214,7 +214,7 @@ def test_an_image_has_the_size_that_its_first_reporter_gave() -> None:
     assert (image.size, set(image.rows)) == (100, {1})
 
 
-def test_an_image_that_nobody_has_any_more_is_forgotten_with_its_size() -> None:
+def test_an_image_that_no_node_has_any_more_is_forgotten_with_its_size() -> None:
     table = a_table(a_node("a", images={"app:1": 100}))
     table.set_node(a_node("a"))
     gone = dict(table.images)

@@ -91,7 +91,7 @@ def test_a_new_version_that_asks_for_the_same_takes_the_place_of_the_old_one() -
 
 
 @pytest.mark.parametrize("on_placeholder", [False, True])
-def test_a_new_version_that_asks_for_something_else_is_counted_anew(on_placeholder: bool) -> None:
+def test_a_new_version_that_asks_for_something_else_is_counted_again(on_placeholder: bool) -> None:
     table = a_table(*([] if on_placeholder else [a_node("a")]))
     old = a_pod(requests={"cpu": "1"}, ports=[ContainerPort(host_port=80)])
     new = a_pod(requests={"cpu": "3", GPU: "1"}, ports=[ContainerPort(host_port=81)])

@@ -199,7 +199,7 @@ def test_a_node_that_comes_back_gets_its_row_and_pods_back() -> None:
     assert table.info(row).labels == {"zone": "2"}
 
 
-def test_nobody_is_on_a_node_that_was_never_heard_of() -> None:
+def test_no_pod_is_on_a_node_that_was_never_seen() -> None:
     assert NodeTable().pods_on("stranger") == ()
 
 

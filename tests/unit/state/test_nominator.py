@@ -17,7 +17,7 @@ def a_pod(uid: str = "a", nominated: str = "", node: str = "") -> Pod:
 @pytest.mark.parametrize(
     ("pod", "override", "node_name"),
     [
-        pytest.param(a_pod(), None, "", id="nobody names a node"),
+        pytest.param(a_pod(), None, "", id="nothing names a node"),
         pytest.param(a_pod(nominated="n1"), None, "n1", id="the status names one"),
         pytest.param(a_pod(nominated="n1"), "n2", "n2", id="the caller knows better"),
         pytest.param(a_pod(nominated="n1"), "", "", id="the caller takes it back"),
@@ -57,7 +57,7 @@ def test_a_nomination_that_ends_leaves_nothing_behind() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "node_name"),
     [
-        pytest.param(a_pod(), a_pod(), "memory", id="the API server has not heard of it: kept"),
+        pytest.param(a_pod(), a_pod(), "memory", id="the API server does not know of it yet: kept"),
         pytest.param(a_pod(), a_pod(nominated="n1"), "n1", id="the API server names a node"),
         pytest.param(a_pod(nominated="n1"), a_pod(nominated="n2"), "n2", id="it names another node"),
         pytest.param(a_pod(nominated="n1"), a_pod(), "", id="it takes the nomination back"),
@@ -96,7 +96,7 @@ def test_deletion_is_by_pod_and_can_be_repeated() -> None:
     assert [pod.uid for pod in nominator.nominated_pods("n1")] == ["b"]
 
 
-def test_nominations_may_change_while_somebody_walks_over_a_node() -> None:
+def test_nominations_may_change_during_an_iteration_over_a_node() -> None:
     nominator = Nominator()
     nominator.add(a_pod("a"), "n1")
     nominator.add(a_pod("b"), "n1")

@@ -98,13 +98,13 @@ def test_the_version_grows_with_each_change_of_its_own_resource() -> None:
     assert store.version("Service") == 0
 
 
-def test_a_listener_is_told_of_what_there_is_and_of_each_change() -> None:
+def test_a_listener_gets_the_existing_objects_and_each_change() -> None:
     first, second, third = (an_object("a", version=version, uid="u") for version in (1, 2, 3))
     again = an_object("a", version=4, uid="v")
     store = a_store(first)
-    told: list[tuple[Any, Any]] = []
+    reported: list[tuple[Any, Any]] = []
 
-    store.listen(BUDGETS, lambda old, new: told.append((old, new)))
+    store.listen(BUDGETS, lambda old, new: reported.append((old, new)))
     store.set(BUDGETS, second)
     store.set("Service", an_object("s"))
     store.set(BUDGETS, third)
@@ -112,13 +112,13 @@ def test_a_listener_is_told_of_what_there_is_and_of_each_change() -> None:
     store.remove(BUDGETS, "u")
     store.remove(BUDGETS, "v")
 
-    assert told == [(None, first), (first, second), (second, third), (third, again), (again, None)]
+    assert reported == [(None, first), (first, second), (second, third), (third, again), (again, None)]
 
 
 def test_a_listener_may_come_before_its_resource_is_watched() -> None:
     store = ObjectStore()
-    told: list[Any] = []
-    store.listen(BUDGETS, lambda old, new: told.append(new))
+    reported: list[Any] = []
+    store.listen(BUDGETS, lambda old, new: reported.append(new))
 
     with pytest.raises(LookupError):
         store.list(BUDGETS)
@@ -126,10 +126,10 @@ def test_a_listener_may_come_before_its_resource_is_watched() -> None:
     budget = an_object("a")
     store.set(BUDGETS, budget)
 
-    assert told == [budget]
+    assert reported == [budget]
 
 
-def test_a_resource_that_nobody_named_cannot_be_asked_for() -> None:
+def test_a_resource_that_is_not_watched_cannot_be_asked_for() -> None:
     store = a_store()
 
     for ask in (
@@ -154,7 +154,9 @@ def test_a_resource_that_nobody_named_cannot_be_asked_for() -> None:
         )
     )
 )
-def test_both_indices_agree_whatever_is_told_in_whatever_order(steps: list[tuple[str, str, str, int, bool]]) -> None:
+def test_both_indexes_agree_whatever_is_reported_in_whatever_order(
+    steps: list[tuple[str, str, str, int, bool]],
+) -> None:
     store = a_store()
     for name, namespace, generation, version, is_deletion in steps:
         uid = f"{namespace}/{name}/{generation}"

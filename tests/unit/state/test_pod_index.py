@@ -223,7 +223,7 @@ def test_equal_terms_share_a_column_and_a_term_twice_counts_twice() -> None:
     assert anti_affinity(table) == {"x": [1, 0], "y": [1, 0]}
 
 
-def test_weights_tell_preferred_terms_apart() -> None:
+def test_preferred_terms_of_different_weights_are_kept_apart() -> None:
     def preferring(name: str, weight: int) -> Pod:
         term = {"topologyKey": "zone", "labelSelector": {}}
         wish = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": weight, "podAffinityTerm": term}]}
@@ -274,7 +274,7 @@ def test_the_least_recently_used_matches_are_forgotten_when_memory_is_full() -> 
     assert [index.counts(match).tolist() for match in (*matches, ALL)] == [[1, 1]] * 5
 
 
-def test_the_columns_of_terms_are_made_anew_when_memory_is_full() -> None:
+def test_the_columns_of_terms_are_made_again_when_memory_is_full() -> None:
     index = PodGroupIndex(8, limit=2 * 8 * 4)  # room for two columns
     index.resize(1)
     pods = [a_pod(value, apart=value) for value in "xyz"]
