@@ -76,9 +76,8 @@ class NodeAffinity(
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_affinity.go (EventsToRegister)."""
-        event = fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)
         hint = _NodeEventHint(self._added_terms())
-        return (fw.ClusterEventWithHint(event, hint.after_node_event, _required_by),)
+        return (fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL, hint.after_node_event, _required_by),)
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The pod's nodeSelector and node affinity."""

@@ -30,12 +30,8 @@ class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlug
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: nodedeclaredfeatures.go (EventsToRegister)."""
         return (
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_DECLARED_FEATURE),
-                _after_node_event,
-                any_pod,
-            ),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.UPDATE), _after_pod_update, any_pod),
+            fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_DECLARED_FEATURE, _after_node_event, any_pod),
+            fw.on(fw.POD, fw.Action.UPDATE, _after_pod_update, any_pod),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:

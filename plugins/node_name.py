@@ -25,7 +25,7 @@ class NodeName(fw.FilterNodesPlugin, fw.SignPlugin):
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_name.go (EventsToRegister), which looks no closer at a new node."""
-        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD)),)
+        return (fw.on(fw.NODE, fw.Action.ADD),)
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The node that the pod names."""

@@ -35,8 +35,8 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_ports.go (EventsToRegister), which looks no closer at a new node."""
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _after_pod_deleted, _host_ports),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD)),
+            fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, _host_ports),
+            fw.on(fw.NODE, fw.Action.ADD),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
@@ -57,8 +57,7 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
 
     def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
         """Return 1 for each of `rows` on which a port is taken. Raises LookupError if `pre_filter` was not run."""
-        if state.get(_PRE_FILTERED, bool) is None:
-            raise LookupError(f'reading "{_PRE_FILTERED}" from cycleState: not found')
+        state.read(_PRE_FILTERED, bool)
         taken = np.zeros(len(rows), np.bool_)
         for holders in _conflicts(pod, nodes):
             taken |= held(holders, rows, nodes.size)

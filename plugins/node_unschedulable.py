@@ -32,12 +32,8 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin):
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_unschedulable.go (EventsToRegister)."""
         return (
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT), _after_node_event, any_pod
-            ),
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_TOLERATION), _after_toleration, any_pod
-            ),
+            fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT, _after_node_event, any_pod),
+            fw.on(fw.POD, fw.Action.UPDATE_POD_TOLERATION, _after_toleration, any_pod),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:

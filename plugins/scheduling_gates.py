@@ -19,8 +19,7 @@ class SchedulingGates(fw.PreEnqueuePlugin):
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: scheduling_gates.go (EventsToRegister)."""
-        ungated = fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-        return (fw.ClusterEventWithHint(ungated, queue_if_itself, any_pod),)
+        return (fw.on(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, queue_if_itself, any_pod),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Refuse a gated pod, and name its gates."""

@@ -35,12 +35,10 @@ class TaintToleration(
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: taint_toleration.go (EventsToRegister)."""
         return (
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT),
-                _NodeEventHint().after_node_event,
-                tolerations_of,
+            fw.on(
+                fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT, _NodeEventHint().after_node_event, tolerations_of
             ),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.UPDATE_POD_TOLERATION), queue_if_itself, any_pod),
+            fw.on(fw.POD, fw.Action.UPDATE_POD_TOLERATION, queue_if_itself, any_pod),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
@@ -69,8 +67,7 @@ class TaintToleration(
 
         Raises LookupError if `pre_score` was not run.
         """
-        if state.get(_PRE_SCORED, bool) is None:
-            raise LookupError(f'failed to read "{_PRE_SCORED}" from cycleState: not found')
+        state.read(_PRE_SCORED, bool, 'failed to read "{key}" from cycleState: not found')
         counts: Int64Column | None = None
         for taint, column in nodes.taints.items():
             if taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, pod.spec.tolerations):

@@ -22,11 +22,9 @@ class TeamBudget(fw.PreFilterPlugin, fw.FilterPlugin):
         self.handle = handle
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        budget = fw.ClusterEvent(BUDGETS, fw.Action.ADD | fw.Action.UPDATE)
-        node = fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)
         return (
-            fw.ClusterEventWithHint(budget, self.is_of_the_same_team, key=_team),
-            fw.ClusterEventWithHint(node),
+            fw.on(BUDGETS, fw.Action.ADD | fw.Action.UPDATE, hint=self.is_of_the_same_team, key=_team),
+            fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL),
         )
 
     def is_of_the_same_team(

@@ -66,7 +66,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
 
         Rule: default_preemption.go (EventsToRegister).
         """
-        return (fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _skip, _same_key),)
+        return (fw.on(fw.POD, fw.Action.DELETE, _skip, _same_key),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
         """Refuse a pod whose preemption is under way."""

@@ -97,6 +97,7 @@ class DynamicResources(
     aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
     signs_spec: ClassVar[bool] = True
     normalizes_by_range: ClassVar[bool] = True
+    signs_despite_objects: ClassVar[str] = "a pod with claims is not signed, and the answers for others read no objects"
     writes: ClassVar[Sequence[fw.Write]] = (
         fw.Write(fw.RESOURCE_CLAIM),
         fw.Write(fw.RESOURCE_CLAIM, ("patch",), "status"),
@@ -131,13 +132,12 @@ class DynamicResources(
         action = fw.Action
         on_node = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
         changed = action.ADD | action.UPDATE
-        generated = fw.ClusterEvent(fw.POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM)
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, on_node)),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.RESOURCE_CLAIM, changed), hints.after_claim, claims_key),
-            fw.ClusterEventWithHint(generated, hints.after_pod, claims_key),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.DEVICE_CLASS, changed)),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.RESOURCE_SLICE, changed)),
+            fw.on(fw.NODE, on_node),
+            fw.on(fw.RESOURCE_CLAIM, changed, hints.after_claim, claims_key),
+            fw.on(fw.POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, hints.after_pod, claims_key),
+            fw.on(fw.DEVICE_CLASS, changed),
+            fw.on(fw.RESOURCE_SLICE, changed),
         )
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:

@@ -28,15 +28,9 @@ class Hints:
     def events(self) -> Sequence[fw.ClusterEventWithHint]:
         action = fw.Action
         return (
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.POD, action.ADD | action.UPDATE_POD_LABEL | action.DELETE), self.after_pod, hint_key
-            ),
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.NODE, action.ADD | action.UPDATE_NODE_LABEL), self.after_node, hint_key
-            ),
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.NAMESPACE, action.ADD | action.UPDATE), self.after_namespace, hint_key
-            ),
+            fw.on(fw.POD, action.ADD | action.UPDATE_POD_LABEL | action.DELETE, self.after_pod, hint_key),
+            fw.on(fw.NODE, action.ADD | action.UPDATE_NODE_LABEL, self.after_node, hint_key),
+            fw.on(fw.NAMESPACE, action.ADD | action.UPDATE, self.after_namespace, hint_key),
         )
 
     def after_pod(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHint:

@@ -122,9 +122,7 @@ class InterPodAffinity(
 
     def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
         """Return for each of `rows` what its domains are worth. Raises LookupError if `pre_score` was not run."""
-        worth = state.get(_PRE_SCORED, ScoreState)
-        if worth is None:
-            raise LookupError(f'failed to read "{_PRE_SCORED}" from cycleState: not found')
+        worth = state.read(_PRE_SCORED, ScoreState, 'failed to read "{key}" from cycleState: not found')
         return worth.scores(rows)
 
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
@@ -133,10 +131,7 @@ class InterPodAffinity(
 
 
 def _counts(state: fw.CycleState) -> FilterState:
-    counts = state.get(_PRE_FILTERED, FilterState)
-    if counts is None:
-        raise LookupError(f'error reading "{_PRE_FILTERED}" from cycleState: not found')
-    return counts
+    return state.read(_PRE_FILTERED, FilterState, 'error reading "{key}" from cycleState: not found')
 
 
 def _has_preferred_terms(pod: fw.Pod) -> bool:

@@ -106,6 +106,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     name: ClassVar[str] = "NodeResourcesFit"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.REQUESTED
     signs_spec: ClassVar[bool] = True
+    signs_despite_objects: ClassVar[str] = "DeviceClasses only wake pods; Filter and Score look none up"
 
     ignored_resources: tuple[str, ...] = ()
     """Extended resources that Filter does not look at."""
@@ -131,21 +132,9 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         """Rule: fit.go (EventsToRegister). The hints count ignored resources too, as kube-scheduler's do."""
         hints = FitHints()
         return (
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.POD, fw.Action.DELETE | fw.Action.UPDATE_POD_SCALE_DOWN),
-                hints.after_pod_event,
-                counted_resources,
-            ),
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE),
-                hints.after_node_event,
-                compared_amounts,
-            ),
-            fw.ClusterEventWithHint(
-                fw.ClusterEvent(fw.DEVICE_CLASS, fw.Action.ADD | fw.Action.UPDATE),
-                after_device_class_event,
-                named_resources,
-            ),
+            fw.on(fw.POD, fw.Action.DELETE | fw.Action.UPDATE_POD_SCALE_DOWN, hints.after_pod_event, counted_resources),
+            fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE, hints.after_node_event, compared_amounts),
+            fw.on(fw.DEVICE_CLASS, fw.Action.ADD | fw.Action.UPDATE, after_device_class_event, named_resources),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
@@ -246,10 +235,7 @@ _NATIVE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 
 
 def _noted(state: fw.CycleState) -> tuple[tuple[int, str, int], ...]:
-    compared: tuple[tuple[int, str, int], ...] | None = state.get(_COMPARED, tuple)
-    if compared is None:
-        raise LookupError(f'error reading "{_COMPARED}" from cycleState: not found')
-    return compared
+    return state.read(_COMPARED, tuple, 'error reading "{key}" from cycleState: not found')
 
 
 def _scorer_of(strategy: ScoringStrategy) -> Scorer:

@@ -30,8 +30,8 @@ class SpreadHints:
         pods = action.ADD | action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION | action.DELETE
         nodes = action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, pods), self.after_pod_event, self.key),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, nodes), self.after_node_event, self.key),
+            fw.on(fw.POD, pods, self.after_pod_event, self.key),
+            fw.on(fw.NODE, nodes, self.after_node_event, self.key),
         )
 
     def key(self, pod: fw.Pod) -> Hashable:

@@ -94,12 +94,12 @@ class PodTopologySpread(
 
     def add_pod(self, state: fw.CycleState, pod: fw.Pod, other: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
         """Count `other` in the domains of `node`."""
-        _found(state).change(other, node.row, 1)
+        state.read(_PRE_FILTERED, HardSpread).change(other, node.row, 1)
         return None
 
     def remove_pod(self, state: fw.CycleState, pod: fw.Pod, other: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
         """Stop counting `other` in the domains of `node`."""
-        _found(state).change(other, node.row, -1)
+        state.read(_PRE_FILTERED, HardSpread).change(other, node.row, -1)
         return None
 
     def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
@@ -107,7 +107,7 @@ class PodTopologySpread(
 
         Raises LookupError if `pre_filter` was not run.
         """
-        return _found(state).refusals(rows)
+        return state.read(_PRE_FILTERED, HardSpread).refusals(rows)
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return NO_DOMAIN if code == MISSING_LABEL else UNEVEN
@@ -134,9 +134,7 @@ class PodTopologySpread(
 
         Raises LookupError if `pre_score` was not run.
         """
-        found = state.get(_PRE_SCORED, SoftSpread)
-        if found is None:
-            raise LookupError(f'error reading "{_PRE_SCORED}" from cycleState: not found')
+        found = state.read(_PRE_SCORED, SoftSpread, 'error reading "{key}" from cycleState: not found')
         return found.scores(rows)
 
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
@@ -162,10 +160,3 @@ class PodTopologySpread(
 
     def _key_of_defaults(self, pod: fw.Pod) -> Hashable:
         return (frozenset(pod.labels.items()), controller_of(pod)) if self._hard_defaults else ()
-
-
-def _found(state: fw.CycleState) -> HardSpread:
-    found = state.get(_PRE_FILTERED, HardSpread)
-    if found is None:
-        raise LookupError(f'reading "{_PRE_FILTERED}" from cycleState: not found')
-    return found

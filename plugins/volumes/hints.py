@@ -23,15 +23,14 @@ QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
 def volume_binding_events() -> tuple[fw.ClusterEventWithHint, ...]:
     """All that matters to claims and volumes, and the labels of nodes."""
     add_or_update = fw.Action.ADD | fw.Action.UPDATE
-    node = fw.ClusterEvent(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL)
     return (
-        fw.ClusterEventWithHint(fw.ClusterEvent(fw.STORAGE_CLASS, add_or_update), after_storage_class, _any_pod),
-        fw.ClusterEventWithHint(fw.ClusterEvent(fw.PERSISTENT_VOLUME_CLAIM, add_or_update), after_claim, _claims),
-        fw.ClusterEventWithHint(fw.ClusterEvent(fw.PERSISTENT_VOLUME, add_or_update)),
-        fw.ClusterEventWithHint(node),
-        fw.ClusterEventWithHint(fw.ClusterEvent(fw.CSI_NODE, add_or_update), after_csi_node, _any_pod),
-        fw.ClusterEventWithHint(fw.ClusterEvent(fw.CSI_DRIVER, fw.Action.UPDATE), after_csi_driver, _drivers),
-        fw.ClusterEventWithHint(fw.ClusterEvent(fw.CSI_STORAGE_CAPACITY, add_or_update), after_capacity, _any_pod),
+        fw.on(fw.STORAGE_CLASS, add_or_update, after_storage_class, _any_pod),
+        fw.on(fw.PERSISTENT_VOLUME_CLAIM, add_or_update, after_claim, _claims),
+        fw.on(fw.PERSISTENT_VOLUME, add_or_update),
+        fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL),
+        fw.on(fw.CSI_NODE, add_or_update, after_csi_node, _any_pod),
+        fw.on(fw.CSI_DRIVER, fw.Action.UPDATE, after_csi_driver, _drivers),
+        fw.on(fw.CSI_STORAGE_CAPACITY, add_or_update, after_capacity, _any_pod),
     )
 
 

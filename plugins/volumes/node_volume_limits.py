@@ -40,15 +40,12 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: csi.go (EventsToRegister): any new CSINode may help."""
-        csi_node_changed = fw.ClusterEvent(fw.CSI_NODE, fw.Action.UPDATE)
-        claim_added = fw.ClusterEvent(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD)
-        detached = fw.ClusterEvent(fw.VOLUME_ATTACHMENT, fw.Action.DELETE)
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.CSI_NODE, fw.Action.ADD)),
-            fw.ClusterEventWithHint(csi_node_changed, _after_csi_node, any_pod),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _after_pod_deleted, any_pod),
-            fw.ClusterEventWithHint(claim_added, _after_claim_added, _claims),
-            fw.ClusterEventWithHint(detached, _after_attachment_deleted, _volumes_of),
+            fw.on(fw.CSI_NODE, fw.Action.ADD),
+            fw.on(fw.CSI_NODE, fw.Action.UPDATE, _after_csi_node, any_pod),
+            fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, any_pod),
+            fw.on(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD, _after_claim_added, _claims),
+            fw.on(fw.VOLUME_ATTACHMENT, fw.Action.DELETE, _after_attachment_deleted, _volumes_of),
         )
 
     def pre_filter(

@@ -122,8 +122,8 @@ class VolumeBinding(
         return bool(pod.storage.volumes)
 
     def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
-        """Return for each of `rows` all the reasons against it. Raises KeyError if `pre_filter` was not run."""
-        found = state.read(self.name, _Found)
+        """Return for each of `rows` all the reasons against it. Raises LookupError if `pre_filter` was not run."""
+        found = state.read(self.name, _Found, "not found")
         with self._counting_errors("predicate"):
             codes, found.search = self._volumes.finder.refusals(found.claims, nodes, rows)
         return codes

@@ -60,11 +60,10 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: volume_restrictions.go (EventsToRegister), which looks no closer at a new node."""
-        claim_added = fw.ClusterEvent(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD)
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.POD, fw.Action.DELETE), _after_pod_deleted, _storage),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, fw.Action.ADD)),
-            fw.ClusterEventWithHint(claim_added, after_claim, namespace_and_claims),
+            fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, _storage),
+            fw.on(fw.NODE, fw.Action.ADD),
+            fw.on(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD, after_claim, namespace_and_claims),
         )
 
     def pre_filter(
@@ -124,10 +123,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
 
 
 def _prepared(state: fw.CycleState) -> _State:
-    found = state.get(_PRE_FILTERED, _State)
-    if found is None:
-        raise LookupError(f'cannot read "{_PRE_FILTERED}" from cycleState')
-    return found
+    return state.read(_PRE_FILTERED, _State, 'cannot read "{key}" from cycleState')
 
 
 def _conflicting(pod: fw.Pod) -> tuple[VolumeKey, ...]:

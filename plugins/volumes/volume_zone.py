@@ -51,13 +51,11 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: volume_zone.go (EventsToRegister), which looks no closer at nodes."""
         add, update = fw.Action.ADD, fw.Action.UPDATE
-        claim = fw.ClusterEvent(fw.PERSISTENT_VOLUME_CLAIM, add | update)
-        volume = fw.ClusterEvent(fw.PERSISTENT_VOLUME, add | update)
         return (
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.STORAGE_CLASS, add), _after_class_added, any_pod),
-            fw.ClusterEventWithHint(fw.ClusterEvent(fw.NODE, add | fw.Action.UPDATE_NODE_LABEL)),
-            fw.ClusterEventWithHint(claim, after_claim, namespace_and_claims),
-            fw.ClusterEventWithHint(volume, _after_volume, any_pod),
+            fw.on(fw.STORAGE_CLASS, add, _after_class_added, any_pod),
+            fw.on(fw.NODE, add | fw.Action.UPDATE_NODE_LABEL),
+            fw.on(fw.PERSISTENT_VOLUME_CLAIM, add | update, after_claim, namespace_and_claims),
+            fw.on(fw.PERSISTENT_VOLUME, add | update, _after_volume, any_pod),
         )
 
     def pre_filter(

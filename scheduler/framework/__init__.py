@@ -48,6 +48,7 @@ from scheduler.framework.events import Action as Action
 from scheduler.framework.events import ClusterEvent as ClusterEvent
 from scheduler.framework.events import ClusterEventWithHint as ClusterEventWithHint
 from scheduler.framework.events import QueueingHint as QueueingHint
+from scheduler.framework.events import on as on
 from scheduler.framework.handle import ApiWriter as ApiWriter
 from scheduler.framework.handle import Binder as Binder
 from scheduler.framework.handle import Counter as Counter

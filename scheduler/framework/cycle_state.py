@@ -46,10 +46,14 @@ class CycleState:
     def write(self, key: str, value: object) -> None:
         self._values[key] = value
 
-    def read(self, key: str, kind: type[T]) -> T:
-        """Return what was written under `key`. Raises LookupError if nothing was, TypeError if it is another kind."""
+    def read(self, key: str, kind: type[T], missing: str = 'reading "{key}" from cycleState: not found') -> T:
+        """Return what was written under `key`. Raises LookupError if nothing was, TypeError if it is another kind.
+
+        `missing` is the message of the LookupError: the pod's owner reads it where a profile has a plugin's Filter
+        without its PreFilter, or its Score without its PreScore.
+        """
         if key not in self._values:
-            raise LookupError("not found")  # kube-scheduler's words: a plugin without its PreFilter shows them
+            raise LookupError(missing.format(key=key))
         value = self._values[key]
         if not isinstance(value, kind):
             raise TypeError(f"{key!r} holds a {type(value).__name__}, not a {kind.__name__}")

@@ -116,6 +116,16 @@ class ClusterEventWithHint(msgspec.Struct, frozen=True, gc=False):
     """
 
 
+def on(
+    resource: str, action: Action = Action.ALL, hint: HintFunction | None = None, key: KeyFunction | None = None
+) -> ClusterEventWithHint:
+    """Return a registration: `action` on an object of `resource` may help pods, if `hint` does not deny it.
+
+    `key`: see ClusterEventWithHint.
+    """
+    return ClusterEventWithHint(ClusterEvent(resource, action), hint, key)
+
+
 ALL_EVENTS: Final = ClusterEvent(ANY, Action.ALL, "WildCardEvent")
 """What a plugin registers for that does not say what could help."""
 

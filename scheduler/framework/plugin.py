@@ -124,6 +124,13 @@ class SignPlugin(Plugin):
     """Whether `sign` reads only the pod's spec, but for the names of volumes without a source that is decoded, and its
     resources. If that is so of all plugins of a profile, pods with the same spec are signed once."""
 
+    signs_despite_objects: ClassVar[str] = ""
+    """Why stored answers stay right although the plugin names other resources than pods and nodes, in a sentence.
+
+    A stored answer does not follow an object that Filter or Score looked up. So a plugin that signs and names such
+    resources is warned of at the start, unless it says here why not to worry.
+    """
+
     @abstractmethod
     def sign(self, pod: Pod) -> Hashable | None:
         """Return what the answers depend on: equal for two pods means equal answers. None: they depend on more."""

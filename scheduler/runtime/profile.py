@@ -31,8 +31,9 @@ from scheduler.framework.plugin import (
     ReservePlugin,
     ScoreNodesPlugin,
     ScorePlugin,
+    SignPlugin,
 )
-from scheduler.framework.resources import resource_problems
+from scheduler.framework.resources import resource_problems, resources_to_watch
 from scheduler.runtime.profile_spec import PluginRef, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
 
@@ -95,11 +96,24 @@ class ProfilePlugins:
             if problems:
                 raise ConfigError(problems)
             undo.pop_all()
+        for plugin in self.by_name.values():
+            _warn_of_stale_answers(plugin)
 
     def stop(self) -> None:
         """Stop every plugin, in the reverse order. What they raise is logged."""
         for plugin in reversed(tuple(self.by_name.values())):
             _stop(plugin)
+
+
+def _warn_of_stale_answers(plugin: Plugin) -> None:
+    if isinstance(plugin, SignPlugin) and not plugin.signs_despite_objects:
+        resources = ",".join(resources_to_watch([plugin]))
+        if resources:
+            _logger.warning(
+                "A plugin signs pods and names other resources: if it looks them up in Filter or Score, its stored "
+                "answers do not follow them. If that is right, say why in signs_despite_objects",
+                extra={"plugin": plugin.name, "resources": resources},
+            )
 
 
 def _stop(plugin: Plugin) -> None:

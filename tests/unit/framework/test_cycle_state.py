@@ -105,3 +105,10 @@ def test_pods_to_activate_in_a_clone_are_activated() -> None:
     state.clone().pods_to_activate.add("uid")
 
     assert state.pods_to_activate == {"uid"}
+
+
+def test_the_error_names_the_key_or_says_what_it_is_told_to() -> None:
+    with pytest.raises(LookupError, match=r'^reading "PreFilterFit" from cycleState: not found$'):
+        CycleState().read("PreFilterFit", dict)
+    with pytest.raises(LookupError, match=r'^no "PreFilterFit" here$'):
+        CycleState().read("PreFilterFit", dict, 'no "{key}" here')

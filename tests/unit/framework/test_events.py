@@ -1,5 +1,6 @@
 import pytest
 
+from scheduler import framework as fw
 from scheduler.framework.events import (
     ALL_EVENTS,
     ANY,
@@ -70,3 +71,14 @@ def test_what_concerns_everything_matches_every_pattern() -> None:
 )
 def test_an_event_is_labelled_as_kube_scheduler_labels_it(event: ClusterEvent, label: str) -> None:
     assert event.label == label
+
+
+def test_a_registration_in_one_line_is_the_same_as_by_its_parts() -> None:
+    def hint(pod: object, old: object, new: object) -> fw.QueueingHint:
+        return fw.QueueingHint.SKIP
+
+    event = fw.ClusterEvent(fw.NODE, fw.Action.ADD)
+
+    assert fw.on(fw.NODE, fw.Action.ADD) == fw.ClusterEventWithHint(event)
+    assert fw.on(fw.NODE, fw.Action.ADD, hint=hint, key=len) == fw.ClusterEventWithHint(event, hint, len)
+    assert fw.on(fw.NODE).event.action == fw.Action.ALL

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.framework.errors import ConfigError
 from scheduler.runtime.profile import ProfilePlugins, build
@@ -11,7 +12,18 @@ from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, Profil
 from scheduler.runtime.registry import Registry
 from tests.fakes import a_plugin
 from tests.unit.plugins.cluster import a_handle
-from tests.unit.runtime.fakes import Bind, Filter, FilterNodes, PreBind, PreScore, QueueSort, Score, ScoreNodes, named
+from tests.unit.runtime.fakes import (
+    Bind,
+    Filter,
+    FilterNodes,
+    PreBind,
+    PreScore,
+    QueueSort,
+    Score,
+    ScoreNodes,
+    SignedFilter,
+    named,
+)
 
 
 class FilterAndScore(Filter, Score):
@@ -331,3 +343,44 @@ def test_a_plugin_that_does_not_stop_keeps_no_other_from_it(caplog: pytest.LogCa
 
     assert log[-2:] == ["Y stopped", "X stopped"]
     assert [record.message for record in caplog.records] == ["A plugin did not stop"]
+
+
+def signing(why: str = "", *resources: str) -> type[fw.Plugin]:
+    """Make a plugin class that signs, reads these resources, and may say why that is right."""
+
+    class Signing(SignedFilter):
+        reads = resources
+        signs_despite_objects = why
+
+        def __init__(self) -> None:
+            super().__init__()
+
+        def events_to_register(self) -> tuple[()]:
+            return ()
+
+    return named("Signing", Signing)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_warned_of"),
+    [
+        pytest.param(signing("", fw.SERVICE), True, id="signs, and looks objects up"),
+        pytest.param(signing("it only counts them", fw.SERVICE), False, id="says why that is right"),
+        pytest.param(signing(), False, id="looks no objects up"),
+    ],
+)
+def test_a_plugin_whose_stored_answers_may_go_stale_is_warned_of(
+    kind: type[fw.Plugin], is_warned_of: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    of(kind).start(HANDLE)
+
+    warned = [(vars(record)["plugin"], vars(record)["resources"]) for record in caplog.records]
+    assert warned == ([("Signing", "Service")] if is_warned_of else [])
+
+
+def test_no_plugin_of_the_tree_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    plugins = Plugins(multi_point=enabled(*IN_TREE))
+
+    build(ProfileSpec("mine", plugins), IN_TREE).start(HANDLE)
+
+    assert caplog.records == []
