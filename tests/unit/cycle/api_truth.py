@@ -1,7 +1,7 @@
 """An API server in memory that knows the truth, and a watch that garbles it: for test_disordered_events.py.
 
 Objects are raw, as the API server sends them. What is reported of one object may be lost, doubled, overtaken by
-later reports, or sent without a field; a list has the truth of its moment, but some objects of it may be unreadable too.
+later reports, or sent without a field; a list has the truth of its moment, but some of its objects may be unreadable.
 """
 
 import copy
