@@ -1,17 +1,17 @@
-"""What plugins write: told to the API server until it is certain whether it took effect.
+"""What plugins write: sent to the API server until it is certain whether it took effect.
 
-What to do next is decided by `Writing`, which does no I/O:
+`Writing` decides what to do next, without I/O (see `retries.py` for what it shares with others):
 
     SEND ──2xx──────────────────────────────────────────► done
       │ ──not sent, no answer, 401, 429, 5xx──wait──► SEND     failed after too many tries
-      │ ──409, an answer having been lost before──► READ       it may be our own change that is in the way
+      │ ──409 after a lost answer─────────────────► READ       the conflict may be with our own change
       └──other 4xx──────────────────────────────────────► failed
     READ ──the object has all that was written──────────► done
       │ ──no answer, 401, 429, 5xx──wait──► READ               failed after too many tries
       └──anything else, or no object────────────────────► failed
 
-A write with a resource version takes effect once: a repetition answers 409. One without is done again, so it must be
-harmless when done twice.
+A write with a resource version takes effect once: a repetition is answered with 409. One without is carried out again,
+so doing it twice must be harmless.
 """
 
 import logging
@@ -30,7 +30,7 @@ from scheduler.kube.retries import WRITES, Meaning, Outcome, Read, meaning_of, p
 log = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT: Final = 50
-"""Writes at once; as many reads."""
+"""Concurrent writes; as many reads."""
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 
@@ -51,7 +51,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False):
-    """It did not, as far as anybody can tell."""
+    """It did not, as far as we know."""
 
     status: int
     """HTTP's; 0 without an answer."""
@@ -65,12 +65,12 @@ class Writing:
     """One write from the first call to certainty. No I/O: outcomes in, steps out."""
 
     def __init__(self, wanted: Mapping[str, Any], chance: Callable[[], float] = random.random) -> None:
-        """`wanted`: what the object has once the write took effect; a null stands for a field that is gone."""
+        """`wanted`: what the object contains once the write took effect; null for a removed field."""
         self._wanted = wanted
         self._chance = chance
         self._tries = 0
         self._in_doubt = False
-        """Whether a call may have been carried out although no answer said so."""
+        """Whether a call may have been carried out without an answer that says so."""
         self._conflict = ""
 
     def sent(self, outcome: Outcome) -> Step:
@@ -107,7 +107,7 @@ class Writing:
 
 
 def has_all(found: Any, wanted: Any) -> bool:
-    """Whether an object is as a write wanted it, whatever else it has."""
+    """Whether an object contains all that a write wanted."""
     if not isinstance(wanted, Mapping):
         return bool(found == wanted)
     if not isinstance(found, Mapping):
@@ -115,7 +115,7 @@ def has_all(found: Any, wanted: Any) -> bool:
     return all(
         has_all(found.get(key), value)
         if key != "metadata" or not isinstance(value, Mapping)
-        else has_all(found.get(key), {name: each for name, each in value.items() if name not in _BY_SERVER})
+        else has_all(found.get(key), {name: entry for name, entry in value.items() if name not in _BY_SERVER})
         for key, value in wanted.items()
     )
 
@@ -127,12 +127,12 @@ class PluginWriter:
         """`timeout`: seconds for one call, after which its answer counts as lost."""
         self._client = client
         self._timeout = timeout
-        # What is in doubt must not wait for new writes.
+        # Writes in doubt must not wait for new ones.
         self._writes, self._reads = CallLimit(MAX_IN_FLIGHT), CallLimit(MAX_IN_FLIGHT)
         self._operations: dict[tuple[str, str], Operation] = {}
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
-        """Put `content` in the place of the object of its name; return the object as it is then. Raises ApiError."""
+        """Replace the object of that name by `content`; return the result. Raises ApiError."""
         metadata = content["metadata"]
         place = _Place(written_resource(resource), metadata["name"], metadata.get("namespace", ""), subresource)
         return await self._write(self._operation("PUT", place, self._writes), place, content)
@@ -140,7 +140,7 @@ class PluginWriter:
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
     ) -> dict[str, Any]:
-        """Apply a JSON merge patch; return the object as it is then. Raises ApiError."""
+        """Apply a JSON merge patch; return the result. Raises ApiError."""
         place = _Place(written_resource(resource), name, namespace, subresource)
         return await self._write(self._operation("PATCH", place, self._writes), place, patch)
 
@@ -182,7 +182,7 @@ class _Place(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def label(self) -> str:
-        """How the metrics call what is written there."""
+        """The resource in metrics."""
         return f"{self.resource.name}/{self.subresource}" if self.subresource else self.resource.name
 
     @property

@@ -1,7 +1,7 @@
-"""Bindings: told to the API server until it is certain whether the pod is bound.
+"""Bindings: sent to the API server until it is certain whether the pod is bound.
 
-An answer can be lost after the binding took effect, so a failure is not yet a refusal: a read settles it. What to do
-next is decided by `Binding`, which does no I/O:
+An answer can be lost after the binding took effect, so a failure is not yet a refusal: a read settles it. `Binding`
+decides what to do next, without I/O (see `retries.py` for what it shares with others):
 
     POST ──2xx──────────────────────────────────────────► bound
       │ ──refused (4xx), nothing in doubt───────────────► rejected
@@ -13,9 +13,9 @@ next is decided by `Binding`, which does no I/O:
       │ ──our pod without a node──wait──► POST             rejected after too many tries, or if it was refused for good
       └──no answer, or not the pod──wait──► READ           as long as it takes
 
-A 409 is read as well: it says that the pod is bound (by whom? perhaps by the call whose answer was lost), is being
-deleted or was recreated, but also that etcd failed, which `assignPod` in pkg/registry/core/pod/storage wraps into it.
-To post again is safe: the API server binds a pod once, and `uid` in the binding refuses a new pod of the same name.
+A 409 is read as well: it means that the pod is bound (perhaps by the call whose answer was lost), is being deleted
+or was recreated, but also that etcd failed, which `assignPod` in pkg/registry/core/pod/storage wraps into it.
+Posting again is safe: the API server binds a pod once, and refuses the binding's `uid` for a new pod of the same name.
 """
 
 import logging
@@ -34,21 +34,21 @@ from scheduler.runtime.metrics import Metrics
 log = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT: Final = 100
-"""Bindings at once: 1,000 a second with an API server that takes 100 ms."""
+"""Concurrent bindings: 1,000 a second with an API server that takes 100 ms."""
 
 
 class Post(msgspec.Struct, frozen=True, gc=False):
-    """Tell the API server, after `wait` seconds."""
+    """Send the binding, after `wait` seconds."""
 
     wait: float = 0.0
 
 
 class Bound(msgspec.Struct, frozen=True, gc=False):
-    """The pod runs where we said."""
+    """The pod is bound to our node."""
 
 
 class Rejected(msgspec.Struct, frozen=True, gc=False):
-    """It never will."""
+    """It never will be."""
 
     because: str
 
@@ -57,7 +57,7 @@ Step: TypeAlias = Post | Read | Bound | Rejected
 
 
 class Binding:
-    """One pod's way from the first POST to certainty. No I/O: outcomes in, steps out."""
+    """One binding, from the first POST to certainty. No I/O: outcomes in, steps out."""
 
     def __init__(self, uid: str, node_name: str, chance: Callable[[], float] = random.random) -> None:
         self._uid = uid
@@ -66,11 +66,11 @@ class Binding:
         self._tries = 0
         self._waits = 0
         self._in_doubt = False
-        """Whether a POST may have been carried out, or may yet be."""
+        """Whether a POST may have been carried out, now or later."""
         self._refused = False
-        """Whether the API server would answer another POST the same."""
+        """Whether another POST would be refused as well."""
         self.failure = ""
-        """What the last POST failed with."""
+        """Why the last POST failed."""
         self.found: str | None = None
         """What the last conclusive read found, for the metrics."""
 
@@ -124,7 +124,7 @@ class Binding:
         return self._again(settled=True)
 
     def _again(self, *, settled: bool, retry_after: float = 0.0) -> Step:
-        """Post once more; but not for ever, if it is `settled` that the pod is unbound."""
+        """Post again; but not forever if it is `settled` that the pod is unbound."""
         self._tries += 1
         if self._tries < WRITES.tries:
             return Post(self._wait(retry_after))
@@ -145,11 +145,11 @@ class ApiBinder:
         self._client = client
         self._metrics = metrics
         self._post = Operation("POST", "pods/binding", limit, timeout)
-        # A limit of its own: what is in doubt must not wait for new bindings.
+        # A limit of its own: bindings in doubt must not wait for new ones.
         self._get = Operation("GET", "pods", CallLimit(max_in_flight), timeout)
 
     def is_binding(self) -> bool:
-        """Whether the API server is being told of bindings."""
+        """Whether bindings are on their way to the API server."""
         return self._post.limit.in_use > 0
 
     async def bind(self, pod: Pod, node_name: str) -> None:
@@ -177,7 +177,7 @@ class ApiBinder:
 
 
 def binding_body(pod: Pod, node_name: str) -> bytes:
-    """The v1.Binding. Names and uids are made of characters that JSON takes as they are: the API server sees to it."""
+    """The v1.Binding. The API server guarantees that names and UIDs need no escaping in JSON."""
     return (_BINDING % (pod.name, pod.namespace, pod.uid, node_name)).encode()
 
 

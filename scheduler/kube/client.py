@@ -9,7 +9,7 @@ A call ends in one of three ways, and callers must treat them differently:
 There is no client-side rate limit: the API server says 429 itself. What is limited is how many calls of one kind are
 in flight, so that one kind (status patches) cannot starve another (bindings).
 
-Writes go over `scheduler.kube.connections`, which is cheap; reads, streams and all that goes through a proxy over
+Writes go over `scheduler.kube.connections`, which is cheap; reads, streams and everything through a proxy go over
 aiohttp's session.
 """
 
@@ -35,7 +35,7 @@ USER_AGENT: Final = f"loadmaster/{version('loadmaster')}"
 JSON: Final = "application/json"
 
 MAX_PAUSE_SECONDS: Final = 30.0
-"""No Retry-After holds a kind of call back for longer."""
+"""The longest that a Retry-After holds a kind of call back."""
 
 
 class NoReply(ClusterError):
@@ -63,7 +63,7 @@ class BadStatus(ClusterError):
     """The API server answered a call with an error."""
 
     def __init__(self, call: str, reply: "Reply") -> None:
-        """`call`: what was asked for."""
+        """`call`: what was attempted."""
         super().__init__(f"{call}: {reply.status}: {reply.message}")
         self.status = reply.status
 
@@ -74,7 +74,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
     status: int
     body: bytes
     retry_after: float = 0.0
-    """Seconds that the server asks to wait; 0 if it does not."""
+    """Seconds that the server asks us to wait; 0 if it does not."""
 
     @property
     def ok(self) -> bool:
@@ -82,7 +82,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def message(self) -> str:
-        """The text of the Status object in the body, or what else there is to tell."""
+        """The message of the Status object in the body; otherwise the body's start, or the status."""
         try:
             message = _status_decoder.decode(self.body).message
         except msgspec.DecodeError:
@@ -91,13 +91,13 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 
 
 class CallLimit:
-    """How many calls of one kind may be in flight. A 429 holds all of them back for as long as the server asks."""
+    """Limits the calls of one kind in flight. A 429 holds all of them back for as long as the server asks."""
 
     def __init__(self, limit: int) -> None:
         self._slots = asyncio.Semaphore(limit)
         self._paused_until = 0.0
         self.in_use = 0
-        """Calls that are under way, or wait for the end of a pause."""
+        """Calls in flight, or waiting for the end of a pause."""
 
     async def __aenter__(self) -> None:
         await self._slots.acquire()
@@ -124,18 +124,18 @@ class CallLimit:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Operation:
-    """A kind of call; made once, used for every call of its kind."""
+    """A kind of call: created once, used for all its calls."""
 
     verb: str
     """HTTP's: GET, POST, PATCH, DELETE."""
 
     resource: str
-    """What the metrics call it: `pods/binding`."""
+    """Its label in metrics, like `pods/binding`."""
 
     limit: CallLimit
 
     timeout: float = 10.0
-    """Seconds for one call, the wait for its turn not counted."""
+    """Seconds for one call, without the wait for its turn."""
 
     content_type: str | None = None
     """None for JSON."""
@@ -152,12 +152,12 @@ class Client:
         """None while closed, and with a proxy."""
         self._target: Target | None = None
         self._headers = ""
-        """Of each request: the end of its first line, and all headers but for the body's."""
+        """Everything after the target except the body's headers; identical for every call."""
         self._observed: dict[tuple[Operation, str], tuple[Counter, Histogram]] = {}
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
     async def __aenter__(self) -> Self:
-        """Raises ConfigError if the credentials cannot be said in a request."""
+        """Raises ConfigError if a request cannot carry the credentials."""
         credentials = self._credentials
         headers = {"User-Agent": USER_AGENT, "Content-Type": JSON}
         self._session = aiohttp.ClientSession(
@@ -196,7 +196,7 @@ class Client:
         return self._session
 
     async def authorized_session(self, *, rejected: bool = False) -> aiohttp.ClientSession:
-        """The session with credentials that are not due for a refresh; after a 401 with new ones.
+        """The session with up-to-date credentials; after a 401 with new ones.
 
         Raises ConfigError if they can no longer be read.
         """
@@ -280,11 +280,11 @@ class Client:
             raise AnswerLost(f"{operation.verb} {path}: {_text(error)}") from error
 
     async def _reauthorize(self) -> None:
-        with suppress(ConfigError):  # the next call says so
+        with suppress(ConfigError):  # the next call reports it
             await self.authorized_session(rejected=True)
 
     def _authorize(self) -> None:
-        """Take over what the credentials say by now. Raises ConfigError if it cannot be said in a request."""
+        """Adopt the current credentials. Raises ConfigError if a request cannot carry them."""
         credentials = self._credentials
         authorization = credentials.authorization
         target = Target(credentials.server, credentials.server_hostname, credentials.certificates)

@@ -1,13 +1,13 @@
-"""Connections to the API server that are kept: a request each at a time, and no doubt about what was sent.
+"""Kept-alive connections to the API server: one request at a time on each, and no doubt about what was sent.
 
-aiohttp's session is right for streams, proxies and whatever is unusual. But it takes 110 µs of CPU for a call, and each
-pod costs two. This does one thing only: a binding takes 102 µs instead of 181, most of it in TLS and the kernel.
+aiohttp's session is right for streams, proxies and anything unusual. But it takes 110 µs of CPU per call, and a pod
+takes two calls. With this, a binding takes 102 µs instead of 181, most of it in TLS and the kernel.
 
     (none) ──connect──► idle ──ask──► busy ──whole answer, kept open──► idle
        │                 │             └──timeout, cancelled, broken, unreadable, closing──► closed
-       └─CannotConnect   └──end of stream, bytes unasked for, too old, retired──► closed
+       └─CannotConnect   └──end of stream, unrequested bytes, too old, retired──► closed
 
-Nothing is ever sent again: what a lost answer means is the caller's to settle.
+Nothing is ever sent twice: callers settle what a lost answer means.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ KEEPALIVE_SECONDS: Final = 55.0
 """Idle connections are closed after this: before load balancers do (60 s and more), which would lose an answer."""
 
 NEXT_ADDRESS_SECONDS: Final = 0.25
-"""After this, the next address of the name is tried beside the one before (RFC 8305)."""
+"""After this, the name's next address is tried alongside the previous one (RFC 8305)."""
 
 CLOSE_SECONDS: Final = 1.0
-"""So long is waited at the end for connections to be gone."""
+"""How long `close` waits for the connections to end."""
 
 
 class CannotConnect(Exception):
@@ -39,18 +39,18 @@ class CannotConnect(Exception):
 
 
 class Target(NamedTuple):
-    """Where connections go. One that was made for another target is not used again."""
+    """Where connections go. A connection is used for its own target only."""
 
     server: str
     """A URL, perhaps with a path."""
     server_hostname: str | None
-    """The name that the server's certificate must carry, where it is not the host's."""
+    """The name that the server's certificate must carry, if not the host's."""
     certificates: object
-    """Equal as long as our own certificate is the same."""
+    """Equal while our client certificate is the same."""
 
 
 class Connections:
-    """A pool of connections to one target. Made and used within one event loop."""
+    """A pool of connections to one target, for one event loop."""
 
     def __init__(self, target: Target, tls: ssl.SSLContext, keepalive: float = KEEPALIVE_SECONDS) -> None:
         """`keepalive`: seconds for which an idle connection is kept.
@@ -67,12 +67,12 @@ class Connections:
         self.host = url.netloc.rpartition("@")[2]
         """The Host header."""
         self.prefix = url.path
-        """What precedes each path."""
+        """Prepended to every path."""
         self._keepalive = keepalive
         self._loop = asyncio.get_running_loop()
         self._open: set[_Connection] = set()
         self._idle: list[_Connection] = []
-        """The one that was used last is at the end, and is used next: so the others grow old."""
+        """The most recently used is at the end, and is used next, so that surplus ones expire."""
         self._retired = False
         self._sweeping: asyncio.TimerHandle | None = None
         self._emptied: asyncio.Future[None] | None = None
@@ -104,7 +104,7 @@ class Connections:
         return answer
 
     def retire(self) -> None:
-        """Use no connection again; those that are busy end with their answers."""
+        """Use no connection again; busy ones end with their answers."""
         self._retired = True
         if self._sweeping is not None:
             self._sweeping.cancel()
@@ -113,7 +113,7 @@ class Connections:
             self._idle.pop().close()
 
     async def close(self) -> None:
-        """End all connections; whoever waits for an answer has lost it."""
+        """End all connections; answers under way are lost."""
         self.retire()
         if self._open:
             self._emptied = self._loop.create_future()
@@ -131,7 +131,7 @@ class Connections:
         return None
 
     def _sweep(self) -> None:
-        """Close what has been idle for long."""
+        """Close connections that have been idle for too long."""
         oldest = self._loop.time() - self._keepalive
         kept = []
         for connection in self._idle:
@@ -150,7 +150,7 @@ class Connections:
                     addresses, happy_eyeballs_delay=NEXT_ADDRESS_SECONDS, interleave=1
                 )
                 return await self._wrap(plain)
-        except OSError as error:  # TimeoutError and ssl.SSLError are such, too
+        except OSError as error:  # also TimeoutError and ssl.SSLError
             text = str(error) or type(error).__name__
             raise CannotConnect(f"cannot connect to {self._host}:{self._port}: {text}") from error
 
@@ -190,17 +190,17 @@ class _Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._reader: AnswerReader | None = None
         self._outcome: asyncio.Future[Answer | Exception] | None = None
-        """Of the request under way. An error is its result, as nobody may be left to retrieve an exception."""
+        """Of the request under way. Errors are results, as an exception might never be retrieved."""
         self._ended = False
         self.idle_since = 0.0
 
     @property
     def usable(self) -> bool:
-        """Whether nothing has happened yet that ends it."""
+        """Whether it can take another request."""
         return not self._ended and self._transport is not None and not self._transport.is_closing()
 
     async def ask(self, request: bytes, seconds: float) -> Answer:
-        """Send a request and return its answer. If none comes, it is closed, and raises OSError or BadAnswer."""
+        """Send a request and return its answer. Without an answer, close and raise OSError or BadAnswer."""
         assert self._transport is not None
         outcome = self._outcome = self._loop.create_future()
         self._reader = AnswerReader()
@@ -219,7 +219,7 @@ class _Connection(asyncio.Protocol):
         return answer
 
     def close(self) -> None:
-        """End it, politely."""
+        """End it in order."""
         self._ended = True
         if self._transport is not None:
             self._transport.close()
@@ -238,7 +238,7 @@ class _Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self._outcome is None or self._outcome.done() or self._reader is None:
-            self.abort()  # not asked for: it could be taken for the answer to what is asked next
+            self.abort()  # unrequested: it could be taken for the next request's answer
             return
         try:
             answer = self._reader.feed(data)

@@ -1,14 +1,14 @@
-"""events.k8s.io/v1 Events: what a pod's owner is told. Best effort: dropped under pressure, never waited for.
+"""events.k8s.io/v1 Events for the owners of pods. Best effort: dropped under pressure, never waited for.
 
-As client-go's tools/events does, an Event that repeats becomes a series of the first one: the second occurrence starts
-the series by a patch, further ones are only counted, and the count is patched every few minutes and when the series
-ends. Unlike there, an Event with another note is another Event, and a pod that changed meanwhile is the same pod.
+As in client-go's tools/events, a repeated Event becomes a series: the second occurrence starts it by a patch, further
+ones are only counted, and the count is patched every few minutes and when the series ends. Unlike there, an Event with
+another note is another Event, and a pod that changed meanwhile is the same pod.
 
-kube-scheduler sends an Event as soon as there is one, however many are under way. Here bindings come first, for a pod
-that waits is worse than an Event that does:
+kube-scheduler sends each Event at once, however many are in flight. Here bindings come first, as a late pod is worse
+than a late Event:
 
-    recorded ──nothing is being bound──► up to MIN_IN_FLIGHT at once
-        └─────bindings are under way──► waits ──PATIENCE is over, or too many wait──► more and more at once
+    recorded ──no bindings in flight──► up to MIN_IN_FLIGHT at once
+        └─────bindings in flight──► waits ──PATIENCE is over, or too many wait──► more and more at once
 """
 
 import asyncio
@@ -34,19 +34,19 @@ from scheduler.runtime.metrics import Metrics
 log = logging.getLogger(__name__)
 
 MAX_WAITING: Final = 10_000
-"""Events not sent yet; more are dropped."""
+"""Unsent Events; more are dropped."""
 
 MIN_IN_FLIGHT: Final = 8
-"""Events on their way at once while nothing is being bound."""
+"""Concurrent Events while nothing is being bound."""
 
 MAX_IN_FLIGHT: Final = 100
-"""The same when the oldest has waited for twice `PATIENCE`, or no more can wait: as many as bindings."""
+"""The same once the oldest has waited for twice `PATIENCE`, or the queue is full: as many as bindings."""
 
 PATIENCE: Final = 10.0
-"""Seconds for which an Event waits at most while pods are being bound."""
+"""Seconds that an Event waits at most while pods are being bound."""
 
 LOOK_SECONDS: Final = 0.05
-"""How often it is looked whether bindings are still under way."""
+"""How often to check whether bindings are still in flight."""
 
 MAX_NOTE: Final = 1024
 """Bytes of a note; the API server refuses more."""
@@ -55,13 +55,13 @@ MAX_INSTANCE: Final = 128
 """Characters of `reportingInstance`."""
 
 SERIES_SECONDS: Final = 360.0
-"""A series ends when it was not repeated for so long (client-go: finishTime)."""
+"""A series ends after this time without a repetition (client-go: finishTime)."""
 
 REFRESH_SECONDS: Final = 300.0
-"""How often the count of a series that goes on is told. client-go's 30 minutes are long for somebody who looks."""
+"""How often the count of an ongoing series is sent. client-go's 30 minutes are long for a reader."""
 
 MAX_SERIES: Final = 4096
-"""Events remembered so that a repetition is noticed; the oldest are forgotten first."""
+"""Events remembered to recognise repetitions; the oldest are forgotten first."""
 
 RETRIES: Final = RetryPolicy(first=0.1, limit=10.0, tries=12)
 """For one Event; limit and tries are client-go's."""
@@ -70,7 +70,7 @@ _Key: TypeAlias = tuple[str, str, str, str, str, str]
 
 
 class _Event(msgspec.Struct, gc=False):
-    """An Event as it was created, and how often it was repeated since."""
+    """An Event as created, and how often it was repeated since."""
 
     namespace: str
     name: str
@@ -78,20 +78,20 @@ class _Event(msgspec.Struct, gc=False):
     """Its JSON up to the series."""
     count: int
     last_seen: float
-    told_count: int
-    told_at: float
+    sent_count: int
+    sent_at: float
 
 
 class _Sending(NamedTuple):
     event: _Event
     patch: bool
-    """Tell the series of an Event that exists, rather than create it."""
+    """Patch the series of an existing Event, rather than create it."""
     since: float
-    """When it came, by the recorder's clock."""
+    """When it was recorded, by the recorder's clock."""
 
 
 class Events:
-    """Sends Events in the background. `start` it, ask it for a `recorder` for each profile, `close` it."""
+    """Sends Events in the background: `start`, a `recorder` per profile, `close`."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Events:
         hostname: str | None = None,
         max_waiting: int = MAX_WAITING,
     ) -> None:
-        """`is_binding`: whether bindings are under way, for which Events wait. `now`: seconds since 1970."""
+        """`is_binding`: whether bindings are in flight, which Events wait for. `now`: seconds since 1970."""
         limit = CallLimit(MAX_IN_FLIGHT)
         self._client = client
         self._metrics = metrics
@@ -114,14 +114,14 @@ class Events:
         self._waiting: deque[_Sending] = deque()
         self._known: OrderedDict[_Key, _Event] = OrderedDict()
         self._last_stamp = 0
-        """Nanoseconds since 1970, the end of an Event's name; never twice the same."""
+        """Nanoseconds since 1970, the suffix of an Event's name; unique."""
         self._in_flight = 0
         self._is_binding = is_binding
         self._looking: asyncio.TimerHandle | None = None
         self._closing = False
         self._senders: set[asyncio.Task[None]] = set()
         self._ending_series: asyncio.Task[None] | None = None
-        """While this is started."""
+        """Set while started."""
 
     def recorder(self, scheduler_name: str) -> EventRecorder:
         """A recorder that reports as `scheduler_name`, a profile."""
@@ -132,9 +132,9 @@ class Events:
         self._add_senders()
 
     async def close(self, grace: float = 2.0) -> None:
-        """Send what is waiting, for at most `grace` seconds, and stop."""
+        """Send what is waiting for at most `grace` seconds, and stop."""
         for event in self._known.values():
-            self._tell_series(event)
+            self._send_series(event)
         if self._ending_series is None:
             return
         self._closing = True
@@ -153,12 +153,12 @@ class Events:
         await asyncio.wait(tasks)
 
     async def _sent(self) -> None:
-        """Return when no Event waits or is on its way."""
+        """Return when no Event is waiting or in flight."""
         while self._senders:
             await asyncio.wait(self._senders)
 
     def record(self, key: _Key, pod: Pod, instance: str, related: Pod | None = None) -> None:
-        """Take an Event, or count its repetition. Never waits, never raises."""
+        """Record an Event, or count a repetition. Never waits, never raises."""
         now = self._now()
         event = self._known.get(key)
         if event is None or now - event.last_seen > SERIES_SECONDS:
@@ -169,30 +169,30 @@ class Events:
         event.count += 1
         event.last_seen = now
         self._known.move_to_end(key)
-        if event.count == 2 or now - event.told_at >= REFRESH_SECONDS:
-            self._tell_series(event)
+        if event.count == 2 or now - event.sent_at >= REFRESH_SECONDS:
+            self._send_series(event)
 
     def end_series(self) -> None:
-        """Tell the last count of series that ended, and forget them."""
+        """Send the final count of ended series, and forget them."""
         ended = self._now() - SERIES_SECONDS
         while self._known:
             key, event = next(iter(self._known.items()))
             if event.last_seen > ended:
                 return
             del self._known[key]
-            self._tell_series(event)
+            self._send_series(event)
 
     def _remember(self, key: _Key, event: _Event) -> None:
         self._known[key] = event
         self._known.move_to_end(key)
         if len(self._known) > MAX_SERIES:
             _, oldest = self._known.popitem(last=False)
-            self._tell_series(oldest)
+            self._send_series(oldest)
 
-    def _tell_series(self, event: _Event) -> None:
-        if event.count > event.told_count and self._enqueue(event, patch=True):
-            event.told_count = event.count
-            event.told_at = event.last_seen
+    def _send_series(self, event: _Event) -> None:
+        if event.count > event.sent_count and self._enqueue(event, patch=True):
+            event.sent_count = event.count
+            event.sent_at = event.last_seen
 
     def _enqueue(self, event: _Event, *, patch: bool) -> bool:
         if len(self._waiting) >= self._max_waiting:
@@ -203,7 +203,7 @@ class Events:
         return True
 
     def _add_senders(self) -> None:
-        """Have as many at work as what is waiting asks for."""
+        """Start as many senders as the waiting Events need and the limit allows."""
         if self._ending_series is None:
             return
         while self._waiting and self._in_flight < self._allowed():
@@ -219,7 +219,7 @@ class Events:
         self._add_senders()
 
     def _allowed(self) -> int:
-        """How many may be on their way at once."""
+        """How many may be in flight."""
         if self._closing:
             return MAX_IN_FLIGHT
         waited = self._now() - self._waiting[0].since if self._waiting else 0.0
@@ -235,7 +235,7 @@ class Events:
         name = f"{pod.name}.{self._last_stamp:x}"
         if len(name) > 253:
             name = str(uuid.uuid4())
-        # Only what may hold any character goes through a JSON encoder; names and uids need none.
+        # Names and UIDs need no escaping; free text does.
         head = _HEAD % (name, namespace, _micro_time(now), controller, instance) + _REGARDING % _reference(pod)
         if related is not None:
             head += _RELATED % _reference(related)
@@ -243,7 +243,7 @@ class Events:
         return _Event(namespace, name, head.encode() + tail, 1, now, 1, now)
 
     async def _send_from(self, item: _Sending) -> None:
-        """Send an Event, then others that wait, as long as so many may be at work."""
+        """Send an Event, then waiting ones while this many senders are allowed."""
         try:
             while True:
                 await self._send(item)
@@ -260,12 +260,12 @@ class Events:
             self.end_series()
 
     async def _send(self, item: _Sending) -> None:
-        """Send one Event, again if need be; drop it when it is refused or fails too often."""
+        """Send one Event, with retries; drop it if it is refused or fails too often."""
         event, patch, _ = item
         for failures in range(RETRIES.tries):
             outcome = await self._try(event, patch=patch)
             if outcome.ok or (outcome.status == 409 and not patch):
-                return  # 409: it was created by the call whose answer was lost
+                return  # 409: created by the call whose answer was lost
             if outcome.status == 404 and patch:
                 patch = False  # it expired: create it again, with its series
                 continue
@@ -283,7 +283,7 @@ class Events:
             series = b"," + _series(event) if event.count > 1 else b""
             outcome = await self._client.attempt(self._create, path, b"%b%b}" % (event.head, series))
         if not outcome.ok and outcome.status not in (404, 409) and isinstance(outcome, Reply):
-            log.info("An Event was not taken", extra={"event": event.name, "err": outcome.message})
+            log.info("An Event was not accepted", extra={"event": event.name, "err": outcome.message})
         return outcome
 
     def _dropped(self, reason: str, count: int = 1) -> None:
@@ -299,13 +299,13 @@ class _Recorder:
         self._instance = instance
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str, related: Pod | None = None) -> None:
-        """Tell the pod's owner what happened; `related` is another pod that had to do with it."""
+        """Record what happened to a pod; `related` is another pod that was involved."""
         key = (pod.uid, self._controller, type_, reason, action, truncated(note))
         self._events.record(key, pod, self._instance, related)
 
 
 def truncated(note: str) -> str:
-    """The note as the API server takes it."""
+    """The note as the API server accepts it."""
     encoded = note.encode(errors="replace")
     if len(encoded) > MAX_NOTE:
         encoded = encoded[: MAX_NOTE - 4] + b" ..."
@@ -335,6 +335,6 @@ def _micro_time(seconds: float) -> str:
     return f"{_whole_second(second)}.{micros:06}Z"
 
 
-@lru_cache(maxsize=2)  # thousands of Events come in one second
+@lru_cache(maxsize=2)  # thousands of Events in one second
 def _whole_second(second: int) -> str:
     return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,18 +1,18 @@
-"""Evictions for a preemption: a condition that tells the victim's owner why, then the deletion.
+"""Evictions for a preemption: first a condition that explains it to the victim's owner, then the deletion.
 
-What to do next is decided by `Eviction`, which does no I/O:
+`Eviction` decides what to do next, without I/O (see `retries.py` for what it shares with others):
 
     PATCH ──2xx, or the condition is there──► DELETE
       │ ──404────────────────────────────────► gone
-      │ ──409──► READ ──our pod──wait──► PATCH          gone if there is none, or another of its name
+      │ ──409──► READ ──our pod──wait──► PATCH          gone if there is none, or another by its name
       │ ──not sent, no answer, 401, 429, 5xx──wait──► PATCH
     DELETE ──2xx─────────────────────────────► deleted
       │ ──404, 409───────────────────────────► gone; deleted, if an answer was lost before
       │ ──not sent, no answer, 401, 429, 5xx──wait──► DELETE
     any ──other 4xx, or too many tries───────► failed
 
-Nothing is in doubt at the end: both calls may be repeated, and both carry the pod's uid, as a precondition of the
-deletion and as a field that a patch cannot change, so that a new pod of the same name is never touched.
+Nothing is in doubt at the end: both calls may be repeated, and both carry the pod's UID (a precondition of the
+deletion, and a field that a patch cannot change), so a new pod of the same name is never touched.
 """
 
 import logging
@@ -36,7 +36,7 @@ DISRUPTION_TARGET: Final = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 
 MAX_IN_FLIGHT: Final = 32
-"""Calls of each kind at once. A preemption has few victims, and its preemptor has to wait for their end anyway."""
+"""Concurrent calls of each kind. A preemption has few victims, and has to wait for their end anyway."""
 
 
 class Patch(msgspec.Struct, frozen=True, gc=False):
@@ -52,15 +52,15 @@ class Delete(msgspec.Struct, frozen=True, gc=False):
 
 
 class Deleted(msgspec.Struct, frozen=True, gc=False):
-    """It goes because of us."""
+    """Our deletion was accepted."""
 
 
 class Gone(msgspec.Struct, frozen=True, gc=False):
-    """It went by itself."""
+    """The pod was gone already."""
 
 
 class Failed(msgspec.Struct, frozen=True, gc=False):
-    """It stays."""
+    """The pod stays."""
 
     because: str
 
@@ -70,14 +70,14 @@ Step: TypeAlias = Call | Deleted | Gone | Failed
 
 
 class Eviction:
-    """One victim's way to its end. No I/O: outcomes in, steps out."""
+    """One eviction, from the condition to certainty. No I/O: outcomes in, steps out."""
 
     def __init__(self, uid: str, chance: Callable[[], float] = random.random) -> None:
         self._uid = uid
         self._chance = chance
         self._tries = 0
         self._may_be_deleted = False
-        """Whether a deletion may have been carried out although no answer said so."""
+        """Whether a deletion may have been carried out without an answer that says so."""
 
     def after(self, call: Call, outcome: Outcome) -> Step:
         """What to do next."""
@@ -138,11 +138,11 @@ class ApiEvictor:
         self._delete = Operation("DELETE", "pods", CallLimit(MAX_IN_FLIGHT))
 
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
-        """Mark and delete a pod; False if it was gone already. Raises ClusterError if it stays."""
+        """Set the condition and delete the pod; False if it was gone already. Raises ClusterError if it stays."""
         path = f"/api/v1/namespaces/{victim.namespace}/pods/{victim.name}"
         condition = Condition("True", PREEMPTION_BY_SCHEDULER, message, DISRUPTION_TARGET)
         eviction = Eviction(victim.uid)
-        # Without a difference there is nothing to patch.
+        # Nothing to patch if the condition is there already.
         step: Step = Delete() if self._difference(victim, condition) is None else Patch()
         while isinstance(step, Patch | Read | Delete):
             await pause(step.wait)
@@ -164,7 +164,7 @@ class ApiEvictor:
             case Delete():
                 outcome = await self._client.attempt(self._delete, path, delete_options(victim.uid))
         if isinstance(outcome, NoReply):
-            log.warning("An eviction is tried again", extra={"pod": str(victim), "err": outcome.message})
+            log.warning("Retrying an eviction", extra={"pod": str(victim), "err": outcome.message})
         return outcome
 
     def _difference(self, victim: Pod, condition: Condition) -> dict[str, object] | None:
@@ -172,7 +172,7 @@ class ApiEvictor:
 
 
 def delete_options(uid: str) -> bytes:
-    """The body of the deletion: this very pod, with its own grace period."""
+    """The body of the deletion: only the pod with this UID, with its own grace period."""
     return orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
 
 

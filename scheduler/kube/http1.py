@@ -1,7 +1,7 @@
 """HTTP/1.1 as the API server speaks it: the bytes of a request, and an answer read from bytes. No I/O.
 
-Strict, as what frames an answer decides where the next one begins: two lengths, a length beside chunks, an unknown
-coding or no length at all is an error, and the connection is given up. What nobody here reads is not judged.
+Strict about framing, which decides where the next answer begins: two lengths, a length alongside chunks, an unknown
+coding or no length at all is an error, and the connection is closed. Headers that are not used are not checked.
 """
 
 import re
@@ -20,37 +20,37 @@ _HEADERS: Final = re.compile(
 _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\Z")
 _TARGET: Final = re.compile(r"/[A-Za-z0-9/._:~?=&%,+@-]*")
 
-Steps = Generator[None, None, "Answer"]
+Parsing = Generator[None, None, "Answer"]
 
 
 class BadAnswer(Exception):
-    """What came is not an HTTP answer that can be read."""
+    """Not a readable HTTP answer."""
 
 
 class Answer(msgspec.Struct, frozen=True, gc=False):
-    """A final answer: 1xx is left out."""
+    """A final answer; 1xx are skipped."""
 
     status: int
     body: bytes
     retry_after: str
-    """The header as it came; empty without."""
+    """The header as received; empty if absent."""
 
     reusable: bool
-    """Whether the server keeps the connection, and nothing was left over on it."""
+    """Whether the server keeps the connection open, with no bytes left over."""
 
 
 class AnswerReader:
-    """Reads one answer, from pieces of any size."""
+    """Reads one answer from chunks of any size."""
 
     def __init__(self) -> None:
         self._received = bytearray()
-        self._steps = _read(self._received)
+        self._parsing = _read(self._received)
 
     def feed(self, data: bytes) -> Answer | None:
-        """Take what has come; return the answer when it is whole. Raises BadAnswer."""
+        """Add received bytes; return the answer once it is complete. Raises BadAnswer."""
         self._received += data
         try:
-            next(self._steps)
+            next(self._parsing)
         except StopIteration as done:
             answer: Answer = done.value
             return answer
@@ -58,14 +58,14 @@ class AnswerReader:
 
 
 def is_plain(target: str) -> bool:
-    """Whether a path, with or without a query, can go into a request as it is."""
+    """Whether a path, with or without a query, needs no quoting."""
     return _TARGET.fullmatch(target) is not None
 
 
 def request_headers(host: str, user_agent: str, authorization: str | None) -> str:
-    """What follows the target in every request, but for the headers of its body.
+    """Everything after the target of a request except the body's headers.
 
-    Raises ValueError if one of them has characters that a header cannot carry.
+    Raises ValueError for characters that a header cannot carry.
     """
     headers = {"Host": host, "User-Agent": user_agent, "Accept": "*/*", "Authorization": authorization}
     lines = [f"{name}: {value}" for name, value in headers.items() if value is not None]
@@ -75,8 +75,8 @@ def request_headers(host: str, user_agent: str, authorization: str | None) -> st
     return "".join((" HTTP/1.1\r\n", *(f"{line}\r\n" for line in lines)))
 
 
-def _read(received: bytearray) -> Steps:
-    """Take an answer from `received`, to which more is added at each `yield`."""
+def _read(received: bytearray) -> Parsing:
+    """Take an answer from `received`, which grows at each `yield`."""
     while True:
         head = yield from _until(received, b"\r\n\r\n", MAX_HEAD)
         line = _STATUS.match(head)
@@ -100,7 +100,7 @@ def _read(received: bytearray) -> Steps:
 
 
 def _headers(head: bytes) -> dict[bytes, bytes]:
-    """Those that matter, by their names in lower case. Raises BadAnswer if they do not tell where the answer ends."""
+    """The headers that matter, by lower-case name. Raises BadAnswer if they do not define where the answer ends."""
     headers: dict[bytes, bytes] = {}
     for name, value in _HEADERS.findall(head):
         key, text = name.lower(), value.strip()
@@ -139,7 +139,7 @@ def _chunks(received: bytearray) -> Generator[None, None, bytes]:
 
 
 def _until(received: bytearray, end: bytes, limit: int) -> Generator[None, None, bytes]:
-    """Take what is before `end`, and drop `end`."""
+    """Take the bytes before `end`, and drop `end`."""
     while (at := received.find(end, 0, limit)) < 0:
         if len(received) >= limit:
             raise BadAnswer(f"no end of a line or head in {limit} bytes: {bytes(received[:60])!r}")

@@ -1,15 +1,14 @@
-"""Pod status patches: the condition that says why a pod is not scheduled, and the node it was promised.
+"""Pod status patches: the condition that says why a pod is not scheduled, and its nominated node.
 
-Only the newest state of a pod is sent, one patch a pod at a time, and only what differs from the pod as it is. What it
-is, is the newest of the pod given, and of the API server's answer to our last patch: the watch may be behind that.
+Only the newest state of a pod is sent, one patch per pod at a time, and only what differs from the pod's current
+status: that of the pod given or, as the watch may lag, of the answer to our last patch, whichever is newer.
 
     (nothing) --set--> WANTED --a sender takes it--> IN FLIGHT --answered, or dropped--> (nothing)
                          ^                               |
                          +-------- set meanwhile --------+
 
 Rules: podutil.UpdatePodCondition, updatePod in pkg/scheduler/schedule_one.go and PatchPodStatus in pkg/scheduler/util,
-at v1.36.3. The patch carries the uid, which the API server takes as a precondition: a new pod of the same name is
-never touched.
+at v1.36.3. The patch carries the UID as a precondition: a new pod of the same name is never touched.
 """
 
 import asyncio
@@ -34,17 +33,17 @@ log = logging.getLogger(__name__)
 POD_SCHEDULED: Final = "PodScheduled"
 
 SENDERS: Final = 16
-"""Patches on their way at once."""
+"""Concurrent patches."""
 
 MAX_ANSWERS: Final = 10_000
-"""Answers remembered until the watch brings the same; the oldest are forgotten first."""
+"""Answers remembered until the watch catches up; the oldest are forgotten first."""
 
 RETRIES: Final = RetryPolicy(first=0.1, limit=5.0, tries=10)
-"""About 25 s. A pod that still waits then is tried again soon, and so is its patch."""
+"""About 25 s. By then the pod's next attempt, and so the next patch, is near."""
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False):
-    """A pod condition to be set."""
+    """A pod condition to set."""
 
     status: str
     """`True` or `False`."""
@@ -56,9 +55,9 @@ class Condition(msgspec.Struct, frozen=True, gc=False):
 class _Wanted(msgspec.Struct):
     pod: Pod
     conditions: dict[str, Condition]
-    """By their type."""
+    """By type."""
     nominated_node_name: str | None
-    """None: as it is."""
+    """None leaves it as it is."""
 
 
 class PodStatuses:
@@ -82,7 +81,7 @@ class PodStatuses:
         self._tasks = [asyncio.create_task(self._send_forever(), name="patch pod status") for _ in range(SENDERS)]
 
     async def close(self) -> None:
-        """Stop; what is not sent is dropped: after a restart the pods are tried again."""
+        """Stop and drop unsent patches: after a restart the pods are tried again."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -102,7 +101,7 @@ class PodStatuses:
             wanted.nominated_node_name = nominated_node_name
         if uid in self._wanted:
             return
-        # While a patch is in flight nobody knows from what the next one will differ.
+        # While a patch is in flight, what the next one has to change is unknown.
         if uid in self._in_flight:
             self._wanted[uid] = wanted
         elif self._difference(wanted) is not None:
@@ -115,7 +114,7 @@ class PodStatuses:
         return bool(self._wanted or self._in_flight or self._queue)
 
     def forget(self, pod: Pod) -> None:
-        """The pod is gone: send nothing more for it."""
+        """The pod is gone: send nothing more."""
         self._answers.pop(pod.uid, None)
         self._wanted.pop(pod.uid, None)
 
@@ -128,7 +127,7 @@ class PodStatuses:
             await self._work.acquire()
             uid = self._queue.popleft()
             if uid in self._in_flight:
-                continue  # its sender goes on with it
+                continue  # its sender continues with it
             self._in_flight.add(uid)
             try:
                 await self._send(uid)
@@ -138,14 +137,14 @@ class PodStatuses:
                     self._enqueue(uid)
 
     async def _send(self, uid: str) -> None:
-        """Send the newest state until it is answered; it may become a newer one between tries."""
+        """Send the state until it is answered; between tries, a newer one takes its place."""
         wanted = self._wanted.pop(uid, None)
         for failures in range(RETRIES.tries):
             patch = self._difference(wanted) if wanted else None
             if wanted is None or patch is None:
                 return
             path = f"/api/v1/namespaces/{wanted.pod.namespace}/pods/{wanted.pod.name}/status"
-            # To send the same patch twice does no harm.
+            # Sending the same patch twice does no harm.
             outcome = await self._client.attempt(self._patch, path, orjson.dumps(patch))
             if outcome.ok:
                 self._remember(outcome.body)
@@ -156,7 +155,7 @@ class PodStatuses:
                 return
             await asyncio.sleep(RETRIES.wait(failures, outcome.retry_after))
             wanted = self._newest(wanted)
-        log.warning("A status patch was given up", extra={"pod": str(wanted.pod) if wanted else uid})
+        log.warning("Gave up on a status patch", extra={"pod": str(wanted.pod) if wanted else uid})
 
     def _newest(self, wanted: _Wanted) -> _Wanted:
         newer = self._wanted.pop(wanted.pod.uid, None)
@@ -193,11 +192,11 @@ class PodStatuses:
 def status_patch(
     pod: Pod, conditions: tuple[Condition, ...], nominated_node_name: str | None, now: float
 ) -> dict[str, Any] | None:
-    """The strategic merge patch that makes these conditions true, or None if they are. `now`: seconds since 1970."""
+    """The strategic merge patch to this status, or None if nothing differs. `now`: seconds since 1970."""
     status: dict[str, Any] = {}
     changes = [_condition_patch(pod, condition, now) for condition in conditions]
     if any(changes):
-        # Conditions merge by their type: the others stay.
+        # Conditions are merged by type: others stay.
         status["conditions"] = [change for change in changes if change]
     if nominated_node_name is not None and nominated_node_name != pod.nominated_node_name:
         status["nominatedNodeName"] = nominated_node_name or None
