@@ -188,17 +188,19 @@ def _translated_affinity(volume: PersistentVolume, zone_key: str) -> VolumeNodeA
     """The node affinity with the driver's label for zones, from the labels of the volume where it names no zone."""
     zone, region = _topology_labels(volume)
     terms = _terms(volume)
-    if any(each.values for each in _expressions(terms) if each.key == zone):
+    if any(expression.values for expression in _expressions(terms) if expression.key == zone):
         terms = _each(terms, lambda each: _renamed(each, zone, zone_key))
     else:
-        names = {name for each in volume.labels.get(zone, "").split(ZONES_DELIMITER) if (name := each.strip())}
+        names = {name for part in volume.labels.get(zone, "").split(ZONES_DELIMITER) if (name := part.strip())}
         if names:
             added = NodeSelectorRequirement(key=zone_key, operator="In", values=tuple(sorted(names)))
             terms = tuple(
                 msgspec.structs.replace(term, match_expressions=(*(term.match_expressions or ()), added))
                 for term in terms or (NodeSelectorTerm(),)
             )
-    if region == BETA_REGION and any(each.values for each in _expressions(terms) if each.key == region):
+    if region == BETA_REGION and any(
+        expression.values for expression in _expressions(terms) if expression.key == region
+    ):
         terms = _each(terms, lambda each: _renamed(each, region, REGION))
     if terms == _terms(volume):
         return volume.spec.node_affinity
@@ -207,7 +209,7 @@ def _translated_affinity(volume: PersistentVolume, zone_key: str) -> VolumeNodeA
 
 def _topology_labels(volume: PersistentVolume) -> tuple[str, str]:
     """The labels for zone and region that the volume uses: today's, or those from before Kubernetes 1.17."""
-    keys = {each.key for each in _expressions(_terms(volume))}
+    keys = {expression.key for expression in _expressions(_terms(volume))}
     if ZONE not in keys and (BETA_ZONE in keys or (ZONE not in volume.labels and BETA_ZONE in volume.labels)):
         return BETA_ZONE, BETA_REGION
     return ZONE, REGION
@@ -220,7 +222,7 @@ def _terms(volume: PersistentVolume) -> tuple[NodeSelectorTerm, ...]:
 
 
 def _expressions(terms: tuple[NodeSelectorTerm, ...]) -> Iterator[NodeSelectorRequirement]:
-    return (each for term in terms for each in term.match_expressions or ())
+    return (expression for term in terms for expression in term.match_expressions or ())
 
 
 def _each(

@@ -18,10 +18,10 @@ Problems = Iterator[tuple[str, str]]
 
 def _default_for_zero(section: "LeaderElection | ClientConnection") -> None:
     """Go cannot tell a zero in the file from a missing field, so kube-scheduler takes both for the default."""
-    for each in fields(section):
-        value = getattr(section, each.name)
+    for setting in fields(section):
+        value = getattr(section, setting.name)
         if not value and value is not False:
-            object.__setattr__(section, each.name, each.default)
+            object.__setattr__(section, setting.name, setting.default)
 
 
 @dataclass(frozen=True, slots=True)

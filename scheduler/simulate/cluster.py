@@ -150,9 +150,9 @@ def _reworded(error: msgspec.ValidationError) -> str:
     return f"{path}: {message}" if path else message
 
 
-def _repeated(obj: _Object, found: Pod | Node, first_place: dict[tuple[str, str], str]) -> Iterator[str]:
-    name = str(found) if isinstance(found, Pod) else found.name
-    for what, identity in (("", name), ("uid ", found.metadata.uid)):
+def _repeated(obj: _Object, pod_or_node: Pod | Node, first_place: dict[tuple[str, str], str]) -> Iterator[str]:
+    name = str(pod_or_node) if isinstance(pod_or_node, Pod) else pod_or_node.name
+    for what, identity in (("", name), ("uid ", pod_or_node.metadata.uid)):
         first = first_place.setdefault((obj.kind + what, identity), obj.place)
         if first is not obj.place:
             yield f"{obj.place}: {obj.kind} {what}{identity} is there twice, first at {first}"

@@ -29,14 +29,14 @@ def _files(paths: Iterable[str], problems: list[str]) -> Iterator[str]:
         if path == STDIN or not os.path.isdir(path):
             yield path
             continue
-        found = []
+        matching = []
         for folder, below, names in os.walk(path):
             # Not hidden ones: where Kubernetes mounts a ConfigMap, its files would be read twice.
             below[:] = sorted(name for name in below if not name.startswith("."))
-            found += [os.path.join(folder, name) for name in sorted(names) if name.lower().endswith(SUFFIXES)]
-        if not found:
+            matching += [os.path.join(folder, name) for name in sorted(names) if name.lower().endswith(SUFFIXES)]
+        if not matching:
             problems.append(f"{path}: no file in this directory ends in {', '.join(SUFFIXES)}")
-        yield from found
+        yield from matching
 
 
 def _parse(text: str, source: str) -> list[Document]:

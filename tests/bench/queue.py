@@ -2,7 +2,7 @@
 
 Pods wait because NodeResourcesFit, NodeAffinity or TaintToleration refused them, alone or two together, and no update
 here helps any of them: each asks for more than a node has, for a label that no node gets, and tolerates what no node
-has. Pods of one shape differ in their names only. The queue is the one of the default profile, with a clock that stands
+has. Pods of one kind differ in their names only. The queue is the one of the default profile, with a clock that stands
 still; what is timed is the call of the queue, as the watch or the loop makes it: events by the CPU time they take, and
 single operations by the clock. Figures are medians of `--runs` runs.
 """
@@ -32,7 +32,7 @@ from scheduler.runtime.metrics import Metrics
 from tests.bench.cycle_world import NoWorld
 
 CROWDS: Final = ((10_000, 50), (100_000, 50), (10_000, 10_000))
-"""Waiting pods, and how many shapes they have."""
+"""Waiting pods, and how many kinds they have."""
 
 UPDATES_A_SECOND: Final = 1_000
 """The load for which the share of a core is given."""
@@ -42,7 +42,7 @@ SECONDS_A_RUN: Final = 1.0
 
 FIT, AFFINITY, TAINTS = "NodeResourcesFit", "NodeAffinity", "TaintToleration"
 REJECTORS: Final = ((FIT,), (AFFINITY,), (TAINTS,), (FIT, TAINTS), (AFFINITY, FIT))
-"""Who refused a pod of the first shape, of the second, and so on around. The number of its shape is a pod's label."""
+"""Which plugins refused pods of the first kind, of the second, and so on around. A pod's label has its kind."""
 
 Update = tuple[ClusterEvent, Node, Node]
 
@@ -61,7 +61,7 @@ class Waiting:
     """A queue with the plugins of the default profile, and pods in it that were refused once."""
 
     def __init__(self, rejectors: Sequence[Sequence[str]] = REJECTORS) -> None:
-        """`rejectors`: who refuses the pods of the first shape, of the second, and so on around."""
+        """`rejectors`: which plugins refuse the pods of the first kind, of the second, and so on around."""
         world = NoWorld()
         self.clock = StandingClock()
         config = load_config(None, plugins.IN_TREE)
@@ -86,8 +86,8 @@ class Waiting:
         """Pop a pod and hand it back as a failed attempt does; return the seconds that handing it back took."""
         queued = self.queue.pop_nowait()
         assert queued is not None
-        shape = int(queued.pod.labels["shape"])
-        queued.unschedulable_plugins = set(self._rejectors[shape % len(self._rejectors)])
+        kind = int(queued.pod.labels["kind"])
+        queued.unschedulable_plugins = set(self._rejectors[kind % len(self._rejectors)])
         return seconds(lambda: self.queue.add_unschedulable_if_not_present(queued))
 
     def count(self, *queues: str) -> int:
@@ -95,20 +95,20 @@ class Waiting:
         return sum(counts[queue] for queue in queues)
 
 
-def some_pods(count: int, shapes: int, first: int = 0) -> Iterator[Pod]:
+def some_pods(count: int, kinds: int, first: int = 0) -> Iterator[Pod]:
     """Decode pods from JSON, as the watch does, so that they share no strings."""
     for number in range(first, first + count):
-        shape = number % shapes
-        requests = {"cpu": f"{64_000 + shape}m", "memory": "500Mi"}
+        kind = number % kinds
+        requests = {"cpu": f"{64_000 + kind}m", "memory": "500Mi"}
         container = {"name": "main", "image": "registry.k8s.io/pause:3.10", "resources": {"requests": requests}}
         name = f"pod-{number:07d}"
-        labels = {"app": "web", "shape": str(shape)}
+        labels = {"app": "web", "kind": str(kind)}
         spec = {
             "schedulerName": "loadmaster",
             "priority": number % 3,
             "containers": [container],
-            "nodeSelector": {"disk": f"kind-{shape}"},
-            "tolerations": [{"key": f"special-{shape}", "operator": "Exists", "effect": "NoSchedule"}],
+            "nodeSelector": {"disk": f"kind-{kind}"},
+            "tolerations": [{"key": f"special-{kind}", "operator": "Exists", "effect": "NoSchedule"}],
         }
         metadata = {"name": name, "namespace": "default", "uid": f"uid-{number}", "labels": labels}
         yield decode_pod(orjson.dumps({"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}))
@@ -175,26 +175,26 @@ def print_updates(crowds: Sequence[tuple[int, int]], count: int, runs: int) -> N
     """Node updates that help nobody."""
     print("Node updates that help none of the waiting pods, µs an update (aim: at most 5% of a core)\n")
     heads = (*CHANGED, "mean")
-    print(f"{'pods':>9}  {'shapes':>7}  " + "".join(f"{head:>13}" for head in heads), end="")
+    print(f"{'pods':>9}  {'kinds':>7}  " + "".join(f"{head:>13}" for head in heads), end="")
     print(f"  {f'core at {UPDATES_A_SECOND:,}/s':>16}  {'moved':>7}")
-    for pods, shapes in crowds:
+    for pods, kinds in crowds:
         costs = []
         moved = 0
         for kind in CHANGED:
-            waiting = Waiting().refuse(some_pods(pods, shapes))
+            waiting = Waiting().refuse(some_pods(pods, kinds))
             happened = list(updates(kind, count))
             settle()
             costs.append(statistics.median(update_cost(waiting, happened) for _ in range(runs)))
             moved += pods - waiting.count("unschedulable")
         mean = statistics.mean(costs)
         cells = "".join(f"{cost * 1e6:>13,.1f}" for cost in (*costs, mean))
-        print(f"{pods:>9,}  {shapes:>7,}  {cells}  {mean * UPDATES_A_SECOND:>16.1%}  {moved:>7,}")
+        print(f"{pods:>9,}  {kinds:>7,}  {cells}  {mean * UPDATES_A_SECOND:>16.1%}  {moved:>7,}")
     print("\nmoved: pods that an update brought back for nothing; must be 0.\n")
 
 
-def move_cost(pods: int, shapes: int, *, backing_off: bool) -> tuple[float, int]:
+def move_cost(pods: int, kinds: int, *, backing_off: bool) -> tuple[float, int]:
     """Return the seconds of CPU of one deletion that brings every pod back, and how many it moved."""
-    waiting = Waiting(rejectors=((FIT,),)).refuse(some_pods(pods, shapes))
+    waiting = Waiting(rejectors=((FIT,),)).refuse(some_pods(pods, kinds))
     if not backing_off:
         waiting.clock.time += 10
     gone = next(some_pods(1, 1, first=pods)).bound_to("node-000000")
@@ -207,13 +207,13 @@ def move_cost(pods: int, shapes: int, *, backing_off: bool) -> tuple[float, int]
 def print_moves(crowds: Sequence[tuple[int, int]], runs: int) -> None:
     """An event that brings all pods back, as any deletion of an assigned pod does with those that had no room."""
     print("An assigned pod is deleted: every pod that NodeResourcesFit refused is brought back, as in kube-scheduler\n")
-    print(f"{'pods':>9}  {'shapes':>7}  {'to':<8}  {'moved':>9}  {'event ms':>9}  {'µs a moved pod':>15}")
-    for (pods, shapes), backing_off in itertools.product(crowds, (False, True)):
-        spent, moved = zip(*(move_cost(pods, shapes, backing_off=backing_off) for _ in range(runs)), strict=True)
+    print(f"{'pods':>9}  {'kinds':>7}  {'to':<8}  {'moved':>9}  {'event ms':>9}  {'µs a moved pod':>15}")
+    for (pods, kinds), backing_off in itertools.product(crowds, (False, True)):
+        spent, moved = zip(*(move_cost(pods, kinds, backing_off=backing_off) for _ in range(runs)), strict=True)
         cost, count = statistics.median(spent), moved[-1]
         target = "backoffQ" if backing_off else "activeQ"
         each = cost * 1e6 / max(count, 1)
-        print(f"{pods:>9,}  {shapes:>7,}  {target:<8}  {count:>9,}  {cost * 1e3:>9.1f}  {each:>15.2f}")
+        print(f"{pods:>9,}  {kinds:>7,}  {target:<8}  {count:>9,}  {cost * 1e3:>9.1f}  {each:>15.2f}")
     print()
 
 
@@ -283,22 +283,22 @@ def held(make: Callable[[], object]) -> int:
     return tracemalloc.get_traced_memory()[0] - before
 
 
-def memory(pods: int, shapes: int) -> dict[str, float]:
+def memory(pods: int, kinds: int) -> dict[str, float]:
     """Bytes a pod: of the decoded pod, and of what the queue adds to it."""
     in_active, refused = Waiting(), Waiting().refuse(some_pods(10, 10, first=pods))  # made once, not for each pod
     decoded: list[Pod] = []
     tracemalloc.start()
-    of_pods = held(lambda: decoded.extend(some_pods(pods, shapes)))
+    of_pods = held(lambda: decoded.extend(some_pods(pods, kinds)))
     of_active = held(lambda: in_active.add(decoded))
     of_refused = held(lambda: refused.refuse(decoded))
     tracemalloc.stop()
     return {"the pod itself": of_pods / pods, "in activeQ": of_active / pods, "refused": of_refused / pods}
 
 
-def print_memory(pods: int, shapes: int, runs: int) -> None:
+def print_memory(pods: int, kinds: int, runs: int) -> None:
     """What a waiting pod holds."""
-    print(f"Memory a pod, {pods:,} pods of {shapes:,} shapes\n")
-    results = [memory(pods, shapes) for _ in range(runs)]
+    print(f"Memory a pod, {pods:,} pods of {kinds:,} kinds\n")
+    results = [memory(pods, kinds) for _ in range(runs)]
     for name in results[0]:
         print(f"{name:<26}{statistics.median(result[name] for result in results):>10,.0f} bytes")
 
@@ -310,7 +310,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--operations", type=int, default=10_000, help="pods added, popped and returned one by one")
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args(arguments)
-    crowds = [(scaled(pods, options.scale), min(shapes, scaled(pods, options.scale))) for pods, shapes in CROWDS]
+    crowds = [(scaled(pods, options.scale), min(kinds, scaled(pods, options.scale))) for pods, kinds in CROWDS]
     print_updates(crowds, options.updates, options.runs)
     print_moves(crowds[:2], options.runs)
     print_single(crowds[1][0], options.operations, options.runs)
