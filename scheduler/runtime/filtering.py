@@ -37,7 +37,7 @@ FEW: Final = 4
 class NominatedJudge(Protocol):
     """Judges all nodes with nominated pods at once. Implemented in scheduler.runtime.preemption.dry_run."""
 
-    def refusals_beside(self, state: CycleState, pod: Pod) -> Mapping[int, Status] | None:
+    def refusals_with_nominated(self, state: CycleState, pod: Pod) -> Mapping[int, Status] | None:
         """Return row → why it refuses a pod alongside the pods nominated there; None if that needs one row at a time.
 
         Raises PluginError.
@@ -80,7 +80,7 @@ class Filtering:
             if column.may_differ:
                 outcome.codes.append((step, column.values))
         if plan.others or self.nominated.any():
-            return self._run(state, pod, asked, pod_class, plan, outcome)
+            return self._run(state, pod, asked, pod_class, outcome, plan.others)
         return outcome
 
     def run(self, state: CycleState, pod: Pod, asked: BoolColumn, pod_class: PodClass) -> FilterOutcome:
@@ -94,21 +94,21 @@ class Filtering:
         pod: Pod,
         asked: BoolColumn,
         pod_class: PodClass,
-        plan: FilterPlan | None = None,
         stored: FilterOutcome | None = None,
+        others: Sequence[FilterStep] = (),
     ) -> FilterOutcome:
-        """With a `plan`, all rows are asked, and `stored` is the outcome of its stored steps."""
+        """`stored`: the outcome of the first steps for all rows, from a view; then only the `others` are asked."""
         outcome = FilterOutcome(np.arange(0), asked, [])
         if not asked.any():
             return outcome
-        view = stored.view if stored is not None else None
-        refusals = stored.codes if stored is not None else []
+        view = None if stored is None else stored.view
+        steps, passing = self.steps, asked.copy()
+        if stored is not None and view is not None:
+            steps, passing = tuple(others), view.passing.copy()
+            outcome.codes += stored.codes
+        refusing = len(outcome.codes)
         try:
-            if plan is not None and view is not None:
-                outcome.codes += refusals
-                passing = self._ask_in_turn(plan.others, outcome, view.passing.copy(), state, pod, pod_class)
-            else:
-                passing = self._ask_in_turn(self.steps, outcome, asked.copy(), state, pod, pod_class)
+            passing = self._ask_in_turn(steps, outcome, passing, state, pod, pod_class)
             self._yield_to_nominated(outcome, passing, state, pod)
         except PluginError:
             # Unless it failed only for nodes that are refused alongside their nominated pods: kube-scheduler asks
@@ -119,7 +119,7 @@ class Filtering:
             if not outcome.overrides:
                 raise
             passing = self._ask_in_turn(self.steps, outcome, passing, state, pod, pod_class)
-        if view is not None and not outcome.overrides and len(outcome.codes) == len(refusals):
+        if view is not None and not outcome.overrides and len(outcome.codes) == refusing:
             outcome.feasible, outcome.view = view.rows(), view  # no other plugin refused any
         else:
             outcome.feasible = np.flatnonzero(passing)
@@ -195,23 +195,23 @@ class Filtering:
                 return step.status(state, pod, int(codes[0]))
         return None
 
-    def run_one_beside(self, others: Collection[Pod], state: CycleState, pod: Pod, row: int) -> Status | None:
+    def run_one_with_nominated(self, others: Collection[Pod], state: CycleState, pod: Pod, row: int) -> Status | None:
         """Like `run_one`, first with pods that are nominated to the node as if they ran there, then without them."""
-        status = self._refused_beside(others, state, pod, row) if others else None
+        status = self._refused_with(others, state, pod, row) if others else None
         return self.run_one(state, pod, row) if status is None else status
 
-    def tell_added(self, state: CycleState, pod: Pod, other: Pod, row: int) -> None:
-        """Tell the plugins that count pods that `other` is on the row now. Raises PluginError."""
+    def notify_added(self, state: CycleState, pod: Pod, other: Pod, row: int) -> None:
+        """Notify the plugins that count pods that `other` is on the row now. Raises PluginError."""
         for plugin in self._extensions:
-            self._tell(ADD_POD, plugin, plugin.add_pod, state, pod, other, row)
+            self._notify(ADD_POD, plugin, plugin.add_pod, state, pod, other, row)
 
-    def tell_removed(self, state: CycleState, pod: Pod, other: Pod, row: int) -> None:
-        """Tell the plugins that count pods that `other` is on the row no more. Raises PluginError."""
+    def notify_removed(self, state: CycleState, pod: Pod, other: Pod, row: int) -> None:
+        """Notify the plugins that count pods that `other` is not on the row any more. Raises PluginError."""
         for plugin in self._extensions:
-            self._tell(REMOVE_POD, plugin, plugin.remove_pod, state, pod, other, row)
+            self._notify(REMOVE_POD, plugin, plugin.remove_pod, state, pod, other, row)
 
     def is_extended(self, plugin: str) -> bool:
-        """Whether a plugin's answers depend on counts that `tell_added` and `tell_removed` change."""
+        """Whether a plugin's answers depend on counts that `notify_added` and `notify_removed` change."""
         return any(each.name == plugin for each in self._extensions)
 
     def stored(
@@ -255,7 +255,7 @@ class Filtering:
         """Refuse nodes on which the pod would take the room of pods nominated there.
 
         Only pods of the same or a higher priority count: room that was made for lower ones may be taken. A node that
-        is refused anyway is asked again too: beside the nominated pods it may have more reasons, or other ones.
+        is refused anyway is asked again too: with the nominated pods it may have more reasons, or other ones.
         """
         if not self.nominated.any():
             return
@@ -264,7 +264,7 @@ class Filtering:
         if np.count_nonzero(asked) > FEW:
             by_row = self.nominated.of(state, pod).by_row
             if len(by_row) > FEW:
-                refusals = self.judge.refusals_beside(state, pod)
+                refusals = self.judge.refusals_with_nominated(state, pod)
         else:
             by_row = self.nominated.on(asked, pod)
         if refusals is None:
@@ -279,12 +279,12 @@ class Filtering:
     ) -> dict[int, Status]:
         refusals: dict[int, Status] = {}
         for row, others in by_row.items():
-            status = self._refused_beside(others, state, pod, row) if asked[row] else None
+            status = self._refused_with(others, state, pod, row) if asked[row] else None
             if status is not None:
                 refusals[row] = status
         return refusals
 
-    def _refused_beside(self, others: Collection[Pod], state: CycleState, pod: Pod, row: int) -> Status | None:
+    def _refused_with(self, others: Collection[Pod], state: CycleState, pod: Pod, row: int) -> Status | None:
         # A pod whose nomination ended without our hearing of it may be on the node already.
         others = [other for other in others if not self.nodes.has_pod(row, other.uid)]
         if not others:
@@ -292,20 +292,20 @@ class Filtering:
         state = state.clone()
         with self.nodes.what_if(row, add=others):
             for other in others:
-                self.tell_added(state, pod, other, row)
+                self.notify_added(state, pod, other, row)
             return self.run_one(state, pod, row)
 
-    def _tell(
+    def _notify(
         self,
         point: str,
         plugin: PreFilterExtensions,
         call: Callable[[CycleState, Pod, Pod, NodeInfo], Status | None],
         state: CycleState,
-        *told: *tuple[Pod, Pod, int],
+        *about: *tuple[Pod, Pod, int],
     ) -> None:
         if plugin.name in state.skip_filter:
             return
-        pod, other, row = told
+        pod, other, row = about
         status = self._calls.run(point, state, plugin.name, call, state, pod, other, self.nodes.info(row))
         if status is not None:
             raise PluginError(plugin.name, point, status.message or status.code.label)

@@ -83,7 +83,7 @@ def _one_by_one(framework: Framework, table: NodeTable, pod: Pod, *, is_scored: 
         nominated = framework.handle.nominator.nominated_pods(name)
         before = [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
         try:
-            status = framework.filtering.run_one_beside(before, state, pod, row)
+            status = framework.filtering.run_one_with_nominated(before, state, pod, row)
         except PluginError as error:
             status = _failure(error)
         verdicts[name] = {"code": Code.SUCCESS.label} if status is None else _refusal(status)

@@ -55,9 +55,9 @@ class DryRuns:
             raise LookupError("a plugin asked for a dry run before its profile was built")
         return DryRun(self._profile, state, pod)
 
-    def refusals_beside(self, state: CycleState, pod: Pod) -> dict[int, Status] | None:
-        """Return what `DryRun.refusals_beside` does."""
-        return self.begin(state, pod).refusals_beside()
+    def refusals_with_nominated(self, state: CycleState, pod: Pod) -> dict[int, Status] | None:
+        """Return what `DryRun.refusals_with_nominated` does."""
+        return self.begin(state, pod).refusals_with_nominated()
 
 
 class _Profile:
@@ -142,7 +142,7 @@ class DryRun:
         found: BoolColumn = self._first_stored[rows] < len(self._steps)
         return found if self._table_only is None else found | self._table_only[rows]
 
-    def refusals_beside(self) -> dict[int, Status] | None:
+    def refusals_with_nominated(self) -> dict[int, Status] | None:
         """Say which nodes would refuse the pod if those were there that are nominated to them, and why.
 
         None if only a changed table can tell. Raises PluginError.
@@ -341,16 +341,16 @@ class TableSimulation:
             change = self._filtering.nodes.what_if(self._row, remove=(other,))
             change.__enter__()
             self._away[other.uid] = change
-            self._filtering.tell_removed(self._state, self._pod, other, self._row)
+            self._filtering.notify_removed(self._state, self._pod, other, self._row)
 
     def refusal(self) -> Status | None:
-        return self._filtering.run_one_beside(self._nominated, self._state, self._pod, self._row)
+        return self._filtering.run_one_with_nominated(self._nominated, self._state, self._pod, self._row)
 
     def reprieve(self, others: Sequence[Pod]) -> list[Pod]:
         gone = []
         for other in others:
             self._away.pop(other.uid).__exit__(None, None, None)
-            self._filtering.tell_added(self._state, self._pod, other, self._row)
+            self._filtering.notify_added(self._state, self._pod, other, self._row)
             if self.refusal() is not None:
                 self.remove((other,))
                 gone.append(other)

@@ -53,9 +53,9 @@ class Length(fw.ScorePlugin):
         return len(node.name)
 
 
-def codes_of(plain: PerNodeFilter, table: NodeTable, *rows: int, pod: fw.Pod | None = None) -> list[int]:
+def codes_of(numbered: PerNodeFilter, table: NodeTable, *rows: int, pod: fw.Pod | None = None) -> list[int]:
     asked = np.array(rows, np.intp) if rows else every_row(table)
-    codes = plain.filter_nodes(CycleState(), pod or a_pod(), table, asked)
+    codes = numbered.filter_nodes(CycleState(), pod or a_pod(), table, asked)
     assert codes.dtype == np.int32
     return [int(code) for code in codes]
 
@@ -70,36 +70,36 @@ def with_gaps() -> NodeTable:
 def test_equal_refusals_share_a_code_and_a_node_that_passes_has_none() -> None:
     table = a_cluster(*(a_node(name) for name in "abcd"))
     full, cold = fw.unschedulable("full"), fw.unresolvable("cold")
-    plain = PerNodeFilter(Says(a=full, c=cold, d=fw.unschedulable("full")))
+    numbered = PerNodeFilter(Says(a=full, c=cold, d=fw.unschedulable("full")))
 
-    codes = codes_of(plain, table)
+    codes = codes_of(numbered, table)
 
     assert codes[1] == 0
     assert 0 != codes[0] == codes[3] != codes[2] != 0
-    assert plain.status_of(CycleState(), a_pod(), codes[0]) == full
-    assert plain.status_of(CycleState(), a_pod(), codes[2]) == cold
+    assert numbered.status_of(CycleState(), a_pod(), codes[0]) == full
+    assert numbered.status_of(CycleState(), a_pod(), codes[2]) == cold
 
 
 def test_the_same_reason_with_another_code_is_another_refusal() -> None:
     table = a_cluster(a_node("a"), a_node("b"), a_node("c"))
-    plain = PerNodeFilter(Says(a=fw.unschedulable("no"), b=fw.unresolvable("no"), c=fw.pending("no")))
+    numbered = PerNodeFilter(Says(a=fw.unschedulable("no"), b=fw.unresolvable("no"), c=fw.pending("no")))
 
-    codes = codes_of(plain, table)
+    codes = codes_of(numbered, table)
 
     assert len(set(codes)) == 3
-    found = [plain.status_of(CycleState(), a_pod(), code).code for code in codes]
+    found = [numbered.status_of(CycleState(), a_pod(), code).code for code in codes]
     assert found == [Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING]
 
 
 def test_codes_keep_their_meaning_from_pod_to_pod() -> None:
     table = a_cluster(a_node("a"), a_node("b"))
-    plain = PerNodeFilter(Chatty())
-    first = codes_of(plain, table, pod=a_pod("p"))
+    numbered = PerNodeFilter(Chatty())
+    first = codes_of(numbered, table, pod=a_pod("p"))
 
-    codes_of(plain, table, pod=a_pod("q"))
+    codes_of(numbered, table, pod=a_pod("q"))
 
-    assert codes_of(plain, table, pod=a_pod("p")) == first
-    assert plain.status_of(CycleState(), a_pod("p"), first[1]).message == "p dislikes b"
+    assert codes_of(numbered, table, pod=a_pod("p")) == first
+    assert numbered.status_of(CycleState(), a_pod("p"), first[1]).message == "p dislikes b"
 
 
 def test_only_the_rows_that_were_asked_for_get_an_answer() -> None:
@@ -149,43 +149,43 @@ def test_what_a_plugin_raises_passes_through() -> None:
         codes_of(PerNodeFilter(Broken()), a_cluster(a_node("a")))
 
 
-def test_a_numbering_is_full_at_the_limit_and_begins_anew_when_cleared() -> None:
+def test_a_numbering_is_full_at_the_limit_and_starts_again_when_cleared() -> None:
     table = a_cluster(*(a_node(f"n{i}") for i in range(100)))
-    plain = PerNodeFilter(Chatty())
+    numbered = PerNodeFilter(Chatty())
     for i in range(MAX_STATUSES // 100 - 1):
-        codes_of(plain, table, pod=a_pod(f"p{i}"))
-    almost = plain.is_full
+        codes_of(numbered, table, pod=a_pod(f"p{i}"))
+    almost = numbered.is_full
 
-    codes_of(plain, table, pod=a_pod("last"))
-    at_limit = plain.is_full
-    plain.clear()
+    codes_of(numbered, table, pod=a_pod("last"))
+    at_limit = numbered.is_full
+    numbered.clear()
 
-    assert (almost, at_limit, plain.is_full) == (False, True, False)
-    assert codes_of(plain, table, 7, pod=a_pod("new")) == [1]
-    assert plain.status_of(CycleState(), a_pod("new"), 1).message == "new dislikes n7"
+    assert (almost, at_limit, numbered.is_full) == (False, True, False)
+    assert codes_of(numbered, table, 7, pod=a_pod("new")) == [1]
+    assert numbered.status_of(CycleState(), a_pod("new"), 1).message == "new dislikes n7"
 
 
 def test_stored_codes_are_dropped_together_with_the_numbering() -> None:
     table = a_cluster(*(a_node(f"n{i}") for i in range(100)))
     store = AnswerStore(table)
     filtering = Filtering([Chatty()], [], store, lambda: iter(()), DryRuns(), PluginCalls(Metrics(), "p"))
-    plain = filtering.steps[0].per_node
-    assert plain is not None
+    numbered = filtering.steps[0].per_node
+    assert numbered is not None
 
     def run(name: str) -> FilterOutcome:
         return filtering.run(CycleState(), a_pod(name), table.in_use.copy(), PodClass(name, {"Chatty": name}))
 
     run("first")
-    # Codes of two pods that were stored before the numbering begins anew, and mean something else after it.
+    # Codes of two pods that were stored before the numbering starts again, and mean something else after it.
     names = [f"p{i}" for i in range(MAX_STATUSES // 100 - 1)]
     for name in names:
         run(name)
-    was_full = plain.is_full
+    was_full = numbered.is_full
     for name in ("new", names[-1], "first"):
         status = run(name).status(CycleState(), a_pod(name), 3)
 
         assert was_full
-        assert not plain.is_full
+        assert not numbered.is_full
         assert status == fw.unschedulable(f"{name} dislikes n3").by("Chatty")
 
 

@@ -101,7 +101,7 @@ def test_weights_do_not_add_up_in_stored_scores() -> None:
 
 
 @pytest.mark.parametrize("kind", [Doubling, SignedDoubling])
-def test_scores_are_normalised_anew_each_time(kind: type[Doubling]) -> None:
+def test_scores_are_normalised_again_each_time(kind: type[Doubling]) -> None:
     table = nodes("a", "b")
     framework = a_framework(a(kind, "Double", {"a": 50, "b": 3}), table=table, weights={"Double": 10})
 

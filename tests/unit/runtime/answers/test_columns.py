@@ -205,7 +205,7 @@ def test_new_rows_are_evaluated_and_old_ones_kept() -> None:
     assert store.all_rows().tolist() == list(range(21))
 
 
-def test_a_memo_of_no_nodes_is_empty_and_grows() -> None:
+def test_a_store_of_no_nodes_is_empty_and_grows() -> None:
     table = NodeTable()
     store, toy = AnswerStore(table), Toy(table)
 

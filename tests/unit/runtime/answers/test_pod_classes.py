@@ -84,7 +84,7 @@ def test_each_pod_is_signed_where_a_plugin_looks_at_more_than_the_spec() -> None
     assert signs.log == ["one", "two"]
 
 
-def test_names_of_volumes_that_nobody_looks_at_make_no_difference() -> None:
+def test_names_of_volumes_of_unknown_sources_make_no_difference() -> None:
     signs = a(Signs)
     pods = [a_pod(name, volumes=[Volume(name=f"kube-api-access-{name}")]) for name in ("one", "two")]
 

@@ -1,8 +1,9 @@
-"""Any life of a cluster: what is kept for a shape of pods leads to the decisions that a fresh look leads to."""
+"""Any life of a cluster: what is stored for a class of pods leads to the decisions that a fresh look leads to."""
 
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import hypothesis.strategies as st
 import pytest
@@ -18,6 +19,7 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
+from scheduler.runtime.answers import store
 from scheduler.runtime.answers.pod_classes import PodClasses
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.framework import Framework
@@ -28,7 +30,7 @@ from tests.bench.cycle_world import NoWorld
 Json = dict[str, Any]
 
 ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
-KEPT, FRESH = "kept", "fresh"
+STORED, FRESH = "stored", "fresh"
 """Two profiles with the same plugins; no plugin signs the pods of the second."""
 
 
@@ -98,7 +100,7 @@ def an_engine(more: Sequence[str], percentage: int) -> Engine:
         "filter": {"enabled": [{"name": name} for name in more if name == "Fragile"]},
     }
     profiles = [
-        {"schedulerName": name, "plugins": chosen, "percentageOfNodesToScore": percentage} for name in (KEPT, FRESH)
+        {"schedulerName": name, "plugins": chosen, "percentageOfNodesToScore": percentage} for name in (STORED, FRESH)
     ]
     head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
     config = config_from_dict({**head, "profiles": profiles}, REGISTRY)
@@ -115,7 +117,7 @@ def _spread(key: str, when: str) -> Json:
 _TERM: Json = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
 _IN_ZONE_1: Json = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["z1"]}]}
 
-SHAPES: Sequence[Json] = [
+SPECS: Sequence[Json] = [
     {},
     {},
     {"priority": 10},
@@ -135,8 +137,8 @@ SHAPES: Sequence[Json] = [
 ]  # fmt: skip
 
 
-def a_pod(number: int, shape: int) -> fw.Pod:
-    spec = dict(SHAPES[shape])
+def a_pod(number: int, kind: int) -> fw.Pod:
+    spec = dict(SPECS[kind])
     requests = {"cpu": spec.pop("cpu", "500m"), "memory": "1Gi"}
     container: Json = {"name": "c", "image": spec.pop("image", "pause:1"), "resources": {"requests": requests}}
     if port := spec.pop("port", None):
@@ -172,7 +174,7 @@ class Twins:
         self.engine = an_engine(more, percentage)
         self.table = self.engine.cache.table
         self.engine.frameworks[FRESH].pod_classes = PodClasses((), FRESH, AnswerStore(self.table))
-        self.algorithms = {name: Algorithm(self.table, 7) for name in (KEPT, FRESH)}
+        self.algorithms = {name: Algorithm(self.table, 7) for name in (STORED, FRESH)}
         self.count = 0
         for i in range(24):
             self.table.set_node(a_varied_node(i, i if i % 5 == 0 else 0))
@@ -197,17 +199,17 @@ class Twins:
             for _ in range(i):
                 self.decide(variant, attempt=i)
 
-    def next_pod(self, shape: int) -> fw.Pod:
+    def next_pod(self, kind: int) -> fw.Pod:
         self.count += 1
-        return a_pod(self.count, shape % len(SHAPES))
+        return a_pod(self.count, kind % len(SPECS))
 
-    def decide(self, shape: int, attempt: int) -> None:
-        pod = self.next_pod(shape)
+    def decide(self, kind: int, attempt: int) -> None:
+        pod = self.next_pod(kind)
         self.compare_explanations(pod)
-        kept, fresh = (self.outcome(name, pod, attempt) for name in (KEPT, FRESH))
-        assert kept == fresh
-        if isinstance(kept, Placed):
-            self.table.add_pod(kept.node_name, pod.bound_to(kept.node_name))
+        stored, fresh = (self.outcome(name, pod, attempt) for name in (STORED, FRESH))
+        assert stored == fresh
+        if isinstance(stored, Placed):
+            self.table.add_pod(stored.node_name, pod.bound_to(stored.node_name))
 
     def outcome(self, profile: str, pod: fw.Pod, attempt: int) -> Placed | Unplaced | str:
         state = CycleState()
@@ -222,8 +224,8 @@ class Twins:
 
     def compare_explanations(self, pod: fw.Pod) -> None:
         """Node by node: what it is refused for, and each plugin's score."""
-        kept, fresh = (self.explained(name, pod) for name in (KEPT, FRESH))
-        assert kept == fresh
+        stored, fresh = (self.explained(name, pod) for name in (STORED, FRESH))
+        assert stored == fresh
 
     def explained(self, profile: str, pod: fw.Pod) -> object:
         framework, state, algorithm = self.framework(profile), CycleState(), Algorithm(self.table, 7)
@@ -254,10 +256,7 @@ changes = st.lists(
 )
 
 
-@pytest.mark.parametrize("setup", SETUPS)
-@settings(max_examples=5, deadline=None, derandomize=True)
-@given(life=changes)
-def test_what_is_kept_leads_to_the_decisions_of_a_fresh_look(setup: str, life: list[tuple[str, int, int]]) -> None:
+def live_and_compare(setup: str, life: list[tuple[str, int, int]]) -> None:
     twins = Twins(setup)
 
     for what, i, variant in life:
@@ -265,3 +264,18 @@ def test_what_is_kept_leads_to_the_decisions_of_a_fresh_look(setup: str, life: l
         twins.decide(variant % 3, attempt=0)
 
     twins.table.check_invariants()
+
+
+@pytest.mark.parametrize("setup", SETUPS)
+@settings(max_examples=5, deadline=None, derandomize=True)
+@given(life=changes)
+def test_what_is_stored_leads_to_the_decisions_of_a_fresh_look(setup: str, life: list[tuple[str, int, int]]) -> None:
+    live_and_compare(setup, life)
+
+
+@pytest.mark.parametrize("fewest", [0, 7, 20])
+@settings(max_examples=5, deadline=None, derandomize=True)
+@given(life=changes)
+def test_a_store_without_room_leads_to_the_same_decisions(fewest: int, life: list[tuple[str, int, int]]) -> None:
+    with patch.multiple(store, STORE_BYTES=0, FEWEST=fewest):
+        live_and_compare("all of them", life)

@@ -187,7 +187,7 @@ def test_a_row_that_is_no_node_has_no_lowest_priority() -> None:
 class OneByOne:
     """Never judges all nodes at once."""
 
-    def refusals_beside(self, state: fw.CycleState, pod: fw.Pod) -> None:
+    def refusals_with_nominated(self, state: fw.CycleState, pod: fw.Pod) -> None:
         return None
 
 
@@ -324,4 +324,4 @@ def test_a_node_with_guests_is_asked_about_on_the_table_where_pods_matter_to_a_p
     run = begin(framework, a_pod("new", requests={"cpu": 1}))
 
     assert run.only_singly(np.arange(2)).tolist() == [False, True]
-    assert run.refusals_beside() is None
+    assert run.refusals_with_nominated() is None
