@@ -2,7 +2,7 @@
 
     permissions ─► watch, relister ─► synced ─► scheduling loop … SIGTERM ─► no more pops ─► bindings finish ─► exit 0
 
-A part that ends by itself, which none should, ends the program with exit code 1: its supervisor starts it anew, and
+A part that ends by itself, which none should, ends the program with exit code 1: its supervisor starts it again, and
 the cluster is listed again. Bad configuration and missing permissions are ConfigErrors, for the command line to print.
 """
 
@@ -53,7 +53,7 @@ START_RETRIES: Final = RetryPolicy(first=0.5, limit=10.0)
 """For an API server that does not answer at the start."""
 
 EXPIRY_SECONDS: Final = 1.0
-"""Between two looks for assumed pods that nobody confirmed."""
+"""Between two searches for assumed pods that were never confirmed."""
 
 _logger = logging.getLogger(__name__)
 
@@ -191,7 +191,7 @@ async def _serve(
 
 
 def _show_state(engine: Engine, metrics: Metrics) -> None:
-    """Gauges that are read when somebody looks."""
+    """Add gauges that are read on demand."""
     queue, cache = engine.queue, engine.cache
     metrics.watch_gauge(
         "scheduler_pending_pods",

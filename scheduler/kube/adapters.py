@@ -1,4 +1,4 @@
-"""The cycle's writers of events and pod statuses, in terms of those of this room."""
+"""Adapts Events and status patches to the interfaces of the cycle."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from scheduler.kube.status import Condition, PodStatuses
 
 
 class EventsByProfile:
-    """An EventRecorder that signs each event with the profile whose pod it concerns."""
+    """An EventRecorder that reports each event in the name of the pod's profile."""
 
     def __init__(self, events: Events, profiles: Sequence[str]) -> None:
         self._recorders: dict[str, EventRecorder] = {name: events.recorder(name) for name in profiles}

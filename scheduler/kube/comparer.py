@@ -1,11 +1,11 @@
-"""Says in what the cache and the queue differ from the API server. Reads only; `Relister` is what repairs.
+"""Finds differences between cache, queue and API server. Reads only; `Relister` repairs.
 
 Rule: pkg/scheduler/backend/cache/debugger/comparer.go at v1.36.3: nodes by name, pods by UID; an assumed pod counts as
-known. Beyond it, a bound pod must be in the cache, not anywhere, and pods that are none of our business are left out:
-pods of other schedulers that wait, and waiting pods that are being deleted, which are not tried any more.
+known. Beyond it, a bound pod must be in the cache, not just anywhere, and some pods are left out: waiting pods of other
+schedulers, and waiting pods that are being deleted, which are no longer tried.
 
-A list and the watch are never of the same moment. So what differs is compared once more a little later, with a new
-list, and only what differs both times is a mismatch.
+A list and the watch are never of the same moment. So differences are compared again a little later, with a new list,
+and only what differs both times is a mismatch.
 """
 
 import asyncio
@@ -26,18 +26,18 @@ from scheduler.state.cache import Cache
 T = TypeVar("T")
 
 SLICE: Final = 2_000
-"""Pods of ours that are looked up before other tasks get their turn: less than 1 ms."""
+"""Pods looked up before other tasks get their turn: less than 1 ms."""
 
 
 @dataclass(slots=True)
 class Difference:
-    """Key → what to call it, for people."""
+    """Key → a name for people."""
 
     missed: dict[str, str] = field(default_factory=dict)
-    """What the API server has and we have not."""
+    """Objects that the API server has and we do not."""
 
     redundant: dict[str, str] = field(default_factory=dict)
-    """What we have and the API server has not."""
+    """Objects that we have and the API server does not."""
 
     def __bool__(self) -> bool:
         return bool(self.missed or self.redundant)
@@ -61,7 +61,7 @@ class Comparison:
 
 
 class Comparer:
-    """Compares when asked."""
+    """Compares on request."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Comparer:
         settle: float = SETTLE_SECONDS,
         page_size: int = PAGE_SIZE,
     ) -> None:
-        """`profiles`: whose waiting pods are ours. `settle`: seconds until what differs is compared again."""
+        """`profiles`: their waiting pods are ours. `settle`: seconds before differences are compared again."""
         self._client = client
         self._cache = cache
         self._queue = queue
@@ -83,7 +83,7 @@ class Comparer:
         self._operations = {name: Operation("GET", name, limit, LIST_TIMEOUT) for name in (NODES, PODS)}
 
     async def compare(self) -> Comparison:
-        """Return what differs, and does so still after the settling time. Raises ClusterError."""
+        """Return what differs and still does after the settling time. Raises ClusterError."""
         first = await self._once()
         if not first:
             return first
@@ -141,7 +141,7 @@ class Comparer:
         return found
 
     async def _list(self, resource: str, take: Callable[["_Listed"], None]) -> None:
-        """Give every listed object to `take`, a page at a time. Raises ClusterError."""
+        """Pass every listed object to `take`. Raises ClusterError."""
         base = f"/api/v1/{resource}?limit={self._page_size}"
         if resource == PODS:
             base += f"&fieldSelector={quote(POD_FIELD_SELECTOR)}"
@@ -161,7 +161,7 @@ class Comparer:
 
 
 def _common(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
-    return {key: told for key, told in one.items() if key in other}
+    return {key: name for key, name in one.items() if key in other}
 
 
 def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:
@@ -178,7 +178,7 @@ class _Spec(Wire, frozen=True):
 
 
 class _Listed(Wire, frozen=True):
-    """A pod or a node, reduced to what is compared; so that one that we cannot read is compared as well."""
+    """A pod or a node, reduced to what is compared, so that unreadable ones are compared as well."""
 
     metadata: ObjectMeta
     spec: _Spec = _Spec()

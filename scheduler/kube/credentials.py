@@ -1,7 +1,7 @@
 """Who we are to the API server: a service account inside a cluster, or a user of a kubeconfig file.
 
-`kubernetes.aio.config` reads both; this module turns its findings into what an aiohttp session needs and everything
-that the user wrote wrongly into a ConfigError. Tokens expire: the files are read again every minute, and at a 401.
+`kubernetes.aio.config` reads both; this module turns the result into what an aiohttp session needs, and the user's
+mistakes into a ConfigError. Tokens expire: the files are read again every minute, and at a 401.
 """
 
 import asyncio
@@ -20,16 +20,16 @@ from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME, SERVIC
 from scheduler.framework.errors import ConfigError
 
 REFRESH_SECONDS: Final = 60.0
-"""How long a token is used before it is read again. Service account tokens are replaced well before they expire."""
+"""Age at which a token is read again. Service account tokens are replaced well before they expire."""
 
 UNAUTHORIZED_REFRESH_SECONDS: Final = 1.0
-"""A 401 refreshes at once, yet no more often than this."""
+"""A 401 refreshes at once, but no more often than this."""
 
 
 class Credentials:
-    """The API server's address, its certificate authority, and how to say who we are.
+    """The API server's address, its certificate authority, and our identity.
 
-    `refresh` is cheap when nothing is due and must be called before each request.
+    `refresh` is cheap when nothing is due; call it before each request.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Credentials:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.source = source
-        """Where they come from, for messages."""
+        """Their origin, for messages."""
         self._configuration = configuration
         self._reload = reload
         self._now = now
@@ -51,7 +51,7 @@ class Credentials:
 
     @property
     def server(self) -> str:
-        """The base URL, without a slash at its end."""
+        """The base URL, without a trailing slash."""
         return str(self._configuration.host).rstrip("/")
 
     @property
@@ -60,19 +60,19 @@ class Credentials:
 
     @property
     def server_hostname(self) -> str | None:
-        """The name that the server's certificate must carry, where it is not the host's."""
+        """The name that the server's certificate must carry, if not the host's."""
         return self._configuration.tls_server_name or None
 
     @property
     def authorization(self) -> str | None:
         """The Authorization header."""
         header: str | None = self._configuration.api_key.get("BearerToken")
-        # The in-cluster loader keeps a line break that the token file may end with.
+        # The in-cluster loader keeps the token file's trailing line break.
         return header.strip() if header else None
 
     @property
     def certificates(self) -> object:
-        """Equal as long as `ssl_context` has the same client certificate."""
+        """Equal while `ssl_context` has the same client certificate."""
         return self._certificates
 
     @property
@@ -83,14 +83,14 @@ class Credentials:
     async def refresh(self, *, rejected: bool = False) -> None:
         """Read the credentials again if they are due, or if the API server `rejected` them.
 
-        Raises ConfigError if they became unreadable; the old ones stay in use until then.
+        Raises ConfigError if they became unreadable; the old ones stay in use.
         """
         age = self._now() - self._read_at
         if age < (UNAUTHORIZED_REFRESH_SECONDS if rejected else REFRESH_SECONDS):
             return
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read(), name="refresh credentials")
-        # Shared by all callers that wait, so one that is cancelled must not cancel it.
+        # Shared by all waiting callers: the cancellation of one must not cancel it.
         await asyncio.shield(self._reading)
 
     async def _read(self) -> None:
@@ -107,9 +107,9 @@ class Credentials:
 async def load_credentials(
     kubeconfig: str | None = None, context: str | None = None, now: Callable[[], float] = time.monotonic
 ) -> Credentials:
-    """Read the kubeconfig file(s) named, or the service account of the pod we run in, or the user's own kubeconfig.
+    """Read the given kubeconfig file(s), or our pod's service account, or the user's own kubeconfig.
 
-    The user's own is what KUBECONFIG names, or `~/.kube/config`. Raises ConfigError.
+    The last is what KUBECONFIG names, or `~/.kube/config`. Raises ConfigError.
     """
     if kubeconfig is None and SERVICE_HOST_ENV_NAME in os.environ:
         return await _from_service_account(now)
@@ -160,7 +160,7 @@ async def _from_kubeconfig(paths: str, context: str | None, now: Callable[[], fl
 
 
 def _check_readable(paths: str) -> None:
-    """Say what is wrong with the files before the library does: it only logs a missing one."""
+    """Report unreadable files ourselves: the library only logs a missing one."""
     problems = []
     found = False
     for name in filter(None, paths.split(os.pathsep)):
@@ -188,14 +188,14 @@ def _exec_plugin(loader: Any) -> Any:
 
 
 def _check_exec_plugin(loader: Any) -> None:
-    """The library only logs the failure of a plugin and would go on as an anonymous user."""
+    """The library only logs a plugin's failure and would continue as an anonymous user."""
     plugin = _exec_plugin(loader)
     if plugin is not None and not hasattr(loader, "token") and not getattr(loader, "cert_file", None):
         raise config.ConfigException(f"users[…].user.exec: {plugin.get('command')!r} gave no credentials (see the log)")
 
 
 class _config_errors:  # noqa: N801  used like a function
-    """Turns what reading credentials may raise into one line of a ConfigError."""
+    """Turns whatever reading credentials raises into a one-line ConfigError."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -204,7 +204,7 @@ class _config_errors:  # noqa: N801  used like a function
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # The library raises KeyError, TypeError … for what is malformed: it checks little.
+        # The library checks little: malformed files raise KeyError, TypeError …
         if isinstance(error, Exception) and not isinstance(error, ConfigError):
             raise ConfigError([f"{self._source}: {_reason(error)}"]) from error
 
@@ -237,6 +237,6 @@ def _ssl_context(source: str, configuration: Configuration) -> ssl.SSLContext:
 
 
 def _modified(configuration: Configuration) -> tuple[float, ...]:
-    """When the client certificate and its key were written last."""
+    """Modification times of the client certificate and its key."""
     files = (configuration.cert_file, configuration.key_file)
     return tuple(Path(name).stat().st_mtime for name in files if name)

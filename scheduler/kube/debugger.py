@@ -1,7 +1,7 @@
-"""On a signal, tells in the log what the scheduler believes, and in what that differs from the API server.
+"""On a signal, logs what the scheduler believes, and how that differs from the API server.
 
-Rule: pkg/scheduler/backend/cache/debugger/debugger.go at v1.36.3. Ours dumps before it compares: a dump is wanted most
-of all when the API server does not answer.
+Rule: pkg/scheduler/backend/cache/debugger/debugger.go at v1.36.3. Ours dumps before it compares: a dump is most
+useful when the API server does not answer.
 """
 
 import asyncio
@@ -15,33 +15,33 @@ from scheduler.framework.errors import ClusterError
 from scheduler.kube.comparer import Comparer, Comparison, Difference
 
 MAX_SECONDS_AT_A_STRETCH: Final = 0.003
-"""How long lines are written before other tasks (scheduling, the watch) get their turn."""
+"""How long to write lines before other tasks (scheduling, the watch) get their turn."""
 
 MAX_NAMES: Final = 1_000
-"""Objects that one line names; their number is always told."""
+"""Objects named on one line; their number is always given."""
 
 log = logging.getLogger(__name__)
 
 
 class Debugger:
-    """One run at a time. Whatever fails in it costs that run only."""
+    """One run at a time. A failure costs that run only."""
 
     def __init__(self, dump: Callable[[], Iterable[Line]], comparer: Comparer, is_synced: Callable[[], bool]) -> None:
-        """`is_synced`: whether the first list is complete; before, there is nothing to compare."""
+        """`is_synced`: whether the first list is complete; before that, there is nothing to compare."""
         self._dump = dump
         self._comparer = comparer
         self._is_synced = is_synced
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Dump and compare in a task. Ignored, with a line in the log, while one is at work. For signal handlers."""
+        """Dump and compare in a task. Ignored, with a log line, while one is running. For signal handlers."""
         if self._task is not None and not self._task.done():
             log.warning("The debugger is at work already; the signal is ignored")
             return
         self._task = asyncio.create_task(self.run(), name="debugger")
 
     async def close(self) -> None:
-        """Break off what is at work."""
+        """Cancel a running dump or comparison."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -73,9 +73,9 @@ class Debugger:
         except ClusterError as error:
             log.warning("Cache comparer failed", extra={"err": str(error)})
             return
-        self._tell(comparison, time.perf_counter() - started)
+        self._log(comparison, time.perf_counter() - started)
 
-    def _tell(self, found: Comparison, seconds: float) -> None:
+    def _log(self, found: Comparison, seconds: float) -> None:
         for kind, difference in (("Nodes", found.nodes), ("Pods", found.pods)):
             if difference:
                 log.info("Cache mismatch", extra=_fields(kind, difference))
@@ -94,5 +94,5 @@ def _fields(kind: str, difference: Difference) -> dict[str, object]:
 
 def _named(objects: dict[str, str]) -> list[str]:
     """Nodes by name, pods as `namespace/name (uid)`."""
-    named = sorted(told if told == key else f"{told} ({key})" for key, told in objects.items())
+    named = sorted(name if name == key else f"{name} ({key})" for key, name in objects.items())
     return named[:MAX_NAMES]

@@ -1,4 +1,4 @@
-"""kopf's settings for an operator that only looks: nothing is written, nothing is kept, it never gives up."""
+"""kopf's settings for a read-only operator: it writes nothing, stores nothing, and never gives up."""
 
 import logging
 from typing import Any, Final
@@ -13,12 +13,12 @@ RETRIES: Final = RetryPolicy(first=0.1, limit=5.0)
 """Between the tries of a request, and before kopf is started again."""
 
 IDENTITY: Final[Any] = "loadmaster"
-"""What kopf is to call us. Else it asks for the name of the user that we run as, and a container's often has none.
+"""Our name in kopf. By default it takes that of the user we run as, and a container's user often has none.
 Any: kopf does not export the type."""
 
 
 def watch_settings(frozen_seconds: float) -> kopf.OperatorSettings:
-    """kopf's settings for an operator that only looks."""
+    """kopf's settings for a read-only operator."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
     settings.scanning.disabled = True
@@ -32,13 +32,13 @@ def watch_settings(frozen_seconds: float) -> kopf.OperatorSettings:
     settings.networking.request_timeout = 60.0
     settings.networking.error_backoffs = RETRIES
     settings.queueing.exit_timeout = 0.5
-    # Else it kills this process ten minutes after it was told to end, even if only to be started again.
+    # Otherwise it kills this process ten minutes after the operator's end, even if it is only restarted.
     settings.process.ultimate_exiting_timeout = None
     return settings
 
 
 class NoDiffBase(kopf.DiffBaseStorage):
-    """kopf copies each object to compare it with the last one; handlers of events need no comparison."""
+    """kopf copies objects to compare them with the previous ones; event handlers need no comparison."""
 
     def build(self, **_: Any) -> Any:
         return {}
@@ -51,7 +51,7 @@ class NoDiffBase(kopf.DiffBaseStorage):
 
 
 class NoProgress(kopf.ProgressStorage):
-    """Handlers of events have no progress to keep."""
+    """Event handlers have no progress to store."""
 
     def fetch(self, **_: Any) -> None:
         return None
@@ -70,6 +70,6 @@ class NoProgress(kopf.ProgressStorage):
 
 
 def quiet_kopf() -> None:
-    """Leave its lines to those who debug: it logs each try of a request and each end twice, with stack traces."""
+    """Show kopf's lines only when debugging: it logs every try and every end twice, with stack traces."""
     if not logging.getLogger().isEnabledFor(logging.DEBUG):
         logging.getLogger("kopf").setLevel(logging.CRITICAL)

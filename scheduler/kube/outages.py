@@ -1,4 +1,4 @@
-"""Whether the API server is in trouble, which no restart of ours would cure, or answers what we have to look at.
+"""Tells trouble of the API server, which no restart of ours would cure, from answers that need attention.
 
 trouble     no connection, no answer in time, 429, 5xx
 not         other statuses (401, 403), a certificate that cannot be verified, credentials that cannot be read
@@ -13,7 +13,7 @@ from scheduler.kube.client import BadStatus, NoReply
 
 
 def is_trouble(status: int) -> bool:
-    """Whether an answer with this status says that the API server is in trouble."""
+    """Whether an answer with this status means that the API server is in trouble."""
     return status == 429 or status >= 500
 
 
@@ -25,7 +25,7 @@ def is_outage(error: BaseException) -> bool:
 
 
 def _is_ours(error: BaseException | None) -> bool:
-    """Whether the reason is how we are set up."""
+    """Whether our own setup is the cause."""
     if error is None:
         return False
     return isinstance(error, ssl.SSLCertVerificationError | ConfigError) or _is_ours(error.__cause__)

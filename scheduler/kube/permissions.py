@@ -1,4 +1,4 @@
-"""What the scheduler may do: one table, and what its plugins watch.
+"""The permissions that the scheduler needs: one table, and what its plugins watch and write.
 
 A test compares the manifest's ClusterRole with what the default profile needs; at the start, our rights are compared
 with what the configuration needs.
@@ -19,17 +19,17 @@ HOW_TO_GRANT: Final = (
     "grant this account the ClusterRole NAMESPACE:RELEASE of the Helm chart (kube-system:loadmaster in "
     "deploy/loadmaster.yaml); if it has that already, reapply it, or add what your own plugins need to rbac.extraRules"
 )
-"""Ends the list of missing permissions, and with it the termination message of the container."""
+"""Ends the list of missing permissions, and so the container's termination message."""
 
 
 class Permission(NamedTuple):
-    """One resource and what we do to it."""
+    """One resource and what we do with it."""
 
     group: str
     """Empty for the core group."""
 
     resource: str
-    """With its subresource: `pods/binding`."""
+    """With its subresource, like `pods/binding`."""
 
     verbs: tuple[str, ...]
 
@@ -41,13 +41,13 @@ PERMISSIONS: Final = (
     Permission("", "pods/status", ("patch",)),
     Permission("events.k8s.io", "events", ("create", "patch")),
 )
-"""Least privilege: `get` on pods settles what became of a binding whose answer was lost."""
+"""Least privilege: `get` on pods is for bindings whose answer was lost."""
 
 
 def permissions_for(
     watched: Iterable[ApiResource], written: Iterable[tuple[ApiResource, str, Sequence[str]]] = ()
 ) -> tuple[Permission, ...]:
-    """The table, and what it takes to watch further resources and to write some.
+    """The table, plus the permissions to watch and write further resources.
 
     `written`: resource, subresource or empty, verbs.
     """
@@ -63,9 +63,9 @@ def permissions_for(
 
 
 async def check_permissions(client: Client, permissions: Sequence[Permission]) -> None:
-    """Ask the API server for each permission. Raises ConfigError that lists what is missing, or ClusterError.
+    """Ask the API server about each permission. Raises ConfigError with those missing, or ClusterError.
 
-    It answers for resources, too, that it does not serve yet.
+    It answers for resources that it does not serve yet, too.
     """
     operation = Operation("POST", "selfsubjectaccessreviews", CallLimit(10))
     asked = [(permission, verb) for permission in permissions for verb in permission.verbs]
@@ -96,12 +96,12 @@ async def _is_allowed(client: Client, operation: Operation, permission: Permissi
     return _review_decoder.decode(reply.body).status.allowed
 
 
-class _Verdict(msgspec.Struct):
+class _ReviewStatus(msgspec.Struct):
     allowed: bool = False
 
 
 class _Review(msgspec.Struct):
-    status: _Verdict
+    status: _ReviewStatus
 
 
 _review_decoder = msgspec.json.Decoder(_Review)

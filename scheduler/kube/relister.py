@@ -1,15 +1,15 @@
-"""The comparison with the API server: list, compare, repair what the watch has missed.
+"""Lists the cluster again, compares, and repairs what the watch has missed.
 
-The watch alone is not enough: when kopf has to list again, it never says what was deleted meanwhile; a handler that
-failed has lost a change; and a scheduler with a wrong view of the cluster decides wrongly until it is restarted. So
-lists are compared with what we have: at the start (this is how the state is filled: 20 µs an object, where kopf's own
-list costs ten times that), whenever kopf lists, after a failed handler, and every few minutes. A resource that the API
-server does not serve counts as compared: there is nothing of it.
+The watch alone is not enough: when kopf has to list again, it never reports what was deleted meanwhile; a failed
+handler has lost a change; and a scheduler with a wrong view of the cluster decides wrongly until it is restarted. So
+lists are compared with our state: at the start (which fills the state: 20 µs per object, where kopf's own list costs
+ten times that), whenever kopf lists, after a failed handler, and every few minutes. A resource that the API server does
+not serve counts as compared: it has no objects.
 
 Lists are consistent reads (no `resourceVersion` in the query), not reads from any old cache (`resourceVersion=0`): a
-lagging API server must not take us back in time, at the start least of all, when there is nothing yet to compare with.
-Since Kubernetes 1.34 the API server answers consistent reads from its watch cache too, once that is fresh enough.
-A list is older than the watch when it arrives: what the watch knows better stays, see `Intake`.
+lagging API server must not take us back in time, least of all at the start, with nothing to compare with. Since
+Kubernetes 1.34 the API server answers consistent reads from its watch cache, too, once that is fresh enough. A list is
+older than the watch when it arrives: where the watch is newer, it wins, see `Intake`.
 """
 
 import asyncio
@@ -32,22 +32,22 @@ from scheduler.runtime.metrics import Metrics
 log = logging.getLogger(__name__)
 
 PAGE_SIZE: Final = 500
-"""Objects a request. A page is decoded and compared in one go, about 10 ms, while the event loop waits."""
+"""Objects per request. A page blocks the event loop while it is decoded and compared, about 10 ms."""
 
 LIST_TIMEOUT: Final = 60.0
 
 SETTLE_SECONDS: Final = 2.0
-"""What differs is repaired after this time, if it still differs: most of it was only late, not lost."""
+"""Differences are repaired after this time, if they persist: most changes were only late, not lost."""
 
 RETRIES: Final = RetryPolicy(first=1.0, limit=60.0)
 """Between a failure and the next comparison."""
 
 CALM_SECONDS: Final = 300.0
-"""After this time without a failure the waits start over."""
+"""After this time without a failure, waits start over."""
 
 
 class ListFailed(ClusterError):
-    """The API server's list cannot be read."""
+    """A list from the API server cannot be read."""
 
 
 class Relister:
@@ -65,7 +65,7 @@ class Relister:
         page_size: int = PAGE_SIZE,
     ) -> None:
         self.synced = asyncio.Event()
-        """Set once everything was compared for the first time: before, there is nothing to decide on."""
+        """Set once everything was compared for the first time: before that, there is nothing to decide on."""
         self._client = client
         self._intakes = {intake.resource: intake for intake in sorted(intakes, key=_turn)}
         self._deadlines = deadlines
@@ -92,7 +92,7 @@ class Relister:
         self._wake.set()
 
     def absent(self, resource: str) -> None:
-        """Take in that the API server does not serve this resource, or no longer, until it is requested again."""
+        """Note that the API server does not serve this resource, until it is requested again."""
         self._absent.add(resource)
         self._requested.discard(resource)
         self._done.discard(resource)
@@ -104,14 +104,14 @@ class Relister:
             intake.drop(known)
 
     def request_later(self, resource: str) -> None:
-        """Compare after a failure: soon at first, later if failures go on."""
+        """Compare after a failure: soon at first, later if failures persist."""
         if resource in self._scheduled:
             return
         now = asyncio.get_running_loop().time()
         if now - self._failed_at > CALM_SECONDS:
             self._failures = 0
         wait = self._retries.wait(self._failures)
-        if now - self._failed_at > wait / 2:  # failures at the same time count once
+        if now - self._failed_at > wait / 2:  # simultaneous failures count once
             self._failures += 1
         self._failed_at = now
         self._scheduled.add(resource)
@@ -149,7 +149,7 @@ class Relister:
             return
         self._metrics.resync_duration.observe(time.perf_counter() - started)
         if resource in self._absent:
-            self._drop_all(intake)  # it went while its list was on the way
+            self._drop_all(intake)  # no longer served since its list was requested
         else:
             self._done.add(resource)
         self._set_synced()
@@ -160,7 +160,7 @@ class Relister:
             self._deadlines.drop(FIRST_COMPARISON)
 
     async def compare(self, intake: Intake[Any], *, first: bool) -> None:
-        """Compare one resource; the `first` time, differences are no repairs. Raises ClusterError."""
+        """Compare one resource; the `first` time, differences do not count as repairs. Raises ClusterError."""
         listed: set[str] = set()
         different: list[Any] = []
         intake.start_listing()
@@ -216,5 +216,5 @@ class Relister:
 
 
 def _turn(intake: Intake[Any]) -> int:
-    """Nodes first: then most pods find theirs. Pods last: what plugins look up for them is there already."""
+    """Nodes first, so that most pods find theirs. Pods last, after what plugins look up for them."""
     return {NODES: 0, PODS: 2}.get(intake.resource, 1)

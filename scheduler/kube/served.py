@@ -1,4 +1,4 @@
-"""Whether the API server serves a resource: a custom one whose definition may come later, or one of a newer release."""
+"""Whether the API server serves a resource, like a custom one, or one of a newer release."""
 
 from typing import Final, TypeVar
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Served:
-    """Asks for one resource. The answer is what kopf will find, since it looks at the same two documents."""
+    """Asks about one resource. kopf will find the same: it reads the same two documents."""
 
     def __init__(self, client: Client, resource: ApiResource) -> None:
         self._client = client
@@ -22,15 +22,16 @@ class Served:
         self._operation = Operation("GET", "discovery", CallLimit(1), TIMEOUT)
 
     async def ask(self) -> bool:
-        """Say whether it is served, so that it can be watched. Raises ClusterError if nobody says."""
+        """Whether it is served and can be watched. Raises ClusterError without an answer."""
         resource = self._resource
         version = await self._get(resource.version_path)
         if version.status == 404:
             return False
-        names = {each.name for each in _decode(version, _VERSION).resources if {"list", "watch"} <= set(each.verbs)}
+        served = _decode(version, _VERSION).resources
+        names = {resource.name for resource in served if {"list", "watch"} <= set(resource.verbs)}
         if resource.plural not in names:
             return False
-        # A new group is in the list of groups a moment later than it is there, and kopf begins with that list.
+        # kopf begins with the list of groups, where a new group appears a moment late.
         return not resource.group or resource.group in {
             group.name for group in _decode(await self._get("/apis"), _GROUPS).groups
         }

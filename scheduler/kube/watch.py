@@ -1,25 +1,23 @@
 """The watch on pods, nodes and what plugins ask for: kopf keeps it going, `Intake` takes the events in.
 
 kopf opens the watch, opens it again when it breaks or is silent, goes on from the last version, lists again after 410
-Gone. Five things it does otherwise than a scheduler needs, and what is done about each:
+Gone. Five of its habits do not suit a scheduler; this is what is done about them:
 
-- It makes a task, a queue, loggers and a difference of each object. So `WatchResponse` takes the objects out of the
-  stream and leaves kopf the versions. Its handlers are there because it watches what has handlers; no event reaches
-  them.
-- Its list costs 200 µs an object and never says what was deleted. So it gets an empty list (`WatchSession` adds a
-  selector that nothing matches): kopf goes on to watch from that list's version, and `Relister` is asked to compare.
-- `kopf.operator` cancels, when it ends, every task that is younger than itself: all of ours. So its tasks are started
+- It creates a task, a queue, loggers and a difference per object. So `WatchResponse` takes the objects out of the
+  stream and leaves kopf the versions. It has handlers only because it watches nothing else; no event reaches them.
+- Its list costs 200 µs per object and never reports deletions. So it gets an empty list (`WatchSession` adds a
+  selector that matches nothing): kopf watches from that list's version, and `Relister` is asked to compare.
+- When `kopf.operator` ends, it cancels every task that is younger than itself: all of ours. So its tasks are started
   with `kopf.spawn_tasks` and ended here.
-- It takes SIGINT and SIGTERM: `after_start` is called so that the program can take them back.
+- It takes over SIGINT and SIGTERM: `after_start` lets the program take them back.
 - It gives up after a number of failures: it is started again.
 
-Pods and nodes have one kopf operator; every further resource has one of its own, started once the API server serves it
-(`Served`), and ended by the 404 when it no longer does. So a definition that is installed or deleted, or a resource
-that may not be watched, never interrupts the watch on pods. kopf's own observation of definitions
-(`settings.scanning`) would do with one operator, but it needs the right to watch all definitions and streams them
-whole; a definition that goes is a race, which, lost, ends the operator for all; and it does not notice a built-in
-resource that comes with an upgrade of the API server. Sixteen more operators cost 0.15 s of CPU at the start, 5 MB, and
-nothing measurable while nothing happens.
+Pods and nodes share one kopf operator; every further resource has its own, started once the API server serves it
+(`Served`), and ended by the 404 when it no longer does. So installing or deleting a definition, or a resource that may
+not be watched, never interrupts the watch on pods. kopf's own observation of definitions (`settings.scanning`) would
+need one operator only, but also the right to watch all definitions, which it streams whole; the deletion of a
+definition is a race that can end the operator for all; and built-in resources that an upgrade of the API server brings
+go unnoticed. Sixteen more operators cost 0.15 s of CPU at the start, 5 MB, and nothing measurable when idle.
 
 While events could go through kopf's handlers, too, one of a pod of 1.4 kB took 240 µs of CPU there, 307 where kopf
 started a worker, and 13 on this way (`python -m tests.unit.kube.watch_cost` measures it; Python 3.11, uvloop, two busy
@@ -51,24 +49,24 @@ from scheduler.runtime.metrics import Metrics
 log = logging.getLogger(__name__)
 
 FROZEN_SECONDS: Final = 70.0
-"""Without any event for so long, a watch is opened anew. The API server sends a bookmark every minute."""
+"""After this time without any event, a watch is opened again. The API server sends a bookmark every minute."""
 
 ANSWER_SECONDS: Final = 30.0
-"""For the API server to accept a request and to begin its answer, so that silence is known to be its trouble. It lets
-no request wait for its turn as long as this."""
+"""For the API server to accept a request and begin its answer, so that silence counts as its trouble. It queues no
+request as long as this."""
 
 END_SECONDS: Final = 5.0
-"""For kopf to end; it is abandoned then."""
+"""For kopf to end; then it is abandoned."""
 
 CALM_SECONDS: Final = 60.0
-"""After this time without trouble the waits start over."""
+"""After this time without trouble, waits start over."""
 
 ABSENT_SECONDS: Final = 5.0
-"""Between two looks for a resource that the API server does not serve."""
+"""Between checks for a resource that the API server does not serve."""
 
 LIST_SECONDS: Final = 15.0
-"""kopf, started for a resource that is served, lists it within this time. Otherwise it was told by an API server that
-does not know of it yet, of several, and is started again."""
+"""kopf lists a served resource within this time of its start. Otherwise, of several API servers, it asked one that does
+not know the resource yet, and is started again."""
 
 NOTHING: Final = "metadata.name=-"
 """A field selector that matches no object: `-` is no valid name."""
@@ -77,11 +75,11 @@ NOTHING: Final = "metadata.name=-"
 Response: TypeAlias = aiohttp.ClientResponse | WatchResponse
 
 
-class Comparisons(Protocol):
-    """What `Relister` does for the watch."""
+class ComparisonRequests(Protocol):
+    """The part of `Relister` that the watch uses."""
 
     def request(self, resource: str) -> None:
-        """Compare soon: kopf starts to watch the resource from a new version."""
+        """Compare soon: kopf starts watching the resource from a new version."""
 
     def absent(self, resource: str) -> None:
         """The API server does not serve the resource: there is nothing to compare."""
@@ -94,7 +92,7 @@ class Watch:
         self,
         client: Client,
         intakes: Sequence[Intake[Any]],
-        comparisons: Comparisons,
+        comparisons: ComparisonRequests,
         deadlines: Deadlines,
         metrics: Metrics,
         after_start: Callable[[], None] = lambda: None,
@@ -113,7 +111,7 @@ class Watch:
         self._frozen_seconds = frozen_seconds
         self._optional: Intake[Any] | None = intakes[0] if len(intakes) == 1 else None
         self.label = self._optional.resource if self._optional is not None else "all"
-        """What logs and metrics call it."""
+        """Its name in logs and metrics."""
         self._listed = asyncio.Event()
         self._session: WatchSession | None = None
         self._logins = 0
@@ -143,15 +141,15 @@ class Watch:
 
     async def _until_served(self, intake: Intake[Any]) -> None:
         served, waits = Served(self._client, intake.api), iter(RETRIES)
-        is_absent = is_told = False
+        is_absent = is_logged = False
         while True:
             try:
                 found = await served.ask()
-            except ClusterError as error:  # neither yes nor no: what we know stays
-                if not is_told:
+            except ClusterError as error:  # neither yes nor no: our state stays
+                if not is_logged:
                     fields = {"resource": intake.resource, "err": str(error)}
                     log.warning("The API server does not say whether it serves a resource", extra=fields)
-                is_told = True
+                is_logged = True
                 if is_outage(error):
                     self._deadlines.excuse(intake.resource)
                 await asyncio.sleep(next(waits))
@@ -203,8 +201,8 @@ class Watch:
         self._comparisons.request(resource)
 
     async def _end(self, tasks: Collection[asyncio.Task[Any]]) -> None:
-        # Watchers do not take a cancellation well: one that is about to connect anew swallows it, one that starts a
-        # worker leaves a generator behind. So the session ends them.
+        # Watchers do not handle cancellation well: one that is about to reconnect swallows it, one that starts a worker
+        # leaves a generator behind. So the session ends them.
         if self._session is not None:
             await self._session.end()
         for task in tasks:
@@ -223,11 +221,11 @@ class Watch:
         return registry
 
     async def _login(self, **_: Any) -> kopf.AiohttpSession:
-        """kopf asks at its start and after a 401."""
+        """Called by kopf at its start and after a 401."""
         loop = asyncio.get_running_loop()
         if loop.time() - self._logged_in_at > CALM_SECONDS:
             self._logins = 0
-        # Credentials that do not help must not end in a busy loop: the first repetition is free, others wait.
+        # Bad credentials must not cause a busy loop: the first repetition is free, others wait.
         await pause(RETRIES.wait(self._logins) if self._logins > 1 else 0.0)
         await self._client.authorized_session(rejected=self._logins > 0)
         self._logins += 1
@@ -240,11 +238,11 @@ class Watch:
 
 
 async def _ignore(**_: Any) -> None:
-    """kopf watches what has handlers; no event reaches them. Async: it would run a plain function in a thread."""
+    """kopf watches what has handlers; no event reaches them. Async, as kopf runs plain functions in threads."""
 
 
 class WatchSession:
-    """What kopf takes for an aiohttp session: the client's, with fresh credentials, empty lists and its own streams."""
+    """kopf's aiohttp session: wraps the client's, with fresh credentials, empty lists and its own streams."""
 
     def __init__(
         self,
@@ -253,9 +251,9 @@ class WatchSession:
         listed: Callable[[str], None],
         deadlines: Deadlines,
     ) -> None:
-        """`listed` is called with a resource of the intakes whose list was made empty."""
+        """`listed` is called with the resource of every emptied list."""
         self._client = client
-        # The API server may be behind a proxy, with a path of its own.
+        # The API server may be behind a proxy that adds a path.
         root = URL(client.credentials.server).path.rstrip("/")
         self._intakes = {root + intake.api.path: intake for intake in intakes}
         self._listed = listed
@@ -283,18 +281,18 @@ class WatchSession:
             async with asyncio.timeout(ANSWER_SECONDS):
                 response = await session.request(method, target, server_hostname=hostname, **options)
         except (aiohttp.ClientError, TimeoutError) as error:
-            self._tell(target.path, f"{type(error).__name__}: {error}")
+            self._log_interruption(target.path, f"{type(error).__name__}: {error}")
             if is_outage(error):
                 self._excuse(intake)
             raise
-        self._tell(target.path, f"HTTP {response.status}" if response.status >= 400 else None)
+        self._log_interruption(target.path, f"HTTP {response.status}" if response.status >= 400 else None)
         if is_trouble(response.status):
             self._excuse(intake)
         if is_watch:
             stream = self._stream(response, intake)
             self._streams = [stream for stream in self._streams if not stream.closed] + [stream]
             return stream
-        # Comparing starts after kopf's version is fixed, so what is compared is at least as new.
+        # Compare after kopf's version is fixed, so that the compared list is at least as new.
         if intake is not None and response.status == 200:
             self._listed(intake.resource)
         return response
@@ -306,11 +304,11 @@ class WatchSession:
         return WatchResponse(response, intake.from_line, partial(self._deadlines.progress, intake.resource))
 
     def _excuse(self, intake: Intake[Any] | None) -> None:
-        # Without an intake it was discovery, which all of them wait for.
+        # Without an intake it was discovery, which all of them need.
         excused = self._intakes.values() if intake is None else [intake]
-        self._deadlines.excuse(*(each.resource for each in excused))
+        self._deadlines.excuse(*(intake.resource for intake in excused))
 
-    def _tell(self, path: str, error: str | None) -> None:
+    def _log_interruption(self, path: str, error: str | None) -> None:
         """Log when an interruption begins and ends; kopf would log every try."""
         if error is None and path in self._interrupted:
             self._interrupted.discard(path)
@@ -320,7 +318,7 @@ class WatchSession:
             log.warning("Watching is interrupted", extra={"path": path, "err": error})
 
     async def end(self) -> None:
-        """Break the streams off, and cancel whoever makes a request from now on: the watchers."""
+        """Close the streams, and cancel the tasks that make further requests: the watchers."""
         self._ended = True
         streams = [stream for stream in self._streams if not stream.closed]
         for stream in streams:
@@ -331,8 +329,8 @@ class WatchSession:
                     await self._refused.acquire()
 
     async def close(self) -> None:
-        """kopf has no more use for it; the client has."""
+        """Close for kopf; the client keeps its session."""
         self.closed = True
-        # kopf itself would close only what is really aiohttp's.
+        # kopf itself would close aiohttp's own responses only.
         for stream in self._streams:
             stream.close()

@@ -101,7 +101,7 @@ def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup) -
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 2
 
 
-def test_an_unreadable_quantity_is_found_at_the_edge(setup: Setup) -> None:
+def test_an_unreadable_quantity_is_found_when_the_pod_comes_in(setup: Setup) -> None:
     tell(setup.pods, "ADDED", pod_dict("a", containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
 
     assert setup.handlers.calls == []
