@@ -131,7 +131,7 @@ def _handle(source: InTreeSources) -> str:
 
 
 def _ebs_volume_id(volume_id: str) -> str:
-    """`aws://zone/vol-1` → `vol-1`; an ID without a scheme is taken as it is."""
+    """`aws://zone/vol-1` → `vol-1`; an ID without a scheme is returned unchanged."""
     if not volume_id.startswith("aws://"):
         return volume_id
     path = re.split("[?#]", volume_id.removeprefix("aws://"), maxsplit=1)[0].partition("/")[2]
@@ -185,11 +185,11 @@ def _gce_access_modes(modes: tuple[str, ...] | None) -> tuple[str, ...] | None:
 
 
 def _translated_affinity(volume: PersistentVolume, zone_key: str) -> VolumeNodeAffinity | None:
-    """The node affinity with the driver's label for zones, from the labels of the volume where it names no zone."""
+    """Return the node affinity with the driver's zone label; if it has no zones, they come from the volume's labels."""
     zone, region = _topology_labels(volume)
     terms = _terms(volume)
     if any(expression.values for expression in _expressions(terms) if expression.key == zone):
-        terms = _each(terms, lambda each: _renamed(each, zone, zone_key))
+        terms = _with_expressions(terms, lambda expression: _renamed(expression, zone, zone_key))
     else:
         names = {name for part in volume.labels.get(zone, "").split(ZONES_DELIMITER) if (name := part.strip())}
         if names:
@@ -201,14 +201,14 @@ def _translated_affinity(volume: PersistentVolume, zone_key: str) -> VolumeNodeA
     if region == BETA_REGION and any(
         expression.values for expression in _expressions(terms) if expression.key == region
     ):
-        terms = _each(terms, lambda each: _renamed(each, region, REGION))
+        terms = _with_expressions(terms, lambda expression: _renamed(expression, region, REGION))
     if terms == _terms(volume):
         return volume.spec.node_affinity
     return VolumeNodeAffinity(required=NodeSelector(node_selector_terms=terms))
 
 
 def _topology_labels(volume: PersistentVolume) -> tuple[str, str]:
-    """The labels for zone and region that the volume uses: today's, or those from before Kubernetes 1.17."""
+    """Return the zone and region labels that the volume uses: today's, or those from before Kubernetes 1.17."""
     keys = {expression.key for expression in _expressions(_terms(volume))}
     if ZONE not in keys and (BETA_ZONE in keys or (ZONE not in volume.labels and BETA_ZONE in volume.labels)):
         return BETA_ZONE, BETA_REGION
@@ -225,7 +225,7 @@ def _expressions(terms: tuple[NodeSelectorTerm, ...]) -> Iterator[NodeSelectorRe
     return (expression for term in terms for expression in term.match_expressions or ())
 
 
-def _each(
+def _with_expressions(
     terms: tuple[NodeSelectorTerm, ...], change: Callable[[NodeSelectorRequirement], NodeSelectorRequirement]
 ) -> tuple[NodeSelectorTerm, ...]:
     return tuple(

@@ -1,7 +1,7 @@
 """resource.k8s.io/v1, reduced to what scheduling reads: claims, slices of devices, classes.
 
-Field names are the API's in snake case. What a claim is written back with is made of these structs too, so an
-allocation has all of its fields. Quantities stay strings: `scheduler.api.quantity` reads them.
+Field names are the API's in snake case. Claims are also written back with these structs, so an allocation
+has all of its fields. Quantities stay strings: `scheduler.api.quantity` reads them.
 """
 
 from typing import Any, Final, TypeAlias

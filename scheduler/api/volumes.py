@@ -238,7 +238,7 @@ class VolumeAttachment(Wire, frozen=True):
 
 
 def claim_name_of(pod: Pod, volume: Volume) -> str | None:
-    """Return the name of the claim that the volume stands for, also one made for the pod; None for other volumes.
+    """Return the name of the claim behind a volume, including one made for the pod; None for other volumes.
 
     The name may be empty. Rule: component-helpers, storage/ephemeral (VolumeClaimName).
     """
@@ -255,7 +255,7 @@ def made_for_another(claim: PersistentVolumeClaim, pod: Pod) -> str | None:
     Rule: component-helpers, storage/ephemeral (VolumeIsForPod): the pod must be the claim's controller.
     """
     if claim.namespace == pod.namespace:
-        # Go takes the first owner that controls.
+        # As in Go, the first owner that is a controller.
         controller = next((owner for owner in claim.metadata.owner_references or () if owner.controller), None)
         if controller is not None and controller.uid == pod.uid:
             return None

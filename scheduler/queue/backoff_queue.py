@@ -90,7 +90,7 @@ class BackoffQueue:
                 yield first
 
     def is_backing_off(self, queued: QueuedPod) -> bool:
-        """Whether a pod has to wait, here or if it came here: until the window in which its backoff ends is over."""
+        """Whether a pod still has to wait: until the ordering window in which its backoff ends is over."""
         return self.expiration(queued) >= _window(self._now())
 
     def expiration(self, queued: QueuedPod) -> float:

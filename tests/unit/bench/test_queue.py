@@ -14,10 +14,10 @@ def test_it_runs_at_a_tiny_scale(capsys: pytest.CaptureFixture[str]) -> None:
         assert part in printed
 
 
-def test_a_shape_is_shared_by_pods_of_equal_numbers() -> None:
-    shapes = Counter(pod.labels["shape"] for pod in some_pods(20, 4))
+def test_a_kind_is_shared_by_pods_of_equal_numbers() -> None:
+    kinds = Counter(pod.labels["kind"] for pod in some_pods(20, 4))
 
-    assert shapes == {"0": 5, "1": 5, "2": 5, "3": 5}
+    assert kinds == {"0": 5, "1": 5, "2": 5, "3": 5}
 
 
 @pytest.mark.parametrize(
