@@ -107,7 +107,7 @@ def kubeconfig_text(server: str, cluster: Mapping[str, Any] | None = None, **use
 
 
 class FakeHandlers:
-    """Remembers what it is told."""
+    """Records its calls."""
 
     def __init__(self) -> None:
         self.pods: dict[str, Pod] = {}
@@ -144,7 +144,7 @@ class FakeHandlers:
 
     def _call(self, *words: str) -> None:
         if self.fail_on in words:
-            raise RuntimeError("told to fail")
+            raise RuntimeError("a handler failed")
         self.calls.append(" ".join(words))
 
 

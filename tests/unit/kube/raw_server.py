@@ -1,4 +1,4 @@
-"""An HTTP server that says what bytes it is told to say, on a port of this machine."""
+"""An HTTP server that answers with given bytes, on a port of this machine."""
 
 import asyncio
 import ssl

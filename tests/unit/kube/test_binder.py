@@ -70,7 +70,7 @@ WAIT = 0.1
         pytest.param([NO_ANSWER, REFUSED], Read(WAIT), id="a read that is not answered is repeated"),
         pytest.param([NO_ANSWER, FAILED], Read(WAIT), id="a read that fails is repeated"),
         pytest.param([NO_ANSWER, answer(429, retry_after=2.0)], Read(2.0), id="a throttled read waits"),
-        pytest.param([NO_ANSWER, Reply(200, b"<html>")], Read(WAIT), id="an answer from somebody else is no answer"),
+        pytest.param([NO_ANSWER, Reply(200, b"<html>")], Read(WAIT), id="an answer that is no pod is no answer"),
         pytest.param([NO_ANSWER, UNBOUND, answer(403, "no")], Read(), id="a refusal while in doubt is read"),
         pytest.param(
             [NO_ANSWER, UNBOUND, answer(403, "no"), UNBOUND], Rejected("no"), id="a refusal, then no doubt, is final"

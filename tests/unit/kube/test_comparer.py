@@ -24,7 +24,7 @@ def ours(name: str) -> dict[str, Any]:
 
 
 def bound(name: str) -> dict[str, Any]:
-    return pod_dict(name, schedulerName="somebody", nodeName="a")
+    return pod_dict(name, schedulerName="other", nodeName="a")
 
 
 class Setup:
@@ -43,7 +43,7 @@ class Setup:
         self.api.on(LIST_NODES, object_list(*map(node_dict, nodes), version=10))
 
     def knows(self, *pods: Any) -> None:
-        """What the watch has told."""
+        """What the watch has reported."""
         for pod in pods:
             self.scheduler.handlers.pod_changed(pod_from_dict(pod))
 
@@ -144,7 +144,7 @@ def test_waiting_pods_that_are_none_of_our_business_are_left_out(tmp_path: Path)
 
     async def scenario() -> Comparison:
         async with a_setup(tmp_path) as setup:
-            setup.lists(pod_dict("theirs", schedulerName="somebody"), deleting)
+            setup.lists(pod_dict("theirs", schedulerName="other"), deleting)
             return await setup.comparer.compare()
 
     assert not run(scenario())

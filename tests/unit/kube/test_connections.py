@@ -134,7 +134,7 @@ def test_a_cancelled_call_ends_its_connection() -> None:
     "answer",
     [
         pytest.param((OK, CLOSE), id="closed by the server"),
-        pytest.param((OK, b"HTTP/1.1 408 Request Timeout\r\n\r\n"), id="bytes that nobody asked for"),
+        pytest.param((OK, b"HTTP/1.1 408 Request Timeout\r\n\r\n"), id="unrequested bytes"),
         pytest.param((OK.replace(b"\r\n", b"\r\nConnection: close\r\n", 1),), id="announced"),
         pytest.param((b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n",), id="not authorized"),
     ],

@@ -102,8 +102,8 @@ def test_it_is_told_and_counted_once_when_something_stalls_and_told_when_it_goes
     answers.append(setup.deadlines.are_met())
 
     assert answers == [True, False, False, True]
-    told = [(each.levelname, each.message, vars(each)["resource"]) for each in caplog.records]
-    assert told == [("ERROR", "No progress: /livez fails", "pods"), ("INFO", "Progress again", "pods")]
+    logged = [(each.levelname, each.message, vars(each)["resource"]) for each in caplog.records]
+    assert logged == [("ERROR", "No progress: /livez fails", "pods"), ("INFO", "Progress again", "pods")]
     assert vars(caplog.records[0])["seconds"] == 69
     assert setup.stalled("pods") == 1
     assert setup.stalled("nodes") == 0

@@ -1,4 +1,4 @@
-"""Events: what is told, what is counted, what is dropped."""
+"""Events: what is sent, what is counted, what is dropped."""
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -244,7 +244,7 @@ def test_a_refused_event_is_dropped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("note", "told"),
+    ("note", "sent"),
     [
         ("short", "short"),
         ("x" * 1024, "x" * 1024),
@@ -254,5 +254,5 @@ def test_a_refused_event_is_dropped(tmp_path: Path) -> None:
     ],
     ids=["short", "at the limit", "long", "long in bytes", "not a character"],
 )
-def test_a_note_has_at_most_1024_bytes(note: str, told: str) -> None:
-    assert truncated(note) == told
+def test_a_note_has_at_most_1024_bytes(note: str, sent: str) -> None:
+    assert truncated(note) == sent

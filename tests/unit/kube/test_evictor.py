@@ -51,7 +51,7 @@ FAILED = answer(500, "etcdserver: request timed out")
         pytest.param([CONFLICT, answer(404)], Gone(), id="it is gone"),
         pytest.param([CONFLICT, NO_ANSWER], Read(2 * WAIT), id="a read without an answer is repeated"),
         pytest.param([CONFLICT, FAILED], Read(2 * WAIT), id="a read that fails is repeated"),
-        pytest.param([CONFLICT, Reply(200, b"<html>")], Read(2 * WAIT), id="somebody else's answer is none"),
+        pytest.param([CONFLICT, Reply(200, b"<html>")], Read(2 * WAIT), id="an answer that is no pod is none"),
         pytest.param([REFUSED], Patch(WAIT), id="a patch that was not sent"),
         pytest.param([NO_ANSWER], Patch(WAIT), id="a patch without an answer"),
         pytest.param([FAILED], Patch(WAIT), id="a patch that the server failed at"),
@@ -62,7 +62,7 @@ FAILED = answer(500, "etcdserver: request timed out")
         pytest.param([OK, FAILED], Delete(WAIT), id="a deletion that the server failed at"),
         pytest.param([OK, answer(429, retry_after=3.0)], Delete(3.0), id="a deletion that is one too many"),
         pytest.param([OK, NO_ANSWER, answer(404)], Deleted(), id="it was the lost deletion that took effect"),
-        pytest.param([OK, FAILED, CONFLICT], Deleted(), id="and somebody made it anew since"),
+        pytest.param([OK, FAILED, CONFLICT], Deleted(), id="and it was recreated since"),
         pytest.param([OK, REFUSED, answer(404)], Gone(), id="what was not sent has not deleted it"),
         pytest.param([answer(403, "no")], Failed("no"), id="a forbidden patch"),
         pytest.param([answer(422, "invalid")], Failed("invalid"), id="an invalid patch"),
@@ -106,8 +106,8 @@ def test_the_owner_reads_why_and_only_this_pod_is_deleted(tmp_path: Path) -> Non
     assert patch.headers["Content-Type"] == "application/strategic-merge-patch+json"
     assert patch.body["metadata"] == {"uid": UID}
     (condition,) = patch.body["status"]["conditions"]
-    told = {key: condition[key] for key in ("type", "status", "reason", "message", "lastTransitionTime")}
-    assert told == {
+    written = {key: condition[key] for key in ("type", "status", "reason", "message", "lastTransitionTime")}
+    assert written == {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "PreemptionByScheduler",

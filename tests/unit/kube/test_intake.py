@@ -14,8 +14,8 @@ from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers, node_dict
 BUDGETS = "budgets.v1.example.com"
 
 
-def tell(intake: Intake[Any], type_: str, raw: Any) -> None:
-    """Bring news of an object to an intake."""
+def deliver(intake: Intake[Any], type_: str, raw: Any) -> None:
+    """Deliver a line of a watch."""
     assert intake.from_line(watch_line(type_, raw)) is not None
 
 
@@ -46,11 +46,11 @@ def test_versions_compare_as_numbers(version: str, other: str, newer: bool) -> N
 
 
 def test_events_reach_their_handlers(setup: Setup) -> None:
-    tell(setup.pods, "ADDED", pod_dict("a", 5))
-    tell(setup.nodes, "ADDED", node_dict("n", 6))
-    tell(setup.pods, "MODIFIED", pod_dict("a", 7, nodeName="n"))
-    tell(setup.pods, "DELETED", pod_dict("a", 8))
-    tell(setup.nodes, "DELETED", node_dict("n", 9))
+    deliver(setup.pods, "ADDED", pod_dict("a", 5))
+    deliver(setup.nodes, "ADDED", node_dict("n", 6))
+    deliver(setup.pods, "MODIFIED", pod_dict("a", 7, nodeName="n"))
+    deliver(setup.pods, "DELETED", pod_dict("a", 8))
+    deliver(setup.nodes, "DELETED", node_dict("n", 9))
 
     assert setup.handlers.calls == ["changed a 5", "changed n 6", "changed a 7", "deleted a", "deleted n"]
     assert sample(setup.metrics, "loadmaster_watch_events_total", resource="pods", type="DELETED") == 1
@@ -58,19 +58,19 @@ def test_events_reach_their_handlers(setup: Setup) -> None:
 
 def test_what_is_not_newer_is_dropped(setup: Setup) -> None:
     for version in (5, 5, 4):
-        tell(setup.pods, "MODIFIED", pod_dict("a", version))
+        deliver(setup.pods, "MODIFIED", pod_dict("a", version))
 
     assert setup.handlers.calls == ["changed a 5"]
 
 
-def test_late_news_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(setup: Setup) -> None:
-    tell(setup.pods, "ADDED", pod_dict("a", 5))
+def test_a_late_event_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(setup: Setup) -> None:
+    deliver(setup.pods, "ADDED", pod_dict("a", 5))
     (known,) = setup.handlers.known_pods().values()
     setup.pods.drop(known)
     setup.pods.compared("9")
 
-    tell(setup.pods, "MODIFIED", pod_dict("a", 8))
-    tell(setup.pods, "ADDED", pod_dict("b", 10))
+    deliver(setup.pods, "MODIFIED", pod_dict("a", 8))
+    deliver(setup.pods, "ADDED", pod_dict("b", 10))
 
     assert setup.handlers.calls == ["changed a 5", "deleted a", "changed b 10"]
 
@@ -79,22 +79,22 @@ def test_late_news_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(
     "raw",
     [{}, {"metadata": None}, {"metadata": {"uid": "a"}}, {"metadata": {"uid": "a", "resourceVersion": 7}}],
 )
-def test_news_of_nobody_knows_what_is_counted_and_changes_nothing(setup: Setup, raw: dict[str, Any]) -> None:
-    tell(setup.pods, "MODIFIED", raw)
+def test_an_event_of_an_unknown_object_is_counted_and_changes_nothing(setup: Setup, raw: dict[str, Any]) -> None:
+    deliver(setup.pods, "MODIFIED", raw)
 
     assert setup.handlers.calls == []
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 1
 
 
 def test_the_deletion_of_an_unknown_pod_is_dropped(setup: Setup) -> None:
-    tell(setup.pods, "DELETED", pod_dict("a", 5))
+    deliver(setup.pods, "DELETED", pod_dict("a", 5))
 
     assert setup.handlers.calls == []
 
 
-def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup) -> None:
+def test_a_pod_that_cannot_be_read_is_reported_once_per_version(setup: Setup) -> None:
     for version in (5, 5, 6):
-        tell(setup.pods, "MODIFIED", pod_dict("a", version, priority="high"))
+        deliver(setup.pods, "MODIFIED", pod_dict("a", version, priority="high"))
 
     assert setup.handlers.calls == []
     assert setup.handlers.unreadable == [("a", "Expected `int | null`, got `str` - at `$.spec.priority`")] * 2
@@ -102,7 +102,7 @@ def test_a_pod_that_cannot_be_read_is_told_once_for_each_version(setup: Setup) -
 
 
 def test_an_unreadable_quantity_is_found_when_the_pod_comes_in(setup: Setup) -> None:
-    tell(setup.pods, "ADDED", pod_dict("a", containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
+    deliver(setup.pods, "ADDED", pod_dict("a", containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
 
     assert setup.handlers.calls == []
     assert [name for name, _ in setup.handlers.unreadable] == ["a"]
@@ -110,8 +110,8 @@ def test_an_unreadable_quantity_is_found_when_the_pod_comes_in(setup: Setup) -> 
 
 def test_a_failing_handler_asks_for_a_comparison(setup: Setup) -> None:
     setup.handlers.fail_on = "a"
-    tell(setup.pods, "ADDED", pod_dict("a"))
-    tell(setup.pods, "ADDED", pod_dict("b"))
+    deliver(setup.pods, "ADDED", pod_dict("a"))
+    deliver(setup.pods, "ADDED", pod_dict("b"))
 
     assert setup.handlers.calls == ["changed b 1"]
     assert setup.failures == 1
@@ -134,9 +134,9 @@ def test_objects_of_any_resource_reach_their_handlers() -> None:
     handlers, metrics = FakeObjectHandlers(), Metrics()
     budgets = object_intake(BUDGETS, parse_resource(BUDGETS), handlers, metrics)
 
-    tell(budgets, "ADDED", object_dict("a", 5, spec={"pool": "blue"}))
-    tell(budgets, "MODIFIED", object_dict("a", 5))
-    tell(budgets, "MODIFIED", object_dict("b", 6, labels=3))
+    deliver(budgets, "ADDED", object_dict("a", 5, spec={"pool": "blue"}))
+    deliver(budgets, "MODIFIED", object_dict("a", 5))
+    deliver(budgets, "MODIFIED", object_dict("b", 6, labels=3))
 
     assert handlers.calls == [f"changed {BUDGETS} a 5"]
     assert handlers.objects["uid-a"]["spec"] == {"pool": "blue"}
@@ -155,7 +155,7 @@ def test_one_unreadable_object_of_any_resource_does_not_spoil_its_page() -> None
 
 
 def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup) -> None:
-    tell(setup.pods, "ADDED", pod_dict("a", 1))
+    deliver(setup.pods, "ADDED", pod_dict("a", 1))
     body = b'{"metadata":{"resourceVersion":"9"},"items":[%b]}' % (
         b'{"metadata":{"name":"a","uid":"uid-a","resourceVersion":"2"},"spec":{"priority":"high"}}'
     )
@@ -168,10 +168,10 @@ def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup) -> 
 @pytest.mark.parametrize(
     ("type_", "raw", "version"),
     [
-        pytest.param("ADDED", pod_dict("b", 6), "6", id="news"),
+        pytest.param("ADDED", pod_dict("b", 6), "6", id="a change"),
         pytest.param("DELETED", pod_dict("a", 7), "7", id="a deletion"),
         pytest.param("DELETED", pod_dict("b", 7), "7", id="a deletion of something unknown"),
-        pytest.param("MODIFIED", pod_dict("a", 4), "4", id="old news"),
+        pytest.param("MODIFIED", pod_dict("a", 4), "4", id="an old change"),
         pytest.param("MODIFIED", pod_dict("a", 6, priority="high"), "6", id="a pod that cannot be read"),
         pytest.param("DELETED", pod_dict("a", 6, priority="high"), "6", id="the deletion of one"),
         pytest.param("ADDED", {"metadata": {"uid": "a"}}, "", id="no version"),
@@ -182,8 +182,8 @@ def test_what_we_have_takes_the_place_of_an_unreadable_version(setup: Setup) -> 
         pytest.param("RENAMED", pod_dict("a", 6), None, id="a type of the future"),
     ],
 )
-def test_a_line_tells_its_version_or_is_not_taken_in(setup: Setup, type_: str, raw: Any, version: str | None) -> None:
-    tell(setup.pods, "ADDED", pod_dict("a", 5))
+def test_a_line_has_its_version_or_is_not_taken_in(setup: Setup, type_: str, raw: Any, version: str | None) -> None:
+    deliver(setup.pods, "ADDED", pod_dict("a", 5))
 
     assert setup.pods.from_line(watch_line(type_, raw)) == version
 
@@ -195,10 +195,10 @@ def test_a_line_that_is_no_event_is_not_taken_in(setup: Setup, line: bytes) -> N
 
 
 def test_the_deletion_of_a_pod_needs_no_more_than_its_metadata(setup: Setup) -> None:
-    tell(setup.pods, "ADDED", pod_dict("a", 5))
-    tell(setup.pods, "DELETED", pod_dict("a", 6, containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
-    tell(setup.pods, "ADDED", pod_dict("b", 7))
-    tell(setup.pods, "DELETED", pod_dict("b", 8, priority="high"))
+    deliver(setup.pods, "ADDED", pod_dict("a", 5))
+    deliver(setup.pods, "DELETED", pod_dict("a", 6, containers=[{"resources": {"requests": {"cpu": "lots"}}}]))
+    deliver(setup.pods, "ADDED", pod_dict("b", 7))
+    deliver(setup.pods, "DELETED", pod_dict("b", 8, priority="high"))
 
     assert setup.handlers.calls == ["changed a 5", "deleted a", "changed b 7", "deleted b"]
     assert setup.handlers.unreadable == []

@@ -96,15 +96,15 @@ class Setup:
         self.metrics = Metrics()
         self.clock = FakeClock()
         self.deadlines = Deadlines(self.metrics, self.clock)
-        self.told: list[str] = []
+        self.notified: list[str] = []
         intake = object_intake(BUDGETS, parse_resource(BUDGETS), self.handlers, self.metrics)
         self.watch = Watch(client, [intake], self, self.deadlines, self.metrics, absent_seconds=0.005)
 
     def request(self, resource: str) -> None:
-        self.told.append(f"compare {resource}")
+        self.notified.append(f"compare {resource}")
 
     def absent(self, resource: str) -> None:
-        self.told.append(f"absent {resource}")
+        self.notified.append(f"absent {resource}")
 
     def errors(self, reason: str) -> float:
         return sample(self.metrics, "loadmaster_watch_errors_total", resource=BUDGETS, reason=reason)
@@ -139,7 +139,7 @@ def test_a_resource_that_is_served_is_watched(tmp_path: Path) -> None:
 
     setup = run(scenario())
     assert setup.handlers.calls == [f"changed {BUDGETS} shop 101", f"changed {BUDGETS} shop 102", "deleted shop"]
-    assert setup.told == [f"compare {BUDGETS}"]
+    assert setup.notified == [f"compare {BUDGETS}"]
     assert setup.api.selectors == [NOTHING]
     assert setup.errors("absent") == 0
 
@@ -156,7 +156,7 @@ def test_the_watch_on_it_goes_on_from_the_last_version(tmp_path: Path) -> None:
     setup = run(scenario())
     assert setup.handlers.calls == [f"changed {BUDGETS} shop 101", f"changed {BUDGETS} shop 102"]
     assert setup.api.versions == ["100", "102"]
-    assert setup.told == [f"compare {BUDGETS}"]
+    assert setup.notified == [f"compare {BUDGETS}"]
 
 
 def test_a_resource_that_is_not_served_is_told_once_and_looked_for_again(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_a_resource_that_is_not_served_is_told_once_and_looked_for_again(tmp_pat
             return setup
 
     setup = run(scenario())
-    assert setup.told == [f"absent {BUDGETS}"]
+    assert setup.notified == [f"absent {BUDGETS}"]
     assert set(setup.api.asked) == {"apis/example.com/v1"}
     assert setup.errors("absent") == 1
     assert setup.errors("operator") == 0
@@ -182,19 +182,19 @@ def test_an_api_server_in_trouble_does_not_make_a_resource_absent(
             await until(lambda: "watch" in setup.api.asked)
             return setup
 
-    assert run(scenario()).told == [f"compare {BUDGETS}"]
+    assert run(scenario()).notified == [f"compare {BUDGETS}"]
     assert [record.message for record in caplog.records] == ["The API server does not say whether it serves a resource"]
 
 
 def test_a_resource_that_comes_later_is_watched_then(tmp_path: Path) -> None:
     async def scenario() -> Setup:
         async with a_watch(tmp_path, is_served=False) as setup:
-            await until(lambda: setup.told)
+            await until(lambda: setup.notified)
             setup.api.is_served = True
             await until(lambda: "watch" in setup.api.asked)
             return setup
 
-    assert run(scenario()).told == [f"absent {BUDGETS}", f"compare {BUDGETS}"]
+    assert run(scenario()).notified == [f"absent {BUDGETS}", f"compare {BUDGETS}"]
 
 
 def test_a_resource_that_goes_is_absent_until_it_comes_again(tmp_path: Path) -> None:
@@ -203,20 +203,20 @@ def test_a_resource_that_goes_is_absent_until_it_comes_again(tmp_path: Path) -> 
             await until(lambda: "watch" in setup.api.asked)
             setup.api.is_served = False
             setup.api.streams.put_nowait(None)
-            await until(lambda: len(setup.told) == 2)
+            await until(lambda: len(setup.notified) == 2)
             setup.api.is_served = True
-            await until(lambda: len(setup.told) == 3)
+            await until(lambda: len(setup.notified) == 3)
             return setup
 
     setup = run(scenario())
-    assert setup.told == [f"compare {BUDGETS}", f"absent {BUDGETS}", f"compare {BUDGETS}"]
+    assert setup.notified == [f"compare {BUDGETS}", f"absent {BUDGETS}", f"compare {BUDGETS}"]
     assert setup.errors("absent") == 1
 
 
 def test_a_resource_that_is_not_served_is_excused_until_it_is(tmp_path: Path) -> None:
     async def scenario() -> list[dict[str, float]]:
         async with a_watch(tmp_path, is_served=False) as setup:
-            await until(lambda: setup.told)
+            await until(lambda: setup.notified)
             setup.clock.advance(BEGIN_SECONDS + 1.0)
             overdue = [setup.deadlines.overdue()]
             setup.api.is_served = True
@@ -233,7 +233,7 @@ def test_a_resource_that_went_is_excused(tmp_path: Path) -> None:
             await until(lambda: "watch" in setup.api.asked)
             setup.api.is_served = False
             setup.api.streams.put_nowait(None)
-            await until(lambda: len(setup.told) == 2)
+            await until(lambda: len(setup.notified) == 2)
             setup.clock.advance(PROGRESS_SECONDS + 1.0)
             return setup.deadlines.overdue()
 

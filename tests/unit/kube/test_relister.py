@@ -153,7 +153,7 @@ def test_the_first_list_is_no_repair(tmp_path: Path) -> None:
 
 
 def test_what_the_watch_knows_better_stays(tmp_path: Path) -> None:
-    """While the list is on its way, the watch tells of a change, an addition and a deletion after it."""
+    """While the list is on its way, the watch reports a later change, addition and deletion."""
     nothing = object_list(version=5)
     late = object_list(pod_dict("changed", 1), pod_dict("deleted", 2), version=10)
 

@@ -178,7 +178,7 @@ HISTORY = [
     {"type": "DELETED", "object": pod_dict("a", 107)},
     {"type": "MODIFIED", "object": pod_dict("b", 110, nodeName="n")},
 ]
-TOLD = ["changed a 101", "changed b 102", "changed a 104", "deleted a", "changed b 110"]
+CALLS = ["changed a 101", "changed b 102", "changed a 104", "deleted a", "changed b 110"]
 
 
 @pytest.mark.parametrize("lost", [0, 1, 40], ids=["before an event", "in its last byte", "in its middle"])
@@ -187,11 +187,11 @@ def test_wherever_the_connection_breaks_nothing_is_lost_and_nothing_comes_twice(
 
     async def scenario() -> Setup:
         async with a_watch(tmp_path, HistoryApi(HISTORY, breaks)) as setup:
-            await until(lambda: len(setup.handlers.calls) >= len(TOLD))
+            await until(lambda: len(setup.handlers.calls) >= len(CALLS))
             return setup
 
     setup = run(scenario())
-    assert setup.handlers.calls == TOLD
+    assert setup.handlers.calls == CALLS
     counts = [
         sample(setup.metrics, "loadmaster_watch_events_total", resource=PODS, type=type_)
         for type_ in ("ADDED", "MODIFIED", "DELETED")
@@ -201,7 +201,7 @@ def test_wherever_the_connection_breaks_nothing_is_lost_and_nothing_comes_twice(
     assert versions == (["100", "101", "104"] if lost else ["100", "102", "107"])
 
 
-def test_a_silent_watch_is_opened_anew_from_the_last_version(tmp_path: Path) -> None:
+def test_a_silent_watch_is_opened_again_from_the_last_version(tmp_path: Path) -> None:
     async def scenario() -> Setup:
         async with a_watch(tmp_path, frozen_seconds=0.1) as setup:
             setup.api.send(PODS, "ADDED", pod_dict("a", 102))
@@ -222,7 +222,7 @@ def test_the_end_of_the_watch_ends_its_streams(tmp_path: Path) -> None:
     assert len(run(scenario()).api.watches) == 2
 
 
-def test_what_nobody_can_read_starts_kopf_again(tmp_path: Path) -> None:
+def test_an_unreadable_line_starts_kopf_again(tmp_path: Path) -> None:
     async def scenario() -> Setup:
         async with a_watch(tmp_path) as setup:
             setup.api.send_raw(PODS, "no event")

@@ -16,7 +16,7 @@ from tests.unit.kube.watch_api import BREAK, Setup, WatchApi, a_watch
 
 
 def asked_again(setup: Setup, resource: str, times: int = 2) -> Callable[[], bool]:
-    """Whether a watch was asked for so many times more: with two, the first has its answer."""
+    """Whether a watch was requested this many times more: with two, the first has its answer."""
     before = sum(name == resource for name, _ in setup.api.watches)
     return lambda: sum(name == resource for name, _ in setup.api.watches) >= before + times
 

@@ -59,7 +59,7 @@ class Reader:
         self.taken: list[str] = []
         self.read: list[bytes] = []
         self.pieces = 0
-        """How many were told as progress."""
+        """How many were reported as progress."""
         self.taken_when_read: list[int] = []
         response = cast("aiohttp.ClientResponse", FakeResponse(pieces, error))
         self._stream = WatchResponse(response, self._take, self._progress, now)
@@ -119,9 +119,9 @@ def test_an_event_of_unknown_version_is_not_told() -> None:
 
 
 def test_a_version_is_told_as_json() -> None:
-    (told,) = read([line('a"b')]).read
+    (read_by_kopf,) = read([line('a"b')]).read
 
-    assert json.loads(told)["object"]["metadata"]["resourceVersion"] == 'a"b'
+    assert json.loads(read_by_kopf)["object"]["metadata"]["resourceVersion"] == 'a"b'
 
 
 def test_each_piece_is_progress_even_half_a_line() -> None:
@@ -143,9 +143,9 @@ def test_it_does_not_matter_where_the_stream_is_cut(cuts: set[int]) -> None:
     reader = read([text[start:end] for start, end in pairwise(edges)])
 
     assert reader.taken == ["1", "2", "11"]
-    told = [json.loads(each) for piece in reader.read for each in piece.splitlines()]
-    assert told[-1] == json.loads(ERROR)
-    versions = [int(each["object"]["metadata"]["resourceVersion"]) for each in told[:-1]]
+    read_by_kopf = [json.loads(each) for piece in reader.read for each in piece.splitlines()]
+    assert read_by_kopf[-1] == json.loads(ERROR)
+    versions = [int(each["object"]["metadata"]["resourceVersion"]) for each in read_by_kopf[:-1]]
     assert versions == sorted(versions)
     assert {2, 9, 11} <= set(versions) <= {1, 2, 9, 11}
 

@@ -101,7 +101,7 @@ class WatchApi:
 
 
 class HistoryApi(WatchApi):
-    """Has a history of pods, and tells all that is newer than a watch's version; connections break anywhere."""
+    """Has a history of pods, and sends all that is newer than a watch's version; connections break anywhere."""
 
     def __init__(self, events: Sequence[dict[str, Any]], breaks: Sequence[int]) -> None:
         """`breaks`: after how many bytes each of the first watches on pods breaks; the next one lasts."""
@@ -150,7 +150,7 @@ class Setup:
 
 @asynccontextmanager
 async def a_watch(directory: Path, api: WatchApi | None = None, *, asked: int = 2, **how: Any) -> AsyncIterator[Setup]:
-    """A watch that has been asked for so often: on both resources; `how`: what `Watch` takes."""
+    """A watch that was requested `asked` times: on both resources; `how`: arguments of `Watch`."""
     api = api or WatchApi()
     token = directory / "token"
     token.write_text("first")

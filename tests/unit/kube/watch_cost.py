@@ -44,7 +44,7 @@ def main() -> int:
 
 
 def history(objects: int) -> Iterator[dict[str, Any]]:
-    """Events of pods as the API server sends them, the parts included that nobody reads."""
+    """Events of pods as the API server sends them, including the parts that are not read."""
     for i in range(EVENTS):
         pod = pod_dict(f"pod-{i % objects:05}", 101 + i, schedulerName="loadmaster", nodeName="node-00001")
         resources = {"requests": {"cpu": "100m", "memory": "500Mi"}}
