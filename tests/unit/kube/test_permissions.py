@@ -77,7 +77,7 @@ def test_all_is_well_when_everything_is_allowed(tmp_path: Path) -> None:
     assert {"verb": "create", "group": "", "resource": "pods", "subresource": "binding"} in asked
 
 
-def test_each_missing_verb_has_its_line(tmp_path: Path) -> None:
+def test_what_is_missing_has_a_line_per_resource(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = FakeApi()
         api.on(REVIEW, Answer(201, {"status": {"allowed": False}}))
@@ -86,9 +86,21 @@ def test_each_missing_verb_has_its_line(tmp_path: Path) -> None:
 
     with pytest.raises(ConfigError) as raised:
         run(scenario())
-    assert raised.value.problems[0] == "may not list nodes (core)"
+    assert raised.value.problems[0] == "may not list, watch nodes (core)"
     assert "may not create pods/binding (core)" in raised.value.problems
-    assert "may not patch events (events.k8s.io)" in raised.value.problems
+    assert "may not create, patch events (events.k8s.io)" in raised.value.problems
+
+
+def test_what_an_account_without_any_permission_lacks_fits_into_a_termination_message(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        api = FakeApi()
+        api.on(REVIEW, Answer(201, {"status": {"allowed": False}}))
+        async with fake_client(tmp_path, api) as client:
+            await check_permissions(client, default_permissions())
+
+    with pytest.raises(ConfigError) as raised:
+        run(scenario())
+    assert len("\n".join(raised.value.problems).encode()) < 2048 - 100  # the source may have a longer name
     assert raised.value.problems[-1].endswith(HOW_TO_GRANT)
 
 
