@@ -21,45 +21,39 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.testing import a_node, a_pod
-from tests.fakes import fail, plugin, run, sample, settle
+from tests.fakes import fail, plugin, sample, settle
 from tests.unit.cycle.harness import Reserving, Scheduler, fail_later
 
 
-def test_a_pod_that_fits_is_assumed_bound_and_announced() -> None:
-    async def story() -> None:
-        scheduler, pod = Scheduler(), a_pod()
-        await scheduler.schedule(pod)
+async def test_a_pod_that_fits_is_assumed_bound_and_announced() -> None:
+    scheduler, pod = Scheduler(), a_pod()
+    await scheduler.schedule(pod)
 
-        assert scheduler.world.bound == [("pod", "a")]
-        assert scheduler.where(pod) == "assumed"
-        assert scheduler.world.notes == [("pod", "Scheduled", "Successfully assigned default/pod to a")]
-        assert scheduler.world.told == [("forget", "pod")], "no nomination had to be written"
-        assert scheduler.attempts("scheduled") == 1
-        assert sample(scheduler.metrics, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 1
+    assert scheduler.world.bound == [("pod", "a")]
+    assert scheduler.where(pod) == "assumed"
+    assert scheduler.world.notes == [("pod", "Scheduled", "Successfully assigned default/pod to a")]
+    assert scheduler.world.told == [("forget", "pod")], "no nomination had to be written"
+    assert scheduler.attempts("scheduled") == 1
+    assert sample(scheduler.metrics, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 1
 
-        scheduler.handlers.pod_changed(pod.bound_to("a"))
-        assert scheduler.where(pod) == "bound"
-        assert scheduler.loop.bindings == 0
-        scheduler.check()
-
-    run(story())
+    scheduler.handlers.pod_changed(pod.bound_to("a"))
+    assert scheduler.where(pod) == "bound"
+    assert scheduler.loop.bindings == 0
+    scheduler.check()
 
 
-def test_a_pod_that_fits_nowhere_waits_and_the_reason_is_reported() -> None:
-    async def story() -> None:
-        scheduler, pod = Scheduler(nodes=()), a_pod()
-        scheduler.handlers.node_changed(a_node("a"))
-        scheduler.cache.confirm(a_pod("there", node_name="a"))
-        await scheduler.schedule(pod)
+async def test_a_pod_that_fits_nowhere_waits_and_the_reason_is_reported() -> None:
+    scheduler, pod = Scheduler(nodes=()), a_pod()
+    scheduler.handlers.node_changed(a_node("a"))
+    scheduler.cache.confirm(a_pod("there", node_name="a"))
+    await scheduler.schedule(pod)
 
-        message = "0/1 nodes are available: 1 taken."
-        assert scheduler.where(pod) == "unschedulable"
-        assert scheduler.world.notes == [("pod", "FailedScheduling", message)]
-        assert scheduler.world.told == [("unschedulable", "pod", "Unschedulable", message, "")]
-        assert scheduler.attempts("unschedulable") == 1
-        scheduler.check()
-
-    run(story())
+    message = "0/1 nodes are available: 1 taken."
+    assert scheduler.where(pod) == "unschedulable"
+    assert scheduler.world.notes == [("pod", "FailedScheduling", message)]
+    assert scheduler.world.told == [("unschedulable", "pod", "Unschedulable", message, "")]
+    assert scheduler.attempts("unschedulable") == 1
+    scheduler.check()
 
 
 BROKEN: dict[str, Plugin] = {
@@ -77,71 +71,56 @@ BROKEN: dict[str, Plugin] = {
 
 
 @pytest.mark.parametrize("bad", [pytest.param(each, id=point) for point, each in BROKEN.items()])
-def test_a_plugin_that_fails_costs_its_pod_one_attempt_and_no_other_pod(bad: Plugin) -> None:
-    async def story() -> None:
-        reserving, score = Reserving(), plugin(ScorePlugin, "Score", score=lambda *_: 0)
-        scheduler, pod = Scheduler(reserving, bad, score, nodes=("a", "b")), a_pod()
-        await scheduler.schedule(pod)
+async def test_a_plugin_that_fails_costs_its_pod_one_attempt_and_no_other_pod(bad: Plugin) -> None:
+    reserving, score = Reserving(), plugin(ScorePlugin, "Score", score=lambda *_: 0)
+    scheduler, pod = Scheduler(reserving, bad, score, nodes=("a", "b")), a_pod()
+    await scheduler.schedule(pod)
 
-        assert scheduler.where(pod) == "backoff"
-        assert scheduler.cache.get(pod.uid) is None
-        assert reserving.held == []
-        assert scheduler.world.bound == []
-        assert scheduler.attempts("error") == 1
-        assert [told[:3] for told in scheduler.world.told if told[0] == "unschedulable"] == [
-            ("unschedulable", "pod", "SchedulerError")
-        ]
-        assert scheduler.loop.bindings == 0
-        scheduler.check()
-
-    run(story())
+    assert scheduler.where(pod) == "backoff"
+    assert scheduler.cache.get(pod.uid) is None
+    assert reserving.held == []
+    assert scheduler.world.bound == []
+    assert scheduler.attempts("error") == 1
+    assert [told[:3] for told in scheduler.world.told if told[0] == "unschedulable"] == [
+        ("unschedulable", "pod", "SchedulerError")
+    ]
+    assert scheduler.loop.bindings == 0
+    scheduler.check()
 
 
-def test_a_failure_names_the_plugin_to_the_pods_owner() -> None:
-    async def story() -> None:
-        scheduler = Scheduler(BROKEN["Reserve"])
-        await scheduler.schedule(a_pod())
+async def test_a_failure_names_the_plugin_to_the_pods_owner() -> None:
+    scheduler = Scheduler(BROKEN["Reserve"])
+    await scheduler.schedule(a_pod())
 
-        assert scheduler.world.notes == [("pod", "FailedScheduling", 'running Reserve plugin "Bad": broken')]
-
-    run(story())
+    assert scheduler.world.notes == [("pod", "FailedScheduling", 'running Reserve plugin "Bad": broken')]
 
 
-def test_a_post_filter_that_fails_leaves_the_pod_unschedulable() -> None:
-    async def story() -> None:
-        bad = plugin(PostFilterPlugin, "Bad", post_filter=fail)
-        scheduler, pod = Scheduler(bad), a_pod()
-        scheduler.cache.confirm(a_pod("there", node_name="a"))
-        await scheduler.schedule(pod)
+async def test_a_post_filter_that_fails_leaves_the_pod_unschedulable() -> None:
+    bad = plugin(PostFilterPlugin, "Bad", post_filter=fail)
+    scheduler, pod = Scheduler(bad), a_pod()
+    scheduler.cache.confirm(a_pod("there", node_name="a"))
+    await scheduler.schedule(pod)
 
-        assert scheduler.where(pod) == "unschedulable"
-        assert scheduler.world.notes[-1][-1] == "0/1 nodes are available: 1 taken. broken"
-
-    run(story())
+    assert scheduler.where(pod) == "unschedulable"
+    assert scheduler.world.notes[-1][-1] == "0/1 nodes are available: 1 taken. broken"
 
 
-def test_a_plugin_that_fails_after_binding_changes_nothing() -> None:
-    async def story() -> None:
-        scheduler, pod = Scheduler(plugin(PostBindPlugin, "Bad", post_bind=fail_later)), a_pod()
-        await scheduler.schedule(pod)
+async def test_a_plugin_that_fails_after_binding_changes_nothing() -> None:
+    scheduler, pod = Scheduler(plugin(PostBindPlugin, "Bad", post_bind=fail_later)), a_pod()
+    await scheduler.schedule(pod)
 
-        assert scheduler.where(pod) == "assumed"
-        assert scheduler.attempts("scheduled") == 1
-
-    run(story())
+    assert scheduler.where(pod) == "assumed"
+    assert scheduler.attempts("scheduled") == 1
 
 
-def test_a_plugin_that_fails_to_unreserve_keeps_nothing_from_being_undone() -> None:
-    async def story() -> None:
-        reserving = Reserving()
-        bad = plugin(ReservePlugin, "Bad", unreserve=fail)
-        scheduler, pod = Scheduler(reserving, bad), a_pod()
-        scheduler.world.refusal = BindRejected("no")
-        await scheduler.schedule(pod)
+async def test_a_plugin_that_fails_to_unreserve_keeps_nothing_from_being_undone() -> None:
+    reserving = Reserving()
+    bad = plugin(ReservePlugin, "Bad", unreserve=fail)
+    scheduler, pod = Scheduler(reserving, bad), a_pod()
+    scheduler.world.refusal = BindRejected("no")
+    await scheduler.schedule(pod)
 
-        assert (reserving.held, scheduler.where(pod)) == ([], "backoff")
-
-    run(story())
+    assert (reserving.held, scheduler.where(pod)) == ([], "backoff")
 
 
 async def deny_later(*_: Any) -> Any:
@@ -167,36 +146,30 @@ async def deny_later(*_: Any) -> Any:
         pytest.param(plugin(BindPlugin, "No", bind=deny_later), "backoff", "denied", id="Bind"),
     ],
 )
-def test_a_refusal_after_the_decision_takes_everything_back(denying: Plugin, place: str, message: str) -> None:
-    async def story() -> None:
-        reserving = Reserving()
-        scheduler, pod = Scheduler(reserving, denying), a_pod()
-        await scheduler.schedule(pod)
+async def test_a_refusal_after_the_decision_takes_everything_back(denying: Plugin, place: str, message: str) -> None:
+    reserving = Reserving()
+    scheduler, pod = Scheduler(reserving, denying), a_pod()
+    await scheduler.schedule(pod)
 
-        assert scheduler.where(pod) == place
-        assert scheduler.world.notes == [("pod", "FailedScheduling", message)]
-        assert ("unschedulable", "pod", "Unschedulable", message, "") in scheduler.world.told
-        assert scheduler.cache.get(pod.uid) is None
-        assert reserving.held == []
-        scheduler.check()
-
-    run(story())
+    assert scheduler.where(pod) == place
+    assert scheduler.world.notes == [("pod", "FailedScheduling", message)]
+    assert ("unschedulable", "pod", "Unschedulable", message, "") in scheduler.world.told
+    assert scheduler.cache.get(pod.uid) is None
+    assert reserving.held == []
+    scheduler.check()
 
 
-def test_a_refused_binding_is_undone_and_its_room_wakes_others() -> None:
-    async def story() -> None:
-        scheduler, pod, other = Scheduler(), a_pod(), a_pod("other")
-        scheduler.world.gate = asyncio.Event()
-        await scheduler.schedule(pod)
-        await scheduler.schedule(other)
-        assert scheduler.where(other) == "unschedulable"
-        scheduler.world.refusal = BindRejected("no such pod")
-        scheduler.world.gate.set()
-        await settle()
+async def test_a_refused_binding_is_undone_and_its_room_wakes_others() -> None:
+    scheduler, pod, other = Scheduler(), a_pod(), a_pod("other")
+    scheduler.world.gate = asyncio.Event()
+    await scheduler.schedule(pod)
+    await scheduler.schedule(other)
+    assert scheduler.where(other) == "unschedulable"
+    scheduler.world.refusal = BindRejected("no such pod")
+    scheduler.world.gate.set()
+    await settle()
 
-        assert scheduler.where(pod) == "backoff"
-        assert scheduler.where(other) == "backoff"
-        assert scheduler.attempts("error") == 1
-        scheduler.check()
-
-    run(story())
+    assert scheduler.where(pod) == "backoff"
+    assert scheduler.where(other) == "backoff"
+    assert scheduler.attempts("error") == 1
+    scheduler.check()

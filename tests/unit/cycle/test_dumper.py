@@ -8,7 +8,6 @@ import pytest
 from scheduler.api.objects import PodStatus
 from scheduler.cycle.dumper import Line, dump, readable
 from scheduler.testing import a_node, a_pod
-from tests.fakes import run
 from tests.unit.cycle.harness import Scheduler, finish, holding
 from tests.unit.queue import fakes as queues
 
@@ -72,16 +71,14 @@ def test_a_node_that_is_gone_is_dumped_as_long_as_pods_are_on_it() -> None:
     assert node == {"node": "gone", "deleted": True, "pods": 1, "nominated": 0}
 
 
-def test_assumed_pods_come_before_confirmed_ones() -> None:
-    async def scenario() -> list[Line]:
-        scheduler = Scheduler(holding(), nodes=("a", "b"))
-        scheduler.handlers.pod_changed(bound("there", "a"))
-        await scheduler.schedule(a_pod("new"))
-        lines = lines_of(scheduler)
-        await finish(scheduler)
-        return lines
+async def test_assumed_pods_come_before_confirmed_ones() -> None:
+    scheduler = Scheduler(holding(), nodes=("a", "b"))
+    scheduler.handlers.pod_changed(bound("there", "a"))
+    await scheduler.schedule(a_pod("new"))
+    lines = lines_of(scheduler)
+    await finish(scheduler)
 
-    pods = fields(run(scenario()), "Dump of cached pod")
+    pods = fields(lines, "Dump of cached pod")
 
     assert [(pod["pod"], pod["node"], pod["state"]) for pod in pods] == [
         ("default/new", "b", "assumed"),
@@ -110,27 +107,23 @@ def test_a_waiting_pod_is_dumped_with_its_attempts_and_age() -> None:
     assert (pod["pod"], pod["attempts"], pod["ageSeconds"]) == ("default/next", 0, 2.5)
 
 
-def test_a_refused_pod_is_dumped_with_the_plugins_that_refused_it() -> None:
-    async def scenario() -> list[Line]:
-        scheduler = Scheduler(nodes=("a",))
-        scheduler.handlers.pod_changed(bound("there", "a"))
-        await scheduler.schedule(a_pod("big"))
-        scheduler.clock.advance(60)
-        return lines_of(scheduler)
+async def test_a_refused_pod_is_dumped_with_the_plugins_that_refused_it() -> None:
+    scheduler = Scheduler(nodes=("a",))
+    scheduler.handlers.pod_changed(bound("there", "a"))
+    await scheduler.schedule(a_pod("big"))
+    scheduler.clock.advance(60)
 
-    (pod,) = queued(run(scenario()), "unschedulable")
+    (pod,) = queued(lines_of(scheduler), "unschedulable")
 
     assert (pod["pod"], pod["plugins"], pod["attempts"], pod["ageSeconds"]) == ("default/big", ["One"], 1, 60.0)
 
 
-def test_a_pod_in_backoff_is_dumped_with_the_end_of_its_wait() -> None:
-    async def scenario() -> list[Line]:
-        scheduler = Scheduler(nodes=("a",))
-        scheduler.world.refusal = ValueError("broken")
-        await scheduler.schedule(a_pod("unlucky"))  # at 1000.25: waits 1 s, to the window that begins at 1001
-        return lines_of(scheduler)
+async def test_a_pod_in_backoff_is_dumped_with_the_end_of_its_wait() -> None:
+    scheduler = Scheduler(nodes=("a",))
+    scheduler.world.refusal = ValueError("broken")
+    await scheduler.schedule(a_pod("unlucky"))  # at 1000.25: waits 1 s, to the window that begins at 1001
 
-    (pod,) = queued(run(scenario()), "backoff")
+    (pod,) = queued(lines_of(scheduler), "backoff")
 
     assert (pod["pod"], pod["endsInSeconds"]) == ("default/unlucky", 0.75)
     assert "plugins" not in pod
@@ -146,18 +139,16 @@ def test_a_gated_pod_is_dumped_with_its_gate() -> None:
     assert (pod["pod"], pod["gatedBy"], pod["attempts"]) == ("default/pod-held", queues.GATE, 0)
 
 
-def test_a_pod_in_flight_is_dumped_with_its_duration() -> None:
-    async def scenario() -> list[Line]:
-        scheduler = Scheduler(holding())
-        scheduler.handlers.pod_changed(a_pod("held"))
-        scheduler.clock.advance(1)
-        await scheduler.schedule()
-        scheduler.clock.advance(5)
-        lines = lines_of(scheduler)
-        await finish(scheduler)
-        return lines
+async def test_a_pod_in_flight_is_dumped_with_its_duration() -> None:
+    scheduler = Scheduler(holding())
+    scheduler.handlers.pod_changed(a_pod("held"))
+    scheduler.clock.advance(1)
+    await scheduler.schedule()
+    scheduler.clock.advance(5)
+    lines = lines_of(scheduler)
+    await finish(scheduler)
 
-    (pod,) = queued(run(scenario()), "inFlight")
+    (pod,) = queued(lines, "inFlight")
 
     assert (pod["pod"], pod["forSeconds"], pod["ageSeconds"]) == ("default/held", 5.0, 6.0)
 

@@ -9,7 +9,7 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, nominated_node, run, settle
+from tests.fakes import a_plugin, nominated_node, settle
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 
 POD = "default/pod"
@@ -115,50 +115,42 @@ def test_the_newest_version_comes_back() -> None:
 
 
 @pytest.mark.parametrize("ending", ["permit", "binding"])
-def test_a_version_that_came_while_the_pod_was_assumed_is_the_one_that_comes_back(ending: str) -> None:
+async def test_a_version_that_came_while_the_pod_was_assumed_is_the_one_that_comes_back(ending: str) -> None:
     hold = a_plugin("Hold", fw.PermitPlugin, permit=lambda *_: fw.PermitWait(60))
     pod = a_pod()
     update = newer(pod, labels={"app": "web"})
 
-    async def life() -> EngineUnderTest:
-        engine = an_engine(*[hold] if ending == "permit" else [])
-        engine.writers.hangs = True
-        engine.see(a_node("n1"), pod)
-        await engine.schedule()
-        engine.see(update)
-        if ending == "permit":
-            (held,) = engine.framework.handle.waiting_pods
-            held.reject("Hold", "not today")
-            await settle()
-        else:
-            await engine.writers.answer_binding(POD, fw.BindRejected("no"))
-        return engine
-
-    engine = run(life())
+    engine = an_engine(*[hold] if ending == "permit" else [])
+    engine.writers.hangs = True
+    engine.see(a_node("n1"), pod)
+    await engine.schedule()
+    engine.see(update)
+    if ending == "permit":
+        (held,) = engine.framework.handle.waiting_pods
+        held.reject("Hold", "not today")
+        await settle()
+    else:
+        await engine.writers.answer_binding(POD, fw.BindRejected("no"))
 
     assert engine.waiting(POD).pod is update
     engine.check()
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_a_pod_on_hold_that_another_scheduler_bound_is_not_counted_after_its_end(ended: bool) -> None:
+async def test_a_pod_on_hold_that_another_scheduler_bound_is_not_counted_after_its_end(ended: bool) -> None:
     hold = a_plugin("Hold", fw.PermitPlugin, permit=lambda *_: fw.PermitWait(60))
     pod = a_pod(requests={"cpu": "1"})
     bound = newer(pod, node_name="n1")
 
-    async def life() -> EngineUnderTest:
-        engine = an_engine(hold)
-        engine.see(a_node("n1"), pod)
-        await engine.schedule()
-        engine.see(bound)
-        if ended:
-            engine.see(newer(bound, phase="Succeeded"))
-        else:
-            engine.handlers.pod_deleted(bound)
-        await settle()
-        return engine
-
-    engine = run(life())
+    engine = an_engine(hold)
+    engine.see(a_node("n1"), pod)
+    await engine.schedule()
+    engine.see(bound)
+    if ended:
+        engine.see(newer(bound, phase="Succeeded"))
+    else:
+        engine.handlers.pod_deleted(bound)
+    await settle()
 
     assert engine.cache.get(POD) is None
     assert engine.loop.bindings == 0

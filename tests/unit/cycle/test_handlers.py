@@ -109,36 +109,30 @@ def test_a_deletion_of_a_pod_that_was_never_seen_does_nothing() -> None:
     scheduler.check()
 
 
-def test_an_assumed_pods_updates_leave_it_alone() -> None:
-    async def story() -> None:
-        scheduler, pod = Scheduler(), version(a_pod(), 1)
-        await scheduler.schedule(pod)
-        scheduler.handlers.pod_changed(version(pod, 2, nominated="a"))
-        await settle()
+async def test_an_assumed_pods_updates_leave_it_alone() -> None:
+    scheduler, pod = Scheduler(), version(a_pod(), 1)
+    await scheduler.schedule(pod)
+    scheduler.handlers.pod_changed(version(pod, 2, nominated="a"))
+    await settle()
 
-        assert scheduler.where(pod) == "assumed"
-        assert nominated_node(scheduler.nominator, pod.uid) == ""
-        scheduler.check()
-
-    run(story())
+    assert scheduler.where(pod) == "assumed"
+    assert nominated_node(scheduler.nominator, pod.uid) == ""
+    scheduler.check()
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["deleted", "deletion requested"])
-def test_an_assumed_pod_that_is_deleted_frees_its_room(gone: bool) -> None:
-    async def story() -> None:
-        scheduler, pod, other = Scheduler(), version(a_pod(), 1), a_pod("other")
-        await scheduler.schedule(pod)
-        await scheduler.schedule(other)
-        if gone:
-            scheduler.handlers.pod_deleted(pod)
-        else:
-            scheduler.handlers.pod_changed(version(pod, 2, deleted=True))
+async def test_an_assumed_pod_that_is_deleted_frees_its_room(gone: bool) -> None:
+    scheduler, pod, other = Scheduler(), version(a_pod(), 1), a_pod("other")
+    await scheduler.schedule(pod)
+    await scheduler.schedule(other)
+    if gone:
+        scheduler.handlers.pod_deleted(pod)
+    else:
+        scheduler.handlers.pod_changed(version(pod, 2, deleted=True))
 
-        assert scheduler.where(pod) == ""
-        assert scheduler.where(other) == "backoff"
-        scheduler.check()
-
-    run(story())
+    assert scheduler.where(pod) == ""
+    assert scheduler.where(other) == "backoff"
+    scheduler.check()
 
 
 def test_the_end_of_a_nomination_wakes_pods_that_had_to_yield() -> None:
@@ -170,50 +164,41 @@ def test_a_deleted_nominated_pod_wakes_those_that_yielded(profile: str, place: s
     assert nominated_node(scheduler.nominator, promised.uid) == ""
 
 
-def test_the_same_version_reported_again_does_not_bring_back_what_left_the_queue() -> None:
-    async def story() -> None:
-        scheduler, pod = Scheduler(), version(a_pod(), 1, deleted=True)
-        await scheduler.schedule(pod)
-        scheduler.handlers.pod_changed(pod)
+async def test_the_same_version_reported_again_does_not_bring_back_what_left_the_queue() -> None:
+    scheduler, pod = Scheduler(), version(a_pod(), 1, deleted=True)
+    await scheduler.schedule(pod)
+    scheduler.handlers.pod_changed(pod)
 
-        assert scheduler.where(pod) == ""
-        assert len(scheduler.world.notes) == 1
-
-    run(story())
+    assert scheduler.where(pod) == ""
+    assert len(scheduler.world.notes) == 1
 
 
-def test_a_pod_that_moves_to_another_node_than_believed_leaves_room_there() -> None:
-    async def story() -> None:
-        scheduler, pod, other = Scheduler(), a_pod(), a_pod("other")
-        await scheduler.schedule(pod)
-        await scheduler.schedule(other)
-        scheduler.handlers.pod_changed(pod.bound_to("elsewhere"))
+async def test_a_pod_that_moves_to_another_node_than_believed_leaves_room_there() -> None:
+    scheduler, pod, other = Scheduler(), a_pod(), a_pod("other")
+    await scheduler.schedule(pod)
+    await scheduler.schedule(other)
+    scheduler.handlers.pod_changed(pod.bound_to("elsewhere"))
 
-        assert scheduler.where(other) == "backoff"
-        assert scheduler.cache.table.pod_count.tolist() == [0, 1]
-        scheduler.check()
-
-    run(story())
+    assert scheduler.where(other) == "backoff"
+    assert scheduler.cache.table.pod_count.tolist() == [0, 1]
+    scheduler.check()
 
 
-def test_an_expired_assumption_is_tried_again_unless_the_pod_is_gone_or_bound() -> None:
-    async def story() -> None:
-        scheduler, pod, other = Scheduler(ttl=30.0), a_pod(), a_pod("other")
-        await scheduler.schedule(pod)
-        await scheduler.schedule(other)
-        scheduler.clock.advance(30)
-        for late in scheduler.cache.expire():
-            scheduler.handlers.assumption_expired(late)
+async def test_an_expired_assumption_is_tried_again_unless_the_pod_is_gone_or_bound() -> None:
+    scheduler, pod, other = Scheduler(ttl=30.0), a_pod(), a_pod("other")
+    await scheduler.schedule(pod)
+    await scheduler.schedule(other)
+    scheduler.clock.advance(30)
+    for late in scheduler.cache.expire():
+        scheduler.handlers.assumption_expired(late)
 
-        assert scheduler.where(pod) == "active"
-        assert scheduler.where(other) == "active", "it waited for longer than its backoff"
+    assert scheduler.where(pod) == "active"
+    assert scheduler.where(other) == "active", "it waited for longer than its backoff"
 
-        scheduler.handlers.pod_deleted(pod)
-        scheduler.handlers.assumption_expired(pod.bound_to("a"))
-        assert scheduler.where(pod) == ""
-        scheduler.check()
-
-    run(story())
+    scheduler.handlers.pod_deleted(pod)
+    scheduler.handlers.assumption_expired(pod.bound_to("a"))
+    assert scheduler.where(pod) == ""
+    scheduler.check()
 
 
 def test_a_pod_that_cannot_be_read_gets_an_event() -> None:

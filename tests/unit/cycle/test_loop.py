@@ -22,106 +22,88 @@ async def until(condition: Callable[[], bool]) -> None:
         await settle()
 
 
-def test_the_loop_schedules_what_comes_until_it_is_closed() -> None:
-    async def story() -> None:
-        scheduler = Scheduler(nodes=[f"n{number}" for number in range(30)])
-        task = asyncio.create_task(scheduler.loop.run())
-        await settle()
-        for number in range(30):
-            scheduler.handlers.pod_changed(a_pod(f"p{number}"))
-        await until(lambda: len(scheduler.world.bound) == 30)
-        scheduler.queue.close()
-        await task
+async def test_the_loop_schedules_what_comes_until_it_is_closed() -> None:
+    scheduler = Scheduler(nodes=[f"n{number}" for number in range(30)])
+    task = asyncio.create_task(scheduler.loop.run())
+    await settle()
+    for number in range(30):
+        scheduler.handlers.pod_changed(a_pod(f"p{number}"))
+    await until(lambda: len(scheduler.world.bound) == 30)
+    scheduler.queue.close()
+    await task
 
-        assert len({node for _, node in scheduler.world.bound}) == 30
-        scheduler.check()
-
-    run(story())
+    assert len({node for _, node in scheduler.world.bound}) == 30
+    scheduler.check()
 
 
-def test_a_full_queue_does_not_starve_other_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        monkeypatch.setattr(loop_module, "MAX_SECONDS_AT_A_STRETCH", 0.0)
-        scheduler = Scheduler(nodes=[f"n{number}" for number in range(50)])
-        for number in range(50):
-            scheduler.handlers.pod_changed(a_pod(f"p{number}"))
-        task = asyncio.create_task(scheduler.loop.run())
-        await settle()
+async def test_a_full_queue_does_not_starve_other_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "MAX_SECONDS_AT_A_STRETCH", 0.0)
+    scheduler = Scheduler(nodes=[f"n{number}" for number in range(50)])
+    for number in range(50):
+        scheduler.handlers.pod_changed(a_pod(f"p{number}"))
+    task = asyncio.create_task(scheduler.loop.run())
+    await settle()
 
-        assert 0 < scheduler.queue.pending_counts()["active"] < 50
-        scheduler.queue.close()
-        await task
-        await finish(scheduler)
-
-    run(story())
+    assert 0 < scheduler.queue.pending_counts()["active"] < 50
+    scheduler.queue.close()
+    await task
+    await finish(scheduler)
 
 
-def test_the_loop_waits_while_too_many_bindings_are_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        monkeypatch.setattr(loop_module, "MAX_BINDINGS", 3)
-        scheduler = Scheduler(nodes=[f"n{number}" for number in range(10)])
-        scheduler.world.gate = asyncio.Event()
-        for number in range(10):
-            scheduler.handlers.pod_changed(a_pod(f"p{number}"))
-        task = asyncio.create_task(scheduler.loop.run())
-        await settle()
-        assert scheduler.loop.bindings == 3
-        scheduler.world.gate.set()
-        await until(lambda: len(scheduler.world.bound) == 10)
-        scheduler.queue.close()
-        await task
-
-    run(story())
+async def test_the_loop_waits_while_too_many_bindings_are_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "MAX_BINDINGS", 3)
+    scheduler = Scheduler(nodes=[f"n{number}" for number in range(10)])
+    scheduler.world.gate = asyncio.Event()
+    for number in range(10):
+        scheduler.handlers.pod_changed(a_pod(f"p{number}"))
+    task = asyncio.create_task(scheduler.loop.run())
+    await settle()
+    assert scheduler.loop.bindings == 3
+    scheduler.world.gate.set()
+    await until(lambda: len(scheduler.world.bound) == 10)
+    scheduler.queue.close()
+    await task
 
 
-def test_pods_on_hold_do_not_keep_the_loop_from_those_they_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def story() -> None:
-        monkeypatch.setattr(loop_module, "MAX_BINDINGS", 3)
-        scheduler = Scheduler(holding(), nodes=[f"n{number}" for number in range(10)])
-        for number in range(10):
-            scheduler.handlers.pod_changed(a_pod(f"p{number}"))
-        task = asyncio.create_task(scheduler.loop.run())
-        await settle()
-        assert len(list(scheduler.waiting)) == 10
-        for waiting in scheduler.waiting:
-            waiting.allow("Hold")
-        await until(lambda: len(scheduler.world.bound) == 10)
-        scheduler.queue.close()
-        await task
-
-    run(story())
+async def test_pods_on_hold_do_not_keep_the_loop_from_those_they_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop_module, "MAX_BINDINGS", 3)
+    scheduler = Scheduler(holding(), nodes=[f"n{number}" for number in range(10)])
+    for number in range(10):
+        scheduler.handlers.pod_changed(a_pod(f"p{number}"))
+    task = asyncio.create_task(scheduler.loop.run())
+    await settle()
+    assert len(list(scheduler.waiting)) == 10
+    for waiting in scheduler.waiting:
+        waiting.allow("Hold")
+    await until(lambda: len(scheduler.world.bound) == 10)
+    scheduler.queue.close()
+    await task
 
 
-def test_finish_waits_for_bindings_under_way_but_not_for_ever() -> None:
-    async def story() -> None:
-        scheduler = Scheduler(nodes=("a", "b"))
-        assert await scheduler.loop.finish(0) == 0
-        scheduler.world.gate = asyncio.Event()
-        await scheduler.schedule(a_pod("one"))
-        asyncio.get_running_loop().call_soon(scheduler.world.gate.set)
-        assert await scheduler.loop.finish(1) == 0
+async def test_finish_waits_for_bindings_under_way_but_not_for_ever() -> None:
+    scheduler = Scheduler(nodes=("a", "b"))
+    assert await scheduler.loop.finish(0) == 0
+    scheduler.world.gate = asyncio.Event()
+    await scheduler.schedule(a_pod("one"))
+    asyncio.get_running_loop().call_soon(scheduler.world.gate.set)
+    assert await scheduler.loop.finish(1) == 0
 
-        scheduler.world.gate = asyncio.Event()
-        await scheduler.schedule(a_pod("two"))
-        assert await scheduler.loop.finish(0) == 1
-        assert scheduler.world.bound == [("one", scheduler.world.bound[0][1])]
-        assert scheduler.loop.bindings == 0
-
-    run(story())
+    scheduler.world.gate = asyncio.Event()
+    await scheduler.schedule(a_pod("two"))
+    assert await scheduler.loop.finish(0) == 1
+    assert scheduler.world.bound == [("one", scheduler.world.bound[0][1])]
+    assert scheduler.loop.bindings == 0
 
 
-def test_a_cancellation_within_a_plugin_is_an_error_like_any_other() -> None:
-    async def story() -> None:
-        async def cancelled(*_: Any) -> None:
-            raise asyncio.CancelledError
+async def test_a_cancellation_within_a_plugin_is_an_error_like_any_other() -> None:
+    async def cancelled(*_: Any) -> None:
+        raise asyncio.CancelledError
 
-        scheduler, pod = Scheduler(plugin(BindPlugin, "Bad", bind=cancelled)), a_pod()
-        await scheduler.schedule(pod)
+    scheduler, pod = Scheduler(plugin(BindPlugin, "Bad", bind=cancelled)), a_pod()
+    await scheduler.schedule(pod)
 
-        assert scheduler.where(pod) == "backoff"
-        assert scheduler.cache.get(pod.uid) is None
-
-    run(story())
+    assert scheduler.where(pod) == "backoff"
+    assert scheduler.cache.get(pod.uid) is None
 
 
 def test_a_pod_tried_again_at_once_is_known_to_be_binding() -> None:
@@ -159,14 +141,11 @@ def test_a_pod_tried_again_at_once_is_known_to_be_binding() -> None:
     run(story())
 
 
-def test_metrics_are_those_of_the_profile() -> None:
-    async def story() -> None:
-        scheduler = Scheduler()
-        await scheduler.schedule(a_pod())
+async def test_metrics_are_those_of_the_profile() -> None:
+    scheduler = Scheduler()
+    await scheduler.schedule(a_pod())
 
-        assert sample(scheduler.metrics, "scheduler_scheduling_algorithm_duration_seconds_count") == 1
-        labels = {"result": "scheduled", "profile": PROFILE}
-        assert sample(scheduler.metrics, "scheduler_scheduling_attempt_duration_seconds_count", **labels) == 1
-        assert sample(scheduler.metrics, "scheduler_pod_scheduling_attempts_count") == 1
-
-    run(story())
+    assert sample(scheduler.metrics, "scheduler_scheduling_algorithm_duration_seconds_count") == 1
+    labels = {"result": "scheduled", "profile": PROFILE}
+    assert sample(scheduler.metrics, "scheduler_scheduling_attempt_duration_seconds_count", **labels) == 1
+    assert sample(scheduler.metrics, "scheduler_pod_scheduling_attempts_count") == 1

@@ -10,7 +10,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.runtime.metrics import Metrics
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, a_pod, an_object
-from tests.fakes import a_plugin, run
+from tests.fakes import a_plugin
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
 BUDGETS = "budgets.v1.example.com"
@@ -128,38 +128,34 @@ def waiting_for_a_budget(*also_registered: str) -> EngineUnderTest:
     return an_engine(Budgeted)
 
 
-def test_a_pod_is_bound_when_the_object_that_it_waits_for_appears() -> None:
-    async def scenario() -> EngineUnderTest:
-        made = waiting_for_a_budget()
-        made.see(a_node("n"), a_pod("p"))
-        await made.schedule()
-        (note,) = made.writers.notes()
-        assert note.startswith("0/1 nodes are available: no budget.")
-        made.wait(10)
-        made.engine.object_handlers.object_changed(BUDGETS, an_object("shop", version=1))
-        await made.schedule()
-        made.check()
-        return made
+async def test_a_pod_is_bound_when_the_object_that_it_waits_for_appears() -> None:
+    made = waiting_for_a_budget()
+    made.see(a_node("n"), a_pod("p"))
+    await made.schedule()
+    (note,) = made.writers.notes()
+    assert note.startswith("0/1 nodes are available: no budget.")
+    made.wait(10)
+    made.engine.object_handlers.object_changed(BUDGETS, an_object("shop", version=1))
+    await made.schedule()
+    made.check()
 
-    assert list(run(scenario()).writers.bound) == ["default/p"]
+    assert list(made.writers.bound) == ["default/p"]
 
 
 def test_an_engine_watches_what_its_plugins_name() -> None:
     assert set(waiting_for_a_budget().engine.watched) - set(an_engine().engine.watched) == {BUDGETS}
 
 
-def test_a_plugin_that_asks_for_an_unwatched_resource_fails_with_what_to_do() -> None:
+async def test_a_plugin_that_asks_for_an_unwatched_resource_fails_with_what_to_do() -> None:
     def pre_filter(state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> None:
         made.framework.handle.objects.list("foos.v1.example.com")
 
     made = an_engine(a_plugin("Careless", fw.PreFilterPlugin, pre_filter=pre_filter))
 
-    async def scenario() -> list[str]:
-        made.see(a_node("n"), a_pod("p"))
-        await made.schedule()
-        return made.writers.notes()
+    made.see(a_node("n"), a_pod("p"))
+    await made.schedule()
+    (note,) = made.writers.notes()
 
-    (note,) = run(scenario())
     assert "plugin \"Careless\": 'foos.v1.example.com' is not watched" in note
 
 

@@ -9,7 +9,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
 from scheduler.framework.errors import ClusterError
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, nominated_node, run, settle
+from tests.fakes import a_plugin, nominated_node, settle
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
@@ -34,17 +34,13 @@ def nominated(pod: fw.Pod, node: str) -> fw.Pod:
     return fw.Pod(metadata=metadata, spec=pod.spec, status=PodStatus(nominated_node_name=node))
 
 
-def test_a_pod_takes_the_place_of_its_victim() -> None:
-    async def act() -> EngineUnderTest:
-        engine = full()
-        await engine.schedule()
-        engine.see(nominated(HIGH, "n"), going(LOW))
-        engine.handlers.pod_deleted(going(LOW))
-        engine.wait(30)
-        await engine.schedule()
-        return engine
-
-    engine = run(act())
+async def test_a_pod_takes_the_place_of_its_victim() -> None:
+    engine = full()
+    await engine.schedule()
+    engine.see(nominated(HIGH, "n"), going(LOW))
+    engine.handlers.pod_deleted(going(LOW))
+    engine.wait(30)
+    await engine.schedule()
     message = "default-scheduler: preempting to accommodate a higher priority pod"
     assert engine.writers.evictions == [("default/low", "default/high", message)]
     assert engine.writers.notes() == [NO_ROOM]
@@ -55,68 +51,56 @@ def test_a_pod_takes_the_place_of_its_victim() -> None:
     engine.check()
 
 
-def test_the_place_is_kept_for_the_preemptor() -> None:
-    async def act() -> tuple[str, str]:
-        engine = full()
-        await engine.schedule()
-        engine.handlers.pod_deleted(LOW)
-        engine.see(a_pod("greedy", priority=50, requests={"cpu": "3"}))
-        greedy = engine.pop()
-        engine.loop.schedule_one(greedy)
-        await settle()
-        return engine.writers.notes()[-1], engine.where("default/greedy")
+async def test_the_place_is_kept_for_the_preemptor() -> None:
+    engine = full()
+    await engine.schedule()
+    engine.handlers.pod_deleted(LOW)
+    engine.see(a_pod("greedy", priority=50, requests={"cpu": "3"}))
+    greedy = engine.pop()
+    engine.loop.schedule_one(greedy)
+    await settle()
+    message, where = engine.writers.notes()[-1], engine.where("default/greedy")
 
-    message, where = run(act())
     assert message.startswith(NO_ROOM)
     assert where == "unschedulable"
 
 
-def test_while_its_victims_are_evicted_the_preemptor_is_kept_back() -> None:
-    async def act() -> tuple[list[str], EngineUnderTest]:
-        engine = an_engine()
-        other = a_pod("other", priority=0, requests={"cpu": "1"}, node_name="n")
-        engine.see(a_node("n"), LOW, other, HIGH)
-        engine.loop.schedule_one(engine.pop())  # the preemption has begun; its task has not run yet
-        places = [engine.where(HIGH.uid)]
-        engine.handlers.pod_deleted(other)
-        places.append(engine.where(HIGH.uid))
-        await settle()
-        engine.handlers.pod_deleted(LOW)
-        places.append(engine.where(HIGH.uid))
-        engine.wait(30)
-        await engine.schedule()
-        return places, engine
+async def test_while_its_victims_are_evicted_the_preemptor_is_kept_back() -> None:
+    engine = an_engine()
+    other = a_pod("other", priority=0, requests={"cpu": "1"}, node_name="n")
+    engine.see(a_node("n"), LOW, other, HIGH)
+    engine.loop.schedule_one(engine.pop())  # the preemption has begun; its task has not run yet
+    places = [engine.where(HIGH.uid)]
+    engine.handlers.pod_deleted(other)
+    places.append(engine.where(HIGH.uid))
+    await settle()
+    engine.handlers.pod_deleted(LOW)
+    places.append(engine.where(HIGH.uid))
+    engine.wait(30)
+    await engine.schedule()
 
-    places, engine = run(act())
     assert places == ["unschedulable", "gated", "backoff"]
     assert engine.writers.bound == {HIGH.uid: "n"}
 
 
-def test_if_an_eviction_fails_the_pod_is_tried_again_at_once() -> None:
-    async def act() -> EngineUnderTest:
-        engine = full()
-        engine.writers.eviction_answer = ClusterError("no")
-        await engine.schedule()
-        return engine
+async def test_if_an_eviction_fails_the_pod_is_tried_again_at_once() -> None:
+    engine = full()
+    engine.writers.eviction_answer = ClusterError("no")
+    await engine.schedule()
 
-    engine = run(act())
     assert engine.where(HIGH.uid) == "active"
     assert engine.writers.notes("Preempted") == []
     assert engine.count("scheduler_preemption_goroutines_execution_total", result="error") == 1
 
 
-def test_a_victim_on_hold_goes_back_to_the_queue() -> None:
+async def test_a_victim_on_hold_goes_back_to_the_queue() -> None:
     hold = a_plugin("Hold", fw.PermitPlugin, permit=lambda state, pod, node: HELD if pod.name == "low" else None)
 
-    async def act() -> EngineUnderTest:
-        engine = an_engine(hold)
-        engine.see(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}))
-        await engine.schedule()
-        engine.see(HIGH)
-        await engine.schedule()
-        return engine
-
-    engine = run(act())
+    engine = an_engine(hold)
+    engine.see(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}))
+    await engine.schedule()
+    engine.see(HIGH)
+    await engine.schedule()
     assert engine.writers.evictions == []
     assert engine.writers.notes("Preempted") == ["Preempted by pod default/high on node n (in kube-scheduler memory)."]
     assert "waiting on permit for pod: preempted" in engine.writers.notes()
@@ -125,43 +109,38 @@ def test_a_victim_on_hold_goes_back_to_the_queue() -> None:
     engine.check()
 
 
-def test_a_victim_that_is_being_prepared_goes_back_to_the_queue() -> None:
+async def test_a_victim_that_is_being_prepared_goes_back_to_the_queue() -> None:
     async def never(state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
         if pod.name == "low":
             await asyncio.sleep(1000)
 
     slow = a_plugin("Slow", fw.PreBindPlugin, pre_bind=never)
 
-    async def act() -> EngineUnderTest:
-        engine = an_engine(slow)
-        engine.see(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}))
-        await engine.schedule()
-        engine.see(HIGH)
-        await engine.schedule()
-        return engine
+    engine = an_engine(slow)
+    engine.see(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}))
+    await engine.schedule()
+    engine.see(HIGH)
+    await engine.schedule()
 
-    engine = run(act())
     assert engine.writers.evictions == []
     assert "preempted by DefaultPreemption" in engine.writers.notes()
     assert engine.where("default/low") == "backoff"
 
 
-def test_a_victim_of_another_profile_on_hold_is_found_too() -> None:
+async def test_a_victim_of_another_profile_on_hold_is_found_too() -> None:
     hold = a_plugin("Hold", fw.PermitPlugin, permit=lambda state, pod, node: HELD if pod.name == "low" else None)
 
-    async def act() -> EngineUnderTest:
-        engine = an_engine(hold, profiles=("default-scheduler", "other"))
-        engine.see(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}, scheduler_name="other"))
-        await engine.schedule()
-        engine.see(HIGH)
-        await engine.schedule()
-        return engine
+    engine = an_engine(hold, profiles=("default-scheduler", "other"))
+    engine.see(a_node("n"), a_pod("low", priority=0, requests={"cpu": "3"}, scheduler_name="other"))
+    await engine.schedule()
+    engine.see(HIGH)
+    await engine.schedule()
 
-    assert run(act()).writers.evictions == []
+    assert engine.writers.evictions == []
 
 
 @pytest.mark.parametrize("attempts", [1, 5])
-def test_a_replay_chooses_the_same_victim(attempts: int) -> None:
+async def test_a_replay_chooses_the_same_victim(attempts: int) -> None:
     async def act() -> list[tuple[str, str, str]]:
         engine = an_engine()
         for i in range(150):
@@ -173,9 +152,10 @@ def test_a_replay_chooses_the_same_victim(attempts: int) -> None:
         await settle()
         return engine.writers.evictions
 
-    first = run(act())
+    first = await act()
+
     assert len(first) == 1
-    assert run(act()) == first
+    assert await act() == first
 
 
 HELD = fw.PermitWait(600)

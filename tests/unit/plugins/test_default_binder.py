@@ -1,7 +1,5 @@
 """DefaultBinder: telling the API server."""
 
-import asyncio
-
 import pytest
 
 from plugins.default_binder import DefaultBinder
@@ -10,17 +8,17 @@ from scheduler.testing import a_pod, started
 from tests.unit.plugins.cluster import FakeBinder, a_handle
 
 
-def test_the_pod_is_bound_to_the_node() -> None:
+async def test_the_pod_is_bound_to_the_node() -> None:
     binder = FakeBinder()
 
-    answer = asyncio.run(started(DefaultBinder(), a_handle(binder)).bind(fw.CycleState(), a_pod("web"), "worker-1"))
+    answer = await started(DefaultBinder(), a_handle(binder)).bind(fw.CycleState(), a_pod("web"), "worker-1")
 
     assert answer is None
     assert binder.bound == [("default/web", "worker-1")]
 
 
-def test_a_refusal_is_left_to_the_framework() -> None:
+async def test_a_refusal_is_left_to_the_framework() -> None:
     binder = FakeBinder(refusal=fw.BindRejected("pod web is being deleted"))
 
     with pytest.raises(fw.BindRejected, match="being deleted"):
-        asyncio.run(started(DefaultBinder(), a_handle(binder)).bind(fw.CycleState(), a_pod("web"), "worker-1"))
+        await started(DefaultBinder(), a_handle(binder)).bind(fw.CycleState(), a_pod("web"), "worker-1")

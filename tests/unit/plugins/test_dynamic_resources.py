@@ -26,7 +26,7 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, started
-from tests.fakes import run, settle
+from tests.fakes import settle
 from tests.unit.plugins.cluster import a_cluster
 from tests.unit.plugins.devices import (
     DRIVER,
@@ -153,14 +153,14 @@ def test_nodes_without_devices_are_refused() -> None:
     assert (attempt.filter("n1"), attempt.filter("n2")) == (None, NOT_ALLOCATABLE)
 
 
-def test_devices_are_taken_in_memory_then_written() -> None:
+async def test_devices_are_taken_in_memory_then_written() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c"))
     first = Attempt(plugin, a_pod("first", "c"))
     assert first.filter("n2") is None
     assert first.reserve("n2") is None
 
     waiting = Attempt(plugin, a_pod("second", "c"))
-    run(first.pre_bind("n2"))
+    await first.pre_bind("n2")
 
     assert waiting.pre_filter == refusal("resource claim default/c is in the process of being allocated")
     written = stored(store, "c")
@@ -183,14 +183,14 @@ def test_reserved_devices_are_taken_for_other_claims() -> None:
     assert Attempt(plugin, a_pod("second", "d")).filter("n2") is None
 
 
-def test_what_was_written_counts_before_the_watch_shows_it() -> None:
+async def test_what_was_written_counts_before_the_watch_shows_it() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c"), a_claim("d"))
     api.late = True
     first = Attempt(plugin, a_pod("first", "c"))
     first.filter("n2")
     first.reserve("n2")
 
-    run(first.pre_bind("n2"))
+    await first.pre_bind("n2")
 
     assert stored(store, "c").status.allocation is None
     assert Attempt(plugin, a_pod("second", "d")).filter("n2") == NOT_ALLOCATABLE
@@ -201,22 +201,20 @@ def test_what_was_written_counts_before_the_watch_shows_it() -> None:
     assert Attempt(plugin, a_pod("second", "d")).filter("n2") is None
 
 
-def test_pods_that_share_a_claim_write_one_after_the_other() -> None:
+async def test_pods_that_share_a_claim_write_one_after_the_other() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c", status=allocated("n1/d0")))
     api.late = True
     attempts = [Attempt(plugin, a_pod(name, "c")) for name in ("one", "other", "third")]
 
-    async def go() -> None:
-        await asyncio.gather(*(each.pre_bind("n1") for each in attempts))
-
-    run(go())
+    await asyncio.gather(*(each.pre_bind("n1") for each in attempts))
 
     api.show()
+
     assert [each.uid for each in stored(store, "c").status.reserved_for or ()] == ["one", "other", "third"]
     assert len(api.patches) == 3  # no conflict
 
 
-def test_a_conflict_is_tried_again_with_the_newest_version() -> None:
+async def test_a_conflict_is_tried_again_with_the_newest_version() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c"))
     api.errors = [ApiError(409, "the object has been modified")]
     attempt = Attempt(plugin, a_pod("p", "c"))
@@ -224,7 +222,7 @@ def test_a_conflict_is_tried_again_with_the_newest_version() -> None:
     attempt.reserve("n1")
     plugin._writer._sleep = lambda seconds: asyncio.sleep(0)
 
-    run(attempt.pre_bind("n1"))
+    await attempt.pre_bind("n1")
 
     assert stored(store, "c").status.allocation is not None
 
@@ -238,7 +236,7 @@ def test_a_conflict_is_tried_again_with_the_newest_version() -> None:
         pytest.param(None, "not found", id="deleted"),
     ],
 )
-def test_a_claim_that_changed_meanwhile_fails_the_binding(change: ResourceClaim | None, problem: str) -> None:
+async def test_a_claim_that_changed_meanwhile_fails_the_binding(change: ResourceClaim | None, problem: str) -> None:
     plugin, store, _ = a_plugin(*GPUS, a_claim("c"))
     attempt = Attempt(plugin, a_pod("p", "c"))
     attempt.filter("n1")
@@ -248,37 +246,33 @@ def test_a_claim_that_changed_meanwhile_fails_the_binding(change: ResourceClaim 
     put(store, change or a_claim("other"))
 
     with pytest.raises(Exception, match=problem):
-        run(attempt.pre_bind("n1"))
+        await attempt.pre_bind("n1")
 
     assert catalog_of(store).in_flight("claim-c") is None
 
 
-def test_unreserve_takes_the_pod_out_of_claims_that_were_written() -> None:
+async def test_unreserve_takes_the_pod_out_of_claims_that_were_written() -> None:
     plugin, store, _ = a_plugin(*GPUS, a_claim("c", status=allocated("n1/d0", reserved_for=("other",))))
     attempt = Attempt(plugin, a_pod("p", "c"))
 
-    async def go() -> list[list[str]]:
-        await attempt.pre_bind("n1")
-        before = [each.uid for each in stored(store, "c").status.reserved_for or ()]
-        attempt.unreserve("n1")
-        await settle()
-        return [before, [each.uid for each in stored(store, "c").status.reserved_for or ()]]
+    await attempt.pre_bind("n1")
+    before = [each.uid for each in stored(store, "c").status.reserved_for or ()]
+    attempt.unreserve("n1")
+    await settle()
 
-    assert run(go()) == [["other", "p"], ["other"]]
+    assert [before, [each.uid for each in stored(store, "c").status.reserved_for or ()]] == [["other", "p"], ["other"]]
     assert stored(store, "c").status.allocation is not None
 
 
-def test_devices_that_keep_the_pod_from_all_nodes_are_given_back() -> None:
+async def test_devices_that_keep_the_pod_from_all_nodes_are_given_back() -> None:
     plugin, store, _ = a_plugin(*GPUS, a_claim("c", status=allocated("gone/d0", node="gone", reserved_for=("p",))))
 
-    async def go() -> fw.Status | None:
-        attempt = Attempt(plugin, a_pod("p", "c"))
-        assert attempt.filter("n1") == NOT_AVAILABLE
-        found = attempt.post_filter()
-        await settle()
-        return found
+    attempt = Attempt(plugin, a_pod("p", "c"))
+    assert attempt.filter("n1") == NOT_AVAILABLE
+    found = attempt.post_filter()
+    await settle()
 
-    assert run(go()) == DEALLOCATED
+    assert found == DEALLOCATED
     assert stored(store, "c").status.allocation is None
     assert not stored(store, "c").status.reserved_for
 
@@ -342,7 +336,7 @@ def counted(plugin: DynamicResources, status: str) -> tuple[float | None, float 
     return allocations, waits
 
 
-def test_a_binding_waits_until_its_devices_are_ready() -> None:
+async def test_a_binding_waits_until_its_devices_are_ready() -> None:
     plugin, store, _ = a_plugin(a_slice("n1", a_device("d0", **READY)), a_claim("c"))
     slept = []
 
@@ -358,24 +352,24 @@ def test_a_binding_waits_until_its_devices_are_ready() -> None:
     attempt.filter("n1")
     attempt.reserve("n1")
 
-    run(attempt.pre_bind("n1"))
+    await attempt.pre_bind("n1")
 
     assert slept == [5.0]
     assert counted(plugin, "success") == (1, 1)
 
 
-def test_a_device_that_will_not_be_ready_fails_the_binding_and_is_given_back_later() -> None:
+async def test_a_device_that_will_not_be_ready_fails_the_binding_and_is_given_back_later() -> None:
     status = {**allocated("n1/d0", reserved_for=("p",), **READY), "devices": condition("failed")}
     plugin, _, _ = a_plugin(a_claim("c", status=status))
     attempt = Attempt(plugin, a_pod("p", "c"))
 
     assert attempt.filter("n1") == NOT_AVAILABLE
     with pytest.raises(Exception, match='device binding failed: claim=c, reason=R, message="M"'):
-        run(attempt.pre_bind("n1"))
+        await attempt.pre_bind("n1")
     assert counted(plugin, "failure") == (1, 1)
 
 
-def test_an_overdue_device_is_not_waited_for() -> None:
+async def test_an_overdue_device_is_not_waited_for() -> None:
     status = allocated("n1/d0", **READY)
     status["allocation"]["allocationTimestamp"] = "2020-01-01T00:00:00Z"
     plugin, _, _ = a_plugin(a_claim("c", status=status))
@@ -383,7 +377,7 @@ def test_an_overdue_device_is_not_waited_for() -> None:
     attempt = Attempt(plugin, a_pod("p", "c"))
     assert attempt.filter("n1") == NOT_AVAILABLE
     with pytest.raises(Exception, match="device binding timeout: claim=c"):
-        run(attempt.pre_bind("n1"))
+        await attempt.pre_bind("n1")
     assert counted(plugin, "timeout") == (1, 1)
 
 

@@ -10,7 +10,7 @@ from scheduler.config.load import load_config
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_pod, an_object
-from tests.fakes import FakeClock, FakeWorld, run
+from tests.fakes import FakeClock, FakeWorld
 from tests.unit.plugins.pod_affinity import ZONE, a_selector, a_zoned_node, pods_like, with_terms
 
 WEB = {"app": "web"}
@@ -92,18 +92,16 @@ def hostile() -> fw.Pod:
         ),
     ],
 )
-def test_a_refused_pod_is_bound_after_the_event_that_helps(
+async def test_a_refused_pod_is_bound_after_the_event_that_helps(
     waiting: fw.Pod, there: fw.Pod, before: dict[str, str], event: Callable[[Cluster], None]
 ) -> None:
-    async def story() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        cluster = Cluster(there)
-        for name, team in before.items():
-            cluster.namespace(name, 2, team=team)
-        cluster.engine.handlers.pod_changed(waiting)
-        await cluster.attempt()
-        refused = list(cluster.world.bound)
-        event(cluster)
-        await cluster.attempt()
-        return refused, cluster.world.bound
+    cluster = Cluster(there)
+    for name, team in before.items():
+        cluster.namespace(name, 2, team=team)
+    cluster.engine.handlers.pod_changed(waiting)
+    await cluster.attempt()
+    refused = list(cluster.world.bound)
+    event(cluster)
+    await cluster.attempt()
 
-    assert run(story()) == ([], [("pod", "n")])
+    assert (refused, cluster.world.bound) == ([], [("pod", "n")])

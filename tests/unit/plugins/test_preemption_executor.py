@@ -15,7 +15,7 @@ from scheduler import framework as fw
 from scheduler.framework.errors import ClusterError
 from scheduler.runtime.handle import EngineHandle
 from scheduler.runtime.metrics import Metrics
-from tests.fakes import a_handle, run, sample, settle
+from tests.fakes import a_handle, sample, settle
 from tests.unit.plugins.preemption import pod
 
 HIGH = pod("high", 100)
@@ -98,14 +98,10 @@ def three() -> list[fw.Pod]:
     return [pod("a", 3), pod("b", 2), pod("c", 1)]
 
 
-def test_a_victim_goes_and_its_owner_is_told() -> None:
-    async def act() -> Scene:
-        scene = a_scene()
-        await scene.answer()
-        await scene.start(pod("low", 0))
-        return scene
-
-    scene = run(act())
+async def test_a_victim_goes_and_its_owner_is_told() -> None:
+    scene = a_scene()
+    await scene.answer()
+    await scene.start(pod("low", 0))
     assert scene.world.evicted == [("low", MESSAGE)]
     note = "Preempted by pod default/high on node n"
     assert scene.world.events == [("low", "Normal", "Preempted", "Preempting", note)]
@@ -117,15 +113,13 @@ def test_a_victim_goes_and_its_owner_is_told() -> None:
     assert sample(scene.metrics, seconds, result="success") == 1
 
 
-def test_the_last_victim_goes_last() -> None:
-    async def act() -> tuple[list[str], bool, list[str], bool]:
-        scene = a_scene()
-        await scene.start(*three())
-        first, waits = list(scene.world.asked), scene.runs
-        await scene.answer()
-        return first, waits, scene.world.asked, scene.runs
+async def test_the_last_victim_goes_last() -> None:
+    scene = a_scene()
+    await scene.start(*three())
+    first, waits = list(scene.world.asked), scene.runs
+    await scene.answer()
 
-    assert run(act()) == (["a", "b"], True, ["a", "b", "c"], False)
+    assert (first, waits, scene.world.asked, scene.runs) == (["a", "b"], True, ["a", "b", "c"], False)
 
 
 @pytest.mark.parametrize(
@@ -137,135 +131,110 @@ def test_the_last_victim_goes_last() -> None:
         (["c"], ["a", "b", "c"]),
     ],
 )
-def test_a_failure_brings_the_preemptor_back_at_once(fails: list[str], asked: list[str]) -> None:
-    async def act() -> Scene:
-        scene = a_scene(fails)
-        await scene.answer()
-        await scene.start(*three())
-        return scene
+async def test_a_failure_brings_the_preemptor_back_at_once(fails: list[str], asked: list[str]) -> None:
+    scene = a_scene(fails)
+    await scene.answer()
+    await scene.start(*three())
 
-    scene = run(act())
     assert scene.world.asked == asked
     assert scene.world.activated == [HIGH.uid]
     assert not scene.runs
     assert (scene.count("success"), scene.count("error")) == (0, 1)
 
 
-def test_an_error_that_nobody_foresaw_is_a_failure_too() -> None:
-    async def act() -> Scene:
-        scene = a_scene()
+async def test_an_error_that_nobody_foresaw_is_a_failure_too() -> None:
+    scene = a_scene()
 
-        async def broken(victim: fw.Pod, preemptor: fw.Pod, message: str) -> bool:
-            raise ValueError("broken")
+    async def broken(victim: fw.Pod, preemptor: fw.Pod, message: str) -> bool:
+        raise ValueError("broken")
 
-        object.__setattr__(scene.handle, "evictor", type("Broken", (), {"evict": staticmethod(broken)})())
-        await scene.start(pod("low", 0))
-        return scene
+    object.__setattr__(scene.handle, "evictor", type("Broken", (), {"evict": staticmethod(broken)})())
+    await scene.start(pod("low", 0))
 
-    scene = run(act())
     assert scene.world.activated == [HIGH.uid]
     assert not scene.runs
 
 
-def test_a_victim_that_was_gone_already_is_no_failure_and_nobody_is_told() -> None:
-    async def act() -> Scene:
-        scene = a_scene(gone=["low"])
-        await scene.answer()
-        await scene.start(pod("low", 0))
-        return scene
+async def test_a_victim_that_was_gone_already_is_no_failure_and_nobody_is_told() -> None:
+    scene = a_scene(gone=["low"])
+    await scene.answer()
+    await scene.start(pod("low", 0))
 
-    scene = run(act())
     assert scene.world.events == []
     assert scene.count("success") == 1
     assert scene.world.activated == []
 
 
-def test_victims_that_are_going_already_are_left_alone() -> None:
-    async def act() -> Scene:
-        scene = a_scene()
-        await scene.answer()
-        await scene.start(leaving(pod("low", 0)))
-        return scene
+async def test_victims_that_are_going_already_are_left_alone() -> None:
+    scene = a_scene()
+    await scene.answer()
+    await scene.start(leaving(pod("low", 0)))
 
-    scene = run(act())
     assert scene.world.asked == []
     assert not scene.runs
     assert sample(scene.metrics, "scheduler_preemption_victims_count") == 0
 
 
-def test_once_the_last_victim_is_on_its_way_the_preemptor_may_come_back() -> None:
-    async def act() -> list[bool]:
-        scene, low = a_scene(), pod("low", 0)
-        await scene.start(low)
-        waits = [scene.runs]
-        scene.pods[low.uid] = leaving(low)
-        waits.append(scene.runs)
-        del scene.pods[low.uid]
-        waits.append(scene.runs)
-        await scene.answer()
-        return waits
+async def test_once_the_last_victim_is_on_its_way_the_preemptor_may_come_back() -> None:
+    scene, low = a_scene(), pod("low", 0)
+    await scene.start(low)
+    waits = [scene.runs]
+    scene.pods[low.uid] = leaving(low)
+    waits.append(scene.runs)
+    del scene.pods[low.uid]
+    waits.append(scene.runs)
+    await scene.answer()
 
-    assert run(act()) == [True, False, False]
+    assert waits == [True, False, False]
 
 
-def test_while_others_are_left_the_last_victim_does_not_count() -> None:
-    async def act() -> bool:
-        scene, victims = a_scene(), three()
-        await scene.start(*victims)
-        for each in victims:
-            scene.pods[each.uid] = leaving(each)
-        waits = scene.runs
-        await scene.answer()
-        return waits
+async def test_while_others_are_left_the_last_victim_does_not_count() -> None:
+    scene, victims = a_scene(), three()
+    await scene.start(*victims)
+    for each in victims:
+        scene.pods[each.uid] = leaving(each)
+    waits = scene.runs
+    await scene.answer()
 
-    assert run(act())
+    assert waits
 
 
-def test_other_pods_do_not_wait() -> None:
-    async def act() -> bool:
-        scene = a_scene()
-        await scene.start(pod("low", 0))
-        waits = scene.executor.is_running("default/other")
-        await scene.answer()
-        return waits
+async def test_other_pods_do_not_wait() -> None:
+    scene = a_scene()
+    await scene.start(pod("low", 0))
+    waits = scene.executor.is_running("default/other")
+    await scene.answer()
 
-    assert not run(act())
+    assert not waits
 
 
-def test_a_pod_on_hold_is_sent_back_and_not_deleted() -> None:
-    async def act() -> tuple[Scene, fw.Status | None]:
-        scene, low = a_scene(), pod("low", 0)
-        waiting = scene.handle.waiting_pods.add(low, {"Hold": 1000.0})
-        await scene.start(low)
-        return scene, await waiting.outcome()
+async def test_a_pod_on_hold_is_sent_back_and_not_deleted() -> None:
+    scene, low = a_scene(), pod("low", 0)
+    waiting = scene.handle.waiting_pods.add(low, {"Hold": 1000.0})
+    await scene.start(low)
+    outcome = await waiting.outcome()
 
-    scene, outcome = run(act())
     assert outcome == fw.Status(fw.Code.ERROR, ("preempted",), "DefaultPreemption")
     assert scene.world.asked == []
     assert scene.world.events[0][-1] == "Preempted by pod default/high on node n (in kube-scheduler memory)."
 
 
-def test_a_pod_that_was_let_go_just_before_is_deleted() -> None:
-    async def act() -> Scene:
-        scene, low = a_scene(), pod("low", 0)
-        scene.handle.waiting_pods.add(low, {"Hold": 1000.0}).allow("Hold")
-        await scene.answer()
-        await scene.start(low)
-        return scene
+async def test_a_pod_that_was_let_go_just_before_is_deleted() -> None:
+    scene, low = a_scene(), pod("low", 0)
+    scene.handle.waiting_pods.add(low, {"Hold": 1000.0}).allow("Hold")
+    await scene.answer()
+    await scene.start(low)
 
-    assert run(act()).world.asked == ["low"]
+    assert scene.world.asked == ["low"]
 
 
-def test_a_binding_that_is_being_prepared_is_called_off() -> None:
-    async def act() -> tuple[Scene, str]:
-        scene, low = a_scene(), pod("low", 0)
-        work = asyncio.ensure_future(scene.handle.pods_in_pre_bind.run(low.uid, asyncio.sleep(1000)))
-        await settle()
-        await scene.start(low)
-        (error,) = await asyncio.gather(work, return_exceptions=True)
-        return scene, str(error)
+async def test_a_binding_that_is_being_prepared_is_called_off() -> None:
+    scene, low = a_scene(), pod("low", 0)
+    work = asyncio.ensure_future(scene.handle.pods_in_pre_bind.run(low.uid, asyncio.sleep(1000)))
+    await settle()
+    await scene.start(low)
+    (error,) = await asyncio.gather(work, return_exceptions=True)
 
-    scene, error = run(act())
-    assert error == "preempted by DefaultPreemption"
+    assert str(error) == "preempted by DefaultPreemption"
     assert scene.world.asked == []
     assert scene.world.events[0][-1] == "Preempted by pod default/high on node n (in kube-scheduler memory)."

@@ -56,19 +56,15 @@ def test_pods_whose_claims_are_bound_have_nothing_to_write() -> None:
     world.plugin.unreserve(fw.CycleState(), a_pod(), "a")
 
 
-def test_a_volume_is_told_of_its_claim_and_the_pod_waits_until_the_claim_is_bound() -> None:
-    async def scenario() -> tuple[World, list[bool]]:
-        world = static_world()
-        task = await binding(world, a_pod_with("data"))
-        done = [task.done()]
-        volume = world.show(a_volume(on={"host": ["a"]}), spec={"claimRef": REFERENCE})
-        await settle()
-        done.append(task.done())
-        world.show(a_claim(), **COMPLETED, spec={"volumeName": volume.name})
-        assert await task is None
-        return world, done
-
-    world, done = run(scenario())
+async def test_a_volume_is_told_of_its_claim_and_the_pod_waits_until_the_claim_is_bound() -> None:
+    world = static_world()
+    task = await binding(world, a_pod_with("data"))
+    done = [task.done()]
+    volume = world.show(a_volume(on={"host": ["a"]}), spec={"claimRef": REFERENCE})
+    await settle()
+    done.append(task.done())
+    world.show(a_claim(), **COMPLETED, spec={"volumeName": volume.name})
+    assert await task is None
     metadata = {"resourceVersion": "1", "annotations": {BY_CONTROLLER: "yes"}}
 
     assert world.written == [(fw.PERSISTENT_VOLUME, "pv", {"metadata": metadata, "spec": {"claimRef": REFERENCE}})]
@@ -76,21 +72,17 @@ def test_a_volume_is_told_of_its_claim_and_the_pod_waits_until_the_claim_is_boun
     assert errors(world, "bind") == 0
 
 
-def test_a_claim_is_told_its_node_and_the_pod_waits_until_a_volume_is_made() -> None:
-    async def scenario() -> tuple[World, list[bool]]:
-        world = made_world()
-        task = await binding(world, a_pod_with("data"), "b")
-        claim = world.show(a_claim(class_name=MADE), metadata={"annotations": {NODE: "b"}})
-        await settle()
-        done = [task.done()]
-        claim = world.show(claim, **COMPLETED, spec={"volumeName": "made"})
-        await settle()
-        done.append(task.done())  # the volume is not seen yet
-        world.put(a_volume("made", claim={"namespace": "default", "name": "data"}, on={"host": ["b"]}))
-        assert await task is None
-        return world, done
-
-    world, done = run(scenario())
+async def test_a_claim_is_told_its_node_and_the_pod_waits_until_a_volume_is_made() -> None:
+    world = made_world()
+    task = await binding(world, a_pod_with("data"), "b")
+    claim = world.show(a_claim(class_name=MADE), metadata={"annotations": {NODE: "b"}})
+    await settle()
+    done = [task.done()]
+    claim = world.show(claim, **COMPLETED, spec={"volumeName": "made"})
+    await settle()
+    done.append(task.done())  # the volume is not seen yet
+    world.put(a_volume("made", claim={"namespace": "default", "name": "data"}, on={"host": ["b"]}))
+    assert await task is None
 
     patch = {"metadata": {"resourceVersion": "1", "annotations": {NODE: "b"}}}
     assert world.written == [(fw.PERSISTENT_VOLUME_CLAIM, "data", patch)]
@@ -184,66 +176,55 @@ def test_the_wait_ends_after_the_time_that_was_set() -> None:
     assert fails(world, lambda _: None) == "binding volumes: context deadline exceeded"
 
 
-def test_a_write_that_is_refused_fails_the_binding_and_gives_all_back() -> None:
+async def test_a_write_that_is_refused_fails_the_binding_and_gives_all_back() -> None:
     conflict = fw.ApiError(409, 'Operation cannot be fulfilled on persistentvolumes "pv"')
 
-    async def scenario() -> World:
-        world = static_world()
-        world.refusal = conflict
-        pod = a_pod_with("data")
-        state = world.reserve(pod, "a")
-        with pytest.raises(fw.ApiError) as raised:
-            await world.plugin.pre_bind(state, pod, "a")
-        assert raised.value is conflict
-        world.plugin.unreserve(state, pod, "a")
-        return world
-
-    world = run(scenario())
+    world = static_world()
+    world.refusal = conflict
+    pod = a_pod_with("data")
+    state = world.reserve(pod, "a")
+    with pytest.raises(fw.ApiError) as raised:
+        await world.plugin.pre_bind(state, pod, "a")
+    assert raised.value is conflict
+    world.plugin.unreserve(state, pod, "a")
     world.put(a_claim("other"))
 
     assert world.refusals(a_pod_with("other")) == {"b": ("node(s) didn't find available persistent volumes to bind",)}
     assert errors(world, "bind") == 1
 
 
-def test_what_is_written_stays_taken_until_the_watch_shows_it() -> None:
-    async def scenario() -> World:
-        world = static_world()
-        pod = a_pod_with("data")
-        task = await binding(world, pod)
-        task.cancel()
-        await settle()
-        return world
-
-    world = run(scenario())
+async def test_what_is_written_stays_taken_until_the_watch_shows_it() -> None:
+    world = static_world()
+    pod = a_pod_with("data")
+    task = await binding(world, pod)
+    task.cancel()
+    await settle()
     world.put(a_claim("other"))
 
     assert set(world.refusals(a_pod_with("other"))) == {"a", "b"}
 
 
-def test_a_cancelled_wait_leaves_nothing_behind() -> None:
-    async def scenario() -> Any:
-        world = made_world()
-        task = await binding(world, a_pod_with("data"))
-        task.cancel()
-        await asyncio.wait([task])
-        assert task.cancelled()
-        return world.plugin._volumes.binder._waiting
+async def test_a_cancelled_wait_leaves_nothing_behind() -> None:
+    world = made_world()
+    task = await binding(world, a_pod_with("data"))
+    task.cancel()
+    await asyncio.wait([task])
 
-    assert run(scenario()) == {}
+    assert task.cancelled()
+
+    assert world.plugin._volumes.binder._waiting == {}
 
 
-def test_a_change_of_other_claims_wakes_nobody() -> None:
-    async def scenario() -> bool:
-        world = made_world()
-        task = await binding(world, a_pod_with("data"))
-        waiting = world.plugin._volumes.binder._waiting["default", "data"]
-        world.put(a_claim("other"), a_volume("another", claim={"namespace": "default", "name": "other"}))
-        woken = any(event.is_set() for event in waiting)
-        task.cancel()
-        await asyncio.wait([task])
-        return woken
+async def test_a_change_of_other_claims_wakes_nobody() -> None:
+    world = made_world()
+    task = await binding(world, a_pod_with("data"))
+    waiting = world.plugin._volumes.binder._waiting["default", "data"]
+    world.put(a_claim("other"), a_volume("another", claim={"namespace": "default", "name": "other"}))
+    woken = any(event.is_set() for event in waiting)
+    task.cancel()
+    await asyncio.wait([task])
 
-    assert run(scenario()) is False
+    assert woken is False
 
 
 def test_out_of_date_objects_are_not_assumed() -> None:
@@ -270,18 +251,16 @@ def test_a_volume_that_the_user_meant_for_the_claim_is_not_marked_as_the_control
     assert meant_for(free, claim) is free
 
 
-def test_the_wait_is_over_for_pods_whose_node_was_made_anew() -> None:
-    async def scenario() -> bool:
-        world = made_world()
-        task = await binding(world, a_pod_with("data"))
-        world.table.set_node(a_node("a", labels={"host": "other"}))
-        claim = selected(world)
-        await settle()
-        waits = not task.done()
-        world.show(claim, **COMPLETED, spec={"volumeName": "made"})
-        world.put(a_volume("made", claim={"namespace": "default", "name": "data"}, on={"host": ["a"]}))
-        with pytest.raises(ValueError, match="node affinity doesn't match"):
-            await task
-        return waits
+async def test_the_wait_is_over_for_pods_whose_node_was_made_anew() -> None:
+    world = made_world()
+    task = await binding(world, a_pod_with("data"))
+    world.table.set_node(a_node("a", labels={"host": "other"}))
+    claim = selected(world)
+    await settle()
+    waits = not task.done()
+    world.show(claim, **COMPLETED, spec={"volumeName": "made"})
+    world.put(a_volume("made", claim={"namespace": "default", "name": "data"}, on={"host": ["a"]}))
+    with pytest.raises(ValueError, match="node affinity doesn't match"):
+        await task
 
-    assert run(scenario())
+    assert waits

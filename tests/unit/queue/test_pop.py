@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.fakes import run, settle
+from tests.fakes import settle
 from tests.unit.queue.fakes import FIT, NODE_ADD, QueueUnderTest, a_pod
 
 
@@ -14,15 +14,13 @@ def queue() -> QueueUnderTest:
     return QueueUnderTest()
 
 
-def test_pop_gives_the_pod_of_highest_priority_at_once(queue: QueueUnderTest) -> None:
+async def test_pop_gives_the_pod_of_highest_priority_at_once(queue: QueueUnderTest) -> None:
     queue.add(a_pod("a"))
     queue.add(a_pod("b", priority=1))
 
-    async def scenario() -> list[str]:
-        pods = [await queue.pop(), await queue.pop()]
-        return [queued.pod.uid for queued in pods if queued is not None]
+    pods = [await queue.pop(), await queue.pop()]
 
-    assert run(scenario()) == ["b", "a"]
+    assert [queued.pod.uid for queued in pods if queued is not None] == ["b", "a"]
 
 
 def add(queue: QueueUnderTest) -> None:
@@ -63,49 +61,42 @@ def end_of_backoff(queue: QueueUnderTest) -> None:
         (end_of_backoff, "error"),
     ],
 )
-def test_whatever_makes_a_pod_active_ends_the_wait(
+async def test_whatever_makes_a_pod_active_ends_the_wait(
     queue: QueueUnderTest, happens: Callable[[QueueUnderTest], None], uid: str
 ) -> None:
     queue.refused(a_pod("refused"), FIT)
     queue.refused(a_pod("error"))
 
-    async def scenario() -> str:
-        waiting = asyncio.create_task(queue.pop())
-        await settle()
-        assert not waiting.done()
-        happens(queue)
-        queued = await waiting
-        assert queued is not None
-        return queued.pod.uid
+    waiting = asyncio.create_task(queue.pop())
+    await settle()
+    assert not waiting.done()
+    happens(queue)
+    queued = await waiting
+    assert queued is not None
 
-    assert run(scenario()) == uid
+    assert queued.pod.uid == uid
 
 
-def test_two_that_wait_get_a_pod_each(queue: QueueUnderTest) -> None:
-    async def scenario() -> set[str]:
-        first, second = asyncio.create_task(queue.pop()), asyncio.create_task(queue.pop())
-        await settle()
-        queue.add(a_pod("a"))
-        await settle()
-        queue.add(a_pod("b"))
-        return {queued.pod.uid for queued in (await first, await second) if queued is not None}
+async def test_two_that_wait_get_a_pod_each(queue: QueueUnderTest) -> None:
+    first, second = asyncio.create_task(queue.pop()), asyncio.create_task(queue.pop())
+    await settle()
+    queue.add(a_pod("a"))
+    await settle()
+    queue.add(a_pod("b"))
 
-    assert run(scenario()) == {"a", "b"}
+    assert {queued.pod.uid for queued in (await first, await second) if queued is not None} == {"a", "b"}
 
 
-def test_closing_ends_the_wait_and_all_popping(queue: QueueUnderTest) -> None:
+async def test_closing_ends_the_wait_and_all_popping(queue: QueueUnderTest) -> None:
     queue.add(a_pod("in flight"))
     queue.pop_one()
 
-    async def scenario() -> None:
-        waiting = asyncio.create_task(queue.pop())
-        await settle()
-        queue.close()
-        assert await waiting is None
-        queue.add(a_pod("a"))
-        assert await queue.pop() is None
-
-    run(scenario())
+    waiting = asyncio.create_task(queue.pop())
+    await settle()
+    queue.close()
+    assert await waiting is None
+    queue.add(a_pod("a"))
+    assert await queue.pop() is None
     queue.check_invariants()
     assert queue.pop_nowait() is None
     assert queue.in_flight_pods() == ()
@@ -170,7 +161,7 @@ def test_a_pod_refused_for_five_minutes_is_tried_again(queue: QueueUnderTest, se
     assert queue.incoming("active", "UnschedulableTimeout") == (place == "active")
 
 
-def test_the_flushers_run_at_the_start_of_every_window_until_the_queue_is_closed(queue: QueueUnderTest) -> None:
+async def test_the_flushers_run_at_the_start_of_every_window_until_the_queue_is_closed(queue: QueueUnderTest) -> None:
     queue.refused(a_pod("refused"), FIT)
     queue.refused(a_pod("error"))
     naps: list[float] = []
@@ -185,7 +176,7 @@ def test_the_flushers_run_at_the_start_of_every_window_until_the_queue_is_closed
         naps.append(seconds)
         queue.clock.advance(seconds)
 
-    run(queue.run_flushers(sleep))
+    await queue.run_flushers(sleep)
 
     assert naps[:3] == [0.75, 1.0, 1.0]
     assert active_at == {"error": 1002.0, "refused": 1301.0}

@@ -222,7 +222,7 @@ def test_permit_approves_holds_or_denies(
         pytest.param((SKIP, None), True, {"P0"}, id="one has work"),
     ],
 )
-def test_only_plugins_with_work_are_called_before_binding(
+async def test_only_plugins_with_work_are_called_before_binding(
     answers: tuple[object, ...], busy: bool, skipped: set[str]
 ) -> None:
     called: list[str] = []
@@ -243,31 +243,31 @@ def test_only_plugins_with_work_are_called_before_binding(
 
     assert framework.run_pre_bind_pre_flight(state, a_pod(), "n") is busy
     assert state.skip_pre_bind == skipped
-    assert run(framework.run_pre_bind(state, a_pod(), "n")) is None
+    assert await framework.run_pre_bind(state, a_pod(), "n") is None
     assert set(called) == {f"P{i}" for i in range(len(answers))} - skipped
 
 
-def test_the_first_bind_plugin_that_does_not_skip_binds() -> None:
+async def test_the_first_bind_plugin_that_does_not_skip_binds() -> None:
     framework = a_framework(
         plugin(BindPlugin, "A", bind=later(SKIP)),
         plugin(BindPlugin, "B", bind=later(None)),
         plugin(BindPlugin, "C", bind=later(ValueError("never asked"))),
     )
 
-    assert run(framework.run_bind(CycleState(), a_pod(), "n")) is None
+    assert await framework.run_bind(CycleState(), a_pod(), "n") is None
 
 
-def test_a_pod_that_every_bind_plugin_skips_is_an_error() -> None:
+async def test_a_pod_that_every_bind_plugin_skips_is_an_error() -> None:
     with pytest.raises(PluginError, match="skipped"):
-        run(a_framework(plugin(BindPlugin, "A", bind=later(SKIP))).run_bind(CycleState(), a_pod(), "n"))
+        await a_framework(plugin(BindPlugin, "A", bind=later(SKIP))).run_bind(CycleState(), a_pod(), "n")
 
 
-def test_what_goes_wrong_after_binding_stops_nobody() -> None:
+async def test_what_goes_wrong_after_binding_stops_nobody() -> None:
     framework = a_framework(
         plugin(PostBindPlugin, "A", post_bind=later(ValueError("broken"))),
         plugin(PostBindPlugin, "B", post_bind=later(None)),
     )
-    errors = run(framework.run_post_bind(CycleState(), a_pod(), "n"))
+    errors = await framework.run_post_bind(CycleState(), a_pod(), "n")
 
     assert [str(error) for error in errors] == ['running PostBind plugin "A": broken']
 

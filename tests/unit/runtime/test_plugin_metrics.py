@@ -22,7 +22,7 @@ from scheduler.framework.plugin import (
 from scheduler.framework.status import unschedulable
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
-from tests.fakes import Metrics, a_framework, everything, plugin, run, sample
+from tests.fakes import Metrics, a_framework, everything, plugin, sample
 from tests.unit.runtime.fakes import answer, later
 
 POD = a_pod()
@@ -44,7 +44,7 @@ class All(
 
 
 @pytest.mark.parametrize("sampled", [True, False], ids=["sampled", "not sampled"])
-def test_plugins_are_timed_in_sampled_cycles_only_and_points_always(sampled: bool) -> None:
+async def test_plugins_are_timed_in_sampled_cycles_only_and_points_always(sampled: bool) -> None:
     metrics, table, state = Metrics(), NodeTable(2), CycleState()
     table.set_node(a_node())
     state.record_plugin_metrics = sampled
@@ -70,9 +70,9 @@ def test_plugins_are_timed_in_sampled_cycles_only_and_points_always(sampled: boo
     framework.run_reserve(state, POD, "n")
     framework.run_permit(state, POD, "n")
     framework.run_pre_bind_pre_flight(state, POD, "n")
-    run(framework.run_pre_bind(state, POD, "n"))
-    run(framework.run_bind(state, POD, "n"))
-    run(framework.run_post_bind(state, POD, "n"))
+    await framework.run_pre_bind(state, POD, "n")
+    await framework.run_bind(state, POD, "n")
+    await framework.run_post_bind(state, POD, "n")
     framework.run_unreserve(state, POD, "n")
 
     statuses = {

@@ -12,33 +12,26 @@ async def ends(answer: str) -> str:
     return answer
 
 
-def test_the_plugins_answer_is_handed_on() -> None:
-    async def act() -> str:
-        return await PodsInPreBind().run("uid", ends("done"))
-
-    assert run(act()) == "done"
+async def test_the_plugins_answer_is_handed_on() -> None:
+    assert (await PodsInPreBind().run("uid", ends("done"))) == "done"
 
 
-def test_a_pod_that_is_not_there_cannot_be_called_off() -> None:
-    async def act() -> list[bool]:
-        pods = PodsInPreBind()
-        await pods.run("uid", ends("done"))
-        return [pods.cancel("uid", "too late"), pods.cancel("other", "never there")]
+async def test_a_pod_that_is_not_there_cannot_be_called_off() -> None:
+    pods = PodsInPreBind()
+    await pods.run("uid", ends("done"))
 
-    assert run(act()) == [False, False]
+    assert [pods.cancel("uid", "too late"), pods.cancel("other", "never there")] == [False, False]
 
 
-def test_calling_off_ends_the_work_with_the_first_reason() -> None:
-    async def act() -> list[bool]:
-        pods = PodsInPreBind()
-        work = asyncio.ensure_future(pods.run("uid", asyncio.sleep(1000)))
-        await settle()
-        called = [pods.cancel("uid", "preempted"), pods.cancel("uid", "again")]
-        with pytest.raises(SchedulerError, match=r"^preempted$"):
-            await work
-        return called
+async def test_calling_off_ends_the_work_with_the_first_reason() -> None:
+    pods = PodsInPreBind()
+    work = asyncio.ensure_future(pods.run("uid", asyncio.sleep(1000)))
+    await settle()
+    called = [pods.cancel("uid", "preempted"), pods.cancel("uid", "again")]
+    with pytest.raises(SchedulerError, match=r"^preempted$"):
+        await work
 
-    assert run(act()) == [True, True]
+    assert called == [True, True]
 
 
 def test_work_that_does_not_stop_is_called_off_all_the_same() -> None:
@@ -60,16 +53,14 @@ def test_work_that_does_not_stop_is_called_off_all_the_same() -> None:
         run(act())
 
 
-def test_the_end_of_the_program_is_not_taken_for_a_preemption() -> None:
-    async def act() -> bool:
-        pods = PodsInPreBind()
-        work = asyncio.ensure_future(pods.run("uid", asyncio.sleep(1000)))
-        await settle()
-        work.cancel()
-        await asyncio.wait([work])
-        return work.cancelled()
+async def test_the_end_of_the_program_is_not_taken_for_a_preemption() -> None:
+    pods = PodsInPreBind()
+    work = asyncio.ensure_future(pods.run("uid", asyncio.sleep(1000)))
+    await settle()
+    work.cancel()
+    await asyncio.wait([work])
 
-    assert run(act())
+    assert work.cancelled()
 
 
 def test_what_the_plugins_raise_is_handed_on() -> None:

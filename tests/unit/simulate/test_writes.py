@@ -13,7 +13,6 @@ from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.writes import SimulatedApi, merged
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, pod_from_dict
-from tests.fakes import run
 
 CONFIG = config_from_dict(
     {
@@ -91,20 +90,16 @@ def test_a_volume_is_made_for_a_claim_without_one() -> None:
 
 
 @pytest.mark.parametrize(("name", "version", "status"), [("gone", "", 404), ("v1", "1", 409)])
-def test_a_write_to_what_is_not_as_it_was_is_refused(name: str, version: str, status: int) -> None:
-    async def scenario() -> int:
-        api = SimulatedApi()
-        store = ObjectStore()
-        store.watch(["PersistentVolume"])
-        store.set(
-            "PersistentVolume", PersistentVolume(metadata=AnnotatedMeta(name="v1", uid="v1", resource_version="7"))
-        )
-        api.objects = store
-        with pytest.raises(ApiError) as raised:
-            await api.patch("PersistentVolume", name, "", {"metadata": {"resourceVersion": version}})
-        return raised.value.status
+async def test_a_write_to_what_is_not_as_it_was_is_refused(name: str, version: str, status: int) -> None:
+    api = SimulatedApi()
+    store = ObjectStore()
+    store.watch(["PersistentVolume"])
+    store.set("PersistentVolume", PersistentVolume(metadata=AnnotatedMeta(name="v1", uid="v1", resource_version="7")))
+    api.objects = store
+    with pytest.raises(ApiError) as raised:
+        await api.patch("PersistentVolume", name, "", {"metadata": {"resourceVersion": version}})
 
-    assert run(scenario()) == status
+    assert raised.value.status == status
 
 
 def test_a_merge_patch_takes_away_what_is_null() -> None:
