@@ -1,9 +1,11 @@
 """Keep pods that ask for no GPU away from GPU nodes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 from scheduler import framework as fw
+from scheduler.framework.field_errors import required
 
 GPU_NODE = fw.unresolvable("node(s) kept for GPU pods")
 
@@ -19,9 +21,9 @@ class GpuGuard(fw.FilterPlugin, fw.ScorePlugin):
     resource: str = "nvidia.com/gpu"
     strict: bool = True
 
-    def __post_init__(self) -> None:
+    def problems(self) -> Iterator[tuple[str, str]]:
         if not self.resource:
-            raise ValueError("resource must not be empty")
+            yield "resource", required("the name of a resource")
 
     def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
         return GPU_NODE if self.strict and self._wastes(pod, node) else None

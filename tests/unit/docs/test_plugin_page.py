@@ -3,13 +3,20 @@
 from pathlib import Path
 
 import pytest
+from example_tests import test_a_new_budget_helps_the_pods_of_its_team as test_a_new_budget_helps_the_pods_of_its_team
+from example_tests import test_a_team_runs_in_the_pool_of_its_budget as test_a_team_runs_in_the_pool_of_its_budget
+from example_tests import (
+    test_the_examples_keep_what_every_plugin_promises as test_the_examples_keep_what_every_plugin_promises,
+)
 from gpu_guard import GPU_NODE, GpuGuard
 from team_budget import BUDGETS, NO_BUDGET, OTHER_POOL, TeamBudget
 
 from plugins import IN_TREE
 from scheduler import framework as fw
+from scheduler import testing
 from scheduler.config.load import config_from_dict
 from scheduler.framework import Aspect, CycleState, SignPlugin
+from scheduler.framework.arguments import parse_arguments
 from scheduler.framework.resources import resources_to_watch
 from scheduler.runtime.registry import merge
 from scheduler.state.node_table import NodeTable
@@ -125,6 +132,21 @@ def test_the_configuration_on_the_page_is_one_that_loads() -> None:
     config = config_from_dict(header | {"profiles": [profile]}, merge(IN_TREE, {"GpuGuard": GpuGuard}))
 
     assert config.profiles[0].plugin_config["GpuGuard"] == {"strict": False}
+
+
+def test_a_rule_of_the_example_is_a_problem_with_its_place() -> None:
+    problems: list[str] = []
+
+    assert parse_arguments(GpuGuard, {"resource": ""}, "args", problems) is None
+    assert problems == ["args.resource: Required value: the name of a resource"]
+
+
+def test_all_that_the_test_kit_has_on_the_page_is_there() -> None:
+    section = (DOCS / "plugins.md").read_text().partition("## Testing")[2]
+
+    for name in ("a_pod", "a_node", "an_object", "a_cluster", "a_handle", "started", "schedule", "check_plugin"):
+        assert name in section
+        assert callable(getattr(testing, name))
 
 
 def test_the_aspects_on_the_page_exist() -> None:

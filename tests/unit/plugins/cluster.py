@@ -1,6 +1,6 @@
 """Small clusters for plugin tests, and what a plugin says of them, by node name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,17 +13,7 @@ from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
-
-
-def a_cluster(*nodes: fw.Node, pods: Mapping[str, Iterable[fw.Pod]] | None = None) -> NodeTable:
-    """Make a table of nodes, with the pods that run on them by node name."""
-    table = NodeTable(capacity=4)
-    for node in nodes:
-        table.set_node(node)
-    for name, on_node in (pods or {}).items():
-        for pod in on_node:
-            table.add_pod(name, pod)
-    return table
+from scheduler.testing import a_cluster as a_cluster
 
 
 class FakeBinder:

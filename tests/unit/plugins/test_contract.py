@@ -1,6 +1,5 @@
 """What every in-tree plugin promises, whatever it does."""
 
-import copy
 import random
 
 import numpy as np
@@ -15,9 +14,21 @@ from plugins.node_resources.fit import NodeResourcesFit, RequestedToCapacityRati
 from plugins.node_resources.scoring import ResourceSpec
 from scheduler import framework as fw
 from scheduler.api.objects import ContainerPort, LabelSelector, LabelSelectorRequirement
-from scheduler.framework.nodes import NodeColumns
-from scheduler.state.node_table import NodeTable
-from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, preferred, required, started
+from scheduler.framework.resources import KNOWN
+from scheduler.state.objects import ObjectStore
+from scheduler.testing import (
+    Cluster,
+    a_cluster,
+    a_container,
+    a_node,
+    a_pod,
+    a_requirement,
+    a_term,
+    check_plugin,
+    preferred,
+    required,
+    started,
+)
 from tests.unit.plugins.cluster import a_handle, every_row
 from tests.unit.plugins.pod_affinity import pods_like, with_terms
 from tests.unit.plugins.spread import a_constraint, a_spread_pod
@@ -59,11 +70,11 @@ NO_APP = LabelSelector(match_expressions=(LabelSelectorRequirement(key="app", op
 SIGNING = [param for param in (*PLUGINS, *WITH_ARGUMENTS) if isinstance(param.values[0], fw.SignPlugin)]
 
 
-def a_mixed_cluster() -> NodeTable:
+def a_mixed_cluster() -> Cluster:
     """Nodes of all sorts, one row that is free, and one that only holds pods of a node that is gone."""
     dice = random.Random(7)
     taints = [fw.Taint(key=key, effect=effect) for key, effect in (("a", "NoSchedule"), ("b", "PreferNoSchedule"))]
-    table = NodeTable(capacity=4)
+    table = a_cluster()
     for i in range(24):
         table.set_node(
             a_node(
@@ -113,33 +124,6 @@ def some_pods() -> list[fw.Pod]:
     ]
 
 
-def prepared(plugin: fw.Plugin, pod: fw.Pod, nodes: NodeTable) -> fw.CycleState:
-    """Return the state in which Filter and Score are asked, if they are."""
-    state = fw.CycleState()
-    if isinstance(plugin, fw.PreFilterPlugin) and plugin.pre_filter(state, pod, nodes) == fw.SKIP:
-        state.skip_filter.add(plugin.name)
-    if isinstance(plugin, fw.PreScorePlugin) and plugin.pre_score(state, pod, nodes, every_row(nodes)) == fw.SKIP:
-        state.skip_score.add(plugin.name)
-    return state
-
-
-def answers(
-    plugin: fw.Plugin, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: list[int]
-) -> tuple[list[int] | None, list[int] | None]:
-    """Return what Filter and Score say of `rows`; None for a phase that the plugin has not, or skips."""
-    asked = np.array(rows, np.intp)
-    codes = scores = None
-    if isinstance(plugin, fw.FilterNodesPlugin) and plugin.name not in state.skip_filter:
-        found = plugin.filter_nodes(state, pod, nodes, asked)
-        assert found is None or found.dtype == np.int32
-        codes = [0] * len(rows) if found is None else found.tolist()
-    if isinstance(plugin, fw.ScoreNodesPlugin) and plugin.name not in state.skip_score:
-        rated = plugin.score_nodes(state, pod, nodes, asked)
-        assert rated is None or rated.dtype == np.int64
-        scores = [0] * len(rows) if rated is None else rated.tolist()
-    return codes, scores
-
-
 @pytest.mark.parametrize("plugin", PLUGINS)
 def test_a_plugin_builds_from_defaults_and_says_what_it_is(plugin: fw.Plugin) -> None:
     assert IN_TREE[plugin.name] is type(plugin)
@@ -155,84 +139,30 @@ def test_the_defaults_are_valid_arguments(plugin: fw.Plugin) -> None:
 
 
 @pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
-def test_pods_that_do_not_concern_a_plugin_are_those_that_it_skips(plugin: fw.Plugin) -> None:
-    if isinstance(plugin, fw.PreFilterPlugin):
-        nodes = a_mixed_cluster()
-        started(plugin, a_handle(table=nodes))
-        for pod in some_pods():
-            assert plugin.concerns(pod) or plugin.pre_filter(fw.CycleState(), pod, nodes) == fw.SKIP
+def test_a_plugin_keeps_what_every_plugin_promises(plugin: fw.Plugin) -> None:
+    objects = ObjectStore()
+    objects.watch(KNOWN)
+
+    # kube-scheduler's own scores leave the range where amounts overflow.
+    for overflows in (False, True):
+        pods = [pod for pod in some_pods() if (pod.requests.get("memory") == HUGE) is overflows]
+        check_plugin(plugin, pods, a_mixed_cluster(), objects, scores_in_range=not overflows)
 
 
 @pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
-def test_one_row_at_a_time_gives_the_same_answer_as_all_at_once(plugin: fw.Plugin) -> None:
-    nodes = a_mixed_cluster()
-    started(plugin, a_handle(table=nodes))
-    rows = list(range(nodes.size))
-    for pod in some_pods():
-        state = prepared(plugin, pod, nodes)
-        together = answers(plugin, state, pod, nodes, rows)
-        half = answers(plugin, state, pod, nodes, rows[::2])
-        each = [answers(plugin, state, pod, nodes, [row]) for row in rows]
-        for phase, every in enumerate(together):
-            assert half[phase] == (None if every is None else every[::2])
-            assert [alone[phase] for alone in each] == [None if every is None else [every[row]] for row in rows]
-
-
-@pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
-def test_the_same_question_has_the_same_answer_and_changes_nothing(plugin: fw.Plugin) -> None:
-    nodes, untouched = a_mixed_cluster(), a_mixed_cluster()
-    other = started(copy.copy(plugin), a_handle(table=untouched))
-    started(plugin, a_handle(table=nodes))
-    rows = list(range(nodes.size))
-    for pod in some_pods():
-        state = prepared(plugin, pod, nodes)
-        first = answers(plugin, state, pod, nodes, rows)
-
-        assert answers(plugin, state, pod, nodes, rows) == first
-        assert answers(other, prepared(other, pod, untouched), pod, untouched, rows) == first
-    nodes.check_invariants()
-
-
-@pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
-def test_no_rows_have_no_answers(plugin: fw.Plugin) -> None:
+def test_columns_have_the_types_of_codes_and_scores(plugin: fw.Plugin) -> None:
     nodes = a_mixed_cluster()
     started(plugin, a_handle(table=nodes))
     for pod in some_pods():
-        found = answers(plugin, prepared(plugin, pod, nodes), pod, nodes, [])
-
-        assert all(answer in (None, []) for answer in found)
-
-
-@pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
-def test_normalised_scores_are_in_range(plugin: fw.Plugin) -> None:
-    nodes = a_mixed_cluster()
-    started(plugin, a_handle(table=nodes))
-    rows = np.flatnonzero(nodes.in_use).tolist()
-    for pod in some_pods():
-        state = prepared(plugin, pod, nodes)
-        _, scores = answers(plugin, state, pod, nodes, rows)
-        if scores is None or pod.requests.get("memory") == HUGE:
-            continue  # kube-scheduler's own scores leave the range where amounts overflow
-        final = np.array(scores)
-        if isinstance(plugin, fw.NormalizeScorePlugin):
-            final = plugin.normalize_score(state, pod, final)
-        assert final.min() >= fw.MIN_NODE_SCORE
-        assert final.max() <= fw.MAX_NODE_SCORE
-
-
-@pytest.mark.parametrize("plugin", [*PLUGINS, *WITH_ARGUMENTS])
-def test_every_refusal_has_a_reason(plugin: fw.Plugin) -> None:
-    nodes = a_mixed_cluster()
-    started(plugin, a_handle(table=nodes))
-    for pod in some_pods():
-        state = prepared(plugin, pod, nodes)
-        codes, _ = answers(plugin, state, pod, nodes, list(range(nodes.size)))
-        for code in set(codes or ()) - {0}:
-            assert isinstance(plugin, fw.FilterNodesPlugin)
-            status = plugin.status_of(state, pod, code)
-            assert status.is_rejected
-            assert status.reasons
-            assert all(status.reasons)
+        state, rows = fw.CycleState(), every_row(nodes)
+        if isinstance(plugin, fw.FilterNodesPlugin):
+            skips = isinstance(plugin, fw.PreFilterPlugin) and plugin.pre_filter(state, pod, nodes) == fw.SKIP
+            codes = None if skips else plugin.filter_nodes(state, pod, nodes, rows)
+            assert codes is None or codes.dtype == np.int32
+        if isinstance(plugin, fw.ScoreNodesPlugin):
+            skips = isinstance(plugin, fw.PreScorePlugin) and plugin.pre_score(state, pod, nodes, rows) == fw.SKIP
+            scores = None if skips else plugin.score_nodes(state, pod, nodes, rows)
+            assert scores is None or scores.dtype == np.int64
 
 
 @pytest.mark.parametrize("plugin", SIGNING)
@@ -240,14 +170,3 @@ def test_equal_pods_have_equal_signatures(plugin: fw.SignPlugin) -> None:
     for one, other in zip(some_pods(), some_pods(), strict=True):
         assert plugin.sign(one) == plugin.sign(other)
         assert hash(plugin.sign(one)) == hash(plugin.sign(other))
-
-
-@pytest.mark.parametrize("plugin", SIGNING)
-def test_pods_of_one_signature_have_the_same_answers(plugin: fw.SignPlugin) -> None:
-    nodes = a_mixed_cluster()
-    started(plugin, a_handle(table=nodes))
-    by_signature: dict[object, object] = {}
-    for pod in some_pods():
-        found = answers(plugin, prepared(plugin, pod, nodes), pod, nodes, list(range(nodes.size)))
-        if None not in found:
-            assert by_signature.setdefault(plugin.sign(pod), found) == found

@@ -1,16 +1,10 @@
-"""The plugin author's test kit: pods and nodes in one line, by keyword.
+"""Pods, nodes and other objects in one line, by keyword.
 
-    pod = a_pod(requests={"cpu": "500m"}, tolerations=[Toleration(key="gpu", operator="Exists")])
-    node = a_node("worker-1", cpu="8", labels={"zone": "a"}, taints=[Taint(key="gpu", effect="NoSchedule")])
-    budget = an_object("shop", namespace="web", spec={"pool": "blue"})
-    handle = a_handle(nodes, {"budgets.v1.example.com": [budget]})
-
-What is left out is what the API server fills in, or nothing. For anything without a keyword here there are
-`pod_from_dict` and `node_from_dict`, which take what stands in a manifest.
+What is left out is what the API server fills in, or nothing.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from scheduler.api.objects import (
     Affinity,
@@ -40,16 +34,8 @@ from scheduler.api.objects import node_from_dict as node_from_dict
 from scheduler.api.pod import Pod
 from scheduler.api.pod import pod_from_dict as pod_from_dict
 from scheduler.api.unstructured import Unstructured
-from scheduler.framework.handle import Handle, Listener, ObjectLister
-from scheduler.framework.plugin import Plugin
-from scheduler.runtime.handle import EngineHandle, PluginColumns
-from scheduler.runtime.live_nodes import LiveNodes
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.waiting import WaitingPods
-from scheduler.state.nominator import Nominator
 
 Quantity = str | int
-P = TypeVar("P", bound=Plugin)
 
 
 def a_container(
@@ -189,91 +175,6 @@ def an_object(
     if labels is not None:
         metadata["labels"] = dict(labels)
     return Unstructured.from_dict({**content, "metadata": metadata})
-
-
-class Objects:
-    """A `handle.objects` that has what it is given: resource, as in events and `reads`, → objects, anew by `put`."""
-
-    def __init__(self, objects: Mapping[str, Iterable[Any]]) -> None:
-        self._objects = {resource: list(each) for resource, each in objects.items()}
-        self._versions = dict.fromkeys(self._objects, 0)
-        self._listeners: dict[str, list[Listener]] = {}
-
-    def put(self, resource: str, *objects: Any) -> None:
-        """Have these objects, and no others, of a resource."""
-        before = self._objects.get(resource, [])
-        self._objects[resource] = list(objects)
-        self._versions[resource] = self._versions.get(resource, 0) + 1
-        old = {each.metadata.uid: each for each in before}
-        new = {each.metadata.uid: each for each in objects}
-        for uid in {**old, **new}:
-            if old.get(uid) is not new.get(uid):
-                for listener in self._listeners.get(resource, ()):
-                    listener(old.get(uid), new.get(uid))
-
-    def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
-        found = (each for each in self.list(resource, namespace) if each.metadata.name == name)
-        return next(found, None)
-
-    def list(self, resource: str, namespace: str | None = None) -> Collection[Any]:
-        if resource not in self._objects:
-            raise LookupError(f"{resource!r} is not watched: the test gave no objects of it")
-        return [each for each in self._objects[resource] if namespace in (None, each.metadata.namespace)]
-
-    def version(self, resource: str) -> int:
-        self.list(resource)
-        return self._versions[resource]
-
-    def listen(self, resource: str, listener: Listener) -> None:
-        self._listeners.setdefault(resource, []).append(listener)
-        for each in self._objects.get(resource, []):
-            listener(None, each)
-
-
-def started(plugin: P, handle: Handle) -> P:
-    """Return `plugin`, started as the scheduler starts it."""
-    plugin.start(handle)
-    return plugin
-
-
-def a_handle(nodes: LiveNodes, objects: Mapping[str, Iterable[Any]] | ObjectLister | None = None) -> EngineHandle:
-    """Make a plugin's `handle` over some nodes and objects; pods are not nominated, not on hold, and bound nowhere."""
-    lister = Objects(objects or {}) if objects is None or isinstance(objects, Mapping) else objects
-    silent = _Silent()
-    return EngineHandle(
-        profile_name="default-scheduler",
-        nodes=nodes,
-        nominator=Nominator(),
-        activator=silent,
-        waiting_pods=WaitingPods(),
-        binder=silent,
-        events=silent,
-        objects=lister,
-        pods={},
-        evictor=silent,
-        metrics=Metrics(),
-        columns=PluginColumns(nodes),
-    )
-
-
-class _Silent:
-    """The parts of a handle that a plugin's test has no use for."""
-
-    async def bind(self, pod: Pod, node_name: str) -> None:
-        """Nothing is bound."""
-
-    def activate(self, uids: Iterable[str]) -> None:
-        """Nobody is waiting."""
-
-    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
-        """Nobody is listening."""
-
-    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
-        """Nobody has to go."""
-        return False
-
-    def clear_nomination(self, pod: Pod) -> None:
-        """Nobody was nominated."""
 
 
 def _requirements(requests: Mapping[str, Quantity] | None) -> ResourceRequirements | None:

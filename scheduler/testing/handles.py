@@ -1,0 +1,128 @@
+"""A cluster in memory, and the handle over it that a plugin is started with."""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
+
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.framework.handle import Handle, Listener, ObjectLister
+from scheduler.framework.nodes import NodeInfo
+from scheduler.framework.plugin import Plugin
+from scheduler.runtime.handle import EngineHandle, PluginColumns
+from scheduler.runtime.live_nodes import LiveNodes
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.waiting import WaitingPods
+from scheduler.state.node_table import NodeTable
+from scheduler.state.nominator import Nominator
+
+P = TypeVar("P", bound=Plugin)
+
+GivenObjects = Mapping[str, Iterable[Any]] | ObjectLister | None
+"""Resource, as in events and `reads`, → its objects."""
+
+
+class Cluster(NodeTable):
+    """The scheduler's own table of nodes: what plugins get as `nodes`."""
+
+    def __getitem__(self, name: str) -> NodeInfo:
+        """Return one node, with the pods on it. Raises KeyError if there is none of that name."""
+        row = self.row_of(name)
+        if row is None:
+            raise KeyError(name)
+        return self.info(row)
+
+
+def a_cluster(*nodes: Node, pods: Mapping[str, Iterable[Pod]] | None = None) -> Cluster:
+    """Make a cluster of nodes, with the pods that run on them by node name."""
+    cluster = Cluster(capacity=4)
+    for node in nodes:
+        cluster.set_node(node)
+    for name, on_node in (pods or {}).items():
+        for pod in on_node:
+            cluster.add_pod(name, pod)
+    return cluster
+
+
+class Objects:
+    """A `handle.objects` that has what it is given: resource, as in events and `reads`, → objects, anew by `put`."""
+
+    def __init__(self, objects: Mapping[str, Iterable[Any]]) -> None:
+        self._objects = {resource: list(each) for resource, each in objects.items()}
+        self._versions = dict.fromkeys(self._objects, 0)
+        self._listeners: dict[str, list[Listener]] = {}
+
+    def put(self, resource: str, *objects: Any) -> None:
+        """Have these objects, and no others, of a resource."""
+        before = self._objects.get(resource, [])
+        self._objects[resource] = list(objects)
+        self._versions[resource] = self._versions.get(resource, 0) + 1
+        old = {each.metadata.uid: each for each in before}
+        new = {each.metadata.uid: each for each in objects}
+        for uid in {**old, **new}:
+            if old.get(uid) is not new.get(uid):
+                for listener in self._listeners.get(resource, ()):
+                    listener(old.get(uid), new.get(uid))
+
+    def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
+        found = (each for each in self.list(resource, namespace) if each.metadata.name == name)
+        return next(found, None)
+
+    def list(self, resource: str, namespace: str | None = None) -> Collection[Any]:
+        if resource not in self._objects:
+            raise LookupError(f"{resource!r} is not watched: the test gave no objects of it")
+        return [each for each in self._objects[resource] if namespace in (None, each.metadata.namespace)]
+
+    def version(self, resource: str) -> int:
+        self.list(resource)
+        return self._versions[resource]
+
+    def listen(self, resource: str, listener: Listener) -> None:
+        self._listeners.setdefault(resource, []).append(listener)
+        for each in self._objects.get(resource, []):
+            listener(None, each)
+
+
+def started(plugin: P, handle: Handle) -> P:
+    """Return `plugin`, started as the scheduler starts it."""
+    plugin.start(handle)
+    return plugin
+
+
+def a_handle(nodes: LiveNodes, objects: GivenObjects = None) -> EngineHandle:
+    """Make a plugin's `handle` over some nodes and objects; pods are not nominated, not on hold, and bound nowhere."""
+    lister = Objects(objects or {}) if objects is None or isinstance(objects, Mapping) else objects
+    silent = _Silent()
+    return EngineHandle(
+        profile_name="default-scheduler",
+        nodes=nodes,
+        nominator=Nominator(),
+        activator=silent,
+        waiting_pods=WaitingPods(),
+        binder=silent,
+        events=silent,
+        objects=lister,
+        pods={},
+        evictor=silent,
+        metrics=Metrics(),
+        columns=PluginColumns(nodes),
+    )
+
+
+class _Silent:
+    """The parts of a handle that a plugin's test has no use for."""
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Nothing is bound."""
+
+    def activate(self, uids: Iterable[str]) -> None:
+        """Nobody is waiting."""
+
+    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        """Nobody is listening."""
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        """Nobody has to go."""
+        return False
+
+    def clear_nomination(self, pod: Pod) -> None:
+        """Nobody was nominated."""

@@ -1,0 +1,51 @@
+"""One decision of one plugin, made as the scheduler makes it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Algorithm
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.plugin import Plugin
+from scheduler.framework.status import Status
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.profile import POINTS, ProfilePlugins
+from scheduler.testing.handles import Cluster, GivenObjects, a_handle
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a plugin, alone in its profile, says of a pod."""
+
+    refusals: Mapping[str, Status]
+    """Node name → why the pod cannot run there, for those that are refused."""
+
+    scores: Mapping[str, int]
+    """Node name → its score, 0 to 100, for all others; 0 from a plugin that does not score."""
+
+    @property
+    def best(self) -> frozenset[str]:
+        """The nodes with the highest score: the pod runs on one of these."""
+        highest = max(self.scores.values(), default=0)
+        return frozenset(name for name, score in self.scores.items() if score == highest)
+
+
+def schedule(plugin: Plugin, pod: Pod, nodes: Cluster, objects: GivenObjects = None) -> Decision:
+    """Start `plugin` over these nodes and objects and let it decide about `pod`, from PreFilter to NormalizeScore.
+
+    Nothing is bound. Raises PluginError for what it raises, and for answers that its extension points do not allow;
+    ConfigError if it does not start.
+    """
+    at = {point: (plugin,) if isinstance(plugin, kinds) else () for point, kinds in POINTS.items()}
+    plugins, handle = ProfilePlugins(at, {plugin.name: 1}, {plugin.name: plugin}), a_handle(nodes, objects)
+    plugins.start(handle)
+    framework = Framework(plugins, handle, nodes, handle.nominator, handle.metrics)
+    algorithm, state = Algorithm(nodes), CycleState()
+    search = algorithm.search(framework, state, pod, nominated_first=False)
+    names = nodes.names()
+    feasible = [names[row] for row in search.feasible.tolist()]
+    scores = framework.run_score(state, pod, search.feasible).total.tolist() if feasible else []
+    return Decision(
+        dict(algorithm.node_to_status(state, pod, search)),
+        dict(zip(feasible, scores or [0] * len(feasible), strict=True)),
+    )
