@@ -97,7 +97,7 @@ class LoadmasterSettings:
     """Seconds between two comparisons of our state with the API server's. 0: never."""
 
     assumed_pod_ttl_seconds: float = field(default=0.0, metadata={YAML: "assumedPodTTLSeconds"})
-    """Seconds after its binding that a pod counts on its node without confirmation by the watch. 0: for ever."""
+    """Seconds after its binding that a pod counts on its node without confirmation by the watch. 0: forever."""
 
     bind_timeout_seconds: float = 30.0
     """Seconds to wait for the answer to one binding. More than 0."""

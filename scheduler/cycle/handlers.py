@@ -182,7 +182,7 @@ class ClusterEventHandlers:
             self._queue.move_all(NODE_DELETE, current, None)
         self._observe(NODE_DELETE, started)
 
-    # What a resync compares.
+    # What the relister compares.
 
     def known_pods(self) -> Mapping[str, Pod]:
         """UID → newest version seen of every pod that has not ended."""

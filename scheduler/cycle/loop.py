@@ -60,7 +60,7 @@ class _Attempt:
 
 
 class SchedulingLoop:
-    """kube-scheduler's ScheduleOne, for ever."""
+    """kube-scheduler's ScheduleOne, forever."""
 
     def __init__(
         self,

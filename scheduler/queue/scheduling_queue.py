@@ -304,7 +304,7 @@ class SchedulingQueue:
         """Return the number of events stored for pods in flight, by label; the pods themselves as PodPopped."""
         return self._in_flight.event_counts()
 
-    # How.
+    # Internals.
 
     def _waits(self, uid: str) -> bool:
         return uid in self._active or uid in self._backoff or uid in self._unschedulable

@@ -6,8 +6,8 @@
         │                                                ▼
         └───────────────────remove────────────────── CONFIRMED ◄──confirm── (unknown): not bound by us
 
-With a TTL of 0 an assumed pod whose binding has finished waits for the watch for ever, as in kube-scheduler; then our
-resync settles it. Rule: pkg/scheduler/backend/cache/interface.go at v1.36.3.
+With a TTL of 0 an assumed pod whose binding has finished waits for the watch forever, as in kube-scheduler; then our
+relister settles it. Rule: pkg/scheduler/backend/cache/interface.go at v1.36.3.
 """
 
 import logging
@@ -126,7 +126,7 @@ class Cache:
         self.table.remove_node(name)
         return old
 
-    # Questions.
+    # Queries.
 
     def get(self, uid: str) -> Pod | None:
         """The pod as counted on its node, or None."""
@@ -159,7 +159,7 @@ class Cache:
         counted = int(self.table.pod_count.sum())
         assert counted == len(self._entries), f"{counted} pods counted, {len(self._entries)} known"
 
-    # How.
+    # Internals.
 
     def _add(self, pod: Pod, *, assumed: bool) -> None:
         self._make_countable(pod)

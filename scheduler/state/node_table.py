@@ -296,7 +296,7 @@ class NodeTable:
         self._pod_index.check_invariants([pods.values() for pods in self._pods])
         self._volumes.check_invariants(pods.values() for pods in self._pods)
 
-    # How.
+    # Internals.
 
     def _labels_by_row(self) -> Iterator[Mapping[str, str] | None]:
         return (None if node is None else node.metadata.labels for node in self._nodes)

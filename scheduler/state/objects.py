@@ -23,7 +23,7 @@ class ObjectStore:
         for resource in resources:
             self._resources.setdefault(resource, _ResourceObjects())
 
-    # What plugins ask.
+    # What plugins read.
 
     def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
         """Return the object of that name, or None. Raises LookupError if the resource is not watched."""

@@ -130,7 +130,7 @@ class PodGroupIndex:
             column.check_invariants()
         self._terms.check_invariants()
 
-    # How.
+    # Internals.
 
     def _column(self, match: PodMatch) -> CountColumn:
         column = self._matches.get(match)

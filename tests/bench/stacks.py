@@ -31,7 +31,7 @@ RULES: Final[Sequence[tuple[str, str, str]]] = (
     (r"scheduler/runtime/plugin_calls\.py", "metrics", "times of plugins and extension points"),
     (r"scheduler/serve/", "metrics", "serving them"),
     (r"\b_(send|try)\b.*scheduler/kube/events\.py|\b_send_from\b.*scheduler/kube/events\.py", "client", "Events"),
-    (r"scheduler/kube/(events|writers)\.py", "events", ""),
+    (r"scheduler/kube/(events|adapters)\.py", "events", ""),
     (r"scheduler/kube/watch_stream\.py|scheduler/kube/watch\.py|[(/]kopf/", "watch", "the stream"),
     (r"scheduler/kube/intake\.py", "watch", "decoding"),
     (r"scheduler/cycle/handlers\.py|scheduler/cycle/object_handlers\.py", "watch", "what a change means"),
