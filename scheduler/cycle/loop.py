@@ -145,7 +145,7 @@ class SchedulingLoop:
         try:
             decision = self._algorithm.schedule(framework, state, pod, queued.attempts)
         except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
-            self._failure.handle(framework.name, queued, _known(error), started)
+            self._failure.handle(framework.name, queued, _as_scheduler_error(error), started)
             return
         finally:
             self._metrics.scheduling_algorithm_duration.observe(time.perf_counter() - started)
@@ -179,7 +179,7 @@ class SchedulingLoop:
                 holds, refusal = framework.run_permit(state, pod, placed.node_name)
         except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
             self._undo(attempt)
-            self._failure.handle(framework.name, queued, _known(error), started)
+            self._failure.handle(framework.name, queued, _as_scheduler_error(error), started)
             return
         if refusal is not None:
             self._undo(attempt)
@@ -228,7 +228,7 @@ class SchedulingLoop:
     def _fail_binding(self, attempt: _Attempt, error: BaseException) -> None:
         self._undo(attempt)
         self._queue.move_all(ASSIGNED_POD_DELETE, attempt.pod, None)
-        self._failure.handle(attempt.framework.name, attempt.queued, _known(error), attempt.started)
+        self._failure.handle(attempt.framework.name, attempt.queued, _as_scheduler_error(error), attempt.started)
 
     async def _bind(self, attempt: _Attempt) -> Unplaced | None:
         """Run the binding cycle to the point where the API server has agreed; return a refusal, if any."""
@@ -313,7 +313,7 @@ def _unplaced_by(refusal: Status) -> Unplaced:
     return Unplaced(diagnosis.message, frozenset(diagnosis.unschedulable_plugins), frozenset(diagnosis.pending_plugins))
 
 
-def _known(error: BaseException) -> SchedulerError:
+def _as_scheduler_error(error: BaseException) -> SchedulerError:
     """Turn an unexpected error into what the pod's owner reads of it."""
     return error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")
 

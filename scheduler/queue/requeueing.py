@@ -44,8 +44,8 @@ class Requeue(Enum):
     """A plugin kept the pod pending until this event: its attempt was not wasted, so it need not back off."""
 
 
-class Ask(NamedTuple):
-    """One plugin to ask whether an event helps the pods that it refused."""
+class PluginHint(NamedTuple):
+    """How to ask one plugin whether an event helps the pods that it refused."""
 
     plugin: str
     hint: HintFunction | None
@@ -54,13 +54,13 @@ class Ask(NamedTuple):
     """What a yes means."""
 
 
-PLAIN_YES: Final = (Ask("", None, Requeue.AFTER_BACKOFF),)
+ALWAYS_HELPS: Final = (PluginHint("", None, Requeue.AFTER_BACKOFF),)
 
 
 class Rejection:
     """The plugins that refused a pod, and the events they registered for. Shared by all pods with the same ones."""
 
-    __slots__ = ("_asks", "_gate", "_key_functions", "_plugins")
+    __slots__ = ("_gate", "_hints", "_key_functions", "_plugins")
 
     def __init__(
         self,
@@ -71,18 +71,18 @@ class Rejection:
         """`plugins` in the order in which to ask. `gate`: events that may open the gate of these pods, if any."""
         self._plugins = [(answer, plugin, registered.get(plugin, ())) for answer, plugin in plugins]
         self._gate = gate
-        self._asks: dict[tuple[str, Action], tuple[Ask, ...]] = {}
+        self._hints: dict[tuple[str, Action], tuple[PluginHint, ...]] = {}
         self._key_functions = _key_functions(
             [hinted for _, _, registrations in self._plugins for hinted in registrations]
         )
 
-    def asks(self, event: ClusterEvent) -> tuple[Ask, ...]:
+    def hints(self, event: ClusterEvent) -> tuple[PluginHint, ...]:
         """Return the plugins to ask about an event, those whose yes means most first; empty if none registered."""
         key = (event.resource, event.action)
-        asks = self._asks.get(key)
-        if asks is None:
-            asks = self._asks[key] = self._look_up(event)
-        return asks
+        hints = self._hints.get(key)
+        if hints is None:
+            hints = self._hints[key] = self._look_up(event)
+        return hints
 
     def key_of(self, pod: Pod) -> Hashable:
         """Return all that the hints look at in a pod; its UID where they do not say what that is."""
@@ -98,15 +98,15 @@ class Rejection:
             return pod.uid
         return key
 
-    def _look_up(self, event: ClusterEvent) -> tuple[Ask, ...]:
-        return self.asks_past_gate(event) if self._gate is None or _concerns(self._gate, event) else ()
+    def _look_up(self, event: ClusterEvent) -> tuple[PluginHint, ...]:
+        return self.hints_past_gate(event) if self._gate is None or _concerns(self._gate, event) else ()
 
-    def asks_past_gate(self, event: ClusterEvent) -> tuple[Ask, ...]:
+    def hints_past_gate(self, event: ClusterEvent) -> tuple[PluginHint, ...]:
         """Return the plugins to ask about an event of the pod itself: the gate need not have registered for it."""
         if event.resource == ANY:
-            return PLAIN_YES
+            return ALWAYS_HELPS
         return tuple(
-            Ask(plugin, hinted.hint, answer)
+            PluginHint(plugin, hinted.hint, answer)
             for answer, plugin, registrations in self._plugins
             for hinted in registrations
             if hinted.event.matches(event)
@@ -121,8 +121,8 @@ class _Everything(Rejection):
     def __init__(self) -> None:
         super().__init__((), {})
 
-    def asks(self, event: ClusterEvent) -> tuple[Ask, ...]:
-        return PLAIN_YES
+    def hints(self, event: ClusterEvent) -> tuple[PluginHint, ...]:
+        return ALWAYS_HELPS
 
 
 class RequeueRules:
@@ -176,14 +176,14 @@ class RequeueRules:
 
     def decide(self, queued: QueuedPod, observed: ObservedEvent) -> Requeue:
         """Return what an event means for a pod."""
-        return self._decide(self.rejection_of(queued).asks(observed.event), queued, observed)
+        return self._decide(self.rejection_of(queued).hints(observed.event), queued, observed)
 
     def decide_own(self, queued: QueuedPod, observed: ObservedEvent) -> Requeue:
         """Return what a change of the pod itself means for it."""
-        return self._decide(self.rejection_of(queued).asks_past_gate(observed.event), queued, observed)
+        return self._decide(self.rejection_of(queued).hints_past_gate(observed.event), queued, observed)
 
-    def _decide(self, asks: tuple[Ask, ...], queued: QueuedPod, observed: ObservedEvent) -> Requeue:
-        return self.answer(asks, queued.pod, observed, is_timed=self.start()) if asks else Requeue.SKIP
+    def _decide(self, hints: tuple[PluginHint, ...], queued: QueuedPod, observed: ObservedEvent) -> Requeue:
+        return self.answer(hints, queued.pod, observed, is_timed=self.start()) if hints else Requeue.SKIP
 
     def decide_all(self, queued: QueuedPod, observed_events: Sequence[ObservedEvent]) -> Requeue:
         """Return what several events together mean for a pod."""
@@ -200,37 +200,37 @@ class RequeueRules:
                     break
         return best
 
-    def answer(self, asks: tuple[Ask, ...], pod: Pod, observed: ObservedEvent, *, is_timed: bool) -> Requeue:
+    def answer(self, hints: tuple[PluginHint, ...], pod: Pod, observed: ObservedEvent, *, is_timed: bool) -> Requeue:
         """Ask until a hint says yes. Hot: called for every group of pods at every event."""
         if is_timed:
-            return self._answer_timed(asks, pod, observed)
+            return self._answer_timed(hints, pod, observed)
         _, old, new = observed
-        for ask in asks:
-            _, hint, answer = ask
+        for plugin_hint in hints:
+            _, hint, answer = plugin_hint
             if hint is None:
                 return answer
             try:
                 if hint(pod, old, new) is not QueueingHint.SKIP:
                     return answer
             except Exception:  # noqa: BLE001 - the plugin boundary
-                _log_failure(ask, pod, observed)
+                _log_failure(plugin_hint, pod, observed)
                 return answer
         return Requeue.SKIP
 
-    def _answer_timed(self, asks: tuple[Ask, ...], pod: Pod, observed: ObservedEvent) -> Requeue:
-        for ask in asks:
-            if ask.hint is None:
-                return ask.answer
+    def _answer_timed(self, hints: tuple[PluginHint, ...], pod: Pod, observed: ObservedEvent) -> Requeue:
+        for plugin_hint in hints:
+            if plugin_hint.hint is None:
+                return plugin_hint.answer
             started = time.perf_counter()
             try:
-                result = ask.hint(pod, observed.old, observed.new).value
+                result = plugin_hint.hint(pod, observed.old, observed.new).value
             except Exception:  # noqa: BLE001 - the plugin boundary
-                _log_failure(ask, pod, observed)
+                _log_failure(plugin_hint, pod, observed)
                 result = "Error"
             seconds = time.perf_counter() - started
-            self._duration.labels(ask.plugin, observed.event.label, result).observe(seconds)
+            self._duration.labels(plugin_hint.plugin, observed.event.label, result).observe(seconds)
             if result != QueueingHint.SKIP.value:
-                return ask.answer
+                return plugin_hint.answer
         return Requeue.SKIP
 
     def _new_rejection(self, queued: QueuedPod) -> Rejection:
@@ -262,6 +262,8 @@ def _concerns(patterns: Sequence[ClusterEvent], event: ClusterEvent) -> bool:
     return any(pattern.matches(event) for pattern in patterns if event.resource != ANY or pattern.resource == ANY)
 
 
-def _log_failure(ask: Ask, pod: Pod, observed: ObservedEvent) -> None:
+def _log_failure(plugin_hint: PluginHint, pod: Pod, observed: ObservedEvent) -> None:
     """An error counts as a yes: a needless attempt costs little, but a pod that is never tried again is lost."""
-    _log.exception("Queueing hint failed", extra={"pod": str(pod), "plugin": ask.plugin, "event": observed.event.label})
+    _log.exception(
+        "Queueing hint failed", extra={"pod": str(pod), "plugin": plugin_hint.plugin, "event": observed.event.label}
+    )

@@ -51,12 +51,12 @@ class UnschedulablePods:
         is_timed = self.rules.start()
         helped: list[tuple[Group, Requeue]] = []
         for rejection, groups in self._groups.items():
-            asks = rejection.asks(observed.event)
-            if not asks:
+            hints = rejection.hints(observed.event)
+            if not hints:
                 continue
             for group in groups.values():
                 for queued in group.values():
-                    decision = self.rules.answer(asks, queued.pod, observed, is_timed=is_timed)
+                    decision = self.rules.answer(hints, queued.pod, observed, is_timed=is_timed)
                     if decision is not Requeue.SKIP:
                         helped.append((group, decision))
                     break

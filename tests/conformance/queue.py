@@ -4,7 +4,7 @@
 
 `tests.conformance.run` does it too. A script that differs is made short and written to `queues/`. What is compared: in
 which queue a pod is and in which order they are popped, its attempts, timestamps, backoff, rejectors and version, and
-which nodes are promised to whom.
+which pods are nominated to which nodes.
 """
 
 import argparse
