@@ -102,13 +102,14 @@ class Filtering:
         if not asked.any():
             return outcome
         view = None if stored is None else stored.view
-        steps, passing = self.steps, asked.copy()
-        if stored is not None and view is not None:
-            steps, passing = tuple(others), view.passing.copy()
+        if stored is not None:
             outcome.codes += stored.codes
         refusing = len(outcome.codes)
         try:
-            passing = self._ask_in_turn(steps, outcome, passing, state, pod, pod_class)
+            if view is not None:
+                passing = self._ask_in_turn(others, outcome, view.passing.copy(), state, pod, pod_class)
+            else:
+                passing = self._ask_in_turn(self.steps, outcome, asked.copy(), state, pod, pod_class)
             self._yield_to_nominated(outcome, passing, state, pod)
         except PluginError:
             # Unless it failed only for nodes that are refused alongside their nominated pods: kube-scheduler asks

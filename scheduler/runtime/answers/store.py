@@ -6,8 +6,8 @@
 
 An arrow leads from an entry to what is made of it. An entry that is dropped takes with it everything that was made
 of it, so whatever is found here is valid; it may only need a refresh. Where room is needed, the least recently used
-entry goes of which nothing is made: first the specs and classes that no pod has had for a long time, then their views
-and columns.
+entry goes of which nothing is made, such as the spec that no pod has had for the longest time, and with it what only
+this one was made of: its class, views and columns.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ from scheduler.framework.nodes import Aspect, Rows
 from scheduler.runtime.answers.columns import Column, Evaluate, Stored
 from scheduler.runtime.live_nodes import LiveNodes
 
-STORE_BYTES: Final = 96 * 1024 * 1024
+STORE_BYTES: Final = 80 * 1024 * 1024
 """About how much memory one profile's stored answers may take."""
 
 FEWEST: Final = 24
@@ -35,7 +35,9 @@ class AnswerStore:
 
     def __init__(self, nodes: LiveNodes) -> None:
         self.nodes = nodes
-        self._entries: OrderedDict[Hashable, Stored] = OrderedDict()
+        self._entries: dict[Hashable, Stored] = {}
+        self._tops: OrderedDict[Stored, None] = OrderedDict()
+        """The entries of which nothing is made, the least recently used first."""
         self._bytes_per_row = 0
         self._own_bytes = 0
         self._all_rows: Rows = np.arange(0)
@@ -58,37 +60,58 @@ class AnswerStore:
         if entry is None:
             return None
         assert type(entry) is kind, "each kind has keys of its own"
-        self._entries.move_to_end(key)
+        if not entry.dependents:
+            self._tops.move_to_end(entry)
         return entry
 
     def add(self, entry: S) -> S:
         """Store an entry under its key, which is not in use; return it."""
         self._entries[entry.key] = entry
+        self._tops[entry] = None
         self._bytes_per_row += entry.bytes_per_row
         self._own_bytes += entry.own_bytes
         for source in entry.sources:
-            source.dependents.add(entry)
-        self._make_room(entry)
+            self._depend(entry, source)
+        while self.bytes > STORE_BYTES and len(self) > FEWEST:
+            oldest = next(iter(self._tops))
+            if oldest is entry:
+                break
+            self._release(oldest)
         return entry
 
     def link(self, entry: Stored, source: Stored) -> None:
         """Note that an entry is made of `source` too. One that was dropped meanwhile is not linked any more."""
         if entry in self and source not in entry.sources:
             entry.sources.append(source)
-            source.dependents.add(entry)
+            self._depend(entry, source)
 
     def drop(self, entry: Stored) -> None:
         """Drop an entry, and everything that is made of it."""
         if entry in self:
             del self._entries[entry.key]
+            self._tops.pop(entry, None)
             self._bytes_per_row -= entry.bytes_per_row
             self._own_bytes -= entry.own_bytes
         for source in entry.sources:
             source.dependents.discard(entry)
+            if not source.dependents and source in self:
+                self._tops[source] = None
         dependents, entry.dependents, entry.sources = entry.dependents, set(), []
         for dependent in dependents:
             self.drop(dependent)
         entry.on_drop()
+
+    def _release(self, entry: Stored) -> None:
+        """Drop an entry of which nothing is made, and what only it was made of."""
+        sources = entry.sources
+        self.drop(entry)
+        for source in sources:
+            if source in self._tops:
+                self._release(source)
+
+    def _depend(self, entry: Stored, source: Stored) -> None:
+        source.dependents.add(entry)
+        self._tops.pop(source, None)
 
     def drop_columns(self, prefix: Hashable) -> None:
         """Drop the columns whose key is a tuple that begins with `prefix`, and everything that is made of them."""
@@ -133,11 +156,3 @@ class AnswerStore:
             self._all_rows = np.arange(self.nodes.size)
             self._all_rows.flags.writeable = False
         return self._all_rows
-
-    def _make_room(self, newest: Stored) -> None:
-        while self.bytes > STORE_BYTES and len(self) > FEWEST:
-            unused = (entry for entry in self._entries.values() if not entry.dependents and entry is not newest)
-            oldest = next(unused, None)
-            if oldest is None:
-                return
-            self.drop(oldest)
