@@ -9,7 +9,6 @@ import numpy as np
 
 from plugins.shared.column_math import held, quotient
 from scheduler import framework as fw
-from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
 
 MEBIBYTE: Final = 1024 * 1024
 
@@ -36,7 +35,9 @@ class ImageLocality(fw.ScoreNodesPlugin, fw.SignPlugin):
         """The images of the pod, as often as they occur, and how many containers it has."""
         return tuple(sorted(_images(pod))), _containers(pod)
 
-    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+    def score_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int64Column | None:
         """Return the score of each of `rows`, 0 to 100."""
         images = Counter(_images(pod))
         most = MAX_BYTES_PER_CONTAINER * _containers(pod)

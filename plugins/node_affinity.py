@@ -24,7 +24,6 @@ from scheduler.api.selectors import (
     problems_of,
     required_terms,
 )
-from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
 
 NOT_SELECTED: Final = fw.unresolvable("node(s) didn't match Pod's node affinity/selector")
 NOT_ENFORCED: Final = fw.unresolvable("node(s) didn't match scheduler-enforced node affinity")
@@ -87,7 +86,7 @@ class NodeAffinity(
         return None if selector is None else frozenset(selector.items()), affinity
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Skip pods that select nothing; narrow the nodes down if every term names nodes in `matchFields`."""
         affinity = _affinity_of(pod)
@@ -109,7 +108,9 @@ class NodeAffinity(
         spec = pod.spec
         return spec.node_selector is not None or spec.affinity is not None or self._added_terms() is not None
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return for each of `rows` whose terms it does not match: the scheduler's, else the pod's."""
         selected = selected_by_pod(pod, nodes, rows)
         codes = np.where(selected, np.int32(0), np.int32(_NOT_SELECTED_CODE))
@@ -121,7 +122,7 @@ class NodeAffinity(
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return NOT_ENFORCED if code == _NOT_ENFORCED_CODE else NOT_SELECTED
 
-    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Skip pods that prefer nothing; preferred terms that cannot be parsed are an error."""
         affinity = _affinity_of(pod)
         if affinity is None or affinity.preferred is None:
@@ -129,7 +130,9 @@ class NodeAffinity(
         problem = _problem_of(preferred_terms(affinity.preferred))
         return fw.Status(fw.Code.ERROR, (problem,)) if problem else None
 
-    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+    def score_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int64Column | None:
         """Return for each of `rows` the sum of the weights of the preferred terms that match.
 
         Raises ValueError if one cannot be parsed, which `pre_score` tells before.
@@ -141,7 +144,7 @@ class NodeAffinity(
         terms = (*self._added_preferred(), *own)
         return weights(terms, nodes, rows) if terms else None
 
-    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         """Scale the sums so that the highest becomes 100."""
         return normalized(scores, reverse=False)
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from plugins.shared.queueing import any_pod
 from scheduler import framework as fw
-from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
 
 NOT_DECLARED: Final = fw.unresolvable("node(s) didn't match Pod's required features")
 
@@ -39,7 +38,7 @@ class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlug
         return required_features(pod)
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Skip pods that need nothing special: nearly all."""
         required = required_features(pod)
@@ -51,7 +50,9 @@ class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlug
     def concerns(self, pod: fw.Pod) -> bool:
         return bool(required_features(pod))
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return 1 for each of `rows` that lacks a feature. Raises LookupError where a profile leaves PreFilter out."""
         required: frozenset[str] | None = state.get(self.name, frozenset)
         if required is None:

@@ -7,7 +7,6 @@ from typing import ClassVar, Final
 import numpy as np
 
 from scheduler import framework as fw
-from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
 
 OTHER_NODE: Final = fw.unresolvable("node(s) didn't match the requested node name")
 
@@ -31,7 +30,9 @@ class NodeName(fw.FilterNodesPlugin, fw.SignPlugin):
         """The node that the pod names."""
         return pod.spec.node_name
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return 1 for each of `rows` that is another node."""
         if not pod.spec.node_name:
             return None

@@ -9,7 +9,6 @@ import numpy as np
 from plugins.shared.column_math import held
 from scheduler import framework as fw
 from scheduler.api.requests import HostPort
-from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
 
 _PRE_FILTERED = "PreFilterNodePorts"
 
@@ -44,7 +43,7 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
         return pod.host_ports
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Skip pods that want no host port."""
         if not pod.host_ports:
@@ -55,7 +54,9 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
     def concerns(self, pod: fw.Pod) -> bool:
         return bool(pod.host_ports)
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return 1 for each of `rows` on which a port is taken. Raises LookupError if `pre_filter` was not run."""
         state.read(_PRE_FILTERED, bool)
         taken = np.zeros(len(rows), np.bool_)
@@ -67,7 +68,7 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
         return PORT_TAKEN
 
 
-def _conflicts(pod: fw.Pod, nodes: NodeColumns) -> Iterator[Mapping[int, int]]:
+def _conflicts(pod: fw.Pod, nodes: fw.NodeColumns) -> Iterator[Mapping[int, int]]:
     """Yield who holds an address and port that one of the pod's overlaps. Rule: HostPortInfo.CheckConflict."""
     in_use = nodes.host_ports
     for ip, protocol, port in pod.host_ports:

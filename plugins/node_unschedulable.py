@@ -10,7 +10,6 @@ from plugins.shared.column_math import pick
 from plugins.shared.queueing import any_pod
 from scheduler import framework as fw
 from scheduler.api.tolerations import NO_SCHEDULE, is_tolerated
-from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
 
 UNSCHEDULABLE: Final = fw.unresolvable("node(s) were unschedulable")
 
@@ -40,7 +39,9 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin):
         """Whether the pod tolerates cordoned nodes."""
         return is_tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations)
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return 1 for each of `rows` that is cordoned."""
         if is_tolerated(UNSCHEDULABLE_TAINT, pod.spec.tolerations):
             return None

@@ -10,7 +10,6 @@ from plugins.shared.column_math import normalized, pick
 from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
 from scheduler import framework as fw
 from scheduler.api.tolerations import KEEPS_PODS_AWAY, PREFER_NO_SCHEDULE, first_untolerated, is_tolerated
-from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
 
 _PRE_SCORED = "PreScoreTaintToleration"
 
@@ -45,9 +44,11 @@ class TaintToleration(
         """The pod's tolerations."""
         return pod.spec.tolerations or ()
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return 1 for each of `rows` with a taint that keeps the pod away."""
-        refused: BoolColumn | None = None
+        refused: fw.BoolColumn | None = None
         for taint, column in nodes.taints.items():
             if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations):
                 tainted = pick(column, rows)
@@ -57,18 +58,20 @@ class TaintToleration(
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return UNTOLERATED
 
-    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Never skip: a node without such taints is worth 100 to every pod."""
         state.write(_PRE_SCORED, True)
         return None
 
-    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+    def score_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int64Column | None:
         """Return for each of `rows` how many of its PreferNoSchedule taints the pod does not tolerate.
 
         Raises LookupError if `pre_score` was not run.
         """
         state.read(_PRE_SCORED, bool, 'failed to read "{key}" from cycleState: not found')
-        counts: Int64Column | None = None
+        counts: fw.Int64Column | None = None
         for taint, column in nodes.taints.items():
             if taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, pod.spec.tolerations):
                 if counts is None:
@@ -76,7 +79,7 @@ class TaintToleration(
                 counts += pick(column, rows)
         return counts
 
-    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         """Turn counts into scores: 100 for none, 0 for the most."""
         return normalized(scores, reverse=True)
 

@@ -13,8 +13,6 @@ import numpy as np
 from scheduler import framework as fw
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import LabelSelector
-from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
-from scheduler.framework.pods import PodMatch
 
 POD_DISRUPTION_BUDGET: Final = "policy/PodDisruptionBudget"
 """What `reads` and `handle.objects` call them."""
@@ -56,12 +54,12 @@ class Budgets:
                 found[each.metadata.namespace].append(budget)
         self._by_namespace: Mapping[str, Sequence[Budget]] = found
 
-    def may_protect(self, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+    def may_protect(self, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
         """Which of `rows` have a pod that comes under a budget."""
-        found: BoolColumn = np.zeros(len(rows), np.bool_)
+        found: fw.BoolColumn = np.zeros(len(rows), np.bool_)
         for namespace, budgets in self._by_namespace.items():
             for selector in {budget.selector for budget in budgets}:
-                found |= nodes.pods.counts(PodMatch(frozenset((namespace,)), selector))[rows] > 0
+                found |= nodes.pods.counts(fw.PodMatch(frozenset((namespace,)), selector))[rows] > 0
         return found
 
     def split(self, pods: Sequence[fw.Pod]) -> tuple[Sequence[fw.Pod], Sequence[fw.Pod]]:

@@ -15,7 +15,6 @@ import numpy as np
 from plugins.default_preemption.budgets import Budgets
 from scheduler import framework as fw
 from scheduler.api.importance import importance, started
-from scheduler.framework.nodes import NodeColumns, Rows
 
 NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming pod")
 
@@ -50,13 +49,13 @@ class Search:
 class CandidateSearch:
     """For one pod. Looks at one part of the nodes after the other, until there are enough candidates."""
 
-    def __init__(self, run: fw.DryRun, pod: fw.Pod, nodes: NodeColumns, budgets: Budgets) -> None:
+    def __init__(self, run: fw.DryRun, pod: fw.Pod, nodes: fw.NodeColumns, budgets: Budgets) -> None:
         self._run = run
         self._pod = pod
         self._nodes = nodes
         self._budgets = budgets
 
-    def among(self, rows: Rows, wanted: int) -> Search:
+    def among(self, rows: fw.Rows, wanted: int) -> Search:
         """Search `rows` in their order for `wanted` candidates, one of them without a violation.
 
         As long as each violates a budget the search goes on; then the first `wanted` are kept.
@@ -87,7 +86,7 @@ class CandidateSearch:
             raise LookupError(f"{self._nodes.names()[row]} is no candidate: {answer.message}")
         return answer[0]
 
-    def _answers(self, rows: Rows, first: int) -> Iterator[tuple[int, Costs | fw.Status | str]]:
+    def _answers(self, rows: fw.Rows, first: int) -> Iterator[tuple[int, Costs | fw.Status | str]]:
         """Yield for each row what it costs, why it is no candidate, or what went wrong.
 
         The rows are judged in parts, the `first` so large, each twice as large as the one before.
@@ -100,7 +99,7 @@ class CandidateSearch:
             for row, answer in zip(part.tolist(), answers, strict=True):
                 yield row, self._answer(row) if answer is None else answer
 
-    def _answers_in_bulk(self, rows: Rows) -> Sequence[Costs | fw.Status | None]:
+    def _answers_in_bulk(self, rows: fw.Rows) -> Sequence[Costs | fw.Status | None]:
         """The answer for each row, None for those that have to be judged one by one."""
         found = self._run.simulate_all(rows)
         if found is None:

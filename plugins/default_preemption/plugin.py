@@ -13,7 +13,6 @@ from plugins.default_preemption.executor import Executor
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
 from scheduler.framework.field_errors import invalid
-from scheduler.framework.nodes import Rows
 
 NOT_HELPFUL: Final = fw.unresolvable("Preemption is not helpful for scheduling")
 WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be finished")
@@ -116,7 +115,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
         is_waiting = any(other.priority < pod.priority and _is_leaving_for_another(other) for other in others)
         return _TERMINATING if is_waiting else ""
 
-    def _search(self, state: fw.CycleState, pod: fw.Pod, rows: Rows) -> tuple[CandidateSearch, Search]:
+    def _search(self, state: fw.CycleState, pod: fw.Pod, rows: fw.Rows) -> tuple[CandidateSearch, Search]:
         handle = self.handle
         search = CandidateSearch(
             handle.dry_runs.begin(state, pod), pod, handle.nodes, Budgets(handle.objects.list(POD_DISRUPTION_BUDGET))

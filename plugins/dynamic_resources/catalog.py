@@ -16,7 +16,6 @@ from plugins.dynamic_resources.slices import NodeSlices
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
-from scheduler.framework.change_log import BoundedLog
 
 _CHANGES: Final = 8192
 
@@ -26,7 +25,7 @@ class DeviceCatalog:
 
     def __init__(self, objects: fw.ObjectLister) -> None:
         self._objects = objects
-        self.changed: BoundedLog[str] = BoundedLog(_CHANGES)
+        self.changed: fw.BoundedLog[str] = fw.BoundedLog(_CHANGES)
         """The nodes for which it matters that slices, or allocations of devices, changed."""
         self._slices = NodeSlices(objects, self.changed)
         self._allocations = Allocations(objects, self._slices.taken_or_freed)

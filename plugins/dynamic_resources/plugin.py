@@ -28,9 +28,7 @@ from scheduler import framework as fw
 from scheduler.api.devices import MAX_ALTERNATIVES, Allocation, ResourceClaim
 from scheduler.api.objects import Node
 from scheduler.api.selectors import SelectorTerm, as_one_message, problems_of, required_terms
-from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import invalid
-from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
 
 NOT_AVAILABLE: Final = fw.unresolvable("resourceclaim not available on the node")
 NOT_ALLOCATABLE: Final = fw.unresolvable("cannot allocate all claims")
@@ -45,8 +43,8 @@ _REFUSALS: Final = {
     _NOT_AVAILABLE: NOT_AVAILABLE,
 }
 
-_FILTER_TIMEOUT: Final = Duration(10)
-_BINDING_TIMEOUT: Final = Duration(600)
+_FILTER_TIMEOUT: Final = fw.Duration(10)
+_BINDING_TIMEOUT: Final = fw.Duration(600)
 
 _POLL_SECONDS: Final = 5.0
 """How often a binding that waits for devices looks at their conditions."""
@@ -55,7 +53,7 @@ _POLL_SECONDS: Final = 5.0
 class _Claims:
     """The claims of one pod in one attempt."""
 
-    def __init__(self, claims: list[ResourceClaim], nodes: NodeColumns) -> None:
+    def __init__(self, claims: list[ResourceClaim], nodes: fw.NodeColumns) -> None:
         self.claims = claims
         self.nodes = nodes
         self.terms: dict[int, tuple[SelectorTerm, ...]] = {}
@@ -104,10 +102,10 @@ class DynamicResources(
         fw.Write(fw.RESOURCE_CLAIM, ("patch",), "binding"),
     )
 
-    filter_timeout: Duration = _FILTER_TIMEOUT
+    filter_timeout: fw.Duration = _FILTER_TIMEOUT
     """How long the search for devices may take on one node; 0 for as long as it takes."""
 
-    binding_timeout: Duration = _BINDING_TIMEOUT
+    binding_timeout: fw.Duration = _BINDING_TIMEOUT
     """How long a binding waits for devices that have to be made ready."""
 
     def start(self, handle: fw.Handle) -> None:
@@ -155,7 +153,7 @@ class DynamicResources(
         return None if pod.spec.resource_claims else ()
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Skip pods without claims; look at the claims, their classes and the devices that are taken."""
         state.write(self.name, _Claims([], nodes))
@@ -185,7 +183,9 @@ class DynamicResources(
         state.write(self.name, found)
         return None
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Say where devices can be had, or used.
 
         Raises DevicesError or TimeoutError, either of which ends the attempt.
@@ -229,7 +229,9 @@ class DynamicResources(
                 return None, DEALLOCATED
         return None, STILL_UNSCHEDULABLE
 
-    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+    def score_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int64Column | None:
         """Return for each of `rows` the sum over requests with alternatives: 8 for the first, 7 for the second, …"""
         found = self._claims(state)
         if found.verdict is None or not _have_alternatives(found.claims):
@@ -237,7 +239,7 @@ class DynamicResources(
         scores = np.zeros(len(rows), np.int64) if found.verdict.scores is None else found.verdict.scores[rows]
         return scores + sum(_score([claim], ()) for claim in found.claims if claim.status.allocation is not None)
 
-    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         """Scale the sums so that the highest becomes 100."""
         return normalized(scores, reverse=False)
 
@@ -339,7 +341,7 @@ class DynamicResources(
                     return fw.unresolvable(f"request {name}: device class {class_name} does not exist")
         return None
 
-    def _unusable(self, found: _Claims, index: int, claim: ResourceClaim, rows: Rows) -> BoolColumn | None:
+    def _unusable(self, found: _Claims, index: int, claim: ResourceClaim, rows: fw.Rows) -> fw.BoolColumn | None:
         """Return on which of `rows` an allocated claim cannot be used; None if there is no such row."""
         if claim.status.allocation is None:
             return None

@@ -7,7 +7,6 @@ from plugins.dynamic_resources.pools import DeviceId, Pool, PoolId, SliceView, g
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceSlice
 from scheduler.api.objects import Node
-from scheduler.framework.change_log import BoundedLog
 
 Key = TypeVar("Key")
 
@@ -21,7 +20,7 @@ _MANY: Final = 64
 class NodeSlices:
     """Knows the pools of each node, and tells `changed` of nodes for which they, or what is taken of them, changed."""
 
-    def __init__(self, objects: fw.ObjectLister, changed: BoundedLog[str]) -> None:
+    def __init__(self, objects: fw.ObjectLister, changed: fw.BoundedLog[str]) -> None:
         self._changed = changed
         self._of_node: dict[str, dict[str, SliceView]] = {}
         """Node → UID → slice; here and below."""

@@ -19,7 +19,6 @@ from plugins.dynamic_resources.catalog import DeviceCatalog
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
-from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
 
 HAS_DEVICES, HAS_NONE, HAS_INVALID_POOLS = 0, 1, 2
 
@@ -47,14 +46,14 @@ class Verdict:
         self.classes = classes
         self.codes: Int8Column = np.zeros(0, np.int8)
         """HAS_DEVICES, HAS_NONE or HAS_INVALID_POOLS for each row that `update` was asked for."""
-        self.scores: Int64Column | None = None
+        self.scores: fw.Int64Column | None = None
         """What `update` was told to store for each row with devices."""
         self._stale = np.zeros(0, np.bool_)
         self._catalog = catalog
         self._changes = changes
         self._seen = catalog.changed.position
 
-    def update(self, nodes: NodeColumns, rows: Rows, ask: Ask, rate: Rate | None) -> Int8Column:
+    def update(self, nodes: fw.NodeColumns, rows: fw.Rows, ask: Ask, rate: Rate | None) -> Int8Column:
         """Return the codes of `rows`. `ask` is the allocator's; `rate` gives scores, None if they are not needed.
 
         What `ask` and `rate` raise passes through: such a node is asked anew the next time.
@@ -65,7 +64,7 @@ class Verdict:
             self._ask_about(nodes, stale, ask, rate)
         return self.codes[rows]
 
-    def _ask_about(self, nodes: NodeColumns, rows: Rows, ask: Ask, rate: Rate | None) -> None:
+    def _ask_about(self, nodes: fw.NodeColumns, rows: fw.Rows, ask: Ask, rate: Rate | None) -> None:
         if rate is not None and (self.scores is None or len(self.scores) < nodes.size):
             scores = np.zeros(nodes.size, np.int64)
             if self.scores is not None:
@@ -77,7 +76,7 @@ class Verdict:
         for row in others:
             self._ask_one(nodes, row, row, ask, rate)
 
-    def _split(self, nodes: NodeColumns, rows: Rows) -> tuple[list[int], list[int]]:
+    def _split(self, nodes: fw.NodeColumns, rows: fw.Rows) -> tuple[list[int], list[int]]:
         """Return the rows that are sure to get the same answer, and all others."""
         with_slices = self._catalog.nodes_with_slices()
         if with_slices is None:
@@ -89,7 +88,7 @@ class Verdict:
             (others if names[row] in with_slices else alike).append(row)
         return alike, others
 
-    def _ask_one(self, nodes: NodeColumns, asked: int, rows: int | list[int], ask: Ask, rate: Rate | None) -> None:
+    def _ask_one(self, nodes: fw.NodeColumns, asked: int, rows: int | list[int], ask: Ask, rate: Rate | None) -> None:
         """Ask about one row; store what it says for `rows`."""
         code, score = HAS_NONE, 0
         try:
@@ -104,7 +103,7 @@ class Verdict:
             self.scores[rows] = score
         self._stale[rows] = False
 
-    def _take_note(self, nodes: NodeColumns) -> None:
+    def _take_note(self, nodes: fw.NodeColumns) -> None:
         """Mark the rows whose answers may have changed."""
         if len(self.codes) < nodes.size:
             added = nodes.size - len(self.codes)
@@ -130,10 +129,10 @@ class Verdicts:
 
     def __init__(self, catalog: DeviceCatalog) -> None:
         self._catalog = catalog
-        self._nodes: NodeColumns | None = None
+        self._nodes: fw.NodeColumns | None = None
         self._by_shape: OrderedDict[bytes, Verdict] = OrderedDict()
 
-    def of(self, claims: Sequence[ResourceClaim], nodes: NodeColumns, columns: fw.StoredColumns) -> Verdict:
+    def of(self, claims: Sequence[ResourceClaim], nodes: fw.NodeColumns, columns: fw.StoredColumns) -> Verdict:
         """Return the answers for unallocated claims; `columns` are those of `nodes`."""
         if nodes is not self._nodes:
             self._nodes = nodes
@@ -147,7 +146,7 @@ class Verdicts:
         self._by_shape.move_to_end(shape)
         return verdict
 
-    def _trim(self, nodes: NodeColumns) -> None:
+    def _trim(self, nodes: fw.NodeColumns) -> None:
         room = max(_LEAST, MAX_BYTES // (_BYTES_A_NODE * max(1, nodes.size)))
         while len(self._by_shape) > room:
             self._by_shape.popitem(last=False)

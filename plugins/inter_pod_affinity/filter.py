@@ -11,8 +11,6 @@ import numpy as np
 from plugins.inter_pod_affinity.terms import WantedPods, match_of, matches_all
 from plugins.shared.topology_domains import DomainCounts
 from scheduler import framework as fw
-from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
-from scheduler.framework.pods import TermKind
 
 AFFINITY: Final = fw.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY: Final = fw.unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -34,7 +32,7 @@ class FilterState:
     __slots__ = ("_affinity", "_anti_affinity", "_existing", "_namespace_labels", "_pod", "_wanted")
 
     def __init__(
-        self, pod: fw.Pod, wanted: WantedPods, namespace_labels: Mapping[str, str], nodes: NodeColumns
+        self, pod: fw.Pod, wanted: WantedPods, namespace_labels: Mapping[str, str], nodes: fw.NodeColumns
     ) -> None:
         """`namespace_labels`: those of the pod's namespace, for the terms of the pods on nodes."""
         self._pod = pod
@@ -45,7 +43,7 @@ class FilterState:
             nodes,
             [
                 (column.term.topology_key, column)
-                for column in pods.term_candidates(TermKind.REQUIRED_ANTI_AFFINITY, namespace, labels)
+                for column in pods.term_candidates(fw.TermKind.REQUIRED_ANTI_AFFINITY, namespace, labels)
                 if column.term.matches(namespace, labels, namespace_labels)
             ],
         )
@@ -85,13 +83,13 @@ class FilterState:
         copy._affinity = self._affinity.clone()
         return copy
 
-    def refusals(self, rows: Rows) -> Int32Column | None:
+    def refusals(self, rows: fw.Rows) -> fw.Int32Column | None:
         """Return a reason code for each of `rows`, 0 where the pod can run; None if it can on all of them."""
         if len(rows) == 1:
             code = self._refusal_at(rows.item())
             return np.array([code], np.int32) if code else None
         existing, anti = self._existing.any_at(rows), self._anti_affinity.any_at(rows)
-        codes: Int32Column
+        codes: fw.Int32Column
         codes = np.zeros(len(rows), np.int32) if existing is None else existing * np.int32(_EXISTING_CODE)
         if anti is not None:
             codes[anti] = _ANTI_AFFINITY_CODE
@@ -106,7 +104,7 @@ class FilterState:
             return _ANTI_AFFINITY_CODE
         return _EXISTING_CODE if self._existing.any_at_row(row) else 0
 
-    def _near_enough(self, rows: Rows) -> BoolColumn:
+    def _near_enough(self, rows: fw.Rows) -> fw.BoolColumn:
         test = self._affinity.labelled_at if self._may_be_first else self._affinity.matched_at
         near = [test(key, rows) for key in self._affinity_keys()]
         return near[0] if len(near) == 1 else np.logical_and.reduce(near)

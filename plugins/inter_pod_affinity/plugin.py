@@ -12,8 +12,6 @@ from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
 from scheduler.api.pod_affinity import NO_TERMS
 from scheduler.framework.field_errors import invalid
-from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
-from scheduler.framework.pods import TermKind
 
 MAX_HARD_POD_AFFINITY_WEIGHT: Final = 100
 
@@ -65,7 +63,7 @@ class InterPodAffinity(
         return Hints(self.handle, self._resolver).events()
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Count what matters to the pod; skip pods that no required term concerns.
 
@@ -74,7 +72,7 @@ class InterPodAffinity(
         terms = pod.affinity_terms
         if terms.error:
             return fw.unresolvable(f"parsing pod: {terms.error}")
-        if terms is NO_TERMS and not nodes.pods.terms(TermKind.REQUIRED_ANTI_AFFINITY):
+        if terms is NO_TERMS and not nodes.pods.terms(fw.TermKind.REQUIRED_ANTI_AFFINITY):
             return fw.SKIP  # the same as below, quickly
         labels = namespace_labels(self.handle, pod.namespace)
         counts = FilterState(pod, self._resolver.wanted(terms), labels, nodes)
@@ -93,7 +91,9 @@ class InterPodAffinity(
         _counts(state).count(other, node.row, -1)
         return None
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return for each of `rows` why it is refused: affinity, else anti-affinity, else that of the pods there.
 
         Raises LookupError if `pre_filter` was not run.
@@ -103,7 +103,7 @@ class InterPodAffinity(
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return REFUSALS[code]
 
-    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Work out what each topology domain is worth, over all nodes; skip if no term meets a pod."""
         if self.ignore_preferred_terms_of_existing_pods and not _has_preferred_terms(pod):
             return fw.SKIP
@@ -120,12 +120,14 @@ class InterPodAffinity(
         state.write(_PRE_SCORED, worth)
         return None
 
-    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+    def score_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int64Column | None:
         """Return for each of `rows` what its domains are worth. Raises LookupError if `pre_score` was not run."""
         worth = state.read(_PRE_SCORED, ScoreState, 'failed to read "{key}" from cycleState: not found')
         return worth.scores(rows)
 
-    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         """Scale the scores so that the worst node gets 0 and the best 100."""
         return spread_out(scores)
 

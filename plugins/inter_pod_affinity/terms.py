@@ -10,7 +10,6 @@ from plugins.inter_pod_affinity.namespaces import namespaces_version, selected_n
 from scheduler import framework as fw
 from scheduler.api.label_selectors import EVERYTHING, Selector
 from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms, WeightedTerm
-from scheduler.framework.pods import PodMatch
 
 MAX_KEPT: Final = 4096
 """Lists of terms, or selectors, whose meaning is kept until a namespace changes."""
@@ -20,7 +19,7 @@ class PreferredMatch(NamedTuple):
     """Pods that are worth something to be near to."""
 
     topology_key: str
-    match: PodMatch
+    match: fw.PodMatch
     weight: int
     """Negative for anti-affinity."""
 
@@ -29,7 +28,7 @@ class WantedPods(NamedTuple):
     """The terms of a pod, with the namespaces that their selectors name at this moment."""
 
     affinity: tuple[AffinityTerm, ...]
-    affinity_match: PodMatch | None
+    affinity_match: fw.PodMatch | None
     """Pods that match all of `affinity` at once; None if there is no such term."""
     anti_affinity: tuple[AffinityTerm, ...]
     preferred: tuple[PreferredMatch, ...]
@@ -105,10 +104,10 @@ class TermResolver:
             self._selected.clear()
 
 
-def match_of(term: AffinityTerm) -> PodMatch:
+def match_of(term: AffinityTerm) -> fw.PodMatch:
     """Return which pods a resolved term means."""
     everywhere = term.namespace_selector.matches(None)
-    return PodMatch(None if everywhere else term.namespaces, term.selector)
+    return fw.PodMatch(None if everywhere else term.namespaces, term.selector)
 
 
 def matches_all(terms: Sequence[AffinityTerm], pod: fw.Pod) -> bool:
@@ -116,11 +115,11 @@ def matches_all(terms: Sequence[AffinityTerm], pod: fw.Pod) -> bool:
     return bool(terms) and all(term.matches(pod.namespace, pod.labels, None) for term in terms)
 
 
-def _all_at_once(terms: Sequence[AffinityTerm]) -> PodMatch:
+def _all_at_once(terms: Sequence[AffinityTerm]) -> fw.PodMatch:
     first, *others = map(match_of, terms)
     namespaces, selector = first.namespaces, first.selector
     for each in others:
         if each.namespaces is not None:
             namespaces = each.namespaces if namespaces is None else namespaces & each.namespaces
         selector = selector.and_also(each.selector)
-    return PodMatch(namespaces, selector)
+    return fw.PodMatch(namespaces, selector)

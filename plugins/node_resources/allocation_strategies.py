@@ -14,7 +14,6 @@ import numpy as np
 from plugins.node_resources.scoring import Usage
 from plugins.shared.column_math import Amount, lesser, quotient
 from scheduler import framework as fw
-from scheduler.framework.nodes import Int64Column
 
 MAX_UTILIZATION: Final = 100
 MAX_SHAPE_SCORE: Final = 10
@@ -86,7 +85,7 @@ def _weighted_mean(usages: Sequence[Usage], percent: Callable[[Amount, Amount], 
 
 
 @lru_cache(maxsize=64)
-def _line(shape: tuple[UtilizationShapePoint, ...]) -> Int64Column:
+def _line(shape: tuple[UtilizationShapePoint, ...]) -> fw.Int64Column:
     """Return the node score for each percent from 0 to 100."""
     return np.array([_score_at(percent, shape) for percent in range(MAX_UTILIZATION + 1)], np.int64)
 

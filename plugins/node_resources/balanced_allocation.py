@@ -12,7 +12,6 @@ from plugins.node_resources.scoring import DEFAULT_RESOURCES, ResourceSpec, Usag
 from plugins.shared.column_math import Amount, quotient
 from scheduler import framework as fw
 from scheduler.framework.field_errors import duplicate, invalid
-from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
 
 Share: TypeAlias = float | npt.NDArray[np.float64]
 """How much of a resource is requested, on one node or on an array of nodes: 0 to 1."""
@@ -55,11 +54,13 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
         """The amounts that Score adds."""
         return self._requests(pod)
 
-    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Skip pods that ask for none of the resources: else they would all go to the same node."""
         return None if any(self._requests(pod)) else fw.SKIP
 
-    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+    def score_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int64Column | None:
         """Return the score of each of `rows`, 50 to 100. Rule: balanced_allocation.go (balancedResourceScorer)."""
         requests = self._requests(pod)
         if not any(requests):

@@ -47,7 +47,6 @@ from scheduler.api.requests import (
     to_amounts,
 )
 from scheduler.framework.field_errors import forbidden, invalid, not_supported, required
-from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
 
 LEAST_ALLOCATED: Final = "LeastAllocated"
 MOST_ALLOCATED: Final = "MostAllocated"
@@ -142,7 +141,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         return frozenset(fit_requests(pod).items()), self._scoring_requests(pod)
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Note what Filter is to compare."""
         requests, last = fit_requests(pod), self._last
@@ -151,7 +150,9 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         state.write(_COMPARED, last.compared)
         return None
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return for each of `rows` the bits of what is missing. Raises LookupError if `pre_filter` was not run.
 
         Rule: fit.go (fitsRequest).
@@ -175,11 +176,11 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         reasons += (f"Insufficient {name}" for bit, name, _ in _noted(state) if code & bit)
         return fw.unresolvable(*reasons) if code & UNRESOLVABLE else fw.unschedulable(*reasons)
 
-    def simulator(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns) -> FitSimulator:
+    def simulator(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> FitSimulator:
         """Simulate nodes in plain integers."""
         return FitSimulator(_noted(state), nodes)
 
-    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Note what Score is to add. It does without where PreScore is switched off."""
         resources, last = pod.resources, self._last
         if last.resources is not resources or reports_resources(pod) or pod.spec.resources is not None:
@@ -187,7 +188,9 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         state.write(_ADDED, last.added)
         return None
 
-    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+    def score_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int64Column | None:
         """Return the score of each of `rows`, 0 to 100."""
         strategy = self.scoring_strategy
         requests = state.get(_ADDED, tuple) or self._scoring_requests(pod)

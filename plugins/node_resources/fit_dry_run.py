@@ -7,7 +7,6 @@ import numpy as np
 
 from scheduler import framework as fw
 from scheduler.api.pod import Pod
-from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
 
 # A reason code is a set of bits: what is missing, and whether it is more than the node has when empty.
 UNRESOLVABLE: Final = 1 << 0
@@ -19,7 +18,7 @@ _LIMIT = 2**63
 class FitSimulator(fw.BulkSimulator):
     """Begins dry runs for one pod."""
 
-    def __init__(self, compared: Sequence[tuple[int, str, int]], nodes: NodeColumns) -> None:
+    def __init__(self, compared: Sequence[tuple[int, str, int]], nodes: fw.NodeColumns) -> None:
         """`compared`: bit, name and amount of each resource that the pod asks for."""
         self._allowed_pods, self._pod_count = nodes.allowed_pods, nodes.pod_count
         self._wanted = [(i, name, amount, _LIMIT - amount) for i, (_, name, amount) in enumerate(compared)]
@@ -36,7 +35,7 @@ class FitSimulator(fw.BulkSimulator):
             spare.append(capacity - requested.item(row) - amount)
         return FitNode(self._wanted, bits, room, spare)
 
-    def without(self, lower: fw.LowerPods, rows: Rows, nominated: fw.NominatedPods) -> "FitNodes":
+    def without(self, lower: fw.LowerPods, rows: fw.Rows, nominated: fw.NominatedPods) -> "FitNodes":
         room = self._allowed_pods[rows] - self._pod_count[rows] + lower.counts
         if nominated:
             room -= nominated.counts(rows)
@@ -50,7 +49,7 @@ class FitSimulator(fw.BulkSimulator):
             resources.append(_Resource(bit, amount, capacity, free, taken, lower.amounts(name)))
         return FitNodes(room, resources)
 
-    def codes_with(self, nominated: fw.NominatedPods, rows: Rows) -> Int32Column:
+    def codes_with(self, nominated: fw.NominatedPods, rows: fw.Rows) -> fw.Int32Column:
         codes = (self._allowed_pods[rows] - self._pod_count[rows] - nominated.counts(rows) <= 0) * TOO_MANY_PODS
         for (_, name, _, _), (bit, amount, allocatable, requested) in zip(self._wanted, self._columns, strict=True):
             capacity = allocatable[rows]
@@ -109,13 +108,13 @@ class _Resource(NamedTuple):
 
     bit: int
     amount: int
-    capacity: Int64Column
+    capacity: fw.Int64Column
     """By node."""
-    free: Int64Column
+    free: fw.Int64Column
     """By node, beside the nominated pods."""
-    taken: Int64Column | None
+    taken: fw.Int64Column | None
     """By node, what the nominated pods request; None if there are none. Sums may wrap: without them it may not fit."""
-    asked: Int64Column
+    asked: fw.Int64Column
     """By pod of lower priority."""
 
 
@@ -124,12 +123,12 @@ class FitNodes:
 
     __slots__ = ("_resources", "_room")
 
-    def __init__(self, room: Int64Column, resources: Sequence[_Resource]) -> None:
+    def __init__(self, room: fw.Int64Column, resources: Sequence[_Resource]) -> None:
         """`room` is for pods, by node."""
         self._room = room
         self._resources = resources
 
-    def codes(self) -> Int32Column:
+    def codes(self) -> fw.Int32Column:
         codes = (self._room <= 0) * TOO_MANY_PODS
         for bit, amount, capacity, free, _, _ in self._resources:
             codes |= _codes(free, bit, amount, capacity)
@@ -139,8 +138,8 @@ class FitNodes:
                 alone |= _codes(free + taken, bit, amount, capacity)
         return np.where(codes, codes, alone).astype(np.int32)
 
-    def admit(self, nodes: Rows, pods: Rows) -> BoolColumn:
-        fits: BoolColumn = self._room[nodes] > 1
+    def admit(self, nodes: fw.Rows, pods: fw.Rows) -> fw.BoolColumn:
+        fits: fw.BoolColumn = self._room[nodes] > 1
         left = []
         for _, amount, _, free, taken, asked in self._resources:
             wanted = asked[pods]
@@ -156,9 +155,9 @@ class FitNodes:
         return fits
 
 
-def _codes(free: Int64Column, bit: int, amount: int, capacity: Int64Column) -> Int64Column:
+def _codes(free: fw.Int64Column, bit: int, amount: int, capacity: fw.Int64Column) -> fw.Int64Column:
     short = free < amount
-    codes: Int64Column = short * bit | (short & (capacity < amount)) * UNRESOLVABLE
+    codes: fw.Int64Column = short * bit | (short & (capacity < amount)) * UNRESOLVABLE
     return codes
 
 

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from plugins.shared.column_math import LARGE, Amount, amounts, pick
+from scheduler import framework as fw
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource
-from scheduler.framework.nodes import BoolColumn, Int64Column, NodeColumns, Rows
 
 MAX_WEIGHT: Final = 100
 
@@ -52,12 +52,12 @@ Scorer = Callable[[Sequence[Usage]], Amount]
 def score_resources(
     resources: Sequence[ResourceSpec],
     requests: Sequence[int],
-    nodes: NodeColumns,
-    rows: Rows,
+    nodes: fw.NodeColumns,
+    rows: fw.Rows,
     scorer: Scorer,
     *,
     non_zero: bool,
-) -> Int64Column:
+) -> fw.Int64Column:
     """Return the scorer's answer for each of `rows`; `requests` are the pod's, one for each resource.
 
     Out of the score stay resources of which a node has nothing, and scalar ones that the pod does not ask for. With
@@ -84,7 +84,7 @@ _WITH_DEFAULTS = frozenset((CPU, MEMORY))
 
 
 def _usages_of_one(
-    resources: Sequence[ResourceSpec], requests: Sequence[int], nodes: NodeColumns, row: int, *, non_zero: bool
+    resources: Sequence[ResourceSpec], requests: Sequence[int], nodes: fw.NodeColumns, row: int, *, non_zero: bool
 ) -> list[Usage] | None:
     """The usages of a single node in plain integers; None if an amount is negative or LARGE."""
     usages = []
@@ -101,7 +101,7 @@ def _usages_of_one(
     return usages
 
 
-def _scores(usages: Sequence[Usage], count: int, scorer: Scorer) -> Int64Column:
+def _scores(usages: Sequence[Usage], count: int, scorer: Scorer) -> fw.Int64Column:
     """Let the scorer rate those nodes in one go that have the same resources."""
     for i, usage in enumerate(usages):
         have_some = int(usage.capacity != 0 if isinstance(usage.capacity, int) else np.count_nonzero(usage.capacity))
@@ -119,7 +119,7 @@ def _scores(usages: Sequence[Usage], count: int, scorer: Scorer) -> Int64Column:
     return np.full(count, found) if isinstance(found, int) else found
 
 
-def _only(which: BoolColumn, usages: Sequence[Usage]) -> list[Usage]:
+def _only(which: fw.BoolColumn, usages: Sequence[Usage]) -> list[Usage]:
     def part(amount: Amount) -> Amount:
         return amount if isinstance(amount, int) else amount[which]
 

@@ -12,8 +12,6 @@ from plugins.pod_topology_spread.constraints import SpreadConstraint
 from plugins.pod_topology_spread.nodes import ExcludedNodes
 from plugins.shared.topology_domains import NO_DOMAIN, Domains, Sums
 from scheduler import framework as fw
-from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
-from scheduler.framework.pods import PodCounts, PodMatch
 
 SKEWED: Final = 1
 """Reason code: one more pod here would be too many compared with the domain that has fewest."""
@@ -24,14 +22,14 @@ FEWEST_OF_NONE: Final = 2**31 - 1
 """The fewest pods where there is no domain at all."""
 
 
-def pods_counted(constraint: SpreadConstraint, pod: fw.Pod, nodes: NodeColumns) -> PodCounts | None:
+def pods_counted(constraint: SpreadConstraint, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.PodCounts | None:
     """Return where pods count, and how many; None for a selector that selects everything, which counts none.
 
     Rule: common.go (countPodsMatchSelector).
     """
     if constraint.selector.is_everything:
         return None
-    return nodes.pods.matching(PodMatch(frozenset((pod.namespace,)), constraint.selector, alive_only=True))
+    return nodes.pods.matching(fw.PodMatch(frozenset((pod.namespace,)), constraint.selector, alive_only=True))
 
 
 class Counted:
@@ -39,7 +37,7 @@ class Counted:
 
     __slots__ = ("_counted", "_excluded", "_first", "_second", "counts", "domains")
 
-    def __init__(self, domains: Domains, excluded: BoolColumn | None, pods: PodCounts | None) -> None:
+    def __init__(self, domains: Domains, excluded: fw.BoolColumn | None, pods: fw.PodCounts | None) -> None:
         """`excluded`: rows that do not count; `pods`: where they are."""
         self.domains = domains
         self._excluded = excluded
@@ -90,20 +88,20 @@ class Counted:
         return self._first
 
 
-def _counts(domains: Domains, excluded: BoolColumn | None, pods: PodCounts | None) -> Sums:
+def _counts(domains: Domains, excluded: fw.BoolColumn | None, pods: fw.PodCounts | None) -> Sums:
     if pods is None:
         return np.zeros(domains.size, np.int64)
     if excluded is None:
         return domains.sums(pods)
     if domains.are_rows:
-        own: Int32Column = pods.counts * _rows_counted(domains, excluded)
+        own: fw.Int32Column = pods.counts * _rows_counted(domains, excluded)
         return own
     counts = np.bincount(np.where(excluded, 0, domains.codes), pods.counts, domains.size).astype(np.int64)
     counts[0] = 0
     return counts
 
 
-def _counted(domains: Domains, excluded: BoolColumn | None) -> Rows | None:
+def _counted(domains: Domains, excluded: fw.BoolColumn | None) -> fw.Rows | None:
     """Return the domains with a row that is not excluded, in ascending order; None if each number is one."""
     if domains.are_rows:
         if excluded is None:
@@ -116,8 +114,8 @@ def _counted(domains: Domains, excluded: BoolColumn | None) -> Rows | None:
     return np.flatnonzero(nodes)
 
 
-def _rows_counted(domains: Domains, excluded: BoolColumn) -> BoolColumn:
-    counted: BoolColumn = ~excluded & (domains.codes != 0)
+def _rows_counted(domains: Domains, excluded: fw.BoolColumn) -> fw.BoolColumn:
+    counted: fw.BoolColumn = ~excluded & (domains.codes != 0)
     return counted
 
 
@@ -158,7 +156,7 @@ class SpreadDomains:
             return min(base.fewest_but(number), base.counts.item(number) + pods)
         return base.fewest_of(self._counts())
 
-    def refusals(self, itself: int, rows: Rows) -> Int32Column:
+    def refusals(self, itself: int, rows: fw.Rows) -> fw.Int32Column:
         """Return a reason code for each of `rows`, 0 where the pod may go. `itself`: 1 if the pod counts, else 0."""
         most = self.constraint.max_skew + self.fewest() - itself
         domains = self._base.domains
@@ -193,7 +191,7 @@ class HardSpread:
 
     @classmethod
     def of(
-        cls, constraints: Sequence[SpreadConstraint], pod: fw.Pod, nodes: NodeColumns, left_out: ExcludedNodes
+        cls, constraints: Sequence[SpreadConstraint], pod: fw.Pod, nodes: fw.NodeColumns, left_out: ExcludedNodes
     ) -> "HardSpread":
         """Count the pods of every domain. Only nodes that have all topology keys count."""
         domains = [Domains(nodes, constraint.topology_key) for constraint in constraints]
@@ -219,9 +217,9 @@ class HardSpread:
             if each.constraint.selector.matches(other.labels):
                 each.change(row, pods)
 
-    def refusals(self, rows: Rows) -> Int32Column:
+    def refusals(self, rows: fw.Rows) -> fw.Int32Column:
         """Return a reason code for each of `rows`: that of the first constraint that refuses it, or 0."""
-        found: Int32Column | None = None
+        found: fw.Int32Column | None = None
         for domains, itself in zip(self._domains, self._itself, strict=True):
             codes = domains.refusals(itself, rows)
             found = codes if found is None else np.where(found, found, codes)
@@ -229,16 +227,16 @@ class HardSpread:
         return found
 
 
-def rows_in_none(domains: Iterable[Domains]) -> BoolColumn | None:
+def rows_in_none(domains: Iterable[Domains]) -> fw.BoolColumn | None:
     """Return for each row whether it is in no domain of any of these keys; None if all rows are in one of each."""
-    found: BoolColumn | None = None
+    found: fw.BoolColumn | None = None
     for each in domains:
         if not each.is_complete:
             found = either(found, each.codes == 0)
     return found
 
 
-def either(some: BoolColumn | None, others: BoolColumn | None) -> BoolColumn | None:
+def either(some: fw.BoolColumn | None, others: fw.BoolColumn | None) -> fw.BoolColumn | None:
     """Return which rows are in one of two sets; None stands for no row, and as a result for two of that."""
     if some is None or others is None:
         return others if some is None else some

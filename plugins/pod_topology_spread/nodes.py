@@ -14,7 +14,6 @@ from plugins.shared.column_math import pick
 from plugins.shared.node_matching import selected_by_pod
 from scheduler import framework as fw
 from scheduler.api.tolerations import KEEPS_PODS_AWAY, is_tolerated
-from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
 
 _READ_BY_SELECTORS: Final = (fw.Aspect.LABELS, fw.Aspect.NAME)
 _READ_BY_TAINTS: Final = (fw.Aspect.TAINTS, fw.Aspect.NAME)
@@ -28,7 +27,7 @@ class ExcludedNodes:
     def __init__(self, handle: fw.Handle) -> None:
         self._handle = handle
 
-    def of(self, constraint: SpreadConstraint, pod: fw.Pod, nodes: NodeColumns) -> BoolColumn | None:
+    def of(self, constraint: SpreadConstraint, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.BoolColumn | None:
         """Return for each row whether `constraint` leaves it out; None if that is none of them. To be read only."""
         left_out = self._unselected(pod, nodes) if constraint.honors_affinity else None
         tainted = self._tainted(pod, nodes) if constraint.honors_taints else None
@@ -36,7 +35,7 @@ class ExcludedNodes:
             return tainted if left_out is None else left_out
         return left_out | tainted
 
-    def _unselected(self, pod: fw.Pod, nodes: NodeColumns) -> BoolColumn | None:
+    def _unselected(self, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.BoolColumn | None:
         selector = pod.spec.node_selector
         affinity = None if pod.spec.affinity is None else pod.spec.affinity.node_affinity
         required = None if affinity is None else affinity.required
@@ -45,19 +44,22 @@ class ExcludedNodes:
         key = ("selector", frozenset((selector or {}).items()), required)
         return self._stored(key, _READ_BY_SELECTORS, lambda rows: ~selected_by_pod(pod, nodes, rows))
 
-    def _tainted(self, pod: fw.Pod, nodes: NodeColumns) -> BoolColumn | None:
+    def _tainted(self, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.BoolColumn | None:
         key = ("tolerations", pod.spec.tolerations)
         return self._stored(key, _READ_BY_TAINTS, lambda rows: _repelling(pod, nodes, rows))
 
     def _stored(
-        self, key: tuple[Hashable, ...], aspects: tuple[fw.Aspect, ...], evaluate: Callable[[Rows], BoolColumn | None]
-    ) -> BoolColumn | None:
+        self,
+        key: tuple[Hashable, ...],
+        aspects: tuple[fw.Aspect, ...],
+        evaluate: Callable[[fw.Rows], fw.BoolColumn | None],
+    ) -> fw.BoolColumn | None:
         return self._handle.columns.get(("PodTopologySpread", *key), aspects, np.bool_, evaluate)
 
 
-def _repelling(pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> BoolColumn | None:
+def _repelling(pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn | None:
     """Return which of `rows` have a taint that keeps the pod away; None if none of them has."""
-    found: BoolColumn | None = None
+    found: fw.BoolColumn | None = None
     for taint, column in nodes.taints.items():
         if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations):
             tainted = pick(column, rows)

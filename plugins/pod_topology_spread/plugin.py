@@ -22,7 +22,6 @@ from plugins.pod_topology_spread.nodes import ExcludedNodes
 from plugins.pod_topology_spread.scoring import SoftSpread, normalized_spread
 from scheduler import framework as fw
 from scheduler.api.objects import TopologySpreadConstraint
-from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
 
 _PRE_FILTERED: Final = "PreFilterPodTopologySpread"
 _PRE_SCORED: Final = "PreScorePodTopologySpread"
@@ -74,7 +73,7 @@ class PodTopologySpread(
         return SpreadHints(self._hard, self._key_of_defaults).events()
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Count the pods of each domain; skip pods without hard constraints.
 
@@ -102,7 +101,9 @@ class PodTopologySpread(
         state.read(_PRE_FILTERED, HardSpread).change(other, node.row, -1)
         return None
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return for each of `rows` whether the pod would be one too many, or the node is in no domain.
 
         Raises LookupError if `pre_filter` was not run.
@@ -112,7 +113,7 @@ class PodTopologySpread(
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return NO_DOMAIN if code == MISSING_LABEL else UNEVEN
 
-    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Count the pods of each domain; skip pods without soft constraints.
 
         Raises ValueError if a constraint's selector is not valid.
@@ -129,7 +130,9 @@ class PodTopologySpread(
         state.write(_PRE_SCORED, SoftSpread.of(constraints, pod, nodes, rows, self._left_out, all_keys=all_keys))
         return None
 
-    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+    def score_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int64Column | None:
         """Return for each of `rows` the weighted number of matching pods in its domains.
 
         Raises LookupError if `pre_score` was not run.
@@ -137,7 +140,7 @@ class PodTopologySpread(
         found = state.read(_PRE_SCORED, SoftSpread, 'error reading "{key}" from cycleState: not found')
         return found.scores(rows)
 
-    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: Int64Column) -> Int64Column:
+    def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         """Turn numbers of pods into scores: the fewer the higher."""
         return normalized_spread(scores)
 

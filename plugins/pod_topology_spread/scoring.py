@@ -17,8 +17,6 @@ from plugins.pod_topology_spread.nodes import ExcludedNodes
 from plugins.shared.column_math import pick
 from plugins.shared.topology_domains import Domains
 from scheduler import framework as fw
-from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
-from scheduler.framework.pods import PodCounts
 
 NOT_RATED: Final = -1
 """The raw score of a node that lacks a topology key which it should have."""
@@ -29,7 +27,7 @@ _Ratings: TypeAlias = npt.NDArray[np.float64]
 class _Term(NamedTuple):
     """What one constraint adds to a node's score: few different ratings, and which of them each row gets."""
 
-    which: Int32Column
+    which: fw.Int32Column
     ratings: _Ratings
 
 
@@ -48,8 +46,8 @@ class SoftSpread:
         cls,
         constraints: Sequence[SpreadConstraint],
         pod: fw.Pod,
-        nodes: NodeColumns,
-        rows: Rows,
+        nodes: fw.NodeColumns,
+        rows: fw.Rows,
         left_out: ExcludedNodes,
         *,
         all_keys: bool,
@@ -78,7 +76,7 @@ class SoftSpread:
             terms.append(_Term(of_key.codes, ratings))
         return cls(terms, domains if all_keys else ())
 
-    def scores(self, rows: Rows) -> Int64Column:
+    def scores(self, rows: fw.Rows) -> fw.Int64Column:
         """Return for each of `rows` the weighted number of pods, rounded, or NOT_RATED."""
         first, *others = self._terms
         if others:
@@ -94,7 +92,7 @@ class SoftSpread:
         return found
 
 
-def _by_row(domains: Domains, pods: PodCounts | None, weight: float, water: float) -> _Term:
+def _by_row(domains: Domains, pods: fw.PodCounts | None, weight: float, water: float) -> _Term:
     """Rate each row by the pods that are there, and with 0 if it has no such label."""
     counts = np.zeros_like(domains.codes) if pods is None else pods.counts
     ratings = _ratings(np.arange(int(counts.max(initial=0)) + 1), weight, water)
@@ -103,7 +101,7 @@ def _by_row(domains: Domains, pods: PodCounts | None, weight: float, water: floa
     return _Term((counts + 1) * (domains.codes != 0), np.concatenate([[0.0], ratings]))
 
 
-def _ratings(pods: Int64Column, weight: float, water: float) -> _Ratings:
+def _ratings(pods: fw.Int64Column, weight: float, water: float) -> _Ratings:
     return pods.astype(np.float64) * weight + water
 
 
@@ -112,13 +110,13 @@ class _Topology:
 
     __slots__ = ("_domains", "_nodes", "_unnamed")
 
-    def __init__(self, nodes: NodeColumns, domains: Domains, unnamed: int) -> None:
+    def __init__(self, nodes: fw.NodeColumns, domains: Domains, unnamed: int) -> None:
         """`unnamed`: the code of the value "", whose domain has the nodes without the label as well; 0 if none."""
         self._nodes = nodes
         self._domains = domains
         self._unnamed = unnamed
 
-    def size(self, rows: Rows) -> int:
+    def size(self, rows: fw.Rows) -> int:
         """Return how many domains there are among these nodes."""
         if len(rows) == self._nodes.count == self._domains.topology.labelled:
             return len(self._domains.topology.distinct)
@@ -127,7 +125,7 @@ class _Topology:
         both = 0 < self._unnamed < len(nodes) and nodes[0] and nodes[self._unnamed]
         return int(domains) - int(bool(both))
 
-    def sums(self, pods: PodCounts | None, excluded: BoolColumn | None) -> Int64Column:
+    def sums(self, pods: fw.PodCounts | None, excluded: fw.BoolColumn | None) -> fw.Int64Column:
         """Return how many pods each domain has on rows that are not excluded, by code; to be read only."""
         topology = self._domains.topology
         if pods is None:
@@ -137,13 +135,13 @@ class _Topology:
         codes, counts = self._domains.codes, pods.counts
         if excluded is not None:
             counts = counts * ~excluded
-        found: Int64Column = np.bincount(codes, counts, len(topology.values)).astype(np.int64)
+        found: fw.Int64Column = np.bincount(codes, counts, len(topology.values)).astype(np.int64)
         if self._unnamed:
             found[self._unnamed] += counts[self._nodes.in_use & (codes == 0)].sum()
         return found
 
 
-def _lacking(domains: Sequence[Domains], rows: Rows) -> BoolColumn | None:
+def _lacking(domains: Sequence[Domains], rows: fw.Rows) -> fw.BoolColumn | None:
     """Return for each of `rows` whether it lacks any of the labels; None if all have all of them."""
     missing = rows_in_none(domains)
     if missing is None:
@@ -152,16 +150,16 @@ def _lacking(domains: Sequence[Domains], rows: Rows) -> BoolColumn | None:
     return found if found.any() else None
 
 
-def rounded(ratings: _Ratings) -> Int64Column:
+def rounded(ratings: _Ratings) -> fw.Int64Column:
     """Round halves up, as Go does with what is not negative; whole numbers may be."""
     whole = np.trunc(ratings)
     whole += ratings - whole >= 0.5
     return whole.astype(np.int64)
 
 
-def normalized_spread(scores: Int64Column) -> Int64Column:
+def normalized_spread(scores: fw.Int64Column) -> fw.Int64Column:
     """Turn raw scores around and scale them by the highest; NOT_RATED becomes 0. Rule: NormalizeScore."""
-    unrated: BoolColumn | None = None
+    unrated: fw.BoolColumn | None = None
     highest = int(scores.max(initial=0))
     lowest = int(scores.min(initial=highest))
     if lowest == NOT_RATED:

@@ -11,23 +11,22 @@ from typing import Final, TypeAlias, TypeVar, overload
 import numpy as np
 
 from scheduler import framework as fw
-from scheduler.framework.nodes import BoolColumn, Int64Column, Rows
 
-Column = TypeVar("Column", BoolColumn, fw.Int32Column, Int64Column)
+Column = TypeVar("Column", fw.BoolColumn, fw.Int32Column, fw.Int64Column)
 
-Amount: TypeAlias = int | Int64Column
-Answer: TypeAlias = bool | BoolColumn
+Amount: TypeAlias = int | fw.Int64Column
+Answer: TypeAlias = bool | fw.BoolColumn
 
 LARGE: Final = 1 << 52
 """The sum of two amounts below it is exact as a float, and a hundred times that fits into an int64."""
 
 
-def pick(column: Column, rows: Rows) -> Column:
+def pick(column: Column, rows: fw.Rows) -> Column:
     """Return the entries of `rows`: the column itself, to be read only, if that is all of them."""
     return column if len(rows) == len(column) else column[rows]
 
 
-def amounts(column: Int64Column, rows: Rows) -> Amount:
+def amounts(column: fw.Int64Column, rows: fw.Rows) -> Amount:
     """Return the entries of `rows`, to be read only; that of a single row as an integer, unless negative or LARGE."""
     if len(rows) == 1:
         amount = column.item(rows.item())
@@ -47,7 +46,7 @@ def lesser(a: Amount, b: Amount) -> Amount:
 
 
 @overload
-def quotient(dividend: Int64Column, divisor: Amount) -> Int64Column: ...
+def quotient(dividend: fw.Int64Column, divisor: Amount) -> fw.Int64Column: ...
 @overload
 def quotient(dividend: Amount, divisor: Amount) -> Amount: ...
 def quotient(dividend: Amount, divisor: Amount) -> Amount:
@@ -58,7 +57,7 @@ def quotient(dividend: Amount, divisor: Amount) -> Amount:
     return result
 
 
-def normalized(scores: Int64Column, *, reverse: bool) -> Int64Column:
+def normalized(scores: fw.Int64Column, *, reverse: bool) -> fw.Int64Column:
     """Scale scores so that the highest becomes MAX_NODE_SCORE; with `reverse`, the highest becomes 0.
 
     Rule: plugins/helper/normalize_score.go (DefaultNormalizeScore) at v1.36.3.
@@ -70,7 +69,7 @@ def normalized(scores: Int64Column, *, reverse: bool) -> Int64Column:
     return fw.MAX_NODE_SCORE - scaled if reverse else scaled
 
 
-def held(holders: Collection[int], rows: Rows, size: int) -> BoolColumn:
+def held(holders: Collection[int], rows: fw.Rows, size: int) -> fw.BoolColumn:
     """Return for each of `rows` whether it is among `holders`; `size` is the number of all rows."""
     # Walk along the shorter of the two.
     if len(rows) < len(holders):

@@ -21,13 +21,12 @@ from scheduler.api.selectors import (
     SelectorTerm,
     pod_selector_terms,
 )
-from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
 
 FEW: Final = 8
 """Up to so many values of a label are compared one by one."""
 
 
-def selected_by_pod(pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def selected_by_pod(pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     """Return which of `rows` fit the pod's nodeSelector and required node affinity.
 
     Rule: nodeaffinity.go (RequiredNodeAffinity.Match) at v0.36.3.
@@ -41,7 +40,7 @@ def selected_by_pod(pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> BoolColumn:
     return matching
 
 
-def matching_any(terms: Iterable[SelectorTerm], nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def matching_any(terms: Iterable[SelectorTerm], nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     """Return which of `rows` match one of the terms."""
     matching = np.zeros(len(rows), np.bool_)
     for term in terms:
@@ -49,7 +48,7 @@ def matching_any(terms: Iterable[SelectorTerm], nodes: NodeColumns, rows: Rows) 
     return matching
 
 
-def weights(terms: Iterable[PreferredTerm], nodes: NodeColumns, rows: Rows) -> Int64Column:
+def weights(terms: Iterable[PreferredTerm], nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Int64Column:
     """Return for each of `rows` the sum of the weights of the terms that it matches."""
     total = np.zeros(len(rows), np.int64)
     for weight, term in terms:
@@ -57,7 +56,7 @@ def weights(terms: Iterable[PreferredTerm], nodes: NodeColumns, rows: Rows) -> I
     return total
 
 
-def _matching(term: SelectorTerm, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def _matching(term: SelectorTerm, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     if term.problems:
         return np.zeros(len(rows), np.bool_)
     matching = np.ones(len(rows), np.bool_)
@@ -68,7 +67,7 @@ def _matching(term: SelectorTerm, nodes: NodeColumns, rows: Rows) -> BoolColumn:
     return matching
 
 
-def has_label(requirement: LabelRequirement, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def has_label(requirement: LabelRequirement, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     """Return which of `rows` fulfil one requirement."""
     codes = pick(nodes.label_codes(requirement.key), rows)
     if requirement.operator in (EXISTS, DOES_NOT_EXIST):
@@ -86,7 +85,7 @@ def has_label(requirement: LabelRequirement, nodes: NodeColumns, rows: Rows) -> 
     return by_code[codes]
 
 
-def _has_value(requirement: LabelRequirement, codes: Int32Column, nodes: NodeColumns) -> BoolColumn:
+def _has_value(requirement: LabelRequirement, codes: fw.Int32Column, nodes: fw.NodeColumns) -> fw.BoolColumn:
     """Look up the few values, and no other: some labels have a value of their own on every node."""
     matching = np.zeros(len(codes), np.bool_)
     for value in requirement.values:
@@ -96,7 +95,7 @@ def _has_value(requirement: LabelRequirement, codes: Int32Column, nodes: NodeCol
     return matching
 
 
-def _has_field(requirement: FieldRequirement, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def _has_field(requirement: FieldRequirement, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     if requirement.key != NODE_NAME_FIELD:
         return np.full(len(rows), requirement.matches(""))
     row = nodes.row_of(requirement.value)

@@ -10,12 +10,11 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from plugins.shared.column_math import Column, pick
-from scheduler.framework.nodes import BoolColumn, Int32Column, Int64Column, NodeColumns, Rows
-from scheduler.framework.pods import PodCounts
+from scheduler import framework as fw
 
 NO_DOMAIN: Final = -1
 
-Sums: TypeAlias = Int32Column | Int64Column
+Sums: TypeAlias = fw.Int32Column | fw.Int64Column
 """A sum at each number; 0 where that is no domain."""
 
 
@@ -24,7 +23,7 @@ class Domains:
 
     __slots__ = ("are_rows", "codes", "is_complete", "topology")
 
-    def __init__(self, nodes: NodeColumns, key: str) -> None:
+    def __init__(self, nodes: fw.NodeColumns, key: str) -> None:
         self.topology = topology = nodes.topology(key)
         self.codes = topology.codes
         """The label's code at each row, 0 where there is none. The table may number a key anew: these stay."""
@@ -45,20 +44,20 @@ class Domains:
         """The length of what has an entry for each number."""
         return len(self.codes) if self.are_rows else len(self.topology.values)
 
-    def sums(self, column: PodCounts) -> Sums:
+    def sums(self, column: fw.PodCounts) -> Sums:
         """Return how many pods each domain has, as an array of the caller's own: the index's are live."""
         if not self.are_rows:
             return column.sums(self.topology).copy()
         return column.counts.copy() if self.is_complete else column.counts * (self.codes != 0)
 
-    def at(self, by_number: Column, rows: Rows) -> Column:
+    def at(self, by_number: Column, rows: fw.Rows) -> Column:
         """Return the entry of the domain of each of `rows`, to be read only; that of code 0 where there is none."""
         if self.are_rows:
             return pick(by_number, rows)
         found: Column = by_number.take(pick(self.codes, rows))  # quicker than by_number[...]
         return found
 
-    def set_absent(self, by_number: Int32Column, value: int) -> None:
+    def set_absent(self, by_number: fw.Int32Column, value: int) -> None:
         """Let `at` return `value` for rows that are in no domain."""
         if not self.are_rows:
             by_number[0] = value
@@ -71,7 +70,7 @@ class DomainCounts:
 
     __slots__ = ("_by_key", "_moved", "_nodes", "total")
 
-    def __init__(self, nodes: NodeColumns, columns: Iterable[tuple[str, PodCounts]] = ()) -> None:
+    def __init__(self, nodes: fw.NodeColumns, columns: Iterable[tuple[str, fw.PodCounts]] = ()) -> None:
         """`columns`: topology keys, and the matches that count for them; a key may come repeatedly."""
         self._nodes = nodes
         self._by_key: dict[str, tuple[Domains, Sums | None]] = {}
@@ -95,9 +94,9 @@ class DomainCounts:
             self._moved[key, number] = self._moved.get((key, number), 0) + matches
             self.total += matches
 
-    def any_at(self, rows: Rows) -> BoolColumn | None:
+    def any_at(self, rows: fw.Rows) -> fw.BoolColumn | None:
         """Return for each of `rows` whether any of its domains has a match; None if none has."""
-        found: BoolColumn | None = None
+        found: fw.BoolColumn | None = None
         for key in self._by_key if self.total else ():
             here = self.matched_at(key, rows)
             found = here if found is None else found | here
@@ -107,7 +106,7 @@ class DomainCounts:
         """Like `any_at`, for one row and quickly."""
         return bool(self.total) and any(self.matched_at_row(key, row) for key in self._by_key)
 
-    def matched_at(self, key: str, rows: Rows) -> BoolColumn:
+    def matched_at(self, key: str, rows: fw.Rows) -> fw.BoolColumn:
         """Return for each of `rows` whether its domain of `key` has a match; False where the label is absent."""
         domains, sums = self._of(key)
         moved = [(number, matches) for (of_key, number), matches in self._moved.items() if of_key == key]
@@ -129,9 +128,9 @@ class DomainCounts:
             return False
         return (0 if sums is None else sums.item(number)) + self._moved.get((key, number), 0) > 0
 
-    def labelled_at(self, key: str, rows: Rows) -> BoolColumn:
+    def labelled_at(self, key: str, rows: fw.Rows) -> fw.BoolColumn:
         """Return for each of `rows` whether it has the label."""
-        labelled: BoolColumn = pick(self._of(key)[0].codes, rows) != 0
+        labelled: fw.BoolColumn = pick(self._of(key)[0].codes, rows) != 0
         return labelled
 
     def labelled_at_row(self, key: str, row: int) -> bool:

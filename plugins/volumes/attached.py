@@ -23,7 +23,6 @@ from plugins.volumes.on_node import NO_VOLUMES, NodeCounter, NodeVolumes, limits
 from plugins.volumes.rows_by_key import RowsByKey
 from scheduler import framework as fw
 from scheduler.api.volumes import CSINode, VolumeAttachment
-from scheduler.framework.nodes import BoolColumn, Int64Column, Rows
 
 _NO_LIMIT: Final = np.iinfo(np.int64).max
 _NONE: Final[Mapping[str, VolumeAttachment]] = {}
@@ -49,7 +48,7 @@ class AttachedVolumes:
         self._known = np.zeros(0, np.bool_)
         self._is_counted = np.zeros(0, np.bool_)
         """Whether a row's last count is that of its pods now."""
-        self._room: dict[str, Int64Column] = {}
+        self._room: dict[str, fw.Int64Column] = {}
         """Driver → how many volumes more; at least so many where the row is not counted."""
         self._troubled: set[int] = set()
         self._users: RowsByKey[str] = RowsByKey()
@@ -79,18 +78,18 @@ class AttachedVolumes:
             for row in stale:
                 self._look_again(row)
 
-    def known(self, rows: Rows) -> BoolColumn:
+    def known(self, rows: fw.Rows) -> fw.BoolColumn:
         """Which of `rows` have a CSINode."""
         return pick(self._known[: self._nodes.size], rows)
 
-    def first_problem(self, rows: Rows) -> str:
+    def first_problem(self, rows: fw.Rows) -> str:
         """Return why the volumes cannot be counted on the first of `rows` where that is so; empty if there is none."""
         if not self._troubled:
             return ""
         row = next((row for row in rows.tolist() if row in self._troubled), None)
         return "" if row is None else self._by_row[row].counted.problem
 
-    def exceeded(self, new: Attached, rows: Rows) -> BoolColumn | None:
+    def exceeded(self, new: Attached, rows: fw.Rows) -> fw.BoolColumn | None:
         """Return which of `rows` have too little room for the volumes of a pending pod (None: none of them).
 
         No row may be in trouble.
@@ -113,7 +112,7 @@ class AttachedVolumes:
                 over[place] = found.counted.exceeds(new, found.limits)
         return over
 
-    def has_room(self, new: Attached, more: Int64Column, rows: Rows) -> BoolColumn:
+    def has_room(self, new: Attached, more: fw.Int64Column, rows: fw.Rows) -> fw.BoolColumn:
         """Return which of `rows` certainly have room for the volumes of a pending pod and for so many more."""
         room = np.ones(len(rows), np.bool_)
         for driver, count in Counter(new.values()).items():
@@ -141,8 +140,8 @@ class AttachedVolumes:
 
     # How.
 
-    def _over(self, new: Attached, rows: Rows) -> BoolColumn | None:
-        over: BoolColumn | None = None
+    def _over(self, new: Attached, rows: fw.Rows) -> fw.BoolColumn | None:
+        over: fw.BoolColumn | None = None
         for driver, count in Counter(new.values()).items():
             room = self._room.get(driver)
             if room is not None:
@@ -201,7 +200,7 @@ class AttachedVolumes:
         for driver in found.limits:
             self._room[driver][row] = _NO_LIMIT
 
-    def _column(self, driver: str) -> Int64Column:
+    def _column(self, driver: str) -> fw.Int64Column:
         column = self._room.get(driver)
         if column is None:
             column = self._room[driver] = np.full(len(self._known), _NO_LIMIT, np.int64)

@@ -18,7 +18,6 @@ from scheduler.api.label_selectors import IN, Selector, parse_label_selector
 from scheduler.api.quantity import parse_quantity, to_value
 from scheduler.api.selectors import LabelRequirement
 from scheduler.api.volumes import CSIDriver, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
-from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
 
 _logger = logging.getLogger(__name__)
 
@@ -53,8 +52,8 @@ class CapacityIndex:
         objects.listen(fw.CSI_STORAGE_CAPACITY, self._changed)
 
     def enough(
-        self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: NodeColumns, rows: Rows
-    ) -> BoolColumn | None:
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.BoolColumn | None:
         """Return which of `rows` can reach enough storage for the claim; None if all can, or nobody keeps account."""
         resources = claim.spec.resources
         requests = (None if resources is None else resources.requests) or {}
@@ -123,7 +122,7 @@ def _reach_of(selectors: Iterable[Selector]) -> _Reach:
     return _Reach({key: frozenset(values) for key, values in labels.items()}, frozenset(others))
 
 
-def _selected(selector: Selector, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def _selected(selector: Selector, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     matching = np.full(len(rows), not selector.is_nothing)
     for key, operator, values in selector.requirements:
         matching &= has_label(LabelRequirement(key, operator, values), nodes, rows)

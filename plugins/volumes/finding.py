@@ -19,7 +19,6 @@ from plugins.volumes.migrated import MigratedNodes
 from plugins.volumes.topology import allowed, reachable
 from scheduler import framework as fw
 from scheduler.api.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim, StorageClass
-from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
 
 NODE_CONFLICT: Final = 1
 BIND_CONFLICT: Final = 2
@@ -64,7 +63,9 @@ class Finder:
         self._index = index
         self._capacities = capacities
 
-    def refusals(self, claims: PodClaims, nodes: NodeColumns, rows: Rows) -> tuple[Int32Column | None, "Search | None"]:
+    def refusals(
+        self, claims: PodClaims, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> tuple[fw.Int32Column | None, "Search | None"]:
         """Return for each of `rows` the sum of its reason codes (None: no refusal at all), and how they were found.
 
         Raises ValueError for what concerns the pod or its claims and not the nodes.
@@ -75,13 +76,15 @@ class Finder:
         search = Search(self, claims.delayed, nodes, rows)
         return search.codes if codes is None else codes + search.codes, search
 
-    def search(self, claims: PodClaims, nodes: NodeColumns, rows: Rows) -> "Search":
+    def search(self, claims: PodClaims, nodes: fw.NodeColumns, rows: fw.Rows) -> "Search":
         """Look for the volumes of unbound claims. Raises as `refusals`."""
         return Search(self, claims.delayed, nodes, rows)
 
-    def _of_bound(self, claims: list[PersistentVolumeClaim], nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def _of_bound(
+        self, claims: list[PersistentVolumeClaim], nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """A node is told of its first obstacle only."""
-        codes: Int32Column | None = None
+        codes: fw.Int32Column | None = None
         for claim in claims:
             volume = self._volumes.get(claim.spec.volume_name)
             if volume is None:
@@ -99,8 +102,8 @@ class Finder:
         return codes
 
     def _reachable(
-        self, volume: PersistentVolume, nodes: NodeColumns, rows: Rows, codes: Int32Column | None
-    ) -> BoolColumn | None:
+        self, volume: PersistentVolume, nodes: fw.NodeColumns, rows: fw.Rows, codes: fw.Int32Column | None
+    ) -> fw.BoolColumn | None:
         """As `reachable`, for rows without an obstacle: what is wrong with a volume must not be told for others."""
         if codes is None or not codes.any():
             return reachable(volume, nodes, rows, self._migrated)
@@ -110,7 +113,7 @@ class Finder:
         reached[open_] = True if found is None else found
         return reached
 
-    def matching(self, nodes: NodeColumns, rows: Rows) -> Matching:
+    def matching(self, nodes: fw.NodeColumns, rows: fw.Rows) -> Matching:
         return Matching(self._index, self._volumes, nodes, rows)
 
     def storage_class(self, claim: PersistentVolumeClaim) -> StorageClass:
@@ -124,24 +127,26 @@ class Finder:
         return found
 
     def room(
-        self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: NodeColumns, rows: Rows
-    ) -> BoolColumn | None:
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.BoolColumn | None:
         return self._capacities.enough(claim, storage_class, nodes, rows)
 
 
 class Search:
     """One search for the volumes of unbound claims, on all of `rows`."""
 
-    def __init__(self, finder: Finder, claims: list[PersistentVolumeClaim], nodes: NodeColumns, rows: Rows) -> None:
+    def __init__(
+        self, finder: Finder, claims: list[PersistentVolumeClaim], nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> None:
         self._finder = finder
         self._nodes = nodes
         self._rows = rows
-        self.codes: Int32Column = np.zeros(len(rows), np.int32)
+        self.codes: fw.Int32Column = np.zeros(len(rows), np.int32)
         selected = [claim for claim in claims if SELECTED_NODE in claim.annotations]
         self._refuse_other_nodes(selected)
         self._matching = finder.matching(nodes, rows)
         self._choices: list[tuple[PersistentVolumeClaim, Choices]] = []
-        self._to_provision: list[tuple[PersistentVolumeClaim, BoolColumn]] = [
+        self._to_provision: list[tuple[PersistentVolumeClaim, fw.BoolColumn]] = [
             (claim, np.ones(len(rows), np.bool_)) for claim in selected
         ]
         if self._open().any():
@@ -160,8 +165,8 @@ class Search:
         volumes.provisions = [claim for claim, needed in self._to_provision if needed[at]]
         return volumes
 
-    def _open(self) -> BoolColumn:
-        open_: BoolColumn = self.codes == 0
+    def _open(self) -> fw.BoolColumn:
+        open_: fw.BoolColumn = self.codes == 0
         return open_
 
     def _refuse_other_nodes(self, selected: list[PersistentVolumeClaim]) -> None:
@@ -187,7 +192,7 @@ class Search:
                     if possible is not None:
                         self.codes[asked & self._open() & ~possible] = code
 
-    def _conditions(self, claim: PersistentVolumeClaim) -> Iterator[tuple[int, BoolColumn | None]]:
+    def _conditions(self, claim: PersistentVolumeClaim) -> Iterator[tuple[int, fw.BoolColumn | None]]:
         storage_class = self._finder.storage_class(claim)
         if storage_class.provisioner in ("", NO_PROVISIONER):
             yield BIND_CONFLICT, np.zeros(len(self._rows), np.bool_)

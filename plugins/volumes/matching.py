@@ -17,10 +17,10 @@ import numpy.typing as npt
 from plugins.shared.node_matching import matching_any
 from plugins.volumes.assume import AssumeCache
 from plugins.volumes.index import Candidate, VolumeIndex, candidate_of, is_meant_for, kind_of, storage_of
+from scheduler import framework as fw
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.selectors import SelectorTerm
 from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
-from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
 
 NONE: Final = -1
 """In a column of choices: no volume."""
@@ -39,7 +39,7 @@ class Matching:
     """The volumes for the claims of one pod, claim after claim. Those chosen before are not chosen again."""
 
     def __init__(
-        self, index: VolumeIndex, volumes: AssumeCache[PersistentVolume], nodes: NodeColumns, rows: Rows
+        self, index: VolumeIndex, volumes: AssumeCache[PersistentVolume], nodes: fw.NodeColumns, rows: fw.Rows
     ) -> None:
         self._index = index
         self._assumed = {volume.name: candidate_of(volume) for volume in volumes.assumed()}
@@ -131,7 +131,7 @@ class Matching:
         found: Ranks = by_code[self._nodes.label_codes(key)[self._rows], np.newaxis]
         return found
 
-    def _where(self, reaches: BoolColumn | None, ranks: Sequence[int]) -> Ranks:
+    def _where(self, reaches: fw.BoolColumn | None, ranks: Sequence[int]) -> Ranks:
         found = np.empty((len(self._rows), len(ranks)), np.int32)
         found[:] = ranks
         if reaches is not None:
@@ -151,13 +151,13 @@ class Matching:
             choices[usable] = these[usable]
         return choices
 
-    def _is_taken(self, numbers: Choices) -> BoolColumn:
+    def _is_taken(self, numbers: Choices) -> fw.BoolColumn:
         taken = np.zeros(len(self._rows), np.bool_)
         for chosen in self._chosen:
             taken |= chosen == numbers
         return taken
 
-    def _reaches(self, terms: tuple[SelectorTerm, ...] | None) -> BoolColumn:
+    def _reaches(self, terms: tuple[SelectorTerm, ...] | None) -> fw.BoolColumn:
         if terms is None:
             return np.ones(len(self._rows), np.bool_)
         return matching_any(terms, self._nodes, self._rows)

@@ -7,7 +7,6 @@ import numpy as np
 from plugins.shared.column_math import pick
 from scheduler import framework as fw
 from scheduler.api.volumes import MIGRATED_PLUGINS, CSINode
-from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
 
 
 def migrated_plugins(annotations: Mapping[str, str]) -> str:
@@ -24,15 +23,15 @@ def is_migrated(plugin: str, node_name: str, objects: fw.ObjectLister) -> bool:
 class MigratedNodes:
     """A column for each in-tree plugin that was asked for. A question costs as much as there were changes."""
 
-    def __init__(self, nodes: NodeColumns, objects: fw.ObjectLister) -> None:
+    def __init__(self, nodes: fw.NodeColumns, objects: fw.ObjectLister) -> None:
         self._nodes = nodes
         self._objects = objects
-        self._columns: dict[str, BoolColumn] = {}
+        self._columns: dict[str, fw.BoolColumn] = {}
         self._position = -1
         self._stale: set[int] = set()
         objects.listen(fw.CSI_NODE, self._changed)
 
-    def of(self, plugin: str, rows: Rows) -> BoolColumn:
+    def of(self, plugin: str, rows: fw.Rows) -> fw.BoolColumn:
         """Return on which of `rows` the volumes of `plugin` are served by a driver."""
         self._refresh()
         column = self._columns.get(plugin)
@@ -55,7 +54,7 @@ class MigratedNodes:
                 column = self._columns[plugin] = grown
             self._write(plugin, column, stale)
 
-    def _write(self, plugin: str, column: BoolColumn, rows: "set[int] | range") -> None:
+    def _write(self, plugin: str, column: fw.BoolColumn, rows: "set[int] | range") -> None:
         names, in_use = self._nodes.names(), self._nodes.in_use
         for row in rows:
             column[row] = in_use[row] and is_migrated(plugin, names[row], self._objects)

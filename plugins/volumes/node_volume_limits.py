@@ -13,7 +13,6 @@ from scheduler import framework as fw
 from scheduler.api.csi_translation import inline_handle, plugin_of
 from scheduler.api.objects import Volume
 from scheduler.api.volumes import CSINode, PersistentVolumeClaim, VolumeAttachment, claim_name_of
-from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
 
 TOO_MANY: Final = fw.unschedulable("node(s) exceed max volume count")
 
@@ -49,7 +48,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
         )
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Skip pods without volumes that a driver might attach."""
         volumes = pod.storage.volumes
@@ -58,7 +57,9 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
     def concerns(self, pod: fw.Pod) -> bool:
         return bool(pod.storage.volumes)
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return for each of `rows` whether a claim of the pod is missing, or else whether there is too little room.
 
         Raises VolumeError if volumes of the pod, or of a pod on one of the nodes, cannot be judged.
@@ -90,7 +91,9 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
             return fw.unresolvable(str(error))
         raise LookupError("the claim that was missing is there")
 
-    def still_admits(self, state: fw.CycleState, pod: fw.Pod, nominated: fw.NominatedPods, rows: Rows) -> fw.BoolColumn:
+    def still_admits(
+        self, state: fw.CycleState, pod: fw.Pod, nominated: fw.NominatedPods, rows: fw.Rows
+    ) -> fw.BoolColumn:
         """Each volume of a nominated pod takes one place at most; one with odd volumes may take any number."""
         storages = ([each.storage for each in nominated.by_row[row]] for row in rows.tolist())
         volumes = [
@@ -101,7 +104,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
         new = self._volumes.of_pending(pod, has_csi_node=True)
         return self._attached.has_room(new, np.array(volumes, np.int64), rows)
 
-    def _one_code(self, pod: fw.Pod, node: fw.NodeInfo) -> Int32Column:
+    def _one_code(self, pod: fw.Pod, node: fw.NodeInfo) -> fw.Int32Column:
         csi_node: CSINode | None = self.handle.objects.get(fw.CSI_NODE, node.name)
         try:
             new = self._volumes.of_pending(pod, has_csi_node=csi_node is not None)
@@ -110,7 +113,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
         exceeds = csi_node is not None and self._attached.exceeds(node, csi_node, new)
         return np.array([_TOO_MANY if exceeds else 0], np.int32)
 
-    def _codes(self, pod: fw.Pod, rows: Rows, *, has_csi_node: bool) -> Int32Column | None:
+    def _codes(self, pod: fw.Pod, rows: fw.Rows, *, has_csi_node: bool) -> fw.Int32Column | None:
         """The codes of nodes that all have a CSINode, or all have none; None if all are 0."""
         try:
             new = self._volumes.of_pending(pod, has_csi_node=has_csi_node)

@@ -22,7 +22,6 @@ from scheduler.api.selectors import (
     required_terms,
 )
 from scheduler.api.volumes import PersistentVolume, StorageClass
-from scheduler.framework.nodes import BoolColumn, NodeColumns, Rows
 
 NO_MATCH = "no matching NodeSelectorTerms"
 
@@ -49,7 +48,9 @@ def only_label(terms: tuple[SelectorTerm, ...]) -> tuple[str, frozenset[str]] | 
     return (expression.key, expression.values) if expression.operator == IN else None
 
 
-def reachable(volume: PersistentVolume, nodes: NodeColumns, rows: Rows, migrated: MigratedNodes) -> BoolColumn | None:
+def reachable(
+    volume: PersistentVolume, nodes: fw.NodeColumns, rows: fw.Rows, migrated: MigratedNodes
+) -> fw.BoolColumn | None:
     """Return from which of `rows` a bound volume can be reached; None for all of them.
 
     Where its kind is served by a CSI driver, that driver's labels count. Raises ValueError if it could serve no such
@@ -82,7 +83,7 @@ def unreachable_because(volume: PersistentVolume, node: fw.NodeInfo, objects: fw
     return as_one_message(problems) if problems else NO_MATCH
 
 
-def allowed(storage_class: StorageClass, nodes: NodeColumns, rows: Rows) -> BoolColumn | None:
+def allowed(storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn | None:
     """Return on which of `rows` volumes of a class may be made; None for all of them.
 
     A term that says nothing, or is not valid, allows no node. Rule: v1helper.MatchTopologySelectorTerms.

@@ -18,7 +18,6 @@ from plugins.volumes.prebind import Assumed, VolumeBinder
 from scheduler import framework as fw
 from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
 from scheduler.framework.field_errors import invalid
-from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
 
 DEFAULT_BIND_TIMEOUT_SECONDS: Final = 600
 
@@ -99,7 +98,7 @@ class VolumeBinding(
         return volume_binding_events()
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Skip pods without claims; refuse those with a claim that no node could help.
 
@@ -121,7 +120,9 @@ class VolumeBinding(
     def concerns(self, pod: fw.Pod) -> bool:
         return bool(pod.storage.volumes)
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return for each of `rows` all the reasons against it. Raises LookupError if `pre_filter` was not run."""
         found = state.read(self.name, _Found, "not found")
         with self._counting_errors("predicate"):
@@ -131,11 +132,13 @@ class VolumeBinding(
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return _REFUSALS[code]
 
-    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> fw.Status | None:
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Skip: nodes are rated by their storage only with the feature StorageCapacityScoring."""
         return fw.SKIP
 
-    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int64Column | None:
+    def score_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int64Column | None:
         """Rate all nodes the same."""
         return None
 

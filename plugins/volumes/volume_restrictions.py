@@ -13,7 +13,6 @@ from scheduler import framework as fw
 from scheduler.api.objects import Volume
 from scheduler.api.pod_storage import VolumeKey, claim_key, conflicting_keys
 from scheduler.api.volumes import READ_WRITE_ONCE_POD, PersistentVolumeClaim
-from scheduler.framework.nodes import Int32Column, NodeColumns, Rows
 
 _PRE_FILTERED = "PreFilterVolumeRestrictions"
 
@@ -67,7 +66,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         )
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Find what must not be in use; skip pods without such disks whose claims are free.
 
@@ -103,7 +102,9 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         _prepared(state).count(other, -1)
         return None
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return for each of `rows` whether a disk is in use there, else whether a claim is in use anywhere.
 
         Raises LookupError if `pre_filter` was not run and a disk does not decide for every row.
@@ -131,7 +132,7 @@ def _conflicting(pod: fw.Pod) -> tuple[VolumeKey, ...]:
     return tuple(key for volume in pod.storage.volumes for key in conflicting_keys(volume))
 
 
-def _is_used(key: VolumeKey, nodes: NodeColumns) -> bool:
+def _is_used(key: VolumeKey, nodes: fw.NodeColumns) -> bool:
     """Whether a pod uses it on a row that is a node. Rule: snapshot.go (IsPVCUsedByPods)."""
     in_use = nodes.in_use
     return any(in_use[row] for row in nodes.volumes.users(key))

@@ -13,7 +13,6 @@ from plugins.volumes.volume_restrictions import after_claim, namespace_and_claim
 from scheduler import framework as fw
 from scheduler.api.csi_translation import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONES_DELIMITER
 from scheduler.api.volumes import WAIT_FOR_FIRST_CONSUMER, PersistentVolume, StorageClass
-from scheduler.framework.nodes import BoolColumn, Int32Column, NodeColumns, Rows
 
 _PRE_FILTERED = "PreFilterVolumeZone"
 
@@ -59,7 +58,7 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
         )
 
     def pre_filter(
-        self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Find the places of the pod's volumes; skip pods without.
 
@@ -78,7 +77,9 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
     def concerns(self, pod: fw.Pod) -> bool:
         return bool(pod.storage.volumes)
 
-    def filter_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: NodeColumns, rows: Rows) -> Int32Column | None:
+    def filter_nodes(
+        self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> fw.Int32Column | None:
         """Return 1 for each of `rows` that is in the wrong place. Without `pre_filter`, looks the volumes up itself."""
         found = state.get(_PRE_FILTERED, _Places) or self._places_of(pod)
         if isinstance(found, fw.Status):
@@ -139,7 +140,7 @@ def places_of(volume: PersistentVolume) -> list[_Place]:
     return places
 
 
-def _is_in(place: _Place, nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def _is_in(place: _Place, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     """Return which of `rows` have a label with the right value; today's label counts where there is none of old."""
     found = _matching(place.key, place.values, nodes, rows)
     today = _TODAY.get(place.key)
@@ -149,14 +150,14 @@ def _is_in(place: _Place, nodes: NodeColumns, rows: Rows) -> BoolColumn:
     return found
 
 
-def _matching(key: str, values: frozenset[str], nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def _matching(key: str, values: frozenset[str], nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     matching = np.array([value in values for value in nodes.label_values(key)], np.bool_)
     matching[0] = False  # no such label
-    found: BoolColumn = matching[pick(nodes.label_codes(key), rows)]
+    found: fw.BoolColumn = matching[pick(nodes.label_codes(key), rows)]
     return found
 
 
-def _have_place(nodes: NodeColumns, rows: Rows) -> BoolColumn:
+def _have_place(nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     """Return which of `rows` say where they are; nodes of a cluster with a single zone may say nothing."""
     found = np.zeros(len(rows), np.bool_)
     for key in _LABELS:

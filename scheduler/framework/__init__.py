@@ -5,6 +5,7 @@ from scheduler.api.objects import Taint as Taint
 from scheduler.api.objects import Toleration as Toleration
 from scheduler.api.pod import Pod as Pod
 from scheduler.api.unstructured import Unstructured as Unstructured
+from scheduler.framework.change_log import BoundedLog as BoundedLog
 from scheduler.framework.cycle_state import Cloneable as Cloneable
 from scheduler.framework.cycle_state import CycleState as CycleState
 from scheduler.framework.diagnosis import Diagnosis as Diagnosis

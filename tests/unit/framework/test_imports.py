@@ -1,7 +1,11 @@
 """What a plugin author imports is the interface alone: the engine that runs plugins is not loaded with it."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
 
 ENGINE = ("runtime", "state", "queue", "cycle", "config", "kube", "serve", "simulate")
 
@@ -19,3 +23,17 @@ def test_the_interface_loads_no_module_of_the_engine() -> None:
     rooms = [name.split(".")[1] for name in loaded if "." in name]
     assert {room: rooms.count(room) for room in ENGINE} == dict.fromkeys(ENGINE, 0)
     assert set(rooms) == {"api", "framework"}
+
+
+def test_plugins_of_the_tree_import_what_plugin_authors_import() -> None:
+    imported = {
+        name
+        for path in (ROOT / "plugins").rglob("*.py")
+        for name in re.findall(r"^from (scheduler[.\w]*) import", path.read_text(), re.MULTILINE)
+    }
+
+    assert {name for name in imported if not f"{name}.".startswith("scheduler.api.")} == {
+        "scheduler",
+        "scheduler.framework",
+        "scheduler.framework.field_errors",
+    }
