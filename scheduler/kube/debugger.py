@@ -36,7 +36,7 @@ class Debugger:
     def start(self) -> None:
         """Dump and compare in a task. Ignored, with a log line, while one is running. For signal handlers."""
         if self._task is not None and not self._task.done():
-            log.warning("The debugger is at work already; the signal is ignored")
+            log.warning("The debugger is running already; signal ignored")
             return
         self._task = asyncio.create_task(self.run(), name="debugger")
 

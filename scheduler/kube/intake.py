@@ -312,7 +312,7 @@ class Intake(Generic[T]):
     def _call(self, handler: Callable[[Any], None], argument: Any) -> None:
         try:
             handler(argument)
-        except Exception:  # the boundary: whatever it is, the watch goes on
+        except Exception:  # the boundary: whatever it is, the watch continues
             self._metrics.watch_errors.labels(self.resource, "handler").inc()
             metadata = getattr(argument, "metadata", None)
             fields = {"resource": self.resource, "object": getattr(metadata, "name", "")}

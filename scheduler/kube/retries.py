@@ -53,7 +53,7 @@ class RetryPolicy:
         if not 0 < self.first <= self.limit:
             raise ValueError(f"need 0 < first <= limit, got {self.first} and {self.limit}")
 
-    # Without __len__: kopf would give up after so many.
+    # Without __len__, or kopf would count the waits and give up after the last.
     def __iter__(self) -> Iterator[float]:
         return map(self.wait, itertools.count())
 

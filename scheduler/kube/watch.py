@@ -1,6 +1,6 @@
 """The watch on pods, nodes and what plugins ask for: kopf keeps it going, `Intake` takes the events in.
 
-kopf opens the watch, opens it again when it breaks or is silent, goes on from the last version, lists again after 410
+kopf opens the watch, opens it again when it breaks or is silent, continues from the last version, lists again after 410
 Gone. Five of its habits do not suit a scheduler; this is what is done about them:
 
 - It creates a task, a queue, loggers and a difference per object. So `WatchResponse` takes the objects out of the
@@ -312,10 +312,10 @@ class WatchSession:
         """Log when an interruption begins and ends; kopf would log every try."""
         if error is None and path in self._interrupted:
             self._interrupted.discard(path)
-            log.info("Watching goes on", extra={"path": path})
+            log.info("Watching resumed", extra={"path": path})
         elif error is not None and path not in self._interrupted:
             self._interrupted.add(path)
-            log.warning("Watching is interrupted", extra={"path": path, "err": error})
+            log.warning("Watching was interrupted", extra={"path": path, "err": error})
 
     async def end(self) -> None:
         """Close the streams, and cancel the tasks that make further requests: the watchers."""

@@ -128,7 +128,7 @@ def test_a_second_signal_while_it_works_is_ignored(logged: Callable[[], list[str
         return comparer.asked
 
     assert run(scenario()) == 2
-    assert logged().count("WARNING The debugger is at work already; the signal is ignored") == 1
+    assert logged().count("WARNING The debugger is running already; signal ignored") == 1
 
 
 def test_others_get_their_turn_during_a_long_dump() -> None:
