@@ -25,7 +25,7 @@ import orjson
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import ApiResource, written_resource
 from scheduler.kube.client import AnswerLost, CallLimit, Client, Operation
-from scheduler.kube.retries import WRITES, Meaning, Outcome, Read, meaning_of, pause
+from scheduler.kube.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
 
 log = logging.getLogger(__name__)
 
@@ -50,14 +50,6 @@ class Done(msgspec.Struct, frozen=True):
     found: dict[str, Any]
 
 
-class Failed(msgspec.Struct, frozen=True, gc=False):
-    """It did not, as far as we know."""
-
-    status: int
-    """HTTP's; 0 without an answer."""
-    because: str
-
-
 Step: TypeAlias = Send | Read | Done | Failed
 
 
@@ -67,8 +59,7 @@ class Writing:
     def __init__(self, wanted: Mapping[str, Any], chance: Callable[[], float] = random.random) -> None:
         """`wanted`: what the object contains once the write took effect; null for a removed field."""
         self._wanted = wanted
-        self._chance = chance
-        self._tries = 0
+        self._retries = Retries(WRITES, chance)
         self._in_doubt = False
         """Whether a call may have been carried out without an answer that says so."""
         self._conflict = ""
@@ -85,25 +76,16 @@ class Writing:
             return Read()
         if meaning_of(outcome) is Meaning.DOUBT:
             self._in_doubt = True
-        return self._again(Send, outcome)
+        return self._retries.again(Send, outcome)
 
     def read(self, outcome: Outcome) -> Step:
         """What to do after a read."""
         if outcome.ok:
             found = _object_in(outcome.body)
             if found is not None:
-                return Done(found) if has_all(found, self._wanted) else Failed(409, self._conflict)
+                return Done(found) if has_all(found, self._wanted) else Failed(self._conflict, 409)
             outcome = AnswerLost("the answer cannot be read")
-        return self._again(Read, outcome)
-
-    def _again(self, step: type[Send] | type[Read], outcome: Outcome) -> Step:
-        if meaning_of(outcome) is Meaning.SETTLED:
-            return Failed(outcome.status, outcome.message)
-        wait = WRITES.wait(self._tries, outcome.retry_after, self._chance)
-        self._tries += 1
-        if self._tries == WRITES.tries:
-            return Failed(outcome.status, f"{outcome.message} ({self._tries} tries)")
-        return step(wait)
+        return self._retries.again(Read, outcome)
 
 
 def has_all(found: Any, wanted: Any) -> bool:

@@ -27,7 +27,7 @@ import orjson
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import AnswerLost, CallLimit, Client, NoReply, Operation
-from scheduler.kube.retries import WRITES, Meaning, Outcome, Read, meaning_of, pause
+from scheduler.kube.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
 from scheduler.kube.status import Condition, PodStatuses, status_patch
 
 log = logging.getLogger(__name__)
@@ -59,12 +59,6 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
     """The pod was gone already."""
 
 
-class Failed(msgspec.Struct, frozen=True, gc=False):
-    """The pod stays."""
-
-    because: str
-
-
 Call: TypeAlias = Patch | Read | Delete
 Step: TypeAlias = Call | Deleted | Gone | Failed
 
@@ -74,8 +68,7 @@ class Eviction:
 
     def __init__(self, uid: str, chance: Callable[[], float] = random.random) -> None:
         self._uid = uid
-        self._chance = chance
-        self._tries = 0
+        self._retries = Retries(WRITES, chance)
         self._may_be_deleted = False
         """Whether a deletion may have been carried out without an answer that says so."""
 
@@ -94,7 +87,9 @@ class Eviction:
             return Delete()
         if outcome.status == 404:
             return Gone()
-        return self._again(Read if outcome.status == 409 else Patch, outcome)
+        if outcome.status == 409:
+            return self._retries.later(Read, outcome)
+        return self._retries.again(Patch, outcome)
 
     def _read(self, outcome: Outcome) -> Step:
         if outcome.status == 404:
@@ -104,7 +99,7 @@ class Eviction:
             if uid is not None:
                 return Patch() if uid == self._uid else Gone()
             outcome = AnswerLost("the answer cannot be read")
-        return self._again(Read, outcome)
+        return self._retries.again(Read, outcome)
 
     def _deleted(self, outcome: Outcome) -> Step:
         if outcome.ok:
@@ -113,14 +108,7 @@ class Eviction:
             return Deleted() if self._may_be_deleted else Gone()
         if meaning_of(outcome) is Meaning.DOUBT:
             self._may_be_deleted = True
-        return self._again(Delete, outcome)
-
-    def _again(self, call: type[Call], outcome: Outcome) -> Step:
-        if meaning_of(outcome) is Meaning.SETTLED and outcome.status != 409:
-            return Failed(outcome.message)
-        wait = WRITES.wait(self._tries, outcome.retry_after, self._chance)
-        self._tries += 1
-        return call(wait) if self._tries < WRITES.tries else Failed(f"{outcome.message} ({self._tries} tries)")
+        return self._retries.again(Delete, outcome)
 
 
 class ApiEvictor:

@@ -18,11 +18,13 @@ import itertools
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
 from scheduler.kube.client import NoReply, NotSent, Reply
+
+S = TypeVar("S")
 
 Outcome: TypeAlias = Reply | NoReply
 
@@ -88,6 +90,37 @@ class Read(msgspec.Struct, frozen=True, gc=False):
     """A step of several machines: read the object to see what became of it, after `wait` seconds."""
 
     wait: float = 0.0
+
+
+class Failed(msgspec.Struct, frozen=True, gc=False):
+    """The last step of several machines: the call was refused, or has failed too often."""
+
+    because: str
+    status: int = 0
+    """HTTP's; 0 without an answer."""
+
+
+class Retries:
+    """The failures of one machine that repeats its calls: whether there is another try, and when."""
+
+    def __init__(self, policy: RetryPolicy, chance: Callable[[], float] = random.random) -> None:
+        self._policy = policy
+        self._chance = chance
+        self._failures = 0
+
+    def again(self, step: Callable[[float], S], outcome: Outcome) -> S | Failed:
+        """Take `step` after a wait, unless the call was refused or has failed too often."""
+        if meaning_of(outcome) is Meaning.SETTLED:
+            return Failed(outcome.message, outcome.status)
+        return self.later(step, outcome)
+
+    def later(self, step: Callable[[float], S], outcome: Outcome) -> S | Failed:
+        """Take `step` after a wait, unless too much has failed."""
+        wait = self._policy.wait(self._failures, outcome.retry_after, self._chance)
+        self._failures += 1
+        if self._failures == self._policy.tries:
+            return Failed(f"{outcome.message} ({self._failures} tries)", outcome.status)
+        return step(wait)
 
 
 async def pause(seconds: float) -> None:

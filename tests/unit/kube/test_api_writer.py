@@ -7,9 +7,9 @@ import pytest
 
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
-from scheduler.kube.api_writer import Done, Failed, PluginWriter, Send, Writing, has_all
+from scheduler.kube.api_writer import Done, PluginWriter, Send, Writing, has_all
 from scheduler.kube.client import AnswerLost, NotSent, Reply
-from scheduler.kube.retries import Read
+from scheduler.kube.retries import Failed, Read
 from tests.fakes import run
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
@@ -45,7 +45,7 @@ def test_it_waits_as_long_as_the_server_asks() -> None:
 
 @pytest.mark.parametrize(("status", "text"), [(404, "not found"), (422, "invalid"), (403, "forbidden"), (409, "newer")])
 def test_a_refusal_ends_it(status: int, text: str) -> None:
-    assert a_writing().sent(Reply(status, b'{"message":"%s"}' % text.encode())) == Failed(status, text)
+    assert a_writing().sent(Reply(status, b'{"message":"%s"}' % text.encode())) == Failed(text, status)
 
 
 def test_it_is_given_up_after_ten_failures() -> None:
@@ -54,7 +54,7 @@ def test_it_is_given_up_after_ten_failures() -> None:
     steps = [writing.sent(NotSent("refused")) for _ in range(10)]
 
     assert steps[8] == Send(2.0)
-    assert steps[9] == Failed(0, "refused (10 tries)")
+    assert steps[9] == Failed("refused (10 tries)")
 
 
 @pytest.mark.parametrize("first", [LOST_ANSWER, Reply(500, b"")])
@@ -64,8 +64,8 @@ def test_a_conflict_after_a_lost_answer_is_settled_by_a_read(first: Any) -> None
 
     assert writing.sent(CONFLICT) == Read()
     assert isinstance(writing.read(Reply(200, WRITTEN)), Done)
-    assert writing.read(Reply(200, OTHER)) == Failed(409, "the object has been modified")
-    assert writing.read(Reply(404, b'{"message":"gone"}')) == Failed(404, "gone")
+    assert writing.read(Reply(200, OTHER)) == Failed("the object has been modified", 409)
+    assert writing.read(Reply(404, b'{"message":"gone"}')) == Failed("gone", 404)
     assert isinstance(writing.read(LOST_ANSWER), Read)
 
 
@@ -73,7 +73,7 @@ def test_without_a_lost_answer_a_conflict_is_somebody_else_s() -> None:
     writing = a_writing()
     writing.sent(NotSent("refused"))
 
-    assert writing.sent(CONFLICT) == Failed(409, "the object has been modified")
+    assert writing.sent(CONFLICT) == Failed("the object has been modified", 409)
 
 
 @pytest.mark.parametrize(

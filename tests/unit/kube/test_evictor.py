@@ -9,8 +9,8 @@ import pytest
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import AnswerLost, NotSent, Reply
-from scheduler.kube.evictor import ApiEvictor, Delete, Deleted, Eviction, Failed, Gone, Patch, Step
-from scheduler.kube.retries import WRITES, Outcome, Read
+from scheduler.kube.evictor import ApiEvictor, Delete, Deleted, Eviction, Gone, Patch, Step
+from scheduler.kube.retries import WRITES, Failed, Outcome, Read
 from scheduler.kube.status import PodStatuses
 from scheduler.testing import a_pod
 from tests.fakes import run
@@ -64,9 +64,9 @@ FAILED = answer(500, "etcdserver: request timed out")
         pytest.param([OK, NO_ANSWER, answer(404)], Deleted(), id="it was the lost deletion that took effect"),
         pytest.param([OK, FAILED, CONFLICT], Deleted(), id="and it was recreated since"),
         pytest.param([OK, REFUSED, answer(404)], Gone(), id="what was not sent has not deleted it"),
-        pytest.param([answer(403, "no")], Failed("no"), id="a forbidden patch"),
-        pytest.param([answer(422, "invalid")], Failed("invalid"), id="an invalid patch"),
-        pytest.param([OK, answer(403, "no")], Failed("no"), id="a forbidden deletion"),
+        pytest.param([answer(403, "no")], Failed("no", 403), id="a forbidden patch"),
+        pytest.param([answer(422, "invalid")], Failed("invalid", 422), id="an invalid patch"),
+        pytest.param([OK, answer(403, "no")], Failed("no", 403), id="a forbidden deletion"),
         pytest.param([REFUSED] * 8, Patch(2.0), id="waits have a limit"),
         pytest.param([REFUSED] * WRITES.tries, Failed("connection refused (10 tries)"), id="tries have a limit"),
     ],
