@@ -41,7 +41,7 @@ YAML: Final = "yaml"
 
 @runtime_checkable
 class HasRules(Protocol):
-    """An object that knows more about right and wrong arguments than their types say."""
+    """An object with rules for its arguments beyond their types."""
 
     def problems(self) -> Iterable[tuple[str, str]]:
         """Return (path of the field as a file spells it, message) of each broken rule; `""` is the object itself."""

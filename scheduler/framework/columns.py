@@ -1,4 +1,4 @@
-"""The types of columns: numpy arrays with one entry a row of the node table."""
+"""The types of columns: numpy arrays with one entry per row of the node table."""
 
 from typing import TypeAlias
 

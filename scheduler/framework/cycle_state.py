@@ -35,7 +35,7 @@ class CycleState:
         self.skip_pre_bind: set[str] = set()
         """Names of the plugins whose PreBindPreFlight answered Skip."""
         self.attempt = 0
-        """How often the pod was tried before: what is drawn by lot may depend on it, and stays the same in a replay."""
+        """How often the pod was tried before: random choices are seeded with it, so that a replay makes the same."""
         self.record_plugin_metrics = False
         """Whether each plugin is timed in this cycle."""
         self.known_spec: Any = None

@@ -16,7 +16,7 @@ NO_NODES = "no nodes available to schedule pods"
 
 
 class NodeToStatus(Mapping[str, Status]):
-    """Node name → refusal, worked out for the nodes that somebody asks about."""
+    """Node name → refusal, worked out for each node that is asked about."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ def rows_with(code: Code, node_to_status: Mapping[str, Status], nodes: NodeColum
 
 @dataclass(slots=True)
 class Diagnosis:
-    """What was found out about one pod that fits nowhere."""
+    """Why one pod fits nowhere."""
 
     node_count: int
     """How many nodes there were: the number after `0/`."""
@@ -67,13 +67,13 @@ class Diagnosis:
     node_to_status: Mapping[str, Status] = field(default_factory=dict)
 
     def add(self, status: Status, nodes: int) -> None:
-        """Count one refusal of so many nodes."""
+        """Count one refusal, given by this number of nodes."""
         for reason in status.reasons:
             self.reasons[reason] += nodes
         self.add_plugin(status)
 
     def add_plugin(self, status: Status) -> None:
-        """Remember who refused: events that this plugin waits for bring the pod back."""
+        """Remember the plugin that refused: events that it registered for bring the pod back."""
         if status.plugin:
             if status.is_rejected:
                 self.unschedulable_plugins.add(status.plugin)

@@ -48,13 +48,13 @@ _PLUGIN_ERRORS = {
 
 
 class ClusterError(SchedulerError):
-    """The API server did not do what was asked of it."""
+    """The API server did not do what it was asked to."""
 
 
 class ApiError(ClusterError):
-    """A plugin's call was refused, or nobody could be reached. The text is the API server's.
+    """A plugin's call was refused, or the API server could not be reached. The text is the API server's.
 
-    `status` is the HTTP status: 409 if somebody else changed the object, 404 if it is gone; 0 without any answer.
+    `status` is the HTTP status: 409 if the object was changed meanwhile, 404 if it is gone; 0 without any answer.
     """
 
     def __init__(self, status: int, message: str) -> None:

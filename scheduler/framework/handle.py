@@ -12,14 +12,14 @@ from scheduler.framework.stored_columns import StoredColumns
 
 
 class Binder(Protocol):
-    """Tells the API server where a pod runs."""
+    """Binds pods at the API server."""
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Return once the pod is bound to the node. Raises BindRejected if it never will be."""
 
 
 class EventRecorder(Protocol):
-    """Tells a pod's owner what happened, as an events.k8s.io/v1 Event. Never waits, never raises."""
+    """Reports what happened to a pod, as an events.k8s.io/v1 Event. Never waits, never raises."""
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None: ...
 
@@ -118,7 +118,7 @@ class PodActivator(Protocol):
 
 
 class Evictor(Protocol):
-    """Tells the API server which pods have to make room."""
+    """Evicts pods that have to make room."""
 
     async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
         """Set the condition DisruptionTarget with this message, then delete the pod; False if it was gone already.
@@ -134,9 +134,9 @@ class Evictor(Protocol):
 class ApiWriter(Protocol):
     """Changes objects in the cluster, for plugins that declare it in `writes`. Resources are named as in events.
 
-    Each call tries again where that can help, and what became of one whose answer was lost is settled by a read. So a
+    Each call is repeated where that can help, and a read settles the outcome of one whose answer was lost. So a
     write needs a resource version, or to be harmless when done twice. Both return the object as it is then, as parsed
-    JSON, and raise ApiError; 409 says that somebody else changed the object, or made it anew.
+    JSON, and raise ApiError; 409 says that the object was changed meanwhile, or deleted and made again.
     """
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
@@ -161,14 +161,14 @@ class NoWrites:
 
 
 Listener: TypeAlias = Callable[[Any | None, Any | None], None]
-"""`(old, new)`: told of each change of a resource's objects. Quick, and raises nothing."""
+"""`(old, new)`: called for each change of a resource's objects. Quick, and raises nothing."""
 
 
 class ObjectLister(Protocol):
     """Has the newest objects of all resources that plugins name in their events or in `reads`, as those name them.
 
     Objects are structs for some built-in resources and `Unstructured` for all others; each has a `metadata`. Each
-    method raises LookupError for a resource that nobody named.
+    method raises LookupError for a resource that no plugin named.
     """
 
     def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
@@ -181,10 +181,10 @@ class ObjectLister(Protocol):
         """Return a number that grows with each change of the resource's objects."""
 
     def listen(self, resource: str, listener: Listener) -> None:
-        """Tell `listener` of each change from now on, and first of what there is already: `(None, object)`.
+        """Call `listener` for each change from now on, and first for each object that there is: `(None, object)`.
 
-        It is told as soon as `get` and `list` show the change, before pods are woken. For a plugin that keeps objects
-        by a key of its own, from when it is made.
+        It is called as soon as `get` and `list` show the change, before pods are woken. For a plugin that keeps objects
+        by a key of its own, from its start.
         """
 
 

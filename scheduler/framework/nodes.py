@@ -1,6 +1,6 @@
 """How plugins see nodes: all at once, by columns, or one by one.
 
-A node is a row. A column has one entry a row; its length is `size`, and rows may be unused (`in_use` says which are
+A node is a row. A column has one entry per row; its length is `size`, and rows may be unused (`in_use` says which are
 nodes). Columns are live views of the scheduler's tables: read them, never keep or change them.
 """
 
@@ -31,7 +31,7 @@ class Aspect(IntFlag):
     """Taints and `spec.unschedulable`."""
     PORTS = 1 << 5
     IMAGES = 1 << 6
-    """Images on the node. How many nodes have an image counts for all of them: a change touches every row."""
+    """Images on the node. How many nodes have an image matters for all of them: a change touches every row."""
     PODS = 1 << 7
     """Which pods are on the node, with their labels."""
     NODE = 1 << 8
@@ -119,7 +119,7 @@ class NodeColumns(Protocol):
         """The code of one value of a label; 0 if no node ever had it."""
 
     def topology(self, key: str) -> Topology:
-        """The same for all who look at whole domains."""
+        """The label as a topology: shared by all plugins that look at whole domains."""
 
     @property
     def taints(self) -> Mapping[Taint, BoolColumn]:

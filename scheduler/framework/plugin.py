@@ -1,4 +1,4 @@
-"""The extension points: what a plugin may be asked, in the order of a pod's way.
+"""The extension points: what a plugin may be asked, in the order in which a pod meets them.
 
     PreEnqueue → QueueSort → PreFilter → Filter → (PostFilter) → PreScore → Score → NormalizeScore
     → Reserve → Permit → PreBind → Bind → PostBind
@@ -53,7 +53,7 @@ class Plugin(ABC):
     """What every plugin has."""
 
     name: ClassVar[str]
-    """How the configuration, metrics and messages call it."""
+    """Its name in the configuration, in metrics and in messages."""
 
     reads: ClassVar[Sequence[str]] = ()
     """Resources whose objects it looks up with `handle.objects`, besides those that its events name."""
@@ -121,7 +121,7 @@ class SignPlugin(Plugin):
     """What Filter and Score read of a node, besides the pod."""
 
     signs_spec: ClassVar[bool] = False
-    """Whether `sign` reads only the pod's spec, but for the names of volumes without a source that is decoded, and its
+    """Whether `sign` reads only the pod's spec, except the names of volumes whose source is not decoded, and its
     resources. If that is so of all plugins of a profile, pods with the same spec are signed once."""
 
     signs_despite_objects: ClassVar[str] = ""
@@ -152,9 +152,9 @@ class PreFilterPlugin(Plugin):
         """
 
     def concerns(self, pod: Pod) -> bool:
-        """Say whether `pre_filter` is to be asked. False only if it would skip the pod, whatever the cluster is like.
+        """Say whether `pre_filter` is to be asked. False only if it would skip the pod in any cluster.
 
-        It reads only the pod's spec, but for volumes without a source: pods with the same spec may be asked about once.
+        It reads only the pod's spec, except volumes without a source: pods with the same spec may be asked about once.
         That is quicker for what most pods do not ask for. In cycles in which each plugin is timed it is asked anyway.
         """
         return True
@@ -231,7 +231,7 @@ class ScoreNodesPlugin(Plugin):
 
 class NormalizeScorePlugin(Plugin):
     normalizes_by_range: ClassVar[bool] = False
-    """Whether what a node gets depends only on its own score, the lowest and the highest, whatever pod it is for. Then
+    """Whether a node's final score depends only on its own raw score, the minimum and the maximum, for any pod. Then
     it is not asked where the scores that it signed make no difference between nodes, being all 0."""
 
     @abstractmethod

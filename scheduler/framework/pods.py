@@ -83,5 +83,5 @@ class PodIndex(Protocol):
     def term_candidates(self, kind: TermKind, namespace: str, labels: Mapping[str, str]) -> Iterable[TermColumn]:
         """The terms that may match a pod of that namespace with these labels: a few of `terms`, which must be asked.
 
-        Every term that matches is among them, each once, whatever the labels of the namespace.
+        Every term that matches is among them once, for any labels of the namespace.
         """

@@ -1,4 +1,4 @@
-"""A pod on its way to a node: what the queue remembers of its attempts."""
+"""A pod in the queue, with what is remembered of its attempts."""
 
 from dataclasses import dataclass, field
 
@@ -30,7 +30,7 @@ class QueuedPod:
     unschedulable_plugins: set[str] = field(default_factory=set)
     pending_plugins: set[str] = field(default_factory=set)
     gating_plugin: str = ""
-    """Which PreEnqueue plugin keeps it out of activeQ; empty if none."""
+    """The PreEnqueue plugin that keeps it out of activeQ; empty if none."""
 
     was_flushed: bool = False
     """Whether it left the unschedulable pods because of their age, not because of an event."""

@@ -44,7 +44,7 @@ from scheduler.framework.plugin import Plugin
 
 
 class ApiResource(NamedTuple):
-    """What the API server calls it."""
+    """Its names at the API server."""
 
     group: str
     """Empty for the core group."""
@@ -54,7 +54,7 @@ class ApiResource(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How logs and metrics call it: `pods`, `budgets.v1.example.com`. No two resources have the same."""
+        """Its name in logs and metrics: `pods`, `budgets.v1.example.com`. No two resources have the same."""
         return f"{self.plural}.{self.version}.{self.group}" if self.group else self.plural
 
     @property
@@ -64,7 +64,7 @@ class ApiResource(NamedTuple):
 
     @property
     def version_path(self) -> str:
-        """Where the API server tells which resources this version of the group has."""
+        """Where the API server lists the resources of this version of the group."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
 
@@ -172,7 +172,7 @@ def resource_problems(plugin: Plugin) -> Iterator[str]:
     """Yield what is wrong with the resources that a plugin names."""
     try:
         names = sorted(set(_named_by(plugin)))
-    except Exception as error:  # noqa: BLE001  the plugin's own code: whatever it raises is told
+    except Exception as error:  # noqa: BLE001  the plugin's own code: whatever it raises is reported
         yield f"events_to_register: {type(error).__name__}: {error}"
         return
     for name in (*names, *(write.resource for write in plugin.writes if write.resource != POD)):

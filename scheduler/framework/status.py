@@ -44,7 +44,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
     """What the pod's owner reads in the FailedScheduling event, counted over the nodes."""
 
     plugin: str = ""
-    """Who answered; the framework fills it in."""
+    """The plugin that answered; the framework fills it in."""
 
     @property
     def is_rejected(self) -> bool:
@@ -56,7 +56,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
         return ", ".join(self.reasons)
 
     def by(self, plugin: str) -> "Status":
-        """This answer, with the name of who gave it."""
+        """This answer, with the name of the plugin that gave it."""
         return self if self.plugin == plugin else msgspec.structs.replace(self, plugin=plugin)
 
 

@@ -27,7 +27,7 @@ class Topology(Protocol):
 
     @property
     def distinct(self) -> Rows:
-        """The codes that any row has, but for 0, in ascending order."""
+        """The codes that any row has, except 0, in ascending order."""
 
     @property
     def version(self) -> int:

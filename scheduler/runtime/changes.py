@@ -48,7 +48,7 @@ def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
         yield Action.UPDATE_POD_SCALE_DOWN
     if old.spec.scheduling_gates and not new.spec.scheduling_gates:
         yield Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED
-    # Tolerations can only be added, so their number tells.
+    # Tolerations can only be added, so their number shows a change.
     if len(old.spec.tolerations or ()) != len(new.spec.tolerations or ()):
         yield Action.UPDATE_POD_TOLERATION
     if _generated_claims(old) != _generated_claims(new):

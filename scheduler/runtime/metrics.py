@@ -185,7 +185,7 @@ class Metrics:
         )
 
     def watch_gauge(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
-        """Add a gauge whose values are read when somebody looks."""
+        """Add a gauge whose values are read at each scrape."""
         self.registry.register(_ReadGauge(name, text, labels, read))
 
     def _counter(self, name: str, text: str, labels: tuple[str, ...] = ()) -> Counter:

@@ -1,4 +1,4 @@
-"""Pods at their PreBind plugins: until the first Bind plugin is asked, their binding can be called off.
+"""Pods at their PreBind plugins: until the first Bind plugin is asked, their binding can be cancelled.
 
 Rule: pkg/scheduler/framework/runtime/pods_in_prebind_map.go at v1.36.3.
 """
@@ -42,7 +42,7 @@ class PodsInPreBind:
         return answer
 
     def cancel(self, uid: str, message: str) -> bool:
-        """Call a pod's binding off, for which `message` is the reason; say whether that is still possible."""
+        """Cancel a pod's binding, for the reason `message`; say whether that is still possible."""
         pre_binding = self._pods.get(uid)
         if pre_binding is None:
             return False

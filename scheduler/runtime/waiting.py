@@ -1,7 +1,7 @@
 """Pods that Permit plugins hold between their reservation and their binding.
 
 add ──► WAITING ──allow by every plugin that holds it──► allowed
-           ├─────reject by anybody────────────────────► rejected
+           ├─────reject by any plugin─────────────────► rejected
            ├─────preempt──────────────────────────────► preempted: an error, so that it is soon tried again
            └─────a plugin's timeout runs out──────────► rejected by that plugin
 """
@@ -36,7 +36,7 @@ class WaitingPod:
 
     @property
     def pending_plugins(self) -> tuple[str, ...]:
-        """Who still holds the pod."""
+        """The plugins that still hold the pod."""
         return tuple(self._timers)
 
     def allow(self, plugin: str) -> None:

@@ -1,4 +1,4 @@
-"""What every plugin promises, whatever it does, checked for pods and nodes that the author chooses."""
+"""What every plugin promises, checked for pods and nodes that the author chooses."""
 
 import copy
 from collections.abc import Iterator, Sequence

@@ -5,7 +5,7 @@
 What does not depend on the pods of a node is answered once for all nodes, from stored columns or, for plugins that do
 not sign, as `IgnoresPods`; and so is a yes that fewer pods do not change (`MonotoneInPods`). If every other
 plugin can simulate by itself (`DryRunFilter`), nothing is changed. Otherwise the pods are taken off the live table and
-put back, and every plugin is asked anew: slower, and right for any plugin.
+put back, and every plugin is asked again: slower, and right for any plugin.
 
 Rule: RunFilterPluginsWithNominatedPods, RunPreFilterExtensionAddPod and …RemovePod in
 pkg/scheduler/framework/runtime/framework.go at v1.36.3.
@@ -80,10 +80,10 @@ class DryRun:
         self._state = state
         self._pod = pod
         self._steps = [step for step in profile.filtering.steps if step.name not in state.skip_filter]
-        self._followers: list[tuple[int, FilterStep, Callable[[int], SimulatedNode]]] = []
+        self._simulators: list[tuple[int, FilterStep, Callable[[int], SimulatedNode]]] = []
         self._stored: list[tuple[int, FilterStep, Int32Column]] = []
         self._table_only: BoolColumn | None = None
-        """Rows that only a changed table tells about; None if there are none."""
+        """Rows that have to be simulated on the table; None if there are none."""
         known: KnownSpec = state.known_spec
         self.is_quick = self._sort_out(known.pod_class.signatures)
         """Whether nodes are judged without changing the table."""
@@ -111,7 +111,7 @@ class DryRun:
             return TableSimulation(self._profile.filtering, self._state, self._pod, row, nominated)
         index = self._first_stored.item(row)
         asked = []
-        for at, step, begin in self._followers:
+        for at, step, begin in self._simulators:
             if at < index:
                 try:
                     asked.append((step, begin(row)))
@@ -122,9 +122,9 @@ class DryRun:
 
     def simulate_all(self, rows: Rows) -> Reprieve | None:
         """Judge `rows`, each with a pod of lower priority, all at once; None if only `simulate` can do that."""
-        if not self.is_quick or len(self._followers) != 1:
+        if not self.is_quick or len(self._simulators) != 1:
             return None
-        [(_, step, simulator)] = self._followers
+        [(_, step, simulator)] = self._simulators
         if not isinstance(simulator, BulkSimulator):
             return None
         try:
@@ -137,7 +137,7 @@ class DryRun:
     def only_singly(self, rows: Rows) -> BoolColumn:
         """Which of `rows` have to be asked about by `simulate` even where the others are judged in bulk.
 
-        Those that a stored answer refuses in any case, and those that only a changed table tells about.
+        Those that a stored answer refuses in any case, and those that have to be simulated on the table.
         """
         found: BoolColumn = self._first_stored[rows] < len(self._steps)
         return found if self._table_only is None else found | self._table_only[rows]
@@ -145,11 +145,11 @@ class DryRun:
     def refusals_with_nominated(self) -> dict[int, Status] | None:
         """Say which nodes would refuse the pod if those were there that are nominated to them, and why.
 
-        None if only a changed table can tell. Raises PluginError.
+        None if nodes have to be simulated on the table. Raises PluginError.
         """
-        if not self.is_quick or len(self._followers) != 1:
+        if not self.is_quick or len(self._simulators) != 1:
             return None
-        [(at, _, simulator)] = self._followers
+        [(at, _, simulator)] = self._simulators
         if not isinstance(simulator, BulkSimulator):
             return None
         nominated = self._nominated_pods()
@@ -194,7 +194,7 @@ class DryRun:
             signature = signatures.get(step.name)
             try:
                 if isinstance(plugin, DryRunFilter):
-                    self._followers.append((at, step, plugin.simulator(self._state, self._pod, profile.nodes)))
+                    self._simulators.append((at, step, plugin.simulator(self._state, self._pod, profile.nodes)))
                 elif isinstance(plugin, IgnoresPods):
                     self._stored.append((at, step, self._codes_now(plugin)))
                 elif isinstance(plugin, MonotoneInPods):
@@ -226,7 +226,7 @@ class DryRun:
         self._table_only = refused if self._table_only is None else self._table_only | refused
 
     def _first_refusing(self) -> Int64Column:
-        """For each row the place of the first plugin that refuses it whatever pods are there; after all if none."""
+        """For each row the place of the first plugin that refuses it with any pods; beyond all plugins if none does."""
         found = np.full(self._profile.nodes.size, len(self._steps), np.int64)
         for at, _, codes in reversed(self._stored):
             found[codes != 0] = at
@@ -234,7 +234,7 @@ class DryRun:
 
 
 class QuickSimulation:
-    """A node judged by plugins that follow by themselves, and by stored answers."""
+    """A node judged by plugins that simulate it, and by stored answers."""
 
     __slots__ = ("_asked", "_pod", "_refusing", "_state")
 

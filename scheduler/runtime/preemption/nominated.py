@@ -35,7 +35,7 @@ class NominatedFinder:
     def on(self, asked: BoolColumn, pod: Pod) -> dict[int, list[Pod]]:
         """Return those of the rows that are `asked`, by row: pods of the same or a higher priority.
 
-        A pod whose nomination ended without our hearing of it may be on its node already; such a one is left out.
+        A pod that is on its node already, because the end of its nomination was not reported yet, is left out.
         """
         by_row: dict[int, list[Pod]] = {}
         priority, uid = pod.priority, pod.uid

@@ -191,7 +191,7 @@ class OneByOne:
         return None
 
 
-guests = st.lists(st.tuples(requests, st.integers(-1, 1), st.booleans()), max_size=3)
+nominations = st.lists(st.tuples(requests, st.integers(-1, 1), st.booleans()), max_size=3)
 
 
 @settings(max_examples=300, deadline=None)
@@ -199,7 +199,7 @@ guests = st.lists(st.tuples(requests, st.integers(-1, 1), st.booleans()), max_si
     node=nodes,
     wanted=requests,
     on_node=st.lists(st.tuples(requests, st.integers(-3, -1)), max_size=5),
-    promised=st.lists(guests, min_size=FEW + 1, max_size=FEW + 2),
+    nominated=st.lists(nominations, min_size=FEW + 1, max_size=FEW + 2),
     tainted=st.sampled_from([(), ("n0",), ("n0", "n1")]),
     plugins=st.permutations([NodeResourcesFit(), TaintToleration()]),
 )
@@ -207,11 +207,11 @@ def test_nodes_with_nominated_pods_are_judged_at_once_as_they_are_one_by_one(
     node: dict[str, int],
     wanted: dict[str, int],
     on_node: list[tuple[dict[str, int], int]],
-    promised: list[list[tuple[dict[str, int], int, bool]]],
+    nominated: list[list[tuple[dict[str, int], int, bool]]],
     tainted: tuple[str, ...],
     plugins: list[fw.Plugin],
 ) -> None:
-    names = [f"n{i}" for i in range(len(promised))]
+    names = [f"n{i}" for i in range(len(nominated))]
     table, nominator = NodeTable(), Nominator()
     for name in names:
         taints = [fw.Taint(key="a", effect="NoSchedule")] if name in tainted else []
@@ -219,14 +219,14 @@ def test_nodes_with_nominated_pods_are_judged_at_once_as_they_are_one_by_one(
         table.set_node(
             a_node(name, cpu=node["cpu"], memory=node["memory"], pods=node["pods"], allocatable=amount, taints=taints)
         )
-    for name, coming in zip(names, promised, strict=True):
+    for name, coming in zip(names, nominated, strict=True):
         for i, (each, priority) in enumerate(on_node):
             table.add_pod(name, a_pod(f"{name}-{i}", priority=priority, requests=each))
         for i, (each, priority, is_there) in enumerate(coming):
-            guest = a_pod(f"{name}-guest-{i}", priority=priority, requests=each)
-            nominator.add(guest, name)
+            waiting = a_pod(f"{name}-nominated-{i}", priority=priority, requests=each)
+            nominator.add(waiting, name)
             if is_there:
-                table.add_pod(name, guest)
+                table.add_pod(name, waiting)
     pod = a_pod("new", requests=wanted)
     framework = a_framework(*plugins, table=table, nominator=nominator)
 
@@ -317,9 +317,9 @@ def test_a_node_where_fewer_pods_may_help_is_asked_about_on_the_table() -> None:
         assert slow.refusal() is None
 
 
-def test_a_node_with_guests_is_asked_about_on_the_table_where_pods_matter_to_a_plugin() -> None:
+def test_a_node_with_nominated_pods_is_asked_about_on_the_table_where_pods_matter_to_a_plugin() -> None:
     nominator = Nominator()
-    nominator.add(a_pod("guest", priority=5), "m")
+    nominator.add(a_pod("nominated", priority=5), "m")
     framework = a_framework(NodeResourcesFit(), Easier(most=2), table=a_full_cluster(), nominator=nominator)
     run = begin(framework, a_pod("new", requests={"cpu": 1}))
 
