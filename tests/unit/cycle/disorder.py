@@ -40,9 +40,9 @@ class World:
         self.events = asyncio.new_event_loop()
         self.truth = ApiTruth()
         self.engine = an_engine()
-        self.engine.writers.hangs = True
-        self.engine.writers.exists = lambda uid: uid in self.truth.objects[PODS]
-        self.engine.writers.delete = lambda uid: self.truth.remove(PODS, uid)
+        self.engine.world.hangs = True
+        self.engine.world.exists = lambda uid: uid in self.truth.objects[PODS]
+        self.engine.world.delete = lambda uid: self.truth.remove(PODS, uid)
         handlers, metrics = self.engine.handlers, self.engine.metrics
         self.intakes: dict[str, Intake[Any]] = {
             PODS: pod_intake(handlers, metrics),
@@ -148,15 +148,15 @@ class World:
         await settle()
 
     def undecided(self) -> list[str]:
-        return [uid for uid in self.engine.writers.hanging if uid not in self.decided]
+        return [uid for uid in self.engine.world.hanging if uid not in self.decided]
 
     def decide(self, uid: str, *, refuse: bool = False) -> None:
         """The API server looks at a binding; its answer comes later."""
-        bound = not refuse and self.truth.bind(uid, dict(self.engine.writers.asked)[uid])
+        bound = not refuse and self.truth.bind(uid, dict(self.engine.world.asked)[uid])
         self.decided[uid] = None if bound else BindRejected("the server says no")
 
     def answer(self, uid: str) -> None:
-        self.run(self.engine.writers.answer_binding(uid, self.decided.pop(uid)))
+        self.run(self.engine.world.answer_binding(uid, self.decided.pop(uid)))
 
     def is_in_flight(self, uid: str) -> bool:
         return any(queued.pod.uid == uid for queued in self.engine.queue.in_flight_pods())
@@ -187,7 +187,7 @@ class World:
         self.every_pod_is_where_its_newest_known_version_says()
         self.every_node_is_the_one_that_is_known()
         self.what_cannot_be_read_is_counted_and_logged_once_a_version()
-        assert not self.engine.writers.doubled, "a binding was asked for twice at once"
+        assert not self.engine.world.doubled, "a binding was asked for twice at once"
 
     def every_pod_is_where_its_newest_known_version_says(self) -> None:
         engine, known = self.engine, self.engine.handlers.known_pods()
@@ -235,7 +235,7 @@ class World:
             engine.wait(301)
             while (queued := engine.queue.pop_nowait()) is not None:
                 self.place(queued)
-            while engine.writers.hanging:
+            while engine.world.hanging:
                 for uid in self.undecided():
                     self.decide(uid)
                 for uid in sorted(self.decided):

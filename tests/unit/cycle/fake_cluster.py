@@ -51,10 +51,10 @@ class FakeCluster:
 
     def undecided(self) -> list[str]:
         """UIDs of the bindings that the server has not looked at."""
-        return [uid for uid in self.engine.writers.hanging if uid not in self.decided]
+        return [uid for uid in self.engine.world.hanging if uid not in self.decided]
 
     def decide_binding(self, uid: str, *, refuse: bool = False) -> None:
-        pod, node_name = self.pods.get(uid), dict(self.engine.writers.asked)[uid]
+        pod, node_name = self.pods.get(uid), dict(self.engine.world.asked)[uid]
         if refuse or pod is None or pod.node_name or pod.is_deleting:
             self.decided[uid] = fw.BindRejected("the server says no")
             return
@@ -64,7 +64,7 @@ class FakeCluster:
         self.put(newer(pod, node_name=node_name))
 
     async def answer(self, uid: str) -> None:
-        await self.engine.writers.answer_binding(uid, self.decided.pop(uid))
+        await self.engine.world.answer_binding(uid, self.decided.pop(uid))
 
     def deliver(self, uid: str) -> None:
         """Let the next event of one object arrive."""
@@ -79,7 +79,7 @@ class FakeCluster:
 
     async def calm_down(self) -> None:
         """Let everything arrive that is on the way."""
-        while self.on_the_way or self.engine.writers.hanging:
+        while self.on_the_way or self.engine.world.hanging:
             for uid in self.undecided():
                 self.decide_binding(uid)
             for uid in tuple(self.decided):

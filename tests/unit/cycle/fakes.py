@@ -1,13 +1,11 @@
 """A whole scheduler without a cluster: the real engine, with a clock and an API server that do as the test says.
 
-`an_engine` builds it. Its writers answer bindings at once, keep them until the test answers, refuse or raise; what they
-are told to write (events, conditions, nominations) they record.
+`an_engine` builds it.
 """
 
-import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 
@@ -16,120 +14,13 @@ from scheduler import framework as fw
 from scheduler.config.defaults import DEFAULT_PLUGINS
 from scheduler.config.types import Config, LoadmasterSettings
 from scheduler.cycle.engine import Engine, build_engine
-from scheduler.cycle.writers import Writers
 from scheduler.framework.queued import QueuedPod
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from tests import fakes
-from tests.fakes import FakeClock, a_plugin, sample, settle
+from tests.fakes import FakeClock, FakeWorld, a_plugin, sample, settle
 
 PROFILE = "default-scheduler"
-
-
-class Event(NamedTuple):
-    pod: str
-    type: str
-    reason: str
-    action: str
-    note: str
-
-
-class Condition(NamedTuple):
-    pod: str
-    reason: str
-    message: str
-    nominated: str | None
-
-
-@dataclass
-class FakeWriters:
-    """The API server as the cycle sees it."""
-
-    answer: BaseException | None = None
-    """What a binding comes to: None for success."""
-
-    hangs: bool = False
-    """Whether bindings wait until `answer_binding`."""
-
-    exists: Callable[[str], bool] = lambda uid: True
-    """Whether there is a pod of this UID to bind: if not, the refusal comes at once."""
-
-    asked: list[tuple[str, str]] = field(default_factory=list)
-    """UID and node of every binding asked for."""
-
-    bound: dict[str, str] = field(default_factory=dict)
-    """UID → node of the bindings that succeeded."""
-
-    hanging: dict[str, asyncio.Future[None]] = field(default_factory=dict)
-    """UID → a binding that waits for its answer."""
-
-    doubled: list[str] = field(default_factory=list)
-    """Pods for which a binding was asked for while another one was under way."""
-
-    events: list[Event] = field(default_factory=list)
-    conditions: list[Condition] = field(default_factory=list)
-    nominations: list[tuple[str, str]] = field(default_factory=list)
-    forgotten: list[str] = field(default_factory=list)
-    evictions: list[tuple[str, str, str]] = field(default_factory=list)
-    """Victim, preemptor and message of each."""
-
-    delete: Callable[[str], None] = lambda uid: None
-    """Deletes the pod of this UID, as the API server does with a victim."""
-
-    eviction_answer: Exception | None = None
-    """What evictions fail with."""
-
-    async def bind(self, pod: fw.Pod, node_name: str) -> None:
-        self.asked.append((pod.uid, node_name))
-        if not self.exists(pod.uid):
-            raise fw.BindRejected("not found")
-        if self.hangs:
-            if pod.uid in self.hanging:
-                self.doubled.append(str(pod))
-            waits = self.hanging[pod.uid] = asyncio.get_running_loop().create_future()
-            await waits
-        elif self.answer is not None:
-            raise self.answer
-        assert pod.uid not in self.bound, f"{pod} is bound twice"
-        self.bound[pod.uid] = node_name
-
-    async def answer_binding(self, uid: str, answer: BaseException | None = None) -> None:
-        """Let a hanging binding succeed, or fail with `answer`, and wait for what follows."""
-        waits = self.hanging.pop(uid)
-        if answer is None:
-            waits.set_result(None)
-        else:
-            waits.set_exception(answer)
-        await settle()
-
-    def event(self, pod: fw.Pod, type_: str, reason: str, action: str, note: str) -> None:
-        self.events.append(Event(str(pod), type_, reason, action, note))
-
-    def unschedulable(self, pod: fw.Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
-        self.conditions.append(Condition(str(pod), reason, message, nominated_node_name))
-
-    def nominate(self, pod: fw.Pod, node_name: str) -> None:
-        self.nominations.append((str(pod), node_name))
-
-    def forget(self, pod: fw.Pod) -> None:
-        self.forgotten.append(str(pod))
-
-    async def evict(self, victim: fw.Pod, preemptor: fw.Pod, message: str) -> bool:
-        """Delete the victim, as far as the API server goes; a test lets the watch report it."""
-        self.evictions.append((str(victim), str(preemptor), message))
-        if self.eviction_answer is not None:
-            raise self.eviction_answer
-        was_there = self.exists(victim.uid)
-        if was_there:
-            self.delete(victim.uid)
-        return was_there
-
-    def clear_nomination(self, pod: fw.Pod) -> None:
-        self.nominations.append((str(pod), ""))
-
-    def notes(self, reason: str = "FailedScheduling") -> list[str]:
-        """The texts of the events of one kind."""
-        return [event.note for event in self.events if event.reason == reason]
 
 
 @dataclass
@@ -137,7 +28,7 @@ class EngineUnderTest:
     """An engine with its surroundings, and what tests do with it again and again."""
 
     engine: Engine
-    writers: FakeWriters
+    world: FakeWorld
     clock: FakeClock
     metrics: Metrics
 
@@ -210,10 +101,10 @@ def an_engine(
         loadmaster=LoadmasterSettings(seed=seed, assumed_pod_ttl_seconds=ttl),
     )
     registry = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
-    writers, clock, metrics = FakeWriters(), FakeClock(), Metrics()
+    world, clock, metrics = FakeWorld(), FakeClock(), Metrics()
     return EngineUnderTest(
-        build_engine(config, registry, Writers(writers, writers, writers, writers), metrics, clock),
-        writers,
+        build_engine(config, registry, world.writers, metrics, clock),
+        world,
         clock,
         metrics,
     )

@@ -21,7 +21,18 @@ from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node
 from tests import fakes
-from tests.fakes import FakeClock, FakeWorld, FirstCome, Metrics, PlainFilter, a_framework, plugin, sample, settle
+from tests.fakes import (
+    Event,
+    FakeClock,
+    FakeWorld,
+    FirstCome,
+    Metrics,
+    PlainFilter,
+    a_framework,
+    plugin,
+    sample,
+    settle,
+)
 
 PROFILE = "default-scheduler"
 
@@ -128,6 +139,11 @@ class Reserving(ReservePlugin):
 
     def unreserve(self, state: object, pod: Pod, node_name: str) -> None:
         self.held.remove(pod.name)
+
+
+def failed(note: str, pod: str = "default/pod") -> Event:
+    """The event of an attempt that failed."""
+    return Event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
 
 def holding(seconds: float = 600.0) -> PermitPlugin:

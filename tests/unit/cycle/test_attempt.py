@@ -1,6 +1,5 @@
 """One attempt of one pod, to whatever end it comes."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -21,18 +20,20 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.testing import a_node, a_pod
-from tests.fakes import fail, plugin, sample, settle
-from tests.unit.cycle.harness import Reserving, Scheduler, fail_later
+from tests.fakes import Event, Forgotten, Unschedulable, fail, plugin, sample, settle
+from tests.unit.cycle.harness import Reserving, Scheduler, fail_later, failed
 
 
 async def test_a_pod_that_fits_is_assumed_bound_and_announced() -> None:
     scheduler, pod = Scheduler(), a_pod()
     await scheduler.schedule(pod)
 
-    assert scheduler.world.bound == [("pod", "a")]
+    assert scheduler.world.bound == {pod.uid: "a"}
     assert scheduler.where(pod) == "assumed"
-    assert scheduler.world.notes == [("pod", "Scheduled", "Successfully assigned default/pod to a")]
-    assert scheduler.world.told == [("forget", "pod")], "no nomination had to be written"
+    assert scheduler.world.events == [
+        Event("default/pod", "Normal", "Scheduled", "Binding", "Successfully assigned default/pod to a")
+    ]
+    assert scheduler.world.writes == [Forgotten("default/pod")], "no nomination had to be written"
     assert scheduler.attempts("scheduled") == 1
     assert sample(scheduler.metrics, "scheduler_pod_scheduling_sli_duration_seconds_count", attempts="1") == 1
 
@@ -50,8 +51,8 @@ async def test_a_pod_that_fits_nowhere_waits_and_the_reason_is_reported() -> Non
 
     message = "0/1 nodes are available: 1 taken."
     assert scheduler.where(pod) == "unschedulable"
-    assert scheduler.world.notes == [("pod", "FailedScheduling", message)]
-    assert scheduler.world.told == [("unschedulable", "pod", "Unschedulable", message, "")]
+    assert scheduler.world.events == [failed(message)]
+    assert scheduler.world.writes == [Unschedulable("default/pod", "Unschedulable", message, "")]
     assert scheduler.attempts("unschedulable") == 1
     scheduler.check()
 
@@ -79,10 +80,10 @@ async def test_a_plugin_that_fails_costs_its_pod_one_attempt_and_no_other_pod(ba
     assert scheduler.where(pod) == "backoff"
     assert scheduler.cache.get(pod.uid) is None
     assert reserving.held == []
-    assert scheduler.world.bound == []
+    assert scheduler.world.bound == {}
     assert scheduler.attempts("error") == 1
-    assert [told[:3] for told in scheduler.world.told if told[0] == "unschedulable"] == [
-        ("unschedulable", "pod", "SchedulerError")
+    assert [(each.pod, each.reason) for each in scheduler.world.written(Unschedulable)] == [
+        ("default/pod", "SchedulerError")
     ]
     assert scheduler.loop.bindings == 0
     scheduler.check()
@@ -92,7 +93,7 @@ async def test_a_failure_names_the_plugin_to_the_pods_owner() -> None:
     scheduler = Scheduler(BROKEN["Reserve"])
     await scheduler.schedule(a_pod())
 
-    assert scheduler.world.notes == [("pod", "FailedScheduling", 'running Reserve plugin "Bad": broken')]
+    assert scheduler.world.events == [failed('running Reserve plugin "Bad": broken')]
 
 
 async def test_a_post_filter_that_fails_leaves_the_pod_unschedulable() -> None:
@@ -102,7 +103,7 @@ async def test_a_post_filter_that_fails_leaves_the_pod_unschedulable() -> None:
     await scheduler.schedule(pod)
 
     assert scheduler.where(pod) == "unschedulable"
-    assert scheduler.world.notes[-1][-1] == "0/1 nodes are available: 1 taken. broken"
+    assert scheduler.world.events[-1].note == "0/1 nodes are available: 1 taken. broken"
 
 
 async def test_a_plugin_that_fails_after_binding_changes_nothing() -> None:
@@ -152,8 +153,8 @@ async def test_a_refusal_after_the_decision_takes_everything_back(denying: Plugi
     await scheduler.schedule(pod)
 
     assert scheduler.where(pod) == place
-    assert scheduler.world.notes == [("pod", "FailedScheduling", message)]
-    assert ("unschedulable", "pod", "Unschedulable", message, "") in scheduler.world.told
+    assert scheduler.world.events == [failed(message)]
+    assert Unschedulable("default/pod", "Unschedulable", message, "") in scheduler.world.writes
     assert scheduler.cache.get(pod.uid) is None
     assert reserving.held == []
     scheduler.check()
@@ -161,12 +162,11 @@ async def test_a_refusal_after_the_decision_takes_everything_back(denying: Plugi
 
 async def test_a_refused_binding_is_undone_and_its_room_wakes_others() -> None:
     scheduler, pod, other = Scheduler(), a_pod(), a_pod("other")
-    scheduler.world.gate = asyncio.Event()
+    scheduler.world.hangs = True
     await scheduler.schedule(pod)
     await scheduler.schedule(other)
     assert scheduler.where(other) == "unschedulable"
-    scheduler.world.refusal = BindRejected("no such pod")
-    scheduler.world.gate.set()
+    scheduler.world.answer_bindings(BindRejected("no such pod"))
     await settle()
 
     assert scheduler.where(pod) == "backoff"

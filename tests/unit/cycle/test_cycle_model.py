@@ -46,7 +46,7 @@ class CycleLife(RuleBasedStateMachine):
             unreserve=lambda state, pod, node: self.reserved.discard(pod.uid),
         )
         self.engine = an_engine(hold, reserve)
-        self.engine.writers.hangs = True
+        self.engine.world.hangs = True
         self.cluster = FakeCluster(self.engine)
         self.made = 0
 
@@ -158,10 +158,10 @@ class CycleLife(RuleBasedStateMachine):
                 self.run(self.place(queued))
 
     async def place(self, queued: fw.QueuedPod) -> None:
-        asked_before = len(self.engine.writers.asked)
+        asked_before = len(self.engine.world.asked)
         self.engine.loop.schedule_one(queued)
         pod, table = self.engine.cache.get(queued.pod.uid), self.engine.cache.table
-        if pod is not None and len(self.engine.writers.asked) == asked_before:
+        if pod is not None and len(self.engine.world.asked) == asked_before:
             row = table.row_of(pod.node_name)
             assert row is not None
             if self.engine.cache.is_assumed(pod.uid):
@@ -193,7 +193,7 @@ class CycleLife(RuleBasedStateMachine):
 
     @invariant()
     def no_binding_is_asked_for_twice_at_once(self) -> None:
-        assert not self.engine.writers.doubled
+        assert not self.engine.world.doubled
 
     @invariant()
     def we_fill_no_node_beyond_its_size(self) -> None:

@@ -5,11 +5,10 @@ import pytest
 from scheduler import framework as fw
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import FailureHandler
-from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, nominated_node, settle
+from tests.fakes import Event, Unschedulable, a_plugin, nominated_node, settle
 from tests.unit.cycle.fakes import PROFILE, EngineUnderTest, an_engine, newer
 
 POD = "default/pod"
@@ -24,8 +23,7 @@ def popped(pod: fw.Pod) -> tuple[EngineUnderTest, QueuedPod]:
 
 
 def fail(engine: EngineUnderTest, queued: QueuedPod, cause: Unplaced | SchedulerError = NO_FIT) -> None:
-    writers = Writers(engine.writers, engine.writers, engine.writers, engine.writers)
-    handler = FailureHandler(engine.queue, engine.nominator, engine.engine.pods, writers, engine.metrics)
+    handler = FailureHandler(engine.queue, engine.nominator, engine.engine.pods, engine.world.writers, engine.metrics)
     handler.handle(PROFILE, queued, cause, started=0.0)
     engine.check()
 
@@ -36,8 +34,8 @@ def test_a_pod_that_fits_nowhere_waits_and_its_owner_gets_an_event() -> None:
     fail(engine, queued)
 
     assert engine.where(POD) == "unschedulable"
-    assert engine.writers.events == [(POD, "Warning", "FailedScheduling", "Scheduling", NO_FIT.message)]
-    assert engine.writers.conditions == [(POD, "Unschedulable", NO_FIT.message, "")]
+    assert engine.world.events == [Event(POD, "Warning", "FailedScheduling", "Scheduling", NO_FIT.message)]
+    assert engine.world.written(Unschedulable) == [Unschedulable(POD, "Unschedulable", NO_FIT.message, "")]
     assert engine.count("scheduler_schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
     assert engine.count("scheduler_scheduling_attempt_duration_seconds_count", result="unschedulable", profile=PROFILE)
 
@@ -59,8 +57,8 @@ def test_an_error_blames_no_plugin_so_that_the_pod_is_tried_again_after_its_back
 
     assert engine.where(POD) == "backoff"
     assert engine.waiting(POD).unschedulable_plugins == engine.waiting(POD).pending_plugins == set()
-    assert engine.writers.conditions == [(POD, "SchedulerError", "disk on fire", "")]
-    assert engine.writers.notes() == ["disk on fire"]
+    assert engine.world.written(Unschedulable) == [Unschedulable(POD, "SchedulerError", "disk on fire", "")]
+    assert engine.world.notes() == ["disk on fire"]
     assert engine.count("scheduler_schedule_attempts_total", result="error", profile=PROFILE) == 1
 
 
@@ -80,7 +78,7 @@ def test_the_nomination_is_left_cleared_or_replaced(named: str, nominated: str |
     fail(engine, queued, Unplaced("no", nominated_node_name=nominated))
 
     assert nominated_node(engine.nominator, POD) == promised
-    assert [condition.nominated for condition in engine.writers.conditions] == [nominated]
+    assert [condition.nominated for condition in engine.world.written(Unschedulable)] == [nominated]
 
 
 @pytest.mark.parametrize("outcome", ["bound", "deleted", "ended"])
@@ -97,8 +95,8 @@ def test_a_pod_that_is_bound_or_gone_meanwhile_does_not_come_back(outcome: str) 
     fail(engine, queued, Unplaced("no", nominated_node_name="n1"))
 
     assert engine.where(POD) == ""
-    assert engine.writers.events == []
-    assert engine.writers.conditions == []
+    assert engine.world.events == []
+    assert engine.world.written(Unschedulable) == []
     assert nominated_node(engine.nominator, POD) == ""
     assert engine.count("scheduler_schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
 
@@ -121,7 +119,7 @@ async def test_a_version_that_came_while_the_pod_was_assumed_is_the_one_that_com
     update = newer(pod, labels={"app": "web"})
 
     engine = an_engine(*[hold] if ending == "permit" else [])
-    engine.writers.hangs = True
+    engine.world.hangs = True
     engine.see(a_node("n1"), pod)
     await engine.schedule()
     engine.see(update)
@@ -130,7 +128,7 @@ async def test_a_version_that_came_while_the_pod_was_assumed_is_the_one_that_com
         held.reject("Hold", "not today")
         await settle()
     else:
-        await engine.writers.answer_binding(POD, fw.BindRejected("no"))
+        await engine.world.answer_binding(POD, fw.BindRejected("no"))
 
     assert engine.waiting(POD).pod is update
     engine.check()
@@ -154,6 +152,6 @@ async def test_a_pod_on_hold_that_another_scheduler_bound_is_not_counted_after_i
 
     assert engine.cache.get(POD) is None
     assert engine.loop.bindings == 0
-    assert engine.writers.asked == []
+    assert engine.world.asked == []
     assert engine.where(POD) == ""
     engine.check()

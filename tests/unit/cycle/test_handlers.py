@@ -6,8 +6,8 @@ import pytest
 from scheduler.api.objects import Node, PodStatus
 from scheduler.api.pod import Pod
 from scheduler.testing import a_node, a_pod
-from tests.fakes import nominated_node, run, settle
-from tests.unit.cycle.harness import Scheduler
+from tests.fakes import Forgotten, nominated_node, run, settle
+from tests.unit.cycle.harness import Scheduler, failed
 
 
 def version(pod: Pod, number: int, *, nominated: str = "", phase: str = "Pending", deleted: bool = False) -> Pod:
@@ -57,7 +57,7 @@ def test_a_waiting_pod_that_gets_bound_leaves_the_queue_and_its_nomination() -> 
 
     assert scheduler.where(pod) == "bound"
     assert nominated_node(scheduler.nominator, pod.uid) == ""
-    assert ("forget", "pod") in scheduler.world.told
+    assert Forgotten("default/pod") in scheduler.world.writes
     scheduler.check()
 
 
@@ -170,7 +170,7 @@ async def test_the_same_version_reported_again_does_not_bring_back_what_left_the
     scheduler.handlers.pod_changed(pod)
 
     assert scheduler.where(pod) == ""
-    assert len(scheduler.world.notes) == 1
+    assert len(scheduler.world.events) == 1
 
 
 async def test_a_pod_that_moves_to_another_node_than_believed_leaves_room_there() -> None:
@@ -205,7 +205,7 @@ def test_a_pod_that_cannot_be_read_gets_an_event() -> None:
     scheduler = Scheduler()
     scheduler.handlers.pod_unreadable({"name": "odd", "namespace": "default", "uid": "u"}, "spec: expected object")
 
-    assert scheduler.world.notes == [("odd", "FailedScheduling", "the pod cannot be read: spec: expected object")]
+    assert scheduler.world.events == [failed("the pod cannot be read: spec: expected object", pod="default/odd")]
 
 
 # Nodes.

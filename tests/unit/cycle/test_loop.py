@@ -32,7 +32,7 @@ async def test_the_loop_schedules_what_comes_until_it_is_closed() -> None:
     scheduler.queue.close()
     await task
 
-    assert len({node for _, node in scheduler.world.bound}) == 30
+    assert len(set(scheduler.world.bound.values())) == 30
     scheduler.check()
 
 
@@ -53,13 +53,13 @@ async def test_a_full_queue_does_not_starve_other_tasks(monkeypatch: pytest.Monk
 async def test_the_loop_waits_while_too_many_bindings_are_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop_module, "MAX_BINDINGS", 3)
     scheduler = Scheduler(nodes=[f"n{number}" for number in range(10)])
-    scheduler.world.gate = asyncio.Event()
+    scheduler.world.hangs = True
     for number in range(10):
         scheduler.handlers.pod_changed(a_pod(f"p{number}"))
     task = asyncio.create_task(scheduler.loop.run())
     await settle()
     assert scheduler.loop.bindings == 3
-    scheduler.world.gate.set()
+    scheduler.world.answer_bindings()
     await until(lambda: len(scheduler.world.bound) == 10)
     scheduler.queue.close()
     await task
@@ -83,15 +83,15 @@ async def test_pods_on_hold_do_not_keep_the_loop_from_those_they_wait_for(monkey
 async def test_finish_waits_for_bindings_under_way_but_not_for_ever() -> None:
     scheduler = Scheduler(nodes=("a", "b"))
     assert await scheduler.loop.finish(0) == 0
-    scheduler.world.gate = asyncio.Event()
+    scheduler.world.hangs = True
     await scheduler.schedule(a_pod("one"))
-    asyncio.get_running_loop().call_soon(scheduler.world.gate.set)
+    asyncio.get_running_loop().call_soon(scheduler.world.answer_bindings)
     assert await scheduler.loop.finish(1) == 0
 
-    scheduler.world.gate = asyncio.Event()
+    scheduler.world.hangs = True
     await scheduler.schedule(a_pod("two"))
     assert await scheduler.loop.finish(0) == 1
-    assert scheduler.world.bound == [("one", scheduler.world.bound[0][1])]
+    assert list(scheduler.world.bound) == ["default/one"]
     assert scheduler.loop.bindings == 0
 
 

@@ -1,6 +1,5 @@
 """What happens to a pod between its decision and its binding."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -14,8 +13,8 @@ from scheduler.framework.plugin import (
     PreBindPlugin,
 )
 from scheduler.testing import a_pod
-from tests.fakes import fail, nominated_node, plugin, sample, settle
-from tests.unit.cycle.harness import Reserving, Scheduler, holding
+from tests.fakes import Forgotten, Nomination, Unschedulable, fail, nominated_node, plugin, sample, settle
+from tests.unit.cycle.harness import Reserving, Scheduler, failed, holding
 
 
 def deleting(pod: Pod) -> Pod:
@@ -29,15 +28,15 @@ async def test_a_pod_on_hold_is_bound_once_it_is_allowed() -> None:
     scheduler, pod = Scheduler(holding()), a_pod()
     await scheduler.schedule(pod)
 
-    assert scheduler.world.bound == []
-    assert scheduler.world.told == [("nominate", "pod", "a")]
+    assert scheduler.world.bound == {}
+    assert scheduler.world.writes == [Nomination("default/pod", "a")]
     waiting = scheduler.waiting.get(pod.uid)
     assert waiting is not None
     assert waiting.pending_plugins == ("Hold",)
 
     waiting.allow("Hold")
     await settle()
-    assert scheduler.world.bound == [("pod", "a")]
+    assert scheduler.world.bound == {pod.uid: "a"}
     assert list(scheduler.waiting) == []
     assert sample(scheduler.metrics, "scheduler_permit_wait_duration_seconds_count", result="Success") == 1
 
@@ -58,7 +57,7 @@ async def test_a_pod_on_hold_that_is_not_allowed_goes_back(seconds: float, messa
     await settle()
 
     assert scheduler.where(pod) == "unschedulable"
-    assert scheduler.world.notes == [("pod", "FailedScheduling", f"0/1 nodes are available: 1 {message}.")]
+    assert scheduler.world.events == [failed(f"0/1 nodes are available: 1 {message}.")]
     assert (reserving.held, list(scheduler.waiting)) == ([], [])
     assert sample(scheduler.metrics, "scheduler_permit_wait_duration_seconds_count", result="Unschedulable") == 1
     scheduler.check()
@@ -79,13 +78,13 @@ async def test_plugins_with_work_before_binding_have_the_node_nominated() -> Non
     scheduler = Scheduler(plugin(PreBindPlugin, "Works", pre_bind=nothing))
     await scheduler.schedule(a_pod())
 
-    assert scheduler.world.told == [("nominate", "pod", "a"), ("forget", "pod")]
+    assert scheduler.world.writes == [Nomination("default/pod", "a"), Forgotten("default/pod")]
 
 
 async def test_a_pod_deleted_during_its_binding_frees_its_room_at_once_and_never_comes_back() -> None:
     reserving = Reserving()
     scheduler, pod, other = Scheduler(reserving), a_pod(), a_pod("other")
-    scheduler.world.gate = asyncio.Event()
+    scheduler.world.hangs = True
     await scheduler.schedule(pod)
     await scheduler.schedule(other)
     scheduler.handlers.pod_deleted(pod)
@@ -94,8 +93,7 @@ async def test_a_pod_deleted_during_its_binding_frees_its_room_at_once_and_never
     assert scheduler.where(other) == "backoff"
     assert reserving.held == ["pod"], "until its binding ends"
 
-    scheduler.world.refusal = BindRejected("not found")
-    scheduler.world.gate.set()
+    scheduler.world.answer_bindings(BindRejected("not found"))
     await settle()
     assert scheduler.where(pod) == ""
     assert reserving.held == []
@@ -123,28 +121,27 @@ async def test_a_pod_deleted_while_on_hold_is_let_go(gone: bool) -> None:
 
 async def test_a_pod_that_another_scheduler_bound_meanwhile_is_counted_where_it_is() -> None:
     scheduler, pod = Scheduler(nodes=("a", "b")), a_pod()
-    scheduler.world.gate = asyncio.Event()
+    scheduler.world.hangs = True
     await scheduler.schedule(pod)
     assumed = scheduler.cache.get(pod.uid)
     assert assumed is not None
     other = "b" if assumed.node_name == "a" else "a"
     scheduler.handlers.pod_changed(pod.bound_to(other))
-    scheduler.world.refusal = BindRejected("already bound")
-    scheduler.world.gate.set()
+    scheduler.world.answer_bindings(BindRejected("already bound"))
     await settle()
 
     assert scheduler.where(pod) == "bound"
     assert [each.name for each in scheduler.cache.table.pods_on(other)] == ["pod"]
-    assert scheduler.world.notes == []
+    assert scheduler.world.events == []
     scheduler.check()
 
 
 async def test_an_assumption_that_was_confirmed_before_the_answer_came_stays() -> None:
     scheduler, pod = Scheduler(ttl=30.0), a_pod()
-    scheduler.world.gate = asyncio.Event()
+    scheduler.world.hangs = True
     await scheduler.schedule(pod)
     scheduler.handlers.pod_changed(pod.bound_to("a"))
-    scheduler.world.gate.set()
+    scheduler.world.answer_bindings()
     await settle()
     scheduler.clock.advance(60)
 
@@ -157,8 +154,8 @@ async def test_a_pod_that_is_being_deleted_is_skipped_with_an_event() -> None:
     scheduler, pod = Scheduler(), deleting(a_pod())
     await scheduler.schedule(pod)
 
-    assert scheduler.world.notes == [("pod", "FailedScheduling", "skip schedule deleting pod: default/pod")]
-    assert (scheduler.world.bound, scheduler.where(pod)) == ([], "")
+    assert scheduler.world.events == [failed("skip schedule deleting pod: default/pod")]
+    assert (scheduler.world.bound, scheduler.where(pod)) == ({}, "")
 
 
 async def test_an_assumed_pod_that_is_queued_again_is_skipped() -> None:
@@ -168,7 +165,7 @@ async def test_an_assumed_pod_that_is_queued_again_is_skipped() -> None:
     await scheduler.schedule()
 
     assert len(scheduler.world.bound) == 1
-    assert scheduler.world.notes[1:] == []
+    assert scheduler.world.events[1:] == []
 
 
 async def test_a_pod_of_an_unknown_profile_is_let_go() -> None:
@@ -176,7 +173,7 @@ async def test_a_pod_of_an_unknown_profile_is_let_go() -> None:
     scheduler.queue.add(pod)
     await scheduler.schedule()
 
-    assert (scheduler.where(pod), scheduler.world.notes) == ("", [])
+    assert (scheduler.where(pod), scheduler.world.events) == ("", [])
 
 
 async def test_a_nominated_pod_that_is_placed_needs_its_promise_no_more() -> None:
@@ -195,4 +192,4 @@ async def test_a_nomination_is_remembered_and_written() -> None:
     await scheduler.schedule(pod)
 
     assert nominated_node(scheduler.nominator, pod.uid) == "a"
-    assert scheduler.world.told[-1][-1] == "a"
+    assert scheduler.world.written(Unschedulable)[-1].nominated == "a"

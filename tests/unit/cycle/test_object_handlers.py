@@ -132,14 +132,14 @@ async def test_a_pod_is_bound_when_the_object_that_it_waits_for_appears() -> Non
     made = waiting_for_a_budget()
     made.see(a_node("n"), a_pod("p"))
     await made.schedule()
-    (note,) = made.writers.notes()
+    (note,) = made.world.notes()
     assert note.startswith("0/1 nodes are available: no budget.")
     made.wait(10)
     made.engine.object_handlers.object_changed(BUDGETS, an_object("shop", version=1))
     await made.schedule()
     made.check()
 
-    assert list(made.writers.bound) == ["default/p"]
+    assert list(made.world.bound) == ["default/p"]
 
 
 def test_an_engine_watches_what_its_plugins_name() -> None:
@@ -154,7 +154,7 @@ async def test_a_plugin_that_asks_for_an_unwatched_resource_fails_with_what_to_d
 
     made.see(a_node("n"), a_pod("p"))
     await made.schedule()
-    (note,) = made.writers.notes()
+    (note,) = made.world.notes()
 
     assert "plugin \"Careless\": 'foos.v1.example.com' is not watched" in note
 

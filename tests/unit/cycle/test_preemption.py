@@ -9,7 +9,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
 from scheduler.framework.errors import ClusterError
 from scheduler.testing import a_node, a_pod
-from tests.fakes import a_plugin, nominated_node, settle
+from tests.fakes import Eviction, Unschedulable, a_plugin, nominated_node, settle
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
@@ -42,11 +42,11 @@ async def test_a_pod_takes_the_place_of_its_victim() -> None:
     engine.wait(30)
     await engine.schedule()
     message = "default-scheduler: preempting to accommodate a higher priority pod"
-    assert engine.writers.evictions == [("default/low", "default/high", message)]
-    assert engine.writers.notes() == [NO_ROOM]
-    assert engine.writers.notes("Preempted") == ["Preempted by pod default/high on node n"]
-    assert engine.writers.conditions[0][1:] == ("Unschedulable", NO_ROOM, "n")
-    assert engine.writers.bound == {HIGH.uid: "n"}
+    assert engine.world.written(Eviction) == [Eviction("default/low", "default/high", message)]
+    assert engine.world.notes() == [NO_ROOM]
+    assert engine.world.notes("Preempted") == ["Preempted by pod default/high on node n"]
+    assert engine.world.written(Unschedulable)[0] == Unschedulable("default/high", "Unschedulable", NO_ROOM, "n")
+    assert engine.world.bound == {HIGH.uid: "n"}
     assert nominated_node(engine.nominator, HIGH.uid) == ""
     engine.check()
 
@@ -59,7 +59,7 @@ async def test_the_place_is_kept_for_the_preemptor() -> None:
     greedy = engine.pop()
     engine.loop.schedule_one(greedy)
     await settle()
-    message, where = engine.writers.notes()[-1], engine.where("default/greedy")
+    message, where = engine.world.notes()[-1], engine.where("default/greedy")
 
     assert message.startswith(NO_ROOM)
     assert where == "unschedulable"
@@ -80,16 +80,16 @@ async def test_while_its_victims_are_evicted_the_preemptor_is_kept_back() -> Non
     await engine.schedule()
 
     assert places == ["unschedulable", "gated", "backoff"]
-    assert engine.writers.bound == {HIGH.uid: "n"}
+    assert engine.world.bound == {HIGH.uid: "n"}
 
 
 async def test_if_an_eviction_fails_the_pod_is_tried_again_at_once() -> None:
     engine = full()
-    engine.writers.eviction_answer = ClusterError("no")
+    engine.world.eviction_refusal = ClusterError("no")
     await engine.schedule()
 
     assert engine.where(HIGH.uid) == "active"
-    assert engine.writers.notes("Preempted") == []
+    assert engine.world.notes("Preempted") == []
     assert engine.count("scheduler_preemption_goroutines_execution_total", result="error") == 1
 
 
@@ -101,9 +101,9 @@ async def test_a_victim_on_hold_goes_back_to_the_queue() -> None:
     await engine.schedule()
     engine.see(HIGH)
     await engine.schedule()
-    assert engine.writers.evictions == []
-    assert engine.writers.notes("Preempted") == ["Preempted by pod default/high on node n (in kube-scheduler memory)."]
-    assert "waiting on permit for pod: preempted" in engine.writers.notes()
+    assert engine.world.written(Eviction) == []
+    assert engine.world.notes("Preempted") == ["Preempted by pod default/high on node n (in kube-scheduler memory)."]
+    assert "waiting on permit for pod: preempted" in engine.world.notes()
     assert engine.where("default/low") == "backoff"
     assert engine.cache.get("default/low") is None
     engine.check()
@@ -122,8 +122,8 @@ async def test_a_victim_that_is_being_prepared_goes_back_to_the_queue() -> None:
     engine.see(HIGH)
     await engine.schedule()
 
-    assert engine.writers.evictions == []
-    assert "preempted by DefaultPreemption" in engine.writers.notes()
+    assert engine.world.written(Eviction) == []
+    assert "preempted by DefaultPreemption" in engine.world.notes()
     assert engine.where("default/low") == "backoff"
 
 
@@ -136,12 +136,12 @@ async def test_a_victim_of_another_profile_on_hold_is_found_too() -> None:
     engine.see(HIGH)
     await engine.schedule()
 
-    assert engine.writers.evictions == []
+    assert engine.world.written(Eviction) == []
 
 
 @pytest.mark.parametrize("attempts", [1, 5])
 async def test_a_replay_chooses_the_same_victim(attempts: int) -> None:
-    async def act() -> list[tuple[str, str, str]]:
+    async def act() -> list[Eviction]:
         engine = an_engine()
         for i in range(150):
             engine.see(a_node(f"n{i}"), a_pod(f"low-{i}", priority=0, requests={"cpu": "3"}, node_name=f"n{i}"))
@@ -150,7 +150,7 @@ async def test_a_replay_chooses_the_same_victim(attempts: int) -> None:
         queued.attempts = attempts
         engine.loop.schedule_one(queued)
         await settle()
-        return engine.writers.evictions
+        return engine.world.written(Eviction)
 
     first = await act()
 

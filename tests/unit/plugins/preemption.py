@@ -21,7 +21,7 @@ from scheduler.runtime.profile import POINTS, ProfilePlugins
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from scheduler.testing import Objects, a_node, a_pod, an_object, started
-from tests.fakes import FakeWorld, Metrics, a_handle, settle
+from tests.fakes import Eviction, FakeWorld, Metrics, a_handle, settle
 from tests.unit.plugins.cluster import a_cluster
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,9 +59,9 @@ class Scene:
             assert isinstance(decision, Unplaced), decision
             return decision
 
-        before = len(self.world.told)
+        before = len(self.world.written(Eviction))
         decision = asyncio.run(act())
-        victims = sorted(told[1] for told in self.world.told[before:] if told[0] == "evict")
+        victims = sorted(name_of(each.victim) for each in self.world.written(Eviction)[before:])
         return Outcome(decision.nominated_node_name, victims, decision.message)
 
 
@@ -84,6 +84,11 @@ def a_scene(
     at = {point: tuple(each for each in made if isinstance(each, kinds)) for point, kinds in POINTS.items()}
     framework = Framework(ProfilePlugins(at, {each.name: 1 for each in made}), handle, table, nominator, metrics)
     return Scene(table, plugin, framework, nominator, known, world, metrics)
+
+
+def name_of(pod: str) -> str:
+    """The name of a pod that is given as `namespace/name`."""
+    return pod.rpartition("/")[2]
 
 
 def node(name: str, cpu: int = 4, **wishes: Any) -> fw.Node:

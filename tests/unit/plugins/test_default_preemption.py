@@ -14,8 +14,8 @@ from plugins.default_preemption.plugin import DefaultPreemption
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition
 from scheduler.framework.arguments import parse_arguments
-from tests.fakes import FakeWorld, PlainFilter, plugin, sample
-from tests.unit.plugins.preemption import LEAVING, Outcome, Scene, a_budget, a_scene, node, pod
+from tests.fakes import FakeWorld, NominationCleared, PlainFilter, plugin, sample
+from tests.unit.plugins.preemption import LEAVING, Outcome, Scene, a_budget, a_scene, name_of, node, pod
 
 NO_ROOM = "0/1 nodes are available: 1 Insufficient cpu."
 
@@ -306,4 +306,4 @@ def test_lower_pods_that_were_promised_the_node_lose_their_nomination() -> None:
 
 
 def cleared(world: FakeWorld) -> list[str]:
-    return [told[1] for told in world.told if told[0] == "clear nomination"]
+    return [name_of(each.pod) for each in world.written(NominationCleared)]

@@ -100,8 +100,8 @@ async def test_a_refused_pod_is_bound_after_the_event_that_helps(
         cluster.namespace(name, 2, team=team)
     cluster.engine.handlers.pod_changed(waiting)
     await cluster.attempt()
-    refused = list(cluster.world.bound)
+    refused = dict(cluster.world.bound)
     event(cluster)
     await cluster.attempt()
 
-    assert (refused, cluster.world.bound) == ([], [("pod", "n")])
+    assert (refused, cluster.world.bound) == ({}, {"default/pod": "n"})
