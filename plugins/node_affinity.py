@@ -53,7 +53,7 @@ class NodeAffinity(
     normalizes_by_range: ClassVar[bool] = True
 
     added_affinity: objects.NodeAffinity | None = None
-    """Applied to every pod of the profile, beside the pod's own."""
+    """Applied to every pod of the profile, in addition to the pod's own."""
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place.
@@ -135,7 +135,7 @@ class NodeAffinity(
     ) -> fw.Int64Column | None:
         """Return for each of `rows` the sum of the weights of the preferred terms that match.
 
-        Raises ValueError if one cannot be parsed, which `pre_score` tells before.
+        Raises ValueError if one cannot be parsed, which `pre_score` reports before.
         """
         affinity = _affinity_of(pod)
         own = preferred_terms(affinity.preferred) if affinity is not None and affinity.preferred else ()

@@ -8,7 +8,7 @@ from scheduler import framework as fw
 
 @dataclass(frozen=True, slots=True)
 class PrioritySort(fw.QueueSortPlugin):
-    """Higher priority first; among equals, whoever has waited longer in activeQ.
+    """Higher priority first; among equals, the one that has waited longer in activeQ.
 
     Rule: queuesort/priority_sort.go at v1.36.3.
     """

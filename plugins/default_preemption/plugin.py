@@ -153,7 +153,7 @@ def _is_leaving_for_another(pod: fw.Pod) -> bool:
 
 
 def _draw(pod: fw.Pod, attempt: int, count: int) -> int:
-    """Where to begin among so many nodes: another place for each pod and attempt, and the same in a replay."""
+    """Where to begin among `count` nodes: another place for each pod and attempt, and the same in a replay."""
     digest = blake2b(f"{pod.uid}/{attempt}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") % count
 

@@ -21,7 +21,7 @@ from scheduler.api.versions import is_newer
 
 
 class Allocations:
-    """The newest claims, and the sums over their devices. Whatever changes these is told at once to `changed`."""
+    """The newest claims, and the sums over their devices. Whatever changes these is reported to `changed` at once."""
 
     def __init__(self, objects: fw.ObjectLister, changed: Callable[[DeviceId], None]) -> None:
         self._objects = objects
@@ -126,7 +126,7 @@ def results_of(claim: ResourceClaim) -> Iterator[DeviceResult]:
 
 
 def _counting(claim: ResourceClaim | None) -> Iterator[DeviceResult]:
-    """Yield the devices that nobody else can have then; one for administration can be had by all."""
+    """Yield the devices that no other claim can have then; all can have one for administration."""
     if claim is not None:
         yield from (result for result in results_of(claim) if not result.admin_access)
 

@@ -79,7 +79,7 @@ def waiting_counted(claims: Sequence[ResourceClaim], metrics: fw.Metrics, profil
 
 
 def _conditions_of(claim: ResourceClaim, result: DeviceResult) -> dict[str, Mapping[str, Any]] | None:
-    """What the driver tells of a device, by type; None if it tells nothing."""
+    """The conditions that the driver reports of a device, by type; None if it reports nothing."""
     for device in claim.status.devices or ():
         if (device.get("driver"), device.get("pool"), device.get("device")) == (
             result.driver,

@@ -1,7 +1,7 @@
 """What the scheduler writes into ResourceClaims: allocations and reservations, and that they end.
 
 Every write names the resource version that it was made for, so two that meet never mix: the later one is refused with
-409 and made anew for the version that the watch brings. Rule: dynamicresources/dynamicresources.go at v1.36.3
+409 and made again for the version that the watch brings. Rule: dynamicresources/dynamicresources.go at v1.36.3
 (bindClaim, Unreserve, PostFilter).
 """
 

@@ -218,7 +218,7 @@ class DynamicResources(
     def post_filter(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
-        """Give back the devices of one claim that nobody else uses, if some node cannot use them."""
+        """Give back the devices of one claim that no other pod uses, if some node cannot use them."""
         found = self._claims(state)
         if not found.claims:
             return None, NOTHING_TO_DEALLOCATE
@@ -286,7 +286,7 @@ class DynamicResources(
             try:
                 found.claims[i] = await self._writer.reserve(pod, claim, found.reserved.get(i))
             finally:
-                # Written or not: from here on the claim itself tells, or the devices are free.
+                # Written or not: from here on the claim itself shows it, or the devices are free.
                 if found.reserved.pop(i, None) is not None:
                     self._catalog.release(claim.uid)
         if any(map(needs_waiting, found.claims)):

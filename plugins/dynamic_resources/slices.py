@@ -11,14 +11,14 @@ from scheduler.api.objects import Node
 Key = TypeVar("Key")
 
 _MAX_NODES: Final = 100_000
-"""Nodes whose pools are kept; more are worked out anew each time."""
+"""Nodes whose pools are kept; more are worked out each time."""
 
 _MANY: Final = 64
 """Slices of a pool above which a change of one counts as a change for all nodes."""
 
 
 class NodeSlices:
-    """Knows the pools of each node, and tells `changed` of nodes for which they, or what is taken of them, changed."""
+    """The pools of each node. `changed` gets the nodes for which they, or what is taken of them, changed."""
 
     def __init__(self, objects: fw.ObjectLister, changed: fw.BoundedLog[str]) -> None:
         self._changed = changed

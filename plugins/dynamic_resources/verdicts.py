@@ -1,4 +1,4 @@
-"""Which nodes have devices for the claims of a pod: stored, and asked anew only where that may have changed.
+"""Which nodes have devices for the claims of a pod: stored, and asked again only where that may have changed.
 
 Claims made from one template ask for the same, so their pods get the same answers. A node's answer depends on what is
 asked for, the classes, the slices that it can use and the devices that are taken of these. Which devices the pod gets
@@ -47,7 +47,7 @@ class Verdict:
         self.codes: Int8Column = np.zeros(0, np.int8)
         """HAS_DEVICES, HAS_NONE or HAS_INVALID_POOLS for each row that `update` was asked for."""
         self.scores: fw.Int64Column | None = None
-        """What `update` was told to store for each row with devices."""
+        """The score that `update` stored for each row with devices."""
         self._stale = np.zeros(0, np.bool_)
         self._catalog = catalog
         self._changes = changes
@@ -56,7 +56,7 @@ class Verdict:
     def update(self, nodes: fw.NodeColumns, rows: fw.Rows, ask: Ask, rate: Rate | None) -> Int8Column:
         """Return the codes of `rows`. `ask` is the allocator's; `rate` gives scores, None if they are not needed.
 
-        What `ask` and `rate` raise passes through: such a node is asked anew the next time.
+        What `ask` and `rate` raise passes through: such a node is asked again the next time.
         """
         self._take_note(nodes)
         stale = rows[self._stale[rows]]

@@ -61,7 +61,7 @@ class TermResolver:
     def resolved(self, terms: Sequence[AffinityTerm]) -> tuple[AffinityTerm, ...]:
         """Return the terms with the namespaces that their selectors name added by name.
 
-        The selector stays beside them, and is asked with no labels at all: so does kube-scheduler, which by that
+        The selector stays with them, and is asked with no labels at all: so does kube-scheduler, which by that
         takes a selector that an unlabelled namespace would match for all namespaces.
         """
         self._forget_old_namespaces()

@@ -111,7 +111,7 @@ class _Resource(NamedTuple):
     capacity: fw.Int64Column
     """By node."""
     free: fw.Int64Column
-    """By node, beside the nominated pods."""
+    """By node, with the nominated pods there."""
     taken: fw.Int64Column | None
     """By node, what the nominated pods request; None if there are none. Sums may wrap: without them it may not fit."""
     asked: fw.Int64Column

@@ -22,7 +22,7 @@ class _Offer(NamedTuple):
 
     allocatable: dict[str, int]
     grown: frozenset[str] | None
-    """Of which resources a pod must ask for one to be helped; None if any pod may be. Without pods nobody is."""
+    """The resources of which a pod must request one to be helped; None if any pod may be. Empty: none is."""
 
 
 class FitHints:

@@ -13,6 +13,6 @@ def fit_requests(pod: fw.Pod) -> dict[str, int]:
 
 
 def reports_resources(pod: fw.Pod) -> bool:
-    """Whether a kubelet has told what the pod has: only then its status can change what it asks for."""
+    """Whether a kubelet has reported what the pod has: only then its status can change what it asks for."""
     status = pod.status
     return bool(status.container_statuses or status.init_container_statuses or status.resources)

@@ -36,7 +36,7 @@ class DefaultSelectors:
         """(Namespace, labels) → what the Services that select such pods ask for."""
 
     def of(self, pod: fw.Pod) -> Selector:
-        """Return the selector of the pods that are of one kind with `pod`; everything if nothing tells."""
+        """Return the selector of the pods that are of one kind with `pod`; everything if no object says."""
         selector = self._of_services(pod)
         if not pod.metadata.owner_references:
             return selector

@@ -139,7 +139,7 @@ class SpreadDomains:
         return self._base.domains.number(row) != NO_DOMAIN
 
     def change(self, row: int, pods: int) -> None:
-        """Count so many more pods on a row, or fewer, if it is counted at all."""
+        """Count this many more pods on a row, or fewer if negative, if it is counted at all."""
         number = self._base.number(row)
         if number != NO_DOMAIN:
             self._changes[number] = self._changes.get(number, 0) + pods

@@ -65,7 +65,7 @@ class SoftSpread:
             pods = pods_counted(constraint, pod, nodes)
             water = float(constraint.max_skew - 1)
             if constraint.topology_key == HOSTNAME:
-                # Every node is a domain of its own: what is on it is what counts, whoever may be left out elsewhere.
+                # Every node is a domain of its own: what is on it is what counts, whatever is left out elsewhere.
                 terms.append(_by_row(of_key, pods, topology_weight(len(rated)), water))
                 continue
             excluded = either(incomplete, left_out.of(constraint, pod, nodes))
@@ -183,7 +183,7 @@ _ODD: Final = (3.999999999940941908e-01, 2.222219843214978396e-01, 1.53138376992
 
 @lru_cache(maxsize=4096)
 def topology_weight(size: int) -> float:
-    """Return the weight of a topology with so many domains: ln(size + 2), to the last bit as Go has it."""
+    """Return the weight of a topology with this many domains: ln(size + 2), to the last bit as Go has it."""
     fraction, exponent = math.frexp(size + 2)
     if fraction < math.sqrt(0.5):
         fraction, exponent = 2 * fraction, exponent - 1

@@ -1,6 +1,6 @@
 """Node selectors over columns: which rows a pod's nodeSelector and node affinity name.
 
-Each answer equals `scheduler.api.selectors` asked row by row. A label is judged once a distinct value, not once a node.
+Each answer equals `scheduler.api.selectors` asked row by row. A label is judged per distinct value, not per node.
 """
 
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from scheduler.api.selectors import (
 )
 
 FEW: Final = 8
-"""Up to so many values of a label are compared one by one."""
+"""Up to this many values of a label are compared one by one."""
 
 
 def selected_by_pod(pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:

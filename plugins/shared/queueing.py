@@ -25,7 +25,7 @@ class OncePerEvent(Generic[T]):
         self._found: T
 
     def __call__(self, old: object, new: object) -> T:
-        """Raise whatever `compute` raises, each time anew."""
+        """Raise whatever `compute` raises, each time again."""
         if new is not self._new or old is not self._old:
             self._found = self._compute(old, new)
             self._old, self._new = old, new

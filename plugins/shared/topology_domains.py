@@ -26,7 +26,7 @@ class Domains:
     def __init__(self, nodes: fw.NodeColumns, key: str) -> None:
         self.topology = topology = nodes.topology(key)
         self.codes = topology.codes
-        """The label's code at each row, 0 where there is none. The table may number a key anew: these stay."""
+        """The label's code at each row, 0 where there is none. The table may renumber a key: these stay."""
         self.are_rows = topology.is_one_each
         """Whether each domain is one row."""
         self.is_complete = topology.labelled == len(self.codes)
@@ -88,7 +88,7 @@ class DomainCounts:
                 self.total += total
 
     def move(self, key: str, row: int, matches: int) -> None:
-        """Count so many more matches on a row, or fewer."""
+        """Count this many more matches on a row, or fewer if negative."""
         number = self._of(key)[0].number(row)
         if number != NO_DOMAIN:
             self._moved[key, number] = self._moved.get((key, number), 0) + matches

@@ -49,7 +49,7 @@ class AttachedVolumes:
         self._is_counted = np.zeros(0, np.bool_)
         """Whether a row's last count is that of its pods now."""
         self._room: dict[str, fw.Int64Column] = {}
-        """Driver → how many volumes more; at least so many where the row is not counted."""
+        """Driver → how many more volumes; a lower bound where the row is not counted."""
         self._troubled: set[int] = set()
         self._users: RowsByKey[str] = RowsByKey()
         """Unique name of a volume → the rows whose last count has it."""
@@ -113,7 +113,7 @@ class AttachedVolumes:
         return over
 
     def has_room(self, new: Attached, more: fw.Int64Column, rows: fw.Rows) -> fw.BoolColumn:
-        """Return which of `rows` certainly have room for the volumes of a pending pod and for so many more."""
+        """Return which of `rows` certainly have room for the volumes of a pending pod and for this number of others."""
         room = np.ones(len(rows), np.bool_)
         for driver, count in Counter(new.values()).items():
             column = self._room.get(driver)

@@ -54,7 +54,7 @@ class CapacityIndex:
     def enough(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.BoolColumn | None:
-        """Return which of `rows` can reach enough storage for the claim; None if all can, or nobody keeps account."""
+        """Return which of `rows` can reach enough storage for the claim; None if all can, or if it is not tracked."""
         resources = claim.spec.resources
         requests = (None if resources is None else resources.requests) or {}
         if "storage" not in requests:
@@ -91,7 +91,7 @@ class CapacityIndex:
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     """Return how many bytes one volume can have there; None if that is not known."""
-    # The size of the largest volume tells more than the space that is left in all.
+    # The size of the largest volume says more than the total space left.
     limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
     try:
         return None if limit is None else to_value(parse_quantity(limit))

@@ -56,7 +56,7 @@ class CsiVolumes:
         """Add what the node of `pod`, which has a CSINode, attaches for it. Raises VolumeError.
 
         The objects that the answer depends on are added to `looked_up`. A claim that is not there is not counted:
-        there is no telling whose it is.
+        its driver is unknown.
         """
         for volume in pod.storage.volumes:
             try:

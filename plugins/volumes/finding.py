@@ -83,7 +83,7 @@ class Finder:
     def _of_bound(
         self, claims: list[PersistentVolumeClaim], nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """A node is told of its first obstacle only."""
+        """A node has the code of its first obstacle only."""
         codes: fw.Int32Column | None = None
         for claim in claims:
             volume = self._volumes.get(claim.spec.volume_name)
@@ -104,7 +104,7 @@ class Finder:
     def _reachable(
         self, volume: PersistentVolume, nodes: fw.NodeColumns, rows: fw.Rows, codes: fw.Int32Column | None
     ) -> fw.BoolColumn | None:
-        """As `reachable`, for rows without an obstacle: what is wrong with a volume must not be told for others."""
+        """As `reachable`, for rows without an obstacle: what is wrong with a volume must not be reported for others."""
         if codes is None or not codes.any():
             return reachable(volume, nodes, rows, self._migrated)
         reached = np.zeros(len(rows), np.bool_)

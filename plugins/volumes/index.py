@@ -1,4 +1,4 @@
-"""Persistent volumes as claims look for them: those that nobody has, smallest first, and those meant for a claim.
+"""Persistent volumes as claims look for them: unbound ones, smallest first, and those meant for a claim.
 
 Kept up to date with each change, so that a decision looks at no volume that is in use: most of them are.
 """
@@ -95,13 +95,13 @@ class VolumeIndex:
 
     def __init__(self, objects: fw.ObjectLister) -> None:
         self._free: defaultdict[str, dict[Kind, list[Candidate]]] = defaultdict(dict)
-        # Most volumes are in use: they are looked at more closely only when somebody asks for them.
+        # Most volumes are in use: they are looked at more closely only on demand.
         self._meant: defaultdict[str, dict[str, tuple[PersistentVolume, ...]]] = defaultdict(dict)
-        """Namespace → name of a claim → the volumes that name it: one, but for mistakes."""
+        """Namespace → name of a claim → the volumes that name it: one, except for mistakes."""
         objects.listen(fw.PERSISTENT_VOLUME, self._changed)
 
     def free(self, class_name: str, kind: Kind, at_least: int) -> Sequence[Candidate]:
-        """Return the volumes of a class that nobody has and that serve, from this capacity on, smallest first."""
+        """Return the unbound volumes of a class that serve, from this capacity on, smallest first."""
         found = [
             candidates[bisect_left(candidates, (at_least, ""), key=_order) :]
             for each, candidates in self._free.get(class_name, {}).items()

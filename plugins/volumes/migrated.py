@@ -10,7 +10,7 @@ from scheduler.api.volumes import MIGRATED_PLUGINS, CSINode
 
 
 def migrated_plugins(annotations: Mapping[str, str]) -> str:
-    """Return which in-tree kinds of volume the CSI drivers of a node serve, as its CSINode tells: `a,b`."""
+    """Return which in-tree kinds of volume the CSI drivers of a node serve, according to its CSINode: `a,b`."""
     return annotations.get(MIGRATED_PLUGINS, "")
 
 

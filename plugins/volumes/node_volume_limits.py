@@ -1,4 +1,4 @@
-"""Keep pods off nodes that cannot attach so many volumes."""
+"""Keep pods off nodes that cannot attach that many volumes."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _NO_CLAIM = 2
 
 @dataclass
 class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
-    """Filter: the node can attach the pod's volumes beside those that it has, by what its CSINode says of each driver.
+    """Filter: the node can attach the pod's volumes besides those that it has, by what its CSINode says of each driver.
 
     Volumes of the old in-tree kinds count as their drivers'. Answers are not stored: they depend on claims and
     volumes besides the pod. Rule: nodevolumelimits/csi.go at v1.36.3.

@@ -42,7 +42,7 @@ class NodeVolumes(msgspec.Struct, frozen=True):
     def exceeds(self, new: Attached, limits: Mapping[str, int]) -> bool:
         """Whether there is too little room for the volumes of a pending pod.
 
-        Raises VolumeError if that cannot be told. Rule: nodevolumelimits/csi.go (Filter).
+        Raises VolumeError if that cannot be determined. Rule: nodevolumelimits/csi.go (Filter).
         """
         if not new or not limits:
             return False

@@ -33,7 +33,7 @@ from scheduler.api.volumes import (
 )
 
 LOOK_AGAIN_SECONDS: Final = 1.0
-"""At least so often is looked: whether pod and node are still there is told by no change of a claim."""
+"""The longest time between two looks: no change of a claim shows whether pod and node are still there."""
 
 TIMED_OUT: Final = "context deadline exceeded"
 

@@ -44,7 +44,7 @@ def a_cluster(*nodes: Node, pods: Mapping[str, Iterable[Pod]] | None = None) -> 
 
 
 class Objects:
-    """A `handle.objects` with the objects that it is given, by resource as in events and `reads`; `put` replaces them."""
+    """A `handle.objects` with the given objects, by resource as in events and `reads`; `put` replaces them."""
 
     def __init__(self, objects: Mapping[str, Iterable[Any]]) -> None:
         self._objects = {resource: list(each) for resource, each in objects.items()}
