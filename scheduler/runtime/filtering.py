@@ -75,7 +75,7 @@ class Filtering:
         view = self._feasible_nodes(plan, pod_class, state, pod)
         if view is None:
             return self._run(state, pod, asked, pod_class)
-        outcome = FilterOutcome(view.rows(), asked, [], view=view)
+        outcome = FilterOutcome(view.rows, asked, [], view=view)
         for step, column in zip(plan.stored, view.columns, strict=True):
             if column.may_differ:
                 outcome.codes.append((step, column.values))
@@ -121,7 +121,7 @@ class Filtering:
                 raise
             passing = self._ask_in_turn(self.steps, outcome, passing, state, pod, pod_class)
         if view is not None and not outcome.overrides and len(outcome.codes) == refusing:
-            outcome.feasible, outcome.view = view.rows(), view  # no other plugin refused any
+            outcome.feasible, outcome.view = view.rows, view  # no other plugin refused any
         else:
             outcome.feasible = np.flatnonzero(passing)
         return outcome

@@ -54,29 +54,26 @@ class View(Stored):
 class FeasibleNodes(View):
     """The nodes that pass the first Filter plugins, all those before the first one whose answers are not stored."""
 
-    __slots__ = ("_rows", "passing")
+    __slots__ = ("passing", "rows")
 
     passing: BoolColumn
-    _rows: Rows | None
+    """By row."""
+
+    rows: Rows
+    """In ascending order; the array is never changed, only replaced."""
 
     @property
     def bytes_per_row(self) -> int:
         return 1 + 8
 
-    def rows(self) -> Rows:
-        """Return them in ascending order; the array is never changed, only replaced."""
-        rows = self._rows
-        if rows is None:
-            rows = self._rows = np.flatnonzero(self.passing)
-        return rows
-
     def update(self, stale: Collection[int] | None, size: int) -> None:
         if stale is None or self.size != size or len(stale) * 4 > size:
             self._begin(size)
-        elif len(stale) > FEW:
-            self._update_many(stale)
+            return
+        if len(stale) > FEW:
+            flipped = self._flipped_of_many(stale)
         else:
-            in_use = self._nodes.in_use
+            flipped, in_use = [], self._nodes.in_use
             for row in stale:
                 passes = in_use.item(row)
                 for column in self.columns:
@@ -84,7 +81,12 @@ class FeasibleNodes(View):
                         passes = False
                         break
                 if passes != self.passing.item(row):
-                    self._flip(row)
+                    flipped.append(row)
+        if flipped:
+            for row in flipped:
+                self.passing[row] = not self.passing[row]
+                self.trail.mark(row)
+            self.rows = np.flatnonzero(self.passing)
 
     def _begin(self, size: int) -> None:
         passing: BoolColumn = self._nodes.in_use.copy()
@@ -92,23 +94,18 @@ class FeasibleNodes(View):
             if column.may_differ:
                 passing &= column.values == 0
         self.passing = passing
+        self.rows = np.flatnonzero(passing)
         self.size = size
-        self._rows = None
         self.trail.mark_all()
 
-    def _update_many(self, stale: Collection[int]) -> None:
+    def _flipped_of_many(self, stale: Collection[int]) -> list[int]:
         rows = np.fromiter(stale, np.intp, len(stale))
         passing: BoolColumn = self._nodes.in_use[rows]
         for column in self.columns:
             if column.may_differ:
                 passing &= column.values[rows] == 0
-        for row in rows[passing != self.passing[rows]].tolist():
-            self._flip(row)
-
-    def _flip(self, row: int) -> None:
-        self.passing[row] = not self.passing[row]
-        self._rows = None
-        self.trail.mark(row)
+        flipped: list[int] = rows[passing != self.passing[rows]].tolist()
+        return flipped
 
 
 class TotalScores(View):
