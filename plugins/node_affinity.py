@@ -75,7 +75,7 @@ class NodeAffinity(
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: node_affinity.go (EventsToRegister)."""
-        hint = _NodeEventHint(self._added_terms())
+        hint = _NodeAffinityHint(self._added_terms())
         return (fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL, hint.after_node_event, _required_by),)
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
@@ -157,7 +157,7 @@ class NodeAffinity(
         return preferred_terms(added.preferred) if added is not None and added.preferred else ()
 
 
-class _NodeEventHint:
+class _NodeAffinityHint:
     __slots__ = ("_added", "_relabelled")
 
     def __init__(self, added: tuple[SelectorTerm, ...] | None) -> None:

@@ -35,7 +35,10 @@ class TaintToleration(
         """Rule: taint_toleration.go (EventsToRegister)."""
         return (
             fw.on(
-                fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT, _NodeEventHint().after_node_event, tolerations_of
+                fw.NODE,
+                fw.Action.ADD | fw.Action.UPDATE_NODE_TAINT,
+                _TaintTolerationHint().after_node_event,
+                tolerations_of,
             ),
             fw.on(fw.POD, fw.Action.UPDATE_POD_TOLERATION, queue_if_itself, any_pod),
         )
@@ -100,7 +103,7 @@ def _taints_after(old: fw.Node | None, new: fw.Node) -> _Taints:
     return _Taints(tuple(taint for taint in old.taints if taint.effect in KEEPS_PODS_AWAY and taint not in left), left)
 
 
-class _NodeEventHint:
+class _TaintTolerationHint:
     __slots__ = ("_taints_after",)
 
     def __init__(self) -> None:

@@ -18,18 +18,18 @@ POD_DISRUPTION_BUDGET: Final = "policy/PodDisruptionBudget"
 """What `reads` and `handle.objects` call them."""
 
 
-class _Spec(msgspec.Struct, frozen=True, gc=False):
+class _BudgetSpec(msgspec.Struct, frozen=True, gc=False):
     selector: LabelSelector | None = None
 
 
-class _Status(msgspec.Struct, frozen=True, rename="camel", gc=False):
+class _BudgetStatus(msgspec.Struct, frozen=True, rename="camel", gc=False):
     disruptions_allowed: int = 0
     disrupted_pods: dict[str, Any] | None = None
 
 
-class _Written(msgspec.Struct, frozen=True, gc=False):
-    spec: _Spec = _Spec()
-    status: _Status = _Status()
+class _BudgetObject(msgspec.Struct, frozen=True, gc=False):
+    spec: _BudgetSpec = _BudgetSpec()
+    status: _BudgetStatus = _BudgetStatus()
 
 
 class Budget(NamedTuple):
@@ -89,7 +89,7 @@ class Budgets:
 
 def _read(content: Mapping[str, Any]) -> Budget | None:
     try:
-        written = msgspec.convert(content, _Written)
+        written = msgspec.convert(content, _BudgetObject)
         selector = parse_label_selector(written.spec.selector)
     except ValueError:  # msgspec's is one too
         return None

@@ -37,7 +37,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(slots=True)
-class Search:
+class SearchResult:
     """What a search over nodes has found."""
 
     candidates: list[Candidate] = field(default_factory=list)
@@ -55,12 +55,12 @@ class CandidateSearch:
         self._nodes = nodes
         self._budgets = budgets
 
-    def among(self, rows: fw.Rows, wanted: int) -> Search:
+    def among(self, rows: fw.Rows, wanted: int) -> SearchResult:
         """Search `rows` in their order for `wanted` candidates, one of them without a violation.
 
         As long as each violates a budget the search goes on; then the first `wanted` are kept.
         """
-        found = Search()
+        found = SearchResult()
         free: list[Candidate] = []
         violating: list[Candidate] = []
         has_victims = self._run.lowest_priorities[rows] < self._pod.priority

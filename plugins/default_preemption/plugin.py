@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET, Budgets
-from plugins.default_preemption.candidates import CandidateSearch, Search, cheapest
+from plugins.default_preemption.candidates import CandidateSearch, SearchResult, cheapest
 from plugins.default_preemption.executor import Executor
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
@@ -115,13 +115,13 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
         is_waiting = any(other.priority < pod.priority and _is_leaving_for_another(other) for other in others)
         return _TERMINATING if is_waiting else ""
 
-    def _search(self, state: fw.CycleState, pod: fw.Pod, rows: fw.Rows) -> tuple[CandidateSearch, Search]:
+    def _search(self, state: fw.CycleState, pod: fw.Pod, rows: fw.Rows) -> tuple[CandidateSearch, SearchResult]:
         handle = self.handle
         search = CandidateSearch(
             handle.dry_runs.begin(state, pod), pod, handle.nodes, Budgets(handle.objects.list(POD_DISRUPTION_BUDGET))
         )
         if not len(rows):
-            return search, Search()
+            return search, SearchResult()
         start = _draw(pod, state.attempt, len(rows))
         in_turn = np.concatenate([rows[start:], rows[:start]])
         return search, search.among(in_turn, self._wanted(len(rows)))
@@ -130,7 +130,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
         """Rule: calculateNumCandidates."""
         return min(max(nodes * self.min_candidate_nodes_percentage // 100, self.min_candidate_nodes_absolute), nodes)
 
-    def _misfit(self, search: Search) -> str:
+    def _misfit(self, search: SearchResult) -> str:
         diagnosis = fw.Diagnosis(self.handle.nodes.count)
         for status, nodes in search.refusals.items():
             diagnosis.add(status, nodes)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.dynamic_resources.pools import DevicesError, Pool
 from plugins.dynamic_resources.requests import Request, alternatives
-from plugins.dynamic_resources.search import Allocated, Search, Taken
+from plugins.dynamic_resources.search import Allocated, DeviceSearch, TakenDevice
 from scheduler.api.devices import (
     AllocatedConfiguration,
     Allocation,
@@ -36,7 +36,7 @@ class Solution:
         node: str,
         claims: Sequence[ResourceClaim],
         requests: Sequence[Sequence[tuple[Request, ...]]],
-        search: Search,
+        search: DeviceSearch,
     ) -> None:
         self._node = node
         self._claims = claims
@@ -77,7 +77,7 @@ class Allocator:
         self._claims = claims
         self._allocated = allocated
         self._requests: list[tuple[tuple[Request, ...], ...]] | None = None
-        self._last: tuple[Sequence[Pool], Search | None] | None = None
+        self._last: tuple[Sequence[Pool], DeviceSearch | None] | None = None
         """The pools that were searched last, and the search if it found something."""
 
     def allocate(self, node: Node, check_time: Callable[[], None]) -> Solution | None:
@@ -90,7 +90,7 @@ class Allocator:
         if self._requests is None:
             self._requests = [tuple(alternatives(claim, self._catalog.device_class)) for claim in self._claims]
         if self._last is None or self._last[0] is not pools:
-            search = Search(node, self._claims, self._requests, pools, self._allocated, check_time)
+            search = DeviceSearch(node, self._claims, self._requests, pools, self._allocated, check_time)
             self._last = pools, search if search.run() else None
         found = self._last[1]
         if found is not None:
@@ -100,7 +100,7 @@ class Allocator:
         return None
 
 
-def _result(taken: Taken) -> DeviceResult:
+def _result(taken: TakenDevice) -> DeviceResult:
     request, device = taken.request, taken.device.device
     driver, pool, name = taken.device.id
     return DeviceResult(
@@ -139,7 +139,7 @@ def _config(claim: ResourceClaim, chosen: Sequence[Request]) -> tuple[AllocatedC
     return tuple(found) or None
 
 
-def _node_selector(claim: ResourceClaim, taken: Sequence[Taken], node: str) -> NodeSelector | None:
+def _node_selector(claim: ResourceClaim, taken: Sequence[TakenDevice], node: str) -> NodeSelector | None:
     """Where the devices can be used: on this node only, or on those that all of their slices select, or anywhere."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []

@@ -31,7 +31,7 @@ def quantity(text: str | int | float) -> Value:
     return _of_nanos(parse_quantity(text))
 
 
-class Version(NamedTuple):
+class SemanticVersion(NamedTuple):
     """A semantic version without its build metadata, which no comparison looks at."""
 
     major: int
@@ -39,7 +39,7 @@ class Version(NamedTuple):
     patch: int
     pre_release: tuple[str, ...]
 
-    def compared_to(self, other: "Version") -> int:
+    def compared_to(self, other: "SemanticVersion") -> int:
         """Return -1, 0 or 1, by the precedence of semver.org 2.0.0."""
         if self[:3] != other[:3]:
             return -1 if self[:3] < other[:3] else 1
@@ -54,7 +54,7 @@ def _precedence(identifier: str) -> tuple[bool, int, str]:
     return (False, int(identifier), "") if identifier.isdigit() else (True, 0, identifier)
 
 
-def parse_version(text: str) -> Version:
+def parse_version(text: str) -> SemanticVersion:
     """Read a semantic version. Raises ValueError if it is none."""
     match = _SEMVER.fullmatch(text)
     if match is None:
@@ -62,7 +62,7 @@ def parse_version(text: str) -> Version:
     pre_release = tuple(match[4].split(".")) if match[4] else ()
     if any(each.isdigit() and len(each) > 1 and each[0] == "0" for each in pre_release):
         raise ValueError(f"numeric prerelease version must not contain leading zeroes {text!r}")
-    return Version(int(match[1]), int(match[2]), int(match[3]), pre_release)
+    return SemanticVersion(int(match[1]), int(match[2]), int(match[3]), pre_release)
 
 
 def version(text: str) -> Value:

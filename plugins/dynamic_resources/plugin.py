@@ -19,7 +19,13 @@ from plugins.dynamic_resources.binding_conditions import (
 )
 from plugins.dynamic_resources.catalog import catalog_of
 from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
-from plugins.dynamic_resources.pod_claims import ClaimHints, ClaimProblem, claims_key, claims_of, is_reserved_for
+from plugins.dynamic_resources.pod_claims import (
+    ClaimHints,
+    ClaimProblem,
+    claims_key,
+    is_reserved_for,
+    resource_claims_of,
+)
 from plugins.dynamic_resources.pools import DevicesError
 from plugins.dynamic_resources.verdicts import HAS_DEVICES, HAS_INVALID_POOLS, HAS_NONE, Verdict, verdicts_of
 from plugins.shared.column_math import normalized
@@ -143,7 +149,7 @@ class DynamicResources(
         if not pod.spec.resource_claims:
             return None
         try:
-            claims_of(pod, self._catalog)
+            resource_claims_of(pod, self._catalog)
         except ClaimProblem as problem:
             return fw.unresolvable(str(problem))
         return None
@@ -160,7 +166,7 @@ class DynamicResources(
         if not pod.spec.resource_claims:
             return fw.SKIP
         try:
-            claims = claims_of(pod, self._catalog)
+            claims = resource_claims_of(pod, self._catalog)
         except ClaimProblem as problem:
             return fw.unresolvable(str(problem))
         if not claims:

@@ -15,7 +15,7 @@ class ClaimProblem(Exception):
     """A claim of the pod is not there yet, is going, or is not the pod's; the text is for the pod's owner."""
 
 
-def claims_of(pod: fw.Pod, catalog: DeviceCatalog) -> list[ResourceClaim]:
+def resource_claims_of(pod: fw.Pod, catalog: DeviceCatalog) -> list[ResourceClaim]:
     """Return the claims in the order of `spec.resourceClaims`. Raises ClaimProblem. Rule: foreachPodResourceClaim."""
     found = []
     for written in pod.spec.resource_claims or ():
@@ -103,7 +103,7 @@ class ClaimHints:
         if not freed and not _names(pod, new):
             return fw.QueueingHint.SKIP  # of thousands of claims; without a look at the pod's own
         try:
-            claims = claims_of(pod, catalog_of(self._handle.objects))
+            claims = resource_claims_of(pod, catalog_of(self._handle.objects))
         except ClaimProblem:
             return fw.QueueingHint.SKIP
         if freed:
@@ -119,7 +119,7 @@ class ClaimHints:
         if pod.uid != new.uid:
             return fw.QueueingHint.SKIP
         try:
-            claims_of(new, catalog_of(self._handle.objects))
+            resource_claims_of(new, catalog_of(self._handle.objects))
         except ClaimProblem:
             return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE

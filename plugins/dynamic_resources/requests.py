@@ -12,7 +12,7 @@ ALL, EXACT_COUNT = "All", "ExactCount"
 _MAX_INT = 2**63 - 1
 
 
-class Candidate(NamedTuple):
+class DeviceCandidate(NamedTuple):
     device: SliceDevice
     pool: Pool
 
@@ -31,7 +31,7 @@ class Request:
         self.where = f"claim {claim}, request {name}"
         self.is_all = asked.allocation_mode == ALL
         self.count = 0 if self.is_all else asked.count
-        self.all_devices: list[Candidate] = []
+        self.all_devices: list[DeviceCandidate] = []
         self.selectors = (
             *((f"class {cls.metadata.name}", i, each) for i, each in enumerate(cls.spec.selectors or ())),
             *((f"claim {claim}", i, each) for i, each in enumerate(asked.selectors or ())),

@@ -16,7 +16,7 @@ from uuid import uuid4
 from plugins.dynamic_resources.capacity import Consumed, amounts, consumption, fits
 from plugins.dynamic_resources.constraints import Constraint, constraint_of
 from plugins.dynamic_resources.pools import DeviceId, DevicesError, Pool, SliceDevice
-from plugins.dynamic_resources.requests import Candidate, Request, tolerates
+from plugins.dynamic_resources.requests import DeviceCandidate, Request, tolerates
 from scheduler.api.devices import MAX_RESULTS, Quantity, ResourceClaim
 from scheduler.api.objects import Node
 from scheduler.api.quantity import parse_quantity
@@ -44,7 +44,7 @@ class Allocated:
         return device in self.whole or device in self.shared or device in self.capacity
 
 
-class Taken(NamedTuple):
+class TakenDevice(NamedTuple):
     """A device for a request."""
 
     request: Request
@@ -53,7 +53,7 @@ class Taken(NamedTuple):
     consumed: Mapping[str, Quantity] | None
 
 
-class Step(NamedTuple):
+class DeviceIndices(NamedTuple):
     """Where the search is."""
 
     claim: int = 0
@@ -68,7 +68,7 @@ Position = tuple[int, int, int]
 _START: Position = (0, 0, 0)
 
 
-class Search:
+class DeviceSearch:
     """One attempt on one node. `results` and `chosen` are the solution once `run` has returned True."""
 
     def __init__(
@@ -93,7 +93,7 @@ class Search:
         self._counters: defaultdict[CounterKey, int] = defaultdict(int)
         self._available: dict[str, dict[CounterKey, int]] = {}
         self._selected: dict[tuple[int, DeviceId], bool] = {}
-        self.results: list[list[Taken]] = [[] for _ in claims]
+        self.results: list[list[TakenDevice]] = [[] for _ in claims]
         self.chosen: dict[tuple[int, int], int] = {}
         """(claim, request) → which alternative."""
 
@@ -101,7 +101,7 @@ class Search:
         """Whether all claims can be had. Raises DevicesError where no other node would be better."""
         self._prepare()
         try:
-            return self._next(Step())
+            return self._next(DeviceIndices())
         except TooManyDevices as error:
             raise DevicesError("allocation max size exceeded") from error
 
@@ -126,7 +126,7 @@ class Search:
                 constraints.append(constraint)
             self._constraints.append(constraints)
 
-    def _all_for(self, request: Request) -> Iterator[Candidate]:
+    def _all_for(self, request: Request) -> Iterator[DeviceCandidate]:
         for pool in self._pools:
             if pool.is_incomplete or pool.is_invalid:
                 state = "currently being updated" if pool.is_incomplete else "currently invalid"
@@ -134,39 +134,39 @@ class Search:
             for view in pool.slices:
                 for device in view.devices:
                     if self._selects(request, device) and self._has_room(request, device):
-                        yield Candidate(device, pool)
+                        yield DeviceCandidate(device, pool)
 
-    def _next(self, step: Step, position: Position = _START, alternative: int | None = None) -> bool:
+    def _next(self, indices: DeviceIndices, position: Position = _START, alternative: int | None = None) -> bool:
         """Find the rest of the devices. `alternative`: which one is being tried, None before one is chosen."""
         self._check_time()
-        if step.claim >= len(self._claims):
+        if indices.claim >= len(self._claims):
             return True
-        requests = self._requests[step.claim]
-        if step.request >= len(requests):
+        requests = self._requests[indices.claim]
+        if indices.request >= len(requests):
             try:
-                return self._next(Step(step.claim + 1))
+                return self._next(DeviceIndices(indices.claim + 1))
             except TooManyDevices:
                 return False
-        alternatives = requests[step.request]
+        alternatives = requests[indices.request]
         if alternative is None and alternatives[0].parent:
-            return self._any_of(step, len(alternatives))
+            return self._any_of(indices, len(alternatives))
         request = alternatives[alternative or 0]
         if request.is_all and not request.all_devices:
             return False
-        if step.device >= request.count:
-            return self._next(Step(step.claim, step.request + 1))
-        if len(self.results[step.claim]) + request.count - step.device > MAX_RESULTS:
+        if indices.device >= request.count:
+            return self._next(DeviceIndices(indices.claim, indices.request + 1))
+        if len(self.results[indices.claim]) + request.count - indices.device > MAX_RESULTS:
             raise TooManyDevices
         if request.is_all:
-            return self._take(step, request, request.all_devices[step.device], _START, alternative)
-        return self._try_each(step, request, position, alternative)
+            return self._take(indices, request, request.all_devices[indices.device], _START, alternative)
+        return self._try_each(indices, request, position, alternative)
 
-    def _any_of(self, step: Step, count: int) -> bool:
+    def _any_of(self, indices: DeviceIndices, count: int) -> bool:
         too_many = 0
         for alternative in range(count):
             try:
-                if self._next(step, _START, alternative):
-                    self.chosen[step.claim, step.request] = alternative
+                if self._next(indices, _START, alternative):
+                    self.chosen[indices.claim, indices.request] = alternative
                     return True
             except TooManyDevices:
                 too_many += 1
@@ -174,7 +174,7 @@ class Search:
             raise TooManyDevices
         return False
 
-    def _try_each(self, step: Step, request: Request, position: Position, alternative: int | None) -> bool:
+    def _try_each(self, indices: DeviceIndices, request: Request, position: Position, alternative: int | None) -> bool:
         first_pool, first_slice, first_device = position
         for p in range(first_pool, len(self._pools)):
             pool = self._pools[p]
@@ -185,17 +185,17 @@ class Search:
                 for d in range(first_device if (p, s) == (first_pool, first_slice) else 0, len(devices)):
                     device = devices[d]
                     if (
-                        not self._is_in_use(step, request, device.id)
+                        not self._is_in_use(indices, request, device.id)
                         and self._selects(request, device)
                         and self._has_room(request, device)
-                        and self._take(step, request, Candidate(device, pool), (p, s, d + 1), alternative)
+                        and self._take(indices, request, DeviceCandidate(device, pool), (p, s, d + 1), alternative)
                     ):
                         return True
         return False
 
-    def _is_in_use(self, step: Step, request: Request, device: DeviceId) -> bool:
+    def _is_in_use(self, indices: DeviceIndices, request: Request, device: DeviceId) -> bool:
         if request.admin_access:
-            return step.claim in self._taken_by.get(device, ())
+            return indices.claim in self._taken_by.get(device, ())
         return device in self._allocated.whole or bool(self._taken_by.get(device))
 
     def _selects(self, request: Request, device: SliceDevice) -> bool:
@@ -220,13 +220,18 @@ class Search:
         return total
 
     def _take(
-        self, step: Step, request: Request, candidate: Candidate, position: Position, alternative: int | None
+        self,
+        indices: DeviceIndices,
+        request: Request,
+        candidate: DeviceCandidate,
+        position: Position,
+        alternative: int | None,
     ) -> bool:
         """Take a device and go on. Whether that led to a solution; if not, all is as before."""
         undo: list[Callable[[], object]] = []
         try:
-            further = Step(step.claim, step.request, step.device + 1)
-            if self._try_take(step, request, candidate, undo) and self._next(further, position, alternative):
+            further = DeviceIndices(indices.claim, indices.request, indices.device + 1)
+            if self._try_take(indices, request, candidate, undo) and self._next(further, position, alternative):
                 undo.clear()
                 return True
         finally:
@@ -234,11 +239,13 @@ class Search:
                 each()
         return False
 
-    def _try_take(self, step: Step, request: Request, candidate: Candidate, undo: list[Callable[[], object]]) -> bool:
+    def _try_take(
+        self, indices: DeviceIndices, request: Request, candidate: DeviceCandidate, undo: list[Callable[[], object]]
+    ) -> bool:
         """Whether the device can be had. What has to be undone otherwise, or later, goes to `undo`."""
-        device, claim = candidate.device, step.claim
+        device, claim = candidate.device, indices.claim
         is_shared = bool(device.device.allow_multiple_allocations)
-        if not (is_shared and request.admin_access) and self._is_in_use(step, request, device.id):
+        if not (is_shared and request.admin_access) and self._is_in_use(indices, request, device.id):
             return False
         shared_already = device.id in self._allocated.capacity or device.id in self._shared_capacity
         if device.device.consumes_counters and not (is_shared and shared_already):
@@ -266,7 +273,7 @@ class Search:
         else:
             self._taken_by[device.id].add(claim)
             undo.append(lambda: self._taken_by[device.id].discard(claim))
-        self.results[claim].append(Taken(request, device, str(uuid4()) if is_shared else None, consumed))
+        self.results[claim].append(TakenDevice(request, device, str(uuid4()) if is_shared else None, consumed))
         undo.append(self.results[claim].pop)
         return True
 
@@ -276,7 +283,7 @@ class Search:
         if not shares:
             del self._shared_capacity[device]
 
-    def _count(self, candidate: Candidate, sign: int) -> None:
+    def _count(self, candidate: DeviceCandidate, sign: int) -> None:
         for key, amount in _counters_of(candidate.pool.name, candidate.device):
             self._counters[key] += sign * amount
 

@@ -16,7 +16,7 @@ from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms
 QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
 
 
-class Hints:
+class AffinityHints:
     """The hints of one plugin. Each raises ValueError for a pod with required terms that cannot be parsed."""
 
     __slots__ = ("_handle", "_resolver")

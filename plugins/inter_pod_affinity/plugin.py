@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from plugins.inter_pod_affinity.filter import REFUSALS, FilterState
-from plugins.inter_pod_affinity.hints import Hints
+from plugins.inter_pod_affinity.hints import AffinityHints
 from plugins.inter_pod_affinity.namespaces import namespace_labels
 from plugins.inter_pod_affinity.score import KINDS_OF_WORTH, ScoreState, spread_out, worth_of_pods
 from plugins.inter_pod_affinity.terms import TermResolver
@@ -60,7 +60,7 @@ class InterPodAffinity(
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Pods, nodes and namespaces, each with a closer look."""
-        return Hints(self.handle, self._resolver).events()
+        return AffinityHints(self.handle, self._resolver).events()
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns

@@ -46,7 +46,7 @@ class FitSimulator(fw.BulkSimulator):
             taken = nominated.sums(name, rows) if nominated else None
             if taken is not None:
                 free -= taken
-            resources.append(_Resource(bit, amount, capacity, free, taken, lower.amounts(name)))
+            resources.append(_RequestedResource(bit, amount, capacity, free, taken, lower.amounts(name)))
         return FitNodes(room, resources)
 
     def codes_with(self, nominated: fw.NominatedPods, rows: fw.Rows) -> fw.Int32Column:
@@ -103,7 +103,7 @@ class FitNode:
         return True
 
 
-class _Resource(NamedTuple):
+class _RequestedResource(NamedTuple):
     """One that the pod asks for. Amounts are int64 and wrap as in Go."""
 
     bit: int
@@ -123,7 +123,7 @@ class FitNodes:
 
     __slots__ = ("_resources", "_room")
 
-    def __init__(self, room: fw.Int64Column, resources: Sequence[_Resource]) -> None:
+    def __init__(self, room: fw.Int64Column, resources: Sequence[_RequestedResource]) -> None:
         """`room` is for pods, by node."""
         self._room = room
         self._resources = resources

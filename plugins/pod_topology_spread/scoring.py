@@ -24,7 +24,7 @@ NOT_RATED: Final = -1
 _Ratings: TypeAlias = npt.NDArray[np.float64]
 
 
-class _Term(NamedTuple):
+class _ConstraintScore(NamedTuple):
     """What one constraint adds to a node's score: few different ratings, and which of them each row gets."""
 
     which: fw.Int32Column
@@ -36,7 +36,7 @@ class SoftSpread:
 
     __slots__ = ("_domains", "_terms")
 
-    def __init__(self, terms: Sequence[_Term], domains: Sequence[Domains]) -> None:
+    def __init__(self, terms: Sequence[_ConstraintScore], domains: Sequence[Domains]) -> None:
         """`domains`: of the keys without which a node is not rated."""
         self._terms = terms
         self._domains = domains
@@ -70,10 +70,10 @@ class SoftSpread:
                 continue
             excluded = either(incomplete, left_out.of(constraint, pod, nodes))
             unnamed = 0 if all_keys else nodes.label_code(constraint.topology_key, "")
-            topology = _Topology(nodes, of_key, unnamed)
+            topology = _ScoredDomains(nodes, of_key, unnamed)
             ratings = _ratings(topology.sums(pods, excluded), topology_weight(topology.size(rated)), water)
             ratings[0] = 0.0
-            terms.append(_Term(of_key.codes, ratings))
+            terms.append(_ConstraintScore(of_key.codes, ratings))
         return cls(terms, domains if all_keys else ())
 
     def scores(self, rows: fw.Rows) -> fw.Int64Column:
@@ -92,20 +92,20 @@ class SoftSpread:
         return found
 
 
-def _by_row(domains: Domains, pods: fw.PodCounts | None, weight: float, water: float) -> _Term:
+def _by_row(domains: Domains, pods: fw.PodCounts | None, weight: float, water: float) -> _ConstraintScore:
     """Rate each row by the pods that are there, and with 0 if it has no such label."""
     counts = np.zeros_like(domains.codes) if pods is None else pods.counts
     ratings = _ratings(np.arange(int(counts.max(initial=0)) + 1), weight, water)
     if domains.is_complete:
-        return _Term(counts, ratings)
-    return _Term((counts + 1) * (domains.codes != 0), np.concatenate([[0.0], ratings]))
+        return _ConstraintScore(counts, ratings)
+    return _ConstraintScore((counts + 1) * (domains.codes != 0), np.concatenate([[0.0], ratings]))
 
 
 def _ratings(pods: fw.Int64Column, weight: float, water: float) -> _Ratings:
     return pods.astype(np.float64) * weight + water
 
 
-class _Topology:
+class _ScoredDomains:
     """The domains of one key, as Score sees them."""
 
     __slots__ = ("_domains", "_nodes", "_unnamed")

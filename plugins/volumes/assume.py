@@ -17,7 +17,7 @@ PLURALS: Final = {fw.PERSISTENT_VOLUME: "persistentvolumes", fw.PERSISTENT_VOLUM
 """How messages call the resources."""
 
 
-class _Assumed(NamedTuple):
+class _AssumedObject(NamedTuple):
     base: Any
     """The object as it was when the change was assumed: what the watch shows until it shows something newer."""
     changed: Any
@@ -29,7 +29,7 @@ class AssumeCache(Generic[T]):
     def __init__(self, objects: fw.ObjectLister, resource: str) -> None:
         self._objects = objects
         self._resource = resource
-        self._assumed: dict[tuple[str, str], _Assumed] = {}
+        self._assumed: dict[tuple[str, str], _AssumedObject] = {}
 
     def get(self, name: str, namespace: str = "") -> T | None:
         """Return the object of that name, with what is assumed of it, or None."""
@@ -63,7 +63,7 @@ class AssumeCache(Generic[T]):
         if version != metadata.resource_version:
             key = _key(metadata.name, metadata.namespace)
             raise ValueError(f'"{key}" is out of sync (stored: {version}, assume: {metadata.resource_version})')
-        self._assumed[metadata.namespace, metadata.name] = _Assumed(seen, changed)
+        self._assumed[metadata.namespace, metadata.name] = _AssumedObject(seen, changed)
 
     def restore(self, changed: T) -> None:
         """Stop counting with it; do nothing if that is over anyway."""

@@ -28,7 +28,7 @@ _NO_LIMIT: Final = np.iinfo(np.int64).max
 _NONE: Final[Mapping[str, VolumeAttachment]] = {}
 
 
-class _Row(msgspec.Struct):
+class _NodeEntry(msgspec.Struct):
     """A node with a CSINode."""
 
     csi_node: CSINode
@@ -44,7 +44,7 @@ class AttachedVolumes:
         self._nodes = handle.nodes
         self._objects = handle.objects
         self._counter = NodeCounter(handle.objects, volumes)
-        self._by_row: dict[int, _Row] = {}
+        self._by_row: dict[int, _NodeEntry] = {}
         self._known = np.zeros(0, np.bool_)
         self._is_counted = np.zeros(0, np.bool_)
         """Whether a row's last count is that of its pods now."""
@@ -161,7 +161,7 @@ class AttachedVolumes:
         if csi_node is None:
             return
         if found is None:
-            found = self._by_row[row] = _Row(csi_node, limits_of(csi_node))
+            found = self._by_row[row] = _NodeEntry(csi_node, limits_of(csi_node))
             self._known[row] = True
         self._is_counted[row] = False
         self._troubled.discard(row)
@@ -184,7 +184,7 @@ class AttachedVolumes:
         if counted.problem:
             self._troubled.add(row)
 
-    def _replace(self, row: int, found: _Row, counted: NodeVolumes) -> None:
+    def _replace(self, row: int, found: _NodeEntry, counted: NodeVolumes) -> None:
         old = found.counted
         found.counted = counted
         self._users.remove(old.attached.keys() - counted.attached.keys(), row)
@@ -192,7 +192,7 @@ class AttachedVolumes:
         self._dependents.remove(old.depends_on - counted.depends_on, row)
         self._dependents.add(counted.depends_on - old.depends_on, row)
 
-    def _forget(self, row: int, found: _Row) -> None:
+    def _forget(self, row: int, found: _NodeEntry) -> None:
         self._replace(row, found, NO_VOLUMES)
         del self._by_row[row]
         self._known[row] = self._is_counted[row] = False

@@ -26,14 +26,14 @@ MAX_SIZES: Final = 1_000
 """Classes and sizes for which it is kept where there is enough."""
 
 
-class _Room(msgspec.Struct, frozen=True, eq=False):
+class _StorageCapacity(msgspec.Struct, frozen=True, eq=False):
     limit: int
     """Bytes that one volume can have."""
     selector: Selector
     """From which nodes."""
 
 
-class _Reach(msgspec.Struct, frozen=True, eq=False):
+class _AccessibleNodes(msgspec.Struct, frozen=True, eq=False):
     """From which nodes there is enough."""
 
     labels: dict[str, frozenset[str]]
@@ -46,8 +46,8 @@ class CapacityIndex:
 
     def __init__(self, objects: fw.ObjectLister) -> None:
         self._objects = objects
-        self._rooms: defaultdict[str, dict[str, _Room]] = defaultdict(dict)
-        self._reach: dict[tuple[str, int], _Reach] = {}
+        self._rooms: defaultdict[str, dict[str, _StorageCapacity]] = defaultdict(dict)
+        self._reach: dict[tuple[str, int], _AccessibleNodes] = {}
         """Class and bytes → what was worked out since the last change."""
         objects.listen(fw.CSI_STORAGE_CAPACITY, self._changed)
 
@@ -99,19 +99,19 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
         return None
 
 
-def _room_of(capacity: CSIStorageCapacity) -> _Room | None:
+def _room_of(capacity: CSIStorageCapacity) -> _StorageCapacity | None:
     limit = volume_limit(capacity)
     if limit is None or capacity.node_topology is None:
         return None
     try:
-        return _Room(limit, parse_label_selector(capacity.node_topology))
+        return _StorageCapacity(limit, parse_label_selector(capacity.node_topology))
     except ValueError as error:
         fields = {"capacity": f"{capacity.metadata.namespace}/{capacity.metadata.name}", "err": str(error)}
         _logger.error("A CSIStorageCapacity has no valid nodeTopology", extra=fields)
         return None
 
 
-def _reach_of(selectors: Iterable[Selector]) -> _Reach:
+def _reach_of(selectors: Iterable[Selector]) -> _AccessibleNodes:
     labels: defaultdict[str, set[str]] = defaultdict(set)
     others: set[Selector] = set()
     for selector in selectors:
@@ -119,7 +119,7 @@ def _reach_of(selectors: Iterable[Selector]) -> _Reach:
             labels[selector.requirements[0].key] |= selector.requirements[0].values
         else:
             others.add(selector)
-    return _Reach({key: frozenset(values) for key, values in labels.items()}, frozenset(others))
+    return _AccessibleNodes({key: frozenset(values) for key, values in labels.items()}, frozenset(others))
 
 
 def _selected(selector: Selector, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:

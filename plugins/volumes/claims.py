@@ -20,7 +20,7 @@ CLAIM_LOST = "Lost"
 
 
 @dataclass(slots=True)
-class PodClaims:
+class PodVolumeClaims:
     """The claims of one pod, in the order of its volumes; one that two volumes use is there twice."""
 
     bound: list[PersistentVolumeClaim] = field(default_factory=list)
@@ -58,9 +58,11 @@ def has_claims(pod: fw.Pod, objects: fw.ObjectLister) -> bool:
     return found
 
 
-def claims_of(pod: fw.Pod, claims: AssumeCache[PersistentVolumeClaim], objects: fw.ObjectLister) -> PodClaims:
+def volume_claims_of(
+    pod: fw.Pod, claims: AssumeCache[PersistentVolumeClaim], objects: fw.ObjectLister
+) -> PodVolumeClaims:
     """Sort the pod's claims, which `has_claims` has found. Raises ValueError for a class without a binding mode."""
-    sorted_ = PodClaims()
+    sorted_ = PodVolumeClaims()
     for volume in pod.spec.volumes or ():
         name = claim_name_of(pod, volume)
         if name is None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from plugins.volumes.assume import AssumeCache
 from plugins.volumes.capacity import CapacityIndex
-from plugins.volumes.claims import PodClaims
-from plugins.volumes.index import VolumeIndex
+from plugins.volumes.claims import PodVolumeClaims
+from plugins.volumes.index import PersistentVolumeIndex
 from plugins.volumes.matching import NONE, Choices, Matching, by_size
 from plugins.volumes.migrated import MigratedNodes
 from plugins.volumes.topology import allowed, reachable
@@ -46,14 +46,14 @@ class PodVolumes:
     """Claims for which a volume is to be made."""
 
 
-class Finder:
+class VolumeFinder:
     """Looks for volumes in the cluster as it is, and as it is assumed to be."""
 
     def __init__(
         self,
         objects: fw.ObjectLister,
         volumes: AssumeCache[PersistentVolume],
-        index: VolumeIndex,
+        index: PersistentVolumeIndex,
         capacities: CapacityIndex,
         migrated: MigratedNodes,
     ) -> None:
@@ -64,8 +64,8 @@ class Finder:
         self._capacities = capacities
 
     def refusals(
-        self, claims: PodClaims, nodes: fw.NodeColumns, rows: fw.Rows
-    ) -> tuple[fw.Int32Column | None, "Search | None"]:
+        self, claims: PodVolumeClaims, nodes: fw.NodeColumns, rows: fw.Rows
+    ) -> tuple[fw.Int32Column | None, "VolumeSearch | None"]:
         """Return for each of `rows` the sum of its reason codes (None: no refusal at all), and how they were found.
 
         Raises ValueError for what concerns the pod or its claims and not the nodes.
@@ -73,12 +73,12 @@ class Finder:
         codes = self._of_bound(claims.bound, nodes, rows)
         if not claims.delayed:
             return codes, None
-        search = Search(self, claims.delayed, nodes, rows)
+        search = VolumeSearch(self, claims.delayed, nodes, rows)
         return search.codes if codes is None else codes + search.codes, search
 
-    def search(self, claims: PodClaims, nodes: fw.NodeColumns, rows: fw.Rows) -> "Search":
+    def search(self, claims: PodVolumeClaims, nodes: fw.NodeColumns, rows: fw.Rows) -> "VolumeSearch":
         """Look for the volumes of unbound claims. Raises as `refusals`."""
-        return Search(self, claims.delayed, nodes, rows)
+        return VolumeSearch(self, claims.delayed, nodes, rows)
 
     def _of_bound(
         self, claims: list[PersistentVolumeClaim], nodes: fw.NodeColumns, rows: fw.Rows
@@ -132,11 +132,11 @@ class Finder:
         return self._capacities.enough(claim, storage_class, nodes, rows)
 
 
-class Search:
+class VolumeSearch:
     """One search for the volumes of unbound claims, on all of `rows`."""
 
     def __init__(
-        self, finder: Finder, claims: list[PersistentVolumeClaim], nodes: fw.NodeColumns, rows: fw.Rows
+        self, finder: VolumeFinder, claims: list[PersistentVolumeClaim], nodes: fw.NodeColumns, rows: fw.Rows
     ) -> None:
         self._finder = finder
         self._nodes = nodes

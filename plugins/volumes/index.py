@@ -38,7 +38,7 @@ class Kind(NamedTuple):
         return wanted.access_modes <= self.access_modes and wanted[1:] == self[1:]
 
 
-class Candidate(msgspec.Struct, frozen=True, eq=False):
+class VolumeCandidate(msgspec.Struct, frozen=True, eq=False):
     """A volume, with what a claim looks at."""
 
     number: int
@@ -60,10 +60,10 @@ _order = attrgetter("order")
 _numbers = count()
 
 
-def candidate_of(volume: PersistentVolume) -> Candidate:
+def candidate_of(volume: PersistentVolume) -> VolumeCandidate:
     """Return the volume as a claim looks at it."""
     terms, name, capacity = terms_of(volume), volume.name, storage_of(volume.spec.capacity)
-    return Candidate(
+    return VolumeCandidate(
         number=next(_numbers),
         name=name,
         capacity=capacity,
@@ -90,17 +90,17 @@ def storage_of(amounts: ResourceList | None) -> int:
         return 0
 
 
-class VolumeIndex:
+class PersistentVolumeIndex:
     """All volumes that are not in use, by class and kind, and those with a claim, by that claim."""
 
     def __init__(self, objects: fw.ObjectLister) -> None:
-        self._free: defaultdict[str, dict[Kind, list[Candidate]]] = defaultdict(dict)
+        self._free: defaultdict[str, dict[Kind, list[VolumeCandidate]]] = defaultdict(dict)
         # Most volumes are in use: they are looked at more closely only on demand.
         self._meant: defaultdict[str, dict[str, tuple[PersistentVolume, ...]]] = defaultdict(dict)
         """Namespace → name of a claim → the volumes that name it: one, except for mistakes."""
         objects.listen(fw.PERSISTENT_VOLUME, self._changed)
 
-    def free(self, class_name: str, kind: Kind, at_least: int) -> Sequence[Candidate]:
+    def free(self, class_name: str, kind: Kind, at_least: int) -> Sequence[VolumeCandidate]:
         """Return the unbound volumes of a class that serve, from this capacity on, smallest first."""
         found = [
             candidates[bisect_left(candidates, (at_least, ""), key=_order) :]
@@ -109,11 +109,11 @@ class VolumeIndex:
         ]
         return found[0] if len(found) == 1 else sorted((each for part in found for each in part), key=_order)
 
-    def meant_for(self, claim: PersistentVolumeClaim) -> Iterator[Candidate]:
+    def meant_for(self, claim: PersistentVolumeClaim) -> Iterator[VolumeCandidate]:
         """Yield the volumes that name this claim, whatever else they are like."""
         volumes = self._meant.get(claim.namespace, {}).get(claim.name, ())
         for volume in sorted(volumes, key=attrgetter("name")):
-            if is_meant_for(volume, claim):
+            if is_bound_to_claim(volume, claim):
                 yield candidate_of(volume)
 
     def _changed(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
@@ -152,7 +152,7 @@ class VolumeIndex:
                 del self._free[volume.class_name]
 
 
-def is_meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
+def is_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Whether a volume names this claim. Rule: component-helpers, storage/volume (IsVolumeBoundToClaim)."""
     reference = volume.spec.claim_ref
     return (

@@ -16,7 +16,14 @@ import numpy.typing as npt
 
 from plugins.shared.node_matching import matching_any
 from plugins.volumes.assume import AssumeCache
-from plugins.volumes.index import Candidate, VolumeIndex, candidate_of, is_meant_for, kind_of, storage_of
+from plugins.volumes.index import (
+    PersistentVolumeIndex,
+    VolumeCandidate,
+    candidate_of,
+    is_bound_to_claim,
+    kind_of,
+    storage_of,
+)
 from scheduler import framework as fw
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.selectors import SelectorTerm
@@ -39,14 +46,14 @@ class Matching:
     """The volumes for the claims of one pod, claim after claim. Those chosen before are not chosen again."""
 
     def __init__(
-        self, index: VolumeIndex, volumes: AssumeCache[PersistentVolume], nodes: fw.NodeColumns, rows: fw.Rows
+        self, index: PersistentVolumeIndex, volumes: AssumeCache[PersistentVolume], nodes: fw.NodeColumns, rows: fw.Rows
     ) -> None:
         self._index = index
         self._assumed = {volume.name: candidate_of(volume) for volume in volumes.assumed()}
         self._nodes = nodes
         self._rows = rows
-        self._meant: dict[str, Candidate | None] = {}
-        self._looked_at: list[Sequence[Candidate]] = []
+        self._meant: dict[str, VolumeCandidate | None] = {}
+        self._looked_at: list[Sequence[VolumeCandidate]] = []
         self._chosen: list[Choices] = []
 
     def volume(self, number: int) -> PersistentVolume:
@@ -71,16 +78,16 @@ class Matching:
         self._chosen.append(choices)
         return choices
 
-    def _meant_for(self, claim: PersistentVolumeClaim) -> Iterator[Candidate]:
+    def _meant_for(self, claim: PersistentVolumeClaim) -> Iterator[VolumeCandidate]:
         """Volumes that name the claim, and that it can use. They are not asked for access modes and labels."""
         for candidate in self._index.meant_for(claim):
             if candidate.name not in self._assumed and _can_hold(candidate, claim):
                 yield candidate
         for candidate in self._assumed.values():
-            if is_meant_for(candidate.volume, claim) and _can_hold(candidate, claim):
+            if is_bound_to_claim(candidate.volume, claim) and _can_hold(candidate, claim):
                 yield candidate
 
-    def _of_use(self, claim: PersistentVolumeClaim, selector: Selector | None) -> Sequence[Candidate]:
+    def _of_use(self, claim: PersistentVolumeClaim, selector: Selector | None) -> Sequence[VolumeCandidate]:
         free = self._index.free(claim.class_name, kind_of(claim), _requested(claim))
         if selector is not None:
             free = [each for each in free if selector.matches(each.volume.metadata.labels)]
@@ -138,7 +145,7 @@ class Matching:
             found[~reaches] = _LAST
         return found
 
-    def _first_free(self, ranks: Ranks, ordered: Sequence[Candidate]) -> Choices:
+    def _first_free(self, ranks: Ranks, ordered: Sequence[VolumeCandidate]) -> Choices:
         numbers = np.array([each.number for each in ordered] + [NONE], np.int64)
         if not self._chosen:
             first: Choices = numbers[np.minimum(ranks.min(axis=1), len(ordered))]
@@ -178,7 +185,7 @@ def _requested(claim: PersistentVolumeClaim) -> int:
     return storage_of(None if resources is None else resources.requests)
 
 
-def _can_hold(candidate: Candidate, claim: PersistentVolumeClaim) -> bool:
+def _can_hold(candidate: VolumeCandidate, claim: PersistentVolumeClaim) -> bool:
     volume = candidate.volume
     return (
         candidate.capacity >= _requested(claim)

@@ -20,7 +20,7 @@ import msgspec
 from plugins.volumes.assume import AssumeCache
 from plugins.volumes.claims import is_fully_bound
 from plugins.volumes.finding import PodVolumes
-from plugins.volumes.index import is_meant_for
+from plugins.volumes.index import is_bound_to_claim
 from plugins.volumes.topology import unreachable_because
 from scheduler import framework as fw
 from scheduler.api.versions import is_newer
@@ -38,7 +38,7 @@ LOOK_AGAIN_SECONDS: Final = 1.0
 TIMED_OUT: Final = "context deadline exceeded"
 
 
-class Assumed(msgspec.Struct):
+class AssumedVolumes(msgspec.Struct):
     """What is to be written for a pod on its node. Written objects have the resource version that they got."""
 
     bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
@@ -64,9 +64,9 @@ class VolumeBinder:
         handle.objects.listen(fw.PERSISTENT_VOLUME_CLAIM, self._claim_changed)
         handle.objects.listen(fw.PERSISTENT_VOLUME, self._volume_changed)
 
-    def assume(self, found: PodVolumes, node_name: str) -> Assumed:
+    def assume(self, found: PodVolumes, node_name: str) -> AssumedVolumes:
         """Count with what was found. Raises ValueError, with nothing assumed, if an object is no longer as it was."""
-        assumed = Assumed()
+        assumed = AssumedVolumes()
         try:
             for claim, volume in found.bindings:
                 meant = meant_for(volume, claim)
@@ -82,14 +82,14 @@ class VolumeBinder:
             raise
         return assumed
 
-    def revert(self, assumed: Assumed) -> None:
+    def revert(self, assumed: AssumedVolumes) -> None:
         """Stop counting with what is not written yet; what is written ends with the watch's news of it."""
         for _, volume in assumed.bindings:
             self._volumes.restore(volume)
         for claim in assumed.provisions:
             self._claims.restore(claim)
 
-    async def bind(self, pod: fw.Pod, node_name: str, assumed: Assumed) -> None:
+    async def bind(self, pod: fw.Pod, node_name: str, assumed: AssumedVolumes) -> None:
         """Return once all claims are bound. Raises ApiError, or ValueError if that is undone or takes too long."""
         await self._write(assumed)
         loop = asyncio.get_running_loop()
@@ -107,7 +107,7 @@ class VolumeBinder:
         except ValueError as error:
             raise ValueError(f"binding volumes: {error}") from error
 
-    async def _write(self, assumed: Assumed) -> None:
+    async def _write(self, assumed: AssumedVolumes) -> None:
         """One after the other, as kube-scheduler does: after a failure the rest stays as it is."""
         for i, (claim, volume) in enumerate(assumed.bindings):
             patch = _patch_of(volume, BOUND_BY_CONTROLLER)
@@ -119,7 +119,7 @@ class VolumeBinder:
             written = await self._handle.api.patch(fw.PERSISTENT_VOLUME_CLAIM, claim.name, claim.namespace, patch)
             assumed.provisions[i] = _at_version(claim, written)
 
-    def _is_bound(self, pod: fw.Pod, node_name: str, assumed: Assumed) -> bool:
+    def _is_bound(self, pod: fw.Pod, node_name: str, assumed: AssumedVolumes) -> bool:
         """Whether all claims are bound. Raises ValueError for whatever calls for another attempt."""
         row = self._handle.nodes.row_of(node_name)
         if row is None:
@@ -172,7 +172,7 @@ class VolumeBinder:
             raise ValueError(f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}": {problem}')
 
     @contextmanager
-    def _told_of_changes(self, assumed: Assumed) -> Iterator[asyncio.Event]:
+    def _told_of_changes(self, assumed: AssumedVolumes) -> Iterator[asyncio.Event]:
         changed = asyncio.Event()
         claims = [*(claim for claim, _ in assumed.bindings), *assumed.provisions]
         keys = {(claim.namespace, claim.name) for claim in claims}
@@ -209,7 +209,7 @@ def meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persist
     metadata = claim.metadata
     reference = volume.spec.claim_ref
     # Whether the user had meant it for the claim decides what the controller does when the claim is gone.
-    changed = volume if is_meant_for(volume, claim) else _annotated(volume, BOUND_BY_CONTROLLER, "yes")
+    changed = volume if is_bound_to_claim(volume, claim) else _annotated(volume, BOUND_BY_CONTROLLER, "yes")
     if reference is None or (reference.namespace, reference.name, reference.uid) != (
         metadata.namespace,
         metadata.name,

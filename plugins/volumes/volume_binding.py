@@ -9,12 +9,12 @@ import numpy as np
 
 from plugins.volumes.assume import AssumeCache
 from plugins.volumes.capacity import CapacityIndex
-from plugins.volumes.claims import ClaimError, PodClaims, claims_of, has_claims
-from plugins.volumes.finding import Finder, Search, reasons_of
+from plugins.volumes.claims import ClaimError, PodVolumeClaims, has_claims, volume_claims_of
+from plugins.volumes.finding import VolumeFinder, VolumeSearch, reasons_of
 from plugins.volumes.hints import volume_binding_events
-from plugins.volumes.index import VolumeIndex
+from plugins.volumes.index import PersistentVolumeIndex
 from plugins.volumes.migrated import MigratedNodes
-from plugins.volumes.prebind import Assumed, VolumeBinder
+from plugins.volumes.prebind import AssumedVolumes, VolumeBinder
 from scheduler import framework as fw
 from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
 from scheduler.framework.field_errors import invalid
@@ -30,10 +30,10 @@ _REFUSALS: Final = tuple(fw.unresolvable(*reasons_of(codes)) for codes in range(
 class _Found:
     """What one cycle knows of a pod's volumes."""
 
-    claims: PodClaims
-    search: Search | None = None
+    claims: PodVolumeClaims
+    search: VolumeSearch | None = None
     """How Filter found its last answer. Nothing changes between Filter and Reserve."""
-    assumed: Assumed | None = None
+    assumed: AssumedVolumes | None = None
     """What is to be written; None if nothing is."""
 
 
@@ -45,8 +45,12 @@ class _Volumes:
         objects = handle.objects
         volumes: AssumeCache[PersistentVolume] = AssumeCache(objects, fw.PERSISTENT_VOLUME)
         self.claims: AssumeCache[PersistentVolumeClaim] = AssumeCache(objects, fw.PERSISTENT_VOLUME_CLAIM)
-        self.finder = Finder(
-            objects, volumes, VolumeIndex(objects), CapacityIndex(objects), MigratedNodes(handle.nodes, objects)
+        self.finder = VolumeFinder(
+            objects,
+            volumes,
+            PersistentVolumeIndex(objects),
+            CapacityIndex(objects),
+            MigratedNodes(handle.nodes, objects),
         )
         self.binder = VolumeBinder(handle, volumes, self.claims, bind_timeout_seconds)
 
@@ -111,7 +115,7 @@ class VolumeBinding(
                 return fw.SKIP
         except ClaimError as error:
             return fw.unresolvable(str(error))
-        claims = claims_of(pod, self._volumes.claims, self.handle.objects)
+        claims = volume_claims_of(pod, self._volumes.claims, self.handle.objects)
         if claims.immediate:
             return UNBOUND_IMMEDIATE
         state.write(self.name, _Found(claims))

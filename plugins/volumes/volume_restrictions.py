@@ -26,7 +26,7 @@ _CLAIM = 2
 _REFUSALS: Final = {_DISK: DISK_IN_USE, _CLAIM: CLAIM_IN_USE}
 
 
-class _State(msgspec.Struct):
+class _PreFilterState(msgspec.Struct):
     disks: tuple[VolumeKey, ...]
     """Which disks must not be in use on the pod's node."""
 
@@ -36,8 +36,8 @@ class _State(msgspec.Struct):
     users: int
     """How often other pods use those."""
 
-    def clone(self) -> "_State":
-        return _State(self.disks, self.exclusive_claims, self.users)
+    def clone(self) -> "_PreFilterState":
+        return _PreFilterState(self.disks, self.exclusive_claims, self.users)
 
     def count(self, other: fw.Pod, sign: int) -> None:
         # The namespace of the other pod is not looked at, as in kube-scheduler.
@@ -83,7 +83,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         users = sum(_is_used(claim_key(pod.namespace, name), nodes) for name in claims)
         if not users and not any(map(_has_disk, volumes)):
             return fw.SKIP
-        state.write(_PRE_FILTERED, _State(_conflicting(pod), claims, users))
+        state.write(_PRE_FILTERED, _PreFilterState(_conflicting(pod), claims, users))
         return None
 
     def concerns(self, pod: fw.Pod) -> bool:
@@ -109,7 +109,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
 
         Raises LookupError if `pre_filter` was not run and a disk does not decide for every row.
         """
-        found = state.get(_PRE_FILTERED, _State)
+        found = state.get(_PRE_FILTERED, _PreFilterState)
         taken = np.zeros(len(rows), np.bool_)
         for key in found.disks if found is not None else _conflicting(pod):
             holders = nodes.volumes.users(key)
@@ -123,8 +123,8 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         return _REFUSALS[code]
 
 
-def _prepared(state: fw.CycleState) -> _State:
-    return state.read(_PRE_FILTERED, _State, 'cannot read "{key}" from cycleState')
+def _prepared(state: fw.CycleState) -> _PreFilterState:
+    return state.read(_PRE_FILTERED, _PreFilterState, 'cannot read "{key}" from cycleState')
 
 
 def _conflicting(pod: fw.Pod) -> tuple[VolumeKey, ...]:

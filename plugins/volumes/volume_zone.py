@@ -23,15 +23,15 @@ _TODAY: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 """A label that a node may have instead."""
 
 
-class _Place(NamedTuple):
+class _VolumeTopology(NamedTuple):
     """Where a volume can be used: a node's label must have one of the values."""
 
     key: str
     values: frozenset[str]
 
 
-class _Places(NamedTuple):
-    places: tuple[_Place, ...]
+class _VolumeTopologies(NamedTuple):
+    topologies: tuple[_VolumeTopology, ...]
 
 
 @dataclass
@@ -60,16 +60,16 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Find the places of the pod's volumes; skip pods without.
+        """Find the topologies of the pod's volumes; skip pods without.
 
         A claim that is neither bound nor waits for its first pod refuses the pod as a whole.
         """
         if not pod.storage.volumes:
             return fw.SKIP
-        found = self._places_of(pod)
+        found = self._topologies_of(pod)
         if isinstance(found, fw.Status):
             return found
-        if not found.places:
+        if not found.topologies:
             return fw.SKIP
         state.write(_PRE_FILTERED, found)
         return None
@@ -80,46 +80,46 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Return 1 for each of `rows` that is in the wrong place. Without `pre_filter`, looks the volumes up itself."""
-        found = state.get(_PRE_FILTERED, _Places) or self._places_of(pod)
+        """Return 1 for each of `rows` in the wrong topology. Without `pre_filter`, looks the volumes up itself."""
+        found = state.get(_PRE_FILTERED, _VolumeTopologies) or self._topologies_of(pod)
         if isinstance(found, fw.Status):
             return np.ones(len(rows), np.int32)
-        right = _is_in(found.places[0], nodes, rows) if found.places else np.ones(len(rows), np.bool_)
-        for place in found.places[1:]:
-            right &= _is_in(place, nodes, rows)
+        right = _is_in(found.topologies[0], nodes, rows) if found.topologies else np.ones(len(rows), np.bool_)
+        for topology in found.topologies[1:]:
+            right &= _is_in(topology, nodes, rows)
         if right.all():
             return None
         elsewhere = np.flatnonzero(~right)
         codes = np.zeros(len(rows), np.int32)
-        codes[elsewhere] = _have_place(nodes, rows[elsewhere])
+        codes[elsewhere] = _have_topology(nodes, rows[elsewhere])
         return codes
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
-        if state.get(_PRE_FILTERED, _Places) is None:
-            found = self._places_of(pod)
+        if state.get(_PRE_FILTERED, _VolumeTopologies) is None:
+            found = self._topologies_of(pod)
             if isinstance(found, fw.Status):
                 return found
         return OTHER_ZONE
 
-    def _places_of(self, pod: fw.Pod) -> _Places | fw.Status:
-        places: list[_Place] = []
+    def _topologies_of(self, pod: fw.Pod) -> _VolumeTopologies | fw.Status:
+        topologies: list[_VolumeTopology] = []
         try:
             for name in claims_named_by(pod):
-                found = self._places_of_claim(pod.namespace, name)
+                found = self._topologies_of_claim(pod.namespace, name)
                 if isinstance(found, fw.Status):
                     return found
-                places += found
+                topologies += found
         except NotFound as error:
             return fw.unresolvable(str(error))
-        return _Places(tuple(places))
+        return _VolumeTopologies(tuple(topologies))
 
-    def _places_of_claim(self, namespace: str, name: str) -> Sequence[_Place] | fw.Status:
+    def _topologies_of_claim(self, namespace: str, name: str) -> Sequence[_VolumeTopology] | fw.Status:
         """Raises NotFound."""
         if not name:
             return fw.unresolvable("PersistentVolumeClaim had no name")
         claim = claim_of(self.handle, namespace, name)
         if claim.spec.volume_name:
-            return places_of(volume_of(self.handle, claim.spec.volume_name))
+            return topologies_of(volume_of(self.handle, claim.spec.volume_name))
         if not claim.class_name:
             return fw.unresolvable("PersistentVolumeClaim had no pv name and storageClass name")
         mode = class_of(self.handle, claim.class_name).volume_binding_mode
@@ -128,25 +128,25 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
         return () if mode == WAIT_FOR_FIRST_CONSUMER else fw.unresolvable("PersistentVolume had no name")
 
 
-def places_of(volume: PersistentVolume) -> list[_Place]:
+def topologies_of(volume: PersistentVolume) -> list[_VolumeTopology]:
     """Return where a volume says that it is. A label with an empty zone in its list says nothing."""
-    places = []
+    topologies = []
     for key in _LABELS:
         label = volume.labels.get(key)
         if label is not None:
             values = frozenset(value.strip() for value in label.split(ZONES_DELIMITER))
             if "" not in values:
-                places.append(_Place(key, values))
-    return places
+                topologies.append(_VolumeTopology(key, values))
+    return topologies
 
 
-def _is_in(place: _Place, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
+def _is_in(topology: _VolumeTopology, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     """Return which of `rows` have a label with the right value; today's label counts where there is none of old."""
-    found = _matching(place.key, place.values, nodes, rows)
-    today = _TODAY.get(place.key)
+    found = _matching(topology.key, topology.values, nodes, rows)
+    today = _TODAY.get(topology.key)
     if today is not None:
-        absent = pick(nodes.label_codes(place.key), rows) == 0
-        found |= absent & _matching(today, place.values, nodes, rows)
+        absent = pick(nodes.label_codes(topology.key), rows) == 0
+        found |= absent & _matching(today, topology.values, nodes, rows)
     return found
 
 
@@ -157,7 +157,7 @@ def _matching(key: str, values: frozenset[str], nodes: fw.NodeColumns, rows: fw.
     return found
 
 
-def _have_place(nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
+def _have_topology(nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     """Return which of `rows` say where they are; nodes of a cluster with a single zone may say nothing."""
     found = np.zeros(len(rows), np.bool_)
     for key in _LABELS:
@@ -176,6 +176,6 @@ def _after_class_added(pod: fw.Pod, old: None, new: StorageClass) -> fw.Queueing
 
 
 def _after_volume(pod: fw.Pod, old: PersistentVolume | None, new: PersistentVolume) -> fw.QueueingHint:
-    """A new volume helps, and one that says of another place. Rule: isSchedulableAfterPersistentVolumeChange."""
-    moved = old is None or places_of(old) != places_of(new)
+    """A new volume helps, and one that says of another topology. Rule: isSchedulableAfterPersistentVolumeChange."""
+    moved = old is None or topologies_of(old) != topologies_of(new)
     return fw.QueueingHint.QUEUE if moved else fw.QueueingHint.SKIP

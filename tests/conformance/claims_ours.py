@@ -6,7 +6,7 @@ import msgspec
 
 from plugins.dynamic_resources.allocator import Allocator
 from plugins.dynamic_resources.catalog import catalog_of
-from plugins.dynamic_resources.pod_claims import claims_of
+from plugins.dynamic_resources.pod_claims import resource_claims_of
 from plugins.dynamic_resources.pools import DevicesError
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
@@ -36,7 +36,7 @@ def add_claims(verdict: Json, pods: list[Pod], nodes: list[Node], others: OtherO
         feasible = [name for name, answer in said["nodes"].items() if "DynamicResources" in answer.get("scores", ())]
         if not feasible:
             continue
-        claims = [claim for claim in claims_of(pod, catalog) if claim.status.allocation is None]
+        claims = [claim for claim in resource_claims_of(pod, catalog) if claim.status.allocation is None]
         allocator = Allocator(catalog, claims, catalog.allocated())
         for name in feasible:
             try:

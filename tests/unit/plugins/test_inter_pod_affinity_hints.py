@@ -2,7 +2,7 @@
 
 import pytest
 
-from plugins.inter_pod_affinity.hints import Hints, hint_key
+from plugins.inter_pod_affinity.hints import AffinityHints, hint_key
 from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
@@ -23,9 +23,9 @@ NEAR, APART = with_terms("p", near=[SCANS]), with_terms("p", apart=[SCANS])
 BLUE = a_selector(team="blue")
 
 
-def hints(namespaces: Namespaces | None = None) -> Hints:
+def hints(namespaces: Namespaces | None = None) -> AffinityHints:
     plugin = a_plugin(namespaces)
-    return Hints(plugin.handle, TermResolver(plugin.handle))
+    return AffinityHints(plugin.handle, TermResolver(plugin.handle))
 
 
 def running(namespace: str = "default", **labels: str) -> fw.Pod:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 
 from plugins.default_preemption.budgets import Budgets
-from plugins.default_preemption.candidates import Candidate, CandidateSearch, Search, cheapest, costs
+from plugins.default_preemption.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs
 from scheduler import framework as fw
 from scheduler.api.unstructured import Unstructured
 from scheduler.framework.diagnosis import Diagnosis
@@ -27,7 +27,7 @@ DB = {"app": "db"}
 
 def search(
     scene: Scene, high: fw.Pod, wanted: int = 100, *, start: int = 0, budgets: Iterable[Unstructured] = ()
-) -> Search:
+) -> SearchResult:
     """Look at all nodes, from the one at place `start` on."""
     searcher, rows = a_search(scene, high, budgets, start=start)
     return searcher.among(rows, wanted)
@@ -57,7 +57,7 @@ def victims(
     }
 
 
-def names(scene: Scene, found: Search) -> list[str]:
+def names(scene: Scene, found: SearchResult) -> list[str]:
     """The nodes that are candidates."""
     return [scene.table.names()[each.row] for each in found.candidates]
 
