@@ -61,7 +61,7 @@ class Scheduler:
         self.pods: dict[str, Pod] = {}
         every: tuple[Plugin, ...] = (PlainFilter(one_pod_a_node, "One"), *plugins, WorldBinder(self.world))
         self.framework: Framework = a_framework(
-            *every, table=self.cache.table, nominator=self.nominator, metrics=self.metrics, profile=PROFILE
+            *every, table=self.cache.table, nominated=self.nominator, metrics=self.metrics, profile=PROFILE
         )
         self.queue = SchedulingQueue(
             FirstCome(),

@@ -238,7 +238,7 @@ def test_a_pod_yields_to_one_that_was_promised_the_node() -> None:
     nominator.add(a_pod("promised"), "a")
     one = PlainFilter(lambda _, node: unschedulable("taken") if node.pods else None, "One")
     decision = Algorithm(table).schedule(
-        a_framework(one, table=table, nominator=nominator), CycleState(), a_pod("late")
+        a_framework(one, table=table, nominated=nominator), CycleState(), a_pod("late")
     )
 
     assert isinstance(decision, Unplaced)

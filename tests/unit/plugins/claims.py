@@ -23,7 +23,8 @@ from scheduler.simulate.writes import merged
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, pod_from_dict, started
-from tests.unit.plugins.cluster import a_cluster, a_handle, every_row
+from tests.fakes import a_handle
+from tests.unit.plugins.cluster import a_cluster, every_row
 
 STATIC, MADE = "static", "made"
 """Classes that wait for the pod: volumes that are there, and volumes that are made."""

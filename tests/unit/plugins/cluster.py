@@ -1,71 +1,11 @@
 """Small clusters for plugin tests, and what a plugin says of them, by node name."""
 
-from collections.abc import Iterable
-
 import numpy as np
 
 from scheduler import framework as fw
 from scheduler.framework.nodes import Int64Column, Rows
-from scheduler.framework.resources import KNOWN
-from scheduler.runtime.handle import EngineHandle, PluginColumns
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
-from scheduler.state.nominator import Nominator
-from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_cluster as a_cluster
-
-
-class FakeBinder:
-    """Remembers what it was told, or refuses all of it."""
-
-    def __init__(self, refusal: Exception | None = None) -> None:
-        self.bound: list[tuple[str, str]] = []
-        self._refusal = refusal
-
-    async def bind(self, pod: fw.Pod, node_name: str) -> None:
-        if self._refusal is not None:
-            raise self._refusal
-        self.bound.append((str(pod), node_name))
-
-
-class _Silent:
-    """The parts of a handle that in-tree plugins leave alone."""
-
-    def activate(self, uids: Iterable[str]) -> None:
-        """Nobody is waiting."""
-
-    def event(self, pod: fw.Pod, type_: str, reason: str, action: str, note: str) -> None:
-        """Nobody is listening."""
-
-    async def evict(self, victim: fw.Pod, preemptor: fw.Pod, message: str) -> bool:
-        """Nobody has to go."""
-        return False
-
-    def clear_nomination(self, pod: fw.Pod) -> None:
-        """Nobody was nominated."""
-
-
-def a_handle(binder: FakeBinder | None = None, table: NodeTable | None = None) -> EngineHandle:
-    """Make a handle over `table`, or no nodes, that knows no objects of any resource."""
-    silent = _Silent()
-    objects = ObjectStore()
-    objects.watch(KNOWN)
-    table = table or a_cluster()
-    return EngineHandle(
-        profile_name="default-scheduler",
-        nodes=table,
-        nominator=Nominator(),
-        activator=silent,
-        waiting_pods=WaitingPods(),
-        binder=binder or FakeBinder(),
-        events=silent,
-        objects=objects,
-        pods={},
-        evictor=silent,
-        metrics=Metrics(),
-        columns=PluginColumns(table),
-    )
 
 
 def every_row(table: NodeTable) -> Rows:

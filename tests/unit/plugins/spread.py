@@ -16,7 +16,8 @@ from scheduler.runtime.handle import PluginColumns
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, a_pod, started
-from tests.unit.plugins.cluster import a_cluster, a_handle
+from tests.fakes import a_handle
+from tests.unit.plugins.cluster import a_cluster
 
 HOSTNAME = "kubernetes.io/hostname"
 ZONE = "topology.kubernetes.io/zone"

@@ -29,7 +29,8 @@ from scheduler.testing import (
     required,
     started,
 )
-from tests.unit.plugins.cluster import a_handle, every_row
+from tests.fakes import a_handle
+from tests.unit.plugins.cluster import every_row
 from tests.unit.plugins.pod_affinity import pods_like, with_terms
 from tests.unit.plugins.spread import a_constraint, a_spread_pod
 

@@ -26,7 +26,7 @@ from scheduler.api.objects import (
 )
 from scheduler.api.unstructured import Unstructured
 from scheduler.testing import a_node, a_pod, a_requirement, a_term, required, started
-from tests.unit.plugins.cluster import a_handle
+from tests.fakes import a_handle
 from tests.unit.plugins.spread import a_constraint, a_spread_pod
 from tests.unit.plugins.storage import any_object
 from tests.unit.plugins.test_contract import by_default

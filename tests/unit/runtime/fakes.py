@@ -1,6 +1,6 @@
 """Plugins that answer what they are told, and frameworks made of them."""
 
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,12 +9,8 @@ from scheduler import framework as fw
 from scheduler.framework.nodes import Int32Column, Int64Column, Rows
 from scheduler.framework.plugin import PreFilterResult
 from scheduler.framework.status import Code
-from scheduler.runtime.framework import Framework
-from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
-from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node
-from tests import fakes
 from tests.unit.plugins.cluster import a_cluster
 
 P = TypeVar("P", bound=fw.Plugin)
@@ -168,24 +164,6 @@ def a(kind: type[P], name: str = "", answer: Any = None, log: list[str] | None =
 
 def nodes(*names: str) -> NodeTable:
     return a_cluster(*map(a_node, names))
-
-
-def a_framework(
-    *plugins: fw.Plugin,
-    table: NodeTable | None = None,
-    weights: Mapping[str, int] | None = None,
-    nominated: Mapping[str, Collection[fw.Pod]] | None = None,
-    metrics: Metrics | None = None,
-    profile: str = "default-scheduler",
-) -> Framework:
-    """The same as in `tests.fakes`, over one node if no table is given. `nominated`: node name → pods promised it."""
-    nominator = Nominator()
-    for name, pods in (nominated or {}).items():
-        for pod in pods:
-            nominator.add(pod, name)
-    return fakes.a_framework(
-        *plugins, table=table or nodes("n"), nominator=nominator, weights=weights, metrics=metrics, profile=profile
-    )
 
 
 ERROR = fw.Status(Code.ERROR, ("broken",))

@@ -12,7 +12,7 @@ from scheduler.framework.status import Code, Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_pod
-from tests.fakes import everything, run
+from tests.fakes import a_framework, everything, run
 from tests.unit.runtime.fakes import (
     Bind,
     Extensions,
@@ -30,7 +30,6 @@ from tests.unit.runtime.fakes import (
     Score,
     ScoreNodes,
     a,
-    a_framework,
     nodes,
 )
 

@@ -13,7 +13,6 @@ from scheduler.framework.status import Code, Status, unresolvable, unschedulable
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.framework import Framework
 from scheduler.state.node_table import NodeTable
-from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node, a_pod
 from tests.fakes import ColumnFilter, PlainFilter, a_framework, everything, names_of, plugin, refuse
 
@@ -159,12 +158,6 @@ def one_pod_a_node(_: Pod, node: NodeInfo) -> Status | None:
     return unschedulable("taken") if node.pods else None
 
 
-def nominate(pod: Pod, node: str) -> Nominator:
-    nominator = Nominator()
-    nominator.add(pod, node)
-    return nominator
-
-
 @pytest.mark.parametrize(
     ("priority", "yields"),
     [
@@ -178,7 +171,7 @@ def test_a_pod_yields_to_nominated_pods_of_at_least_its_priority(priority: int, 
     framework = a_framework(
         PlainFilter(one_pod_a_node, "One"),
         table=table,
-        nominator=nominate(a_pod("promised", priority=priority), "a"),
+        nominated={"a": [a_pod("promised", priority=priority)]},
     )
     feasible, refused = filtered(framework, table, a_pod(priority=5))
 
@@ -190,7 +183,7 @@ def test_a_pod_yields_to_nominated_pods_of_at_least_its_priority(priority: int, 
 
 def test_a_pod_does_not_yield_to_itself() -> None:
     table, pod = a_table("a"), a_pod()
-    framework = a_framework(PlainFilter(one_pod_a_node), table=table, nominator=nominate(pod, "a"))
+    framework = a_framework(PlainFilter(one_pod_a_node), table=table, nominated={"a": [pod]})
 
     assert filtered(framework, table, pod)[0] == ["a"]
 
@@ -201,7 +194,7 @@ def test_a_nominated_pod_that_is_on_the_node_already_is_not_counted_twice() -> N
     framework = a_framework(
         PlainFilter(lambda _, node: unschedulable("full") if len(node.pods) > 1 else None),
         table=table,
-        nominator=nominate(promised, "a"),
+        nominated={"a": [promised]},
     )
 
     assert filtered(framework, table)[0] == ["a"]
@@ -210,7 +203,7 @@ def test_a_nominated_pod_that_is_on_the_node_already_is_not_counted_twice() -> N
 def test_a_node_must_also_fit_without_the_pods_nominated_there() -> None:
     table = a_table("a", "b")
     friends = PlainFilter(lambda _, node: None if node.pods else unschedulable("lonely"))
-    framework = a_framework(friends, table=table, nominator=nominate(a_pod("promised"), "a"))
+    framework = a_framework(friends, table=table, nominated={"a": [a_pod("promised")]})
 
     assert filtered(framework, table)[0] == []
 
@@ -220,7 +213,7 @@ def test_of_two_refusals_the_one_beside_the_nominated_pods_is_told() -> None:
     framework = a_framework(
         PlainFilter(lambda _, node: unschedulable(f"{len(node.pods)} pods")),
         table=table,
-        nominator=nominate(a_pod("promised"), "a"),
+        nominated={"a": [a_pod("promised")]},
     )
     diagnosis, state, pod = Diagnosis(1), CycleState(), a_pod()
     framework.run_filter(state, pod, everything(table)).count_into(diagnosis, state, pod)
@@ -252,7 +245,7 @@ class Counting(PreFilterPlugin, PreFilterExtensions):
 
 def test_plugins_that_count_pods_are_told_of_the_nominated_ones() -> None:
     table, counting = a_table("a"), Counting()
-    framework = a_framework(counting, table=table, nominator=nominate(a_pod("promised"), "a"))
+    framework = a_framework(counting, table=table, nominated={"a": [a_pod("promised")]})
     filtered(framework, table)
     skipping = CycleState()
     skipping.skip_filter.add("Counting")
@@ -270,7 +263,7 @@ def test_plugins_that_count_pods_are_told_of_the_nominated_ones() -> None:
 )
 def test_a_plugin_that_fails_to_count_a_nominated_pod_is_named(counting: Counting) -> None:
     table = a_table("a")
-    framework = a_framework(counting, table=table, nominator=nominate(a_pod("promised"), "a"))
+    framework = a_framework(counting, table=table, nominated={"a": [a_pod("promised")]})
 
     with pytest.raises(PluginError, match='running AddPod on PreFilter plugin "Counting": oh'):
         filtered(framework, table)

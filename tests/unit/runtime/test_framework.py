@@ -309,7 +309,8 @@ def test_a_plugin_that_fails_is_named_and_counted_as_an_error(
         step(framework, state)
     assert (caught.value.plugin, caught.value.point) == ("Bad", point)
     labels = {"extension_point": point, "status": "Error"}
-    assert sample(metrics, "scheduler_framework_extension_point_duration_seconds_count", profile="profile", **labels)
+    of_profile = labels | {"profile": "default-scheduler"}
+    assert sample(metrics, "scheduler_framework_extension_point_duration_seconds_count", **of_profile)
     assert sample(metrics, "scheduler_plugin_execution_duration_seconds_count", plugin="Bad", **labels)
 
 

@@ -95,7 +95,7 @@ async def test_plugins_are_timed_in_sampled_cycles_only_and_points_always(sample
         who = "Post" if point == "PostFilter" else "All"
         timed = sample(metrics, "scheduler_plugin_execution_duration_seconds_count", plugin=who, **labels)
         whole = sample(
-            metrics, "scheduler_framework_extension_point_duration_seconds_count", profile="profile", **labels
+            metrics, "scheduler_framework_extension_point_duration_seconds_count", profile="default-scheduler", **labels
         )
         assert (point, timed) == (point, float(sampled))
         assert (point, whole) == (point, float(point != "ScoreExtensionNormalize"))

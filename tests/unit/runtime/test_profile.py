@@ -1,5 +1,5 @@
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,8 +10,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.runtime.profile import ProfilePlugins, build
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
-from tests.fakes import a_plugin
-from tests.unit.plugins.cluster import a_handle
+from tests.fakes import a_handle, a_plugin
 from tests.unit.runtime.fakes import (
     Bind,
     Filter,
@@ -66,7 +65,7 @@ KINDS: Mapping[str, type[fw.Plugin]] = {
     "ScoreInBothForms": ScoreInBothForms,
     "ScoreInBothFormsAndFilter": ScoreInBothFormsAndFilter,
 }
-HANDLE = replace(a_handle(), profile_name="mine")
+HANDLE = a_handle(profile="mine")
 REGISTRY: Registry = {name: named(name, kind) for name, kind in KINDS.items()} | {"Argued": Argued}
 
 

@@ -11,7 +11,8 @@ from scheduler.framework.nodes import Int64Column
 from scheduler.runtime.framework import Framework
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_pod
-from tests.unit.runtime.fakes import Score, ScoreNodes, a, a_framework, nodes
+from tests.fakes import a_framework
+from tests.unit.runtime.fakes import Score, ScoreNodes, a, nodes
 
 
 class Doubling(Score, fw.NormalizeScorePlugin):

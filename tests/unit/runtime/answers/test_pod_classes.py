@@ -10,7 +10,8 @@ from scheduler.api.objects import ContainerStatus, PersistentVolumeClaimVolumeSo
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.runtime.framework import Framework
 from scheduler.testing import a_pod
-from tests.unit.runtime.fakes import Filter, a, a_framework, nodes
+from tests.fakes import a_framework
+from tests.unit.runtime.fakes import Filter, a, nodes
 
 
 class Signs(Filter, fw.SignPlugin):

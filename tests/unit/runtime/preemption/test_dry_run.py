@@ -153,7 +153,7 @@ def test_a_plugin_that_fails_is_named_when_its_node_is_asked_about() -> None:
 
 def test_pods_nominated_to_the_node_are_counted_if_they_matter_as_much() -> None:
     table, nominator = a_cluster(a_node("n", cpu=4)), Nominator()
-    framework = a_framework(NodeResourcesFit(), table=table, nominator=nominator)
+    framework = a_framework(NodeResourcesFit(), table=table, nominated=nominator)
     nominator.add(a_pod("promised", priority=10, requests={"cpu": 3}), "n")
 
     def refused(priority: int, name: str = "new") -> bool:
@@ -228,7 +228,7 @@ def test_nodes_with_nominated_pods_are_judged_at_once_as_they_are_one_by_one(
             if is_there:
                 table.add_pod(name, waiting)
     pod = a_pod("new", requests=wanted)
-    framework = a_framework(*plugins, table=table, nominator=nominator)
+    framework = a_framework(*plugins, table=table, nominated=nominator)
 
     def outcome() -> tuple[dict[int, fw.Status], list[int]]:
         state = fw.CycleState()
@@ -320,7 +320,7 @@ def test_a_node_where_fewer_pods_may_help_is_asked_about_on_the_table() -> None:
 def test_a_node_with_nominated_pods_is_asked_about_on_the_table_where_pods_matter_to_a_plugin() -> None:
     nominator = Nominator()
     nominator.add(a_pod("nominated", priority=5), "m")
-    framework = a_framework(NodeResourcesFit(), Easier(most=2), table=a_full_cluster(), nominator=nominator)
+    framework = a_framework(NodeResourcesFit(), Easier(most=2), table=a_full_cluster(), nominated=nominator)
     run = begin(framework, a_pod("new", requests={"cpu": 1}))
 
     assert run.only_singly(np.arange(2)).tolist() == [False, True]

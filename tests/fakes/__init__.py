@@ -1,0 +1,32 @@
+"""A clock, a world and plugins for tests. Fakes, not mocks: they do what the real ones do, in memory."""
+
+from tests.fakes.engine import Metrics as Metrics
+from tests.fakes.engine import a_framework as a_framework
+from tests.fakes.engine import a_handle as a_handle
+from tests.fakes.engine import everything as everything
+from tests.fakes.engine import names_of as names_of
+from tests.fakes.engine import nominated_node as nominated_node
+from tests.fakes.engine import pop as pop
+from tests.fakes.engine import sample as sample
+from tests.fakes.engine import where as where
+from tests.fakes.plugins import ColumnFilter as ColumnFilter
+from tests.fakes.plugins import FirstCome as FirstCome
+from tests.fakes.plugins import Judge as Judge
+from tests.fakes.plugins import PlainFilter as PlainFilter
+from tests.fakes.plugins import PlainScore as PlainScore
+from tests.fakes.plugins import Signed as Signed
+from tests.fakes.plugins import a_plugin as a_plugin
+from tests.fakes.plugins import fail as fail
+from tests.fakes.plugins import plugin as plugin
+from tests.fakes.plugins import refuse as refuse
+from tests.fakes.world import Event as Event
+from tests.fakes.world import Eviction as Eviction
+from tests.fakes.world import FakeClock as FakeClock
+from tests.fakes.world import FakeWorld as FakeWorld
+from tests.fakes.world import Forgotten as Forgotten
+from tests.fakes.world import Nomination as Nomination
+from tests.fakes.world import NominationCleared as NominationCleared
+from tests.fakes.world import Unschedulable as Unschedulable
+from tests.fakes.world import Write as Write
+from tests.fakes.world import run as run
+from tests.fakes.world import settle as settle
