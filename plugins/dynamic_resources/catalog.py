@@ -5,7 +5,6 @@ One catalog for all profiles of a scheduler. The watch keeps it up to date.
 
 from collections.abc import Sequence, Set
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -80,12 +79,6 @@ class DeviceCatalog:
         self._allocations.assume(claim)
 
 
-_catalogs: WeakKeyDictionary[fw.ObjectLister, DeviceCatalog] = WeakKeyDictionary()
-
-
-def catalog_of(objects: fw.ObjectLister) -> DeviceCatalog:
-    """Return the catalog of a scheduler: all of its profiles share the objects, and so must share what is in flight."""
-    found = _catalogs.get(objects)
-    if found is None:
-        found = _catalogs[objects] = DeviceCatalog(objects)
-    return found
+def catalog_of(handle: fw.Handle) -> DeviceCatalog:
+    """Return the scheduler's catalog: its profiles allocate the same devices, and so must share what is in flight."""
+    return handle.shared.get(DeviceCatalog, lambda: DeviceCatalog(handle.objects))

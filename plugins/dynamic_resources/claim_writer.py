@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from plugins.dynamic_resources.catalog import DeviceCatalog, catalog_of
+from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.dynamic_resources.pod_claims import consumer
 from scheduler import framework as fw
 from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ResourceClaim
@@ -47,19 +47,17 @@ class ClaimWriter:
     def __init__(
         self,
         handle: fw.Handle,
+        catalog: DeviceCatalog,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._handle = handle
+        self._catalog = catalog
         self._sleep = sleep
         self._now = now
         self._turns: dict[str, _Turn] = {}
         """UID → who writes a claim."""
         self._tasks: set[asyncio.Task[None]] = set()  # the event loop alone does not keep them
-
-    @property
-    def _catalog(self) -> DeviceCatalog:
-        return catalog_of(self._handle.objects)
 
     async def reserve(self, pod: fw.Pod, claim: ResourceClaim, allocation: Allocation | None) -> ResourceClaim:
         """Write the pod into `reservedFor`, and the allocation if there is one. Return what is stored then.

@@ -9,6 +9,13 @@ from typing import ClassVar, Final
 import numpy as np
 
 from plugins.dynamic_resources.allocator import INVALID_POOLS, Allocator, Solution
+from plugins.dynamic_resources.availability import (
+    HAS_DEVICES,
+    HAS_INVALID_POOLS,
+    HAS_NONE,
+    DeviceAvailabilities,
+    DeviceAvailability,
+)
 from plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     BindingTimedOut,
@@ -27,7 +34,6 @@ from plugins.dynamic_resources.pod_claims import (
     resource_claims_of,
 )
 from plugins.dynamic_resources.pools import DevicesError
-from plugins.dynamic_resources.verdicts import HAS_DEVICES, HAS_INVALID_POOLS, HAS_NONE, Verdict, verdicts_of
 from plugins.shared.column_math import normalized
 from plugins.shared.node_matching import matching_any
 from scheduler import framework as fw
@@ -66,7 +72,7 @@ class _Claims:
         """Index → where the devices of an allocated claim can be used; left out if everywhere."""
         self.allocator: Allocator | None = None
         """For the claims that have no devices, if there are any."""
-        self.verdict: Verdict | None = None
+        self.availability: DeviceAvailability | None = None
         """Which nodes have devices for them, once Filter was asked."""
         self.unavailable: set[int] = set()
         """Claims whose devices some node cannot use."""
@@ -116,8 +122,9 @@ class DynamicResources(
 
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
-        self._writer = ClaimWriter(handle)
-        self._catalog = catalog_of(handle.objects)  # which listens from now on: no decision waits for it
+        self._catalog = catalog = catalog_of(handle)  # which listens from now on: no decision waits for it
+        self._availabilities = handle.shared.get(DeviceAvailabilities, lambda: DeviceAvailabilities(catalog))
+        self._writer = ClaimWriter(handle, catalog)
         self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -132,7 +139,7 @@ class DynamicResources(
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: dynamicresources.go (EventsToRegister)."""
-        hints = ClaimHints(self.handle)
+        hints = ClaimHints(self._catalog)
         action = fw.Action
         on_node = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
         changed = action.ADD | action.UPDATE
@@ -201,13 +208,13 @@ class DynamicResources(
         allocator = found.allocator
         if allocator is not None:
             claims = [claim for _, claim in found.to_allocate()]
-            found.verdict = verdicts_of(self._catalog).of(claims, nodes, self.handle.columns)
+            found.availability = self._availabilities.of(claims, nodes, self.handle.columns)
 
             def ask(node: Node) -> Solution | None:
                 return allocator.allocate(node, self._deadline(node.name))
 
             rate = (lambda solution: _score(claims, solution.allocations)) if _have_alternatives(claims) else None
-            codes[:] = found.verdict.update(nodes, rows, ask, rate)
+            codes[:] = found.availability.update(nodes, rows, ask, rate)
         can_be_had = codes == 0
         for i, claim in enumerate(found.claims):
             unusable = self._unusable(found, i, claim, rows)
@@ -240,9 +247,9 @@ class DynamicResources(
     ) -> fw.Int64Column | None:
         """Return for each of `rows` the sum over requests with alternatives: 8 for the first, 7 for the second, …"""
         found = self._claims(state)
-        if found.verdict is None or not _have_alternatives(found.claims):
+        if found.availability is None or not _have_alternatives(found.claims):
             return None
-        scores = np.zeros(len(rows), np.int64) if found.verdict.scores is None else found.verdict.scores[rows]
+        scores = np.zeros(len(rows), np.int64) if found.availability.scores is None else found.availability.scores[rows]
         return scores + sum(_score([claim], ()) for claim in found.claims if claim.status.allocation is not None)
 
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
@@ -256,7 +263,7 @@ class DynamicResources(
             return None
         row = found.nodes.row_of(node_name)
         solution: Solution | None = None
-        if found.verdict is not None and row is not None and found.verdict.codes[row] == HAS_DEVICES:
+        if found.availability is not None and row is not None and found.availability.codes[row] == HAS_DEVICES:
             solution = found.allocator.allocate(found.nodes.info(row).node, self._deadline(node_name))
         if solution is None:
             raise DevicesError("claim allocation not found for node")

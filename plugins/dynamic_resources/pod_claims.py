@@ -5,7 +5,7 @@ Rule: k8s.io/dynamic-resource-allocation resourceclaim/resourceclaim.go at v0.36
 
 from collections.abc import Hashable
 
-from plugins.dynamic_resources.catalog import DeviceCatalog, catalog_of
+from plugins.dynamic_resources.catalog import DeviceCatalog
 from scheduler import framework as fw
 from scheduler.api.devices import ConsumerReference, ResourceClaim
 from scheduler.api.objects import PodResourceClaim
@@ -92,10 +92,10 @@ def claims_key(pod: fw.Pod) -> Hashable:
 class ClaimHints:
     """The queueing hints. They look up what the pod's claims are like now."""
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_catalog",)
 
-    def __init__(self, handle: fw.Handle) -> None:
-        self._handle = handle
+    def __init__(self, catalog: DeviceCatalog) -> None:
+        self._catalog = catalog
 
     def after_claim(self, pod: fw.Pod, old: ResourceClaim | None, new: ResourceClaim) -> fw.QueueingHint:
         """The pod's own claims help, and devices that became free. Rule: isSchedulableAfterClaimChange."""
@@ -103,7 +103,7 @@ class ClaimHints:
         if not freed and not _names(pod, new):
             return fw.QueueingHint.SKIP  # of thousands of claims; without a look at the pod's own
         try:
-            claims = resource_claims_of(pod, catalog_of(self._handle.objects))
+            claims = resource_claims_of(pod, self._catalog)
         except ClaimProblem:
             return fw.QueueingHint.SKIP
         if freed:
@@ -119,7 +119,7 @@ class ClaimHints:
         if pod.uid != new.uid:
             return fw.QueueingHint.SKIP
         try:
-            resource_claims_of(new, catalog_of(self._handle.objects))
+            resource_claims_of(new, self._catalog)
         except ClaimProblem:
             return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE

@@ -14,6 +14,7 @@ from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import ApiResource, resources_to_watch, writes_of
+from scheduler.framework.shared import Shared
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime import profile
@@ -67,7 +68,7 @@ def build_engine(
     activator = _Activator()
     objects = ObjectStore()
     pods: dict[str, Pod] = {}
-    waiting_pods, pods_in_pre_bind = WaitingPods(), PodsInPreBind()
+    waiting_pods, pods_in_pre_bind, shared = WaitingPods(), PodsInPreBind(), Shared()
 
     def handle(profile_name: str) -> EngineHandle:
         return EngineHandle(
@@ -85,6 +86,7 @@ def build_engine(
             columns=PluginColumns(cache.table),
             pods_in_pre_bind=pods_in_pre_bind,
             api=writers.api,
+            shared=shared,
         )
 
     plugins = _plugins(config, registry)

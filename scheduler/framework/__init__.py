@@ -110,6 +110,7 @@ from scheduler.framework.resources import REPLICA_SET as REPLICA_SET
 from scheduler.framework.resources import REPLICATION_CONTROLLER as REPLICATION_CONTROLLER
 from scheduler.framework.resources import SERVICE as SERVICE
 from scheduler.framework.resources import STATEFUL_SET as STATEFUL_SET
+from scheduler.framework.shared import Shared as Shared
 from scheduler.framework.status import SKIP as SKIP
 from scheduler.framework.status import Code as Code
 from scheduler.framework.status import Status as Status

@@ -8,6 +8,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.dry_run import DryRuns
 from scheduler.framework.errors import ApiError
 from scheduler.framework.nodes import NodeColumns
+from scheduler.framework.shared import Shared
 from scheduler.framework.stored_columns import StoredColumns
 
 
@@ -210,3 +211,5 @@ class Handle:
     dry_runs: DryRuns
     """For use within one call of a PostFilter plugin."""
     api: ApiWriter = field(default_factory=NoWrites)
+    shared: Shared = field(default_factory=Shared)
+    """What plugins share with those of other profiles, as kube-scheduler's SharedDRAManager."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 import msgspec
 
 from plugins.dynamic_resources.allocator import Allocator
-from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.dynamic_resources.pod_claims import resource_claims_of
 from plugins.dynamic_resources.pools import DevicesError
 from scheduler.api.objects import Node
@@ -25,7 +25,7 @@ def add_claims(verdict: Json, pods: list[Pod], nodes: list[Node], others: OtherO
     objects.watch(RESOURCES)
     for resource, found in others.take(RESOURCES):
         objects.set(resource, found)
-    catalog = catalog_of(objects)
+    catalog = DeviceCatalog(objects)
     by_name = {node.name: node for node in nodes}
     with_claims = {(pod.namespace, pod.name): pod for pod in pods if pod.spec.resource_claims}
     for said in verdict["pods"]:

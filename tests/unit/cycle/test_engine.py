@@ -58,3 +58,21 @@ def test_checking_a_configuration_starts_nothing() -> None:
 
     assert [spec.scheduler_name for spec in config.profiles] == ["mine"]
     assert log == []
+
+
+def test_plugins_of_all_profiles_share_what_one_of_them_made() -> None:
+    made: list[object] = []
+
+    class Sharing(fw.PreFilterPlugin):
+        name: ClassVar[str] = "Sharing"
+
+        def start(self, handle: fw.Handle) -> None:
+            made.append(handle.shared.get(dict, dict))
+
+        def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
+            return fw.SKIP
+
+    an_engine(Sharing, profiles=("one", "two"))
+
+    first, second = made
+    assert first is second

@@ -22,7 +22,7 @@ HERE = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
 
 def allocate(world: list[Any], *claims: ResourceClaim, node: str = "n1", **labels: str) -> list[Allocation] | None:
     handle, _, _ = a_world(*world)
-    catalog = catalog_of(handle.objects)
+    catalog = catalog_of(handle)
     allocator = Allocator(catalog, claims, catalog.allocated())
     solution = allocator.allocate(a_node(node, labels=labels), lambda: None)
     return None if solution is None else solution.allocations
@@ -371,7 +371,7 @@ def test_the_time_is_checked_while_searching() -> None:
         raise TimeoutError("late")
 
     handle, _, _ = a_world(two())
-    catalog = catalog_of(handle.objects)
+    catalog = catalog_of(handle)
 
     with pytest.raises(TimeoutError):
         Allocator(catalog, [a_claim("c")], catalog.allocated()).allocate(a_node("n1"), too_late)

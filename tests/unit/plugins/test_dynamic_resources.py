@@ -248,7 +248,7 @@ async def test_a_claim_that_changed_meanwhile_fails_the_binding(change: Resource
     with pytest.raises(Exception, match=problem):
         await attempt.pre_bind("n1")
 
-    assert catalog_of(store).in_flight("claim-c") is None
+    assert catalog_of(plugin.handle).in_flight("claim-c") is None
 
 
 async def test_unreserve_takes_the_pod_out_of_claims_that_were_written() -> None:

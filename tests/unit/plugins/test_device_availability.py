@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from plugins.dynamic_resources.allocator import Allocator
+from plugins.dynamic_resources.availability import HAS_DEVICES, HAS_NONE, DeviceAvailabilities
 from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.dynamic_resources.pools import DevicesError
-from plugins.dynamic_resources.verdicts import HAS_DEVICES, HAS_NONE, Verdicts
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.api.objects import Node
@@ -110,7 +110,7 @@ class World:
         for name in nodes:
             self.nodes.set_node(a_node(name))
         self.catalog = DeviceCatalog(self.store)
-        self.verdicts = Verdicts(self.catalog)
+        self.availabilities = DeviceAvailabilities(self.catalog)
         self.asked: list[str] = []
         self.in_flight: dict[str, ResourceClaim] = {}
         self.assumed: dict[str, ResourceClaim] = {}
@@ -118,7 +118,7 @@ class World:
 
     def codes(self, claim: ResourceClaim) -> dict[str, int] | str:
         self.asked = []
-        return _codes(self.catalog, self.verdicts, claim, self.nodes, self.asked)
+        return _codes(self.catalog, self.availabilities, claim, self.nodes, self.asked)
 
     def codes_of_a_new_look(self, claim: ResourceClaim) -> dict[str, int] | str:
         catalog = DeviceCatalog(self.store)
@@ -126,7 +126,7 @@ class World:
             catalog.assume(each)
         for each in self.in_flight.values():
             catalog.reserve(each)
-        return _codes(catalog, Verdicts(catalog), claim, self.nodes, [])
+        return _codes(catalog, DeviceAvailabilities(catalog), claim, self.nodes, [])
 
     def happen(self, dice: random.Random) -> None:
         dice.choice([self._slice, self._slice_goes, self._claim, self._claim, self._claim_goes, self._node])(dice)
@@ -184,7 +184,11 @@ def _allocation(claim: ResourceClaim) -> Allocation:
 
 
 def _codes(
-    catalog: DeviceCatalog, verdicts: Verdicts, claim: ResourceClaim, nodes: NodeTable, asked: list[str]
+    catalog: DeviceCatalog,
+    availabilities: DeviceAvailabilities,
+    claim: ResourceClaim,
+    nodes: NodeTable,
+    asked: list[str],
 ) -> dict[str, int] | str:
     """Node → code, or the error that ends the attempt."""
     allocator = Allocator(catalog, [claim], catalog.allocated())
@@ -195,7 +199,7 @@ def _codes(
 
     rows = np.flatnonzero(nodes.in_use)
     try:
-        codes = verdicts.of([claim], nodes, PluginColumns(nodes)).update(nodes, rows, ask, None)
+        codes = availabilities.of([claim], nodes, PluginColumns(nodes)).update(nodes, rows, ask, None)
     except DevicesError as error:
         return str(error)
     return {nodes.names()[row]: int(code) for row, code in zip(rows.tolist(), codes, strict=True)}

@@ -1,4 +1,4 @@
-"""Which nodes have devices for the claims of a pod: stored, and asked again only where that may have changed.
+"""On which nodes devices for a pod's claims are available: stored, and asked again only where that may have changed.
 
 Claims made from one template ask for the same, so their pods get the same answers. A node's answer depends on what is
 asked for, the classes, the slices that it can use and the devices that are taken of these. Which devices the pod gets
@@ -8,7 +8,6 @@ is not stored: it is searched again for the node that is chosen.
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import msgspec
 import numpy as np
@@ -27,7 +26,7 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 
 _BYTES_A_NODE: Final = 10
 _LEAST: Final = 8
-"""Shapes that are kept however many nodes there are."""
+"""Entries that are kept however many nodes there are."""
 
 _READ: Final = (fw.Aspect.NAME, fw.Aspect.LABELS)
 """What slices can select a node by."""
@@ -37,7 +36,7 @@ Ask = Callable[[Node], Solution | None]
 Rate = Callable[[Solution], int]
 
 
-class Verdict:
+class DeviceAvailability:
     """The answers for claims that ask for the same. `update`, then read `codes`, and `scores` where they are 0."""
 
     __slots__ = ("_catalog", "_changes", "_seen", "_stale", "classes", "codes", "scores")
@@ -124,35 +123,39 @@ class Verdict:
                 self._stale[row] = True
 
 
-class Verdicts:
+class DeviceAvailabilities:
     """All stored answers of a scheduler."""
 
     def __init__(self, catalog: DeviceCatalog) -> None:
         self._catalog = catalog
         self._nodes: fw.NodeColumns | None = None
-        self._by_shape: OrderedDict[bytes, Verdict] = OrderedDict()
+        self._by_request_key: OrderedDict[bytes, DeviceAvailability] = OrderedDict()
 
-    def of(self, claims: Sequence[ResourceClaim], nodes: fw.NodeColumns, columns: fw.StoredColumns) -> Verdict:
+    def of(
+        self, claims: Sequence[ResourceClaim], nodes: fw.NodeColumns, columns: fw.StoredColumns
+    ) -> DeviceAvailability:
         """Return the answers for unallocated claims; `columns` are those of `nodes`."""
         if nodes is not self._nodes:
             self._nodes = nodes
-            self._by_shape.clear()
-        shape = shape_of(claims)
+            self._by_request_key.clear()
+        key = request_key(claims)
         classes = tuple(self._catalog.device_class(name) for name in _class_names(claims))
-        verdict = self._by_shape.get(shape)
-        if verdict is None or not _are_same(verdict.classes, classes):
-            verdict = self._by_shape[shape] = Verdict(classes, columns.changes(_READ), self._catalog)
+        availability = self._by_request_key.get(key)
+        if availability is None or not _are_same(availability.classes, classes):
+            availability = self._by_request_key[key] = DeviceAvailability(
+                classes, columns.changes(_READ), self._catalog
+            )
             self._trim(nodes)
-        self._by_shape.move_to_end(shape)
-        return verdict
+        self._by_request_key.move_to_end(key)
+        return availability
 
     def _trim(self, nodes: fw.NodeColumns) -> None:
         room = max(_LEAST, MAX_BYTES // (_BYTES_A_NODE * max(1, nodes.size)))
-        while len(self._by_shape) > room:
-            self._by_shape.popitem(last=False)
+        while len(self._by_request_key) > room:
+            self._by_request_key.popitem(last=False)
 
 
-def shape_of(claims: Sequence[ResourceClaim]) -> bytes:
+def request_key(claims: Sequence[ResourceClaim]) -> bytes:
     """Return what the search for devices reads of claims: equal if the claims ask for the same."""
     asked: list[Any] = [(claim.spec.devices.requests, claim.spec.devices.constraints) for claim in claims]
     return msgspec.msgpack.encode(asked)
@@ -170,14 +173,3 @@ def _class_names(claims: Sequence[ResourceClaim]) -> list[str]:
 
 def _are_same(some: Sequence[DeviceClass | None], others: Sequence[DeviceClass | None]) -> bool:
     return all(one is other for one, other in zip(some, others, strict=True))
-
-
-_verdicts: WeakKeyDictionary[DeviceCatalog, Verdicts] = WeakKeyDictionary()
-
-
-def verdicts_of(catalog: DeviceCatalog) -> Verdicts:
-    """Return the answers that belong to a catalog: profiles share them too."""
-    found = _verdicts.get(catalog)
-    if found is None:
-        found = _verdicts[catalog] = Verdicts(catalog)
-    return found
