@@ -30,7 +30,7 @@ from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import pod_intake
 from scheduler.kube.status import PodStatuses
 from scheduler.runtime.metrics import Metrics
-from tests.bench.cycle_world import PROFILE, Json, a_node, pod_dict
+from tests.bench.cycle_world import PROFILE, Json, numbered_node, pod_dict
 from tests.bench.still_loop import Answer, StillLoop, Tally
 
 NOW: Final = 1_700_000_000.0
@@ -74,7 +74,7 @@ class CountedWorld:
         self.engine = build_engine(config, plugins.IN_TREE, writers, metrics, loop.time)
         self._intake = pod_intake(self.engine.handlers, metrics)
         for number in range(nodes):
-            self.engine.handlers.node_changed(a_node(number))
+            self.engine.handlers.node_changed(numbered_node(number))
 
     @property
     def requests(self) -> Counter[str]:

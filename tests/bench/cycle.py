@@ -20,7 +20,7 @@ from typing import Any, Final
 from tests.bench.cycle_cases import CASES, GROW_WITH_NODES, GROW_WITH_PODS, PLAIN, Case
 from tests.bench.cycle_costs import Costs, costs, decisions, percentile, settled
 from tests.bench.cycle_crowd import APPS
-from tests.bench.cycle_world import World, a_pod
+from tests.bench.cycle_world import World, decoded_pod
 from tests.bench.decisions import Decision, Series
 from tests.bench.results import setting_of, write
 
@@ -50,7 +50,7 @@ def print_sizes(sizes: Sequence[int], count: int, profile: cProfile.Profile | No
             world = World(nodes)
             wanted = count if nodes <= 10_000 or memo else max(100, count // 10)
             with settled(profile):
-                times = list(decisions(world, (a_pod(f"pod-{each}") for each in range(wanted)), memo=memo))
+                times = list(decisions(world, (decoded_pod(f"pod-{each}") for each in range(wanted)), memo=memo))
             alone = [each for each, _ in times]
             median, p99 = statistics.median(alone), percentile(alone)
             together = statistics.median(each for _, each in times)

@@ -17,7 +17,7 @@ from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
 from scheduler.framework.events import CSI_NODE, NAMESPACE, PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
 from scheduler.framework.resources import SERVICE, struct_of
 from tests.bench.cycle_cases import Case
-from tests.bench.cycle_world import ZONE, Json, World, a_pod, node_name, sibling
+from tests.bench.cycle_world import ZONE, Json, World, decoded_pod, node_name, sibling
 
 APPS: Final = 50
 CORES: Final = 32
@@ -47,15 +47,15 @@ class Crowd:
         spec = self._spec(number, app)
         if self.case.full:
             spec["priority"] = 10
-        return a_pod(f"pod-{number}", spec, app=_app(app), namespace=self._namespace(number), cpu=self._cpu)
+        return decoded_pod(f"pod-{number}", spec, app=_app(app), namespace=self._namespace(number), cpu=self._cpu)
 
     def _running_pod(self, number: int) -> Pod:
         app, namespace, name = number % APPS, self._namespace(number), f"pod-{number}"
         if self.case.claims:
-            return a_pod(name, self._spec(number, app), app=_app(app))
+            return decoded_pod(name, self._spec(number, app), app=_app(app))
         shape = self._shapes.get((_app(app), namespace))
         if shape is None:
-            shape = a_pod(name, self._spec(number, app), app=_app(app), namespace=namespace, cpu=self._cpu)
+            shape = decoded_pod(name, self._spec(number, app), app=_app(app), namespace=namespace, cpu=self._cpu)
             self._shapes[_app(app), namespace] = shape
         return sibling(shape, name)
 

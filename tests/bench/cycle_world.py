@@ -65,7 +65,7 @@ class World:
         self.engine: Engine = build_engine(config, plugins.IN_TREE, writers, Metrics(), time.monotonic)
         self.nodes = nodes
         for number in range(nodes):
-            self.engine.handlers.node_changed(a_node(number))
+            self.engine.handlers.node_changed(numbered_node(number))
 
     @property
     def framework(self) -> Framework:
@@ -91,14 +91,16 @@ def node_name(number: int) -> str:
     return f"node-{number:06d}"
 
 
-def a_node(number: int) -> Node:
+def numbered_node(number: int) -> Node:
     name = node_name(number)
     labels = {HOSTNAME: name, ZONE: f"zone-{number % 3}"}
     allocatable = {"cpu": "32", "memory": "256Gi", "pods": "110", "ephemeral-storage": "100Gi"}
     return node_from_dict({"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}})
 
 
-def a_pod(name: str, spec: Json | None = None, *, app: str = "", namespace: str = "default", cpu: str = "100m") -> Pod:
+def decoded_pod(
+    name: str, spec: Json | None = None, *, app: str = "", namespace: str = "default", cpu: str = "100m"
+) -> Pod:
     """Decode a pod with what `spec` says besides the usual; `app` is its label, if it has one."""
     return pod_from_dict(pod_dict(name, spec, app=app, namespace=namespace, cpu=cpu))
 

@@ -114,7 +114,7 @@ def some_pods(count: int, kinds: int, first: int = 0) -> Iterator[Pod]:
         yield decode_pod(orjson.dumps({"metadata": metadata, "spec": spec, "status": {"phase": "Pending"}}))
 
 
-def a_node(number: int, *, cpu: int = 32, team: str = "a", taint: str = "a") -> Node:
+def numbered_node(number: int, *, cpu: int = 32, team: str = "a", taint: str = "a") -> Node:
     name = f"node-{number:06d}"
     labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"zone-{number % 3}", "team": team}
     allocatable = {"cpu": str(cpu), "memory": "256Gi", "pods": "110", "ephemeral-storage": "100Gi"}
@@ -129,9 +129,9 @@ def a_node(number: int, *, cpu: int = 32, team: str = "a", taint: str = "a") -> 
 
 
 CHANGED: Final[Mapping[str, Callable[[int], Node]]] = {
-    "allocatable": partial(a_node, cpu=33),
-    "label": partial(a_node, team="b"),
-    "taint": partial(a_node, taint="b"),
+    "allocatable": partial(numbered_node, cpu=33),
+    "label": partial(numbered_node, team="b"),
+    "taint": partial(numbered_node, taint="b"),
 }
 """What an update makes of a node, by what it changes."""
 
@@ -139,7 +139,7 @@ CHANGED: Final[Mapping[str, Callable[[int], Node]]] = {
 def updates(kind: str, count: int) -> Iterator[Update]:
     """Updates of as many nodes, each as the one event that the handlers make of it."""
     for number in range(count):
-        old, new = a_node(number), CHANGED[kind](number)
+        old, new = numbered_node(number), CHANGED[kind](number)
         (event,) = node_changes(old, new)
         yield event, old, new
 

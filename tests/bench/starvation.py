@@ -14,14 +14,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from plugins.priority_sort import PrioritySort
-from scheduler.api.objects import ObjectMeta, PodSpec
-from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, Action, ClusterEvent, ClusterEventWithHint
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.metrics import Metrics
 from scheduler.state.nominator import Nominator
+from scheduler.testing import a_pod
 
 PROFILE: Final = "loadmaster"
 FIT: Final = "Fit"
@@ -89,7 +88,7 @@ def simulate(scenario: Scenario) -> Outcome:
         starvation_seconds=scenario.starvation_seconds,
     )
     for number in range(scenario.crowd):
-        queue.add(a_pod(f"crowd-{number}", HIGH))
+        queue.add(a_pod(f"crowd-{number}", priority=HIGH, scheduler_name=PROFILE))
         if (queued := queue.pop_nowait()) is not None:
             refuse(queue, queued)
     outcome = Outcome()
@@ -97,7 +96,7 @@ def simulate(scenario: Scenario) -> Outcome:
     for tick in ticks:
         if tick == arrival:
             for number in range(scenario.low):
-                queue.add(a_pod(f"low-{number}", LOW))
+                queue.add(a_pod(f"low-{number}", priority=LOW, scheduler_name=PROFILE))
         ticks.let_time_act(queue)
         queued = queue.pop_nowait()
         if queued is None:
@@ -136,11 +135,6 @@ class _Ticks:
             queue.flush_backoff_completed()
         if self._tick * self._event_rate // self._rate > (self._tick - 1) * self._event_rate // self._rate:
             queue.move_all(NODE_GREW, None, None)
-
-
-def a_pod(name: str, priority: int) -> Pod:
-    metadata = ObjectMeta(name=name, namespace="default", uid=name, resource_version="1")
-    return Pod(metadata=metadata, spec=PodSpec(scheduler_name=PROFILE, priority=priority))
 
 
 def refuse(queue: SchedulingQueue, queued: QueuedPod) -> None:

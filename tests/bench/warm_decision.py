@@ -17,7 +17,7 @@ from typing import Final
 
 from scheduler.cycle.algorithm import Placed
 from scheduler.framework.cycle_state import CycleState
-from tests.bench.cycle_world import World, a_pod
+from tests.bench.cycle_world import World, decoded_pod
 
 NODES: Final = 100
 BEFORE: Final = 10
@@ -70,7 +70,7 @@ def traced() -> Call:
     engine, framework = world.engine, world.framework
     way: list[Call] = []
     for number in range(BEFORE + 1):
-        pod, state = a_pod(f"pod-{number}", app="web"), CycleState()
+        pod, state = decoded_pod(f"pod-{number}", app="web"), CycleState()
         state.record_plugin_metrics = False
         if number < BEFORE:
             decision = engine.algorithm.schedule(framework, state, pod)

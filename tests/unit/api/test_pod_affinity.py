@@ -7,6 +7,7 @@ import pytest
 from scheduler.api.label_selectors import EVERYTHING, NOTHING, selector_from_labels
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.pod_affinity import NO_TERMS, AffinityTerm, WeightedTerm
+from tests.controlplane.objects import a_pod
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -20,17 +21,17 @@ def a_term(**more: Any) -> dict[str, Any]:
 BROKEN = a_term(labelSelector={"matchExpressions": [{"key": "a", "operator": "?"}]})
 
 
-def a_pod(affinity: Any, namespace: str = "here") -> Pod:
-    return pod_from_dict({"metadata": {"name": "p", "namespace": namespace}, "spec": {"affinity": affinity}})
+def with_affinity(affinity: Any, namespace: str = "here") -> Pod:
+    return pod_from_dict(a_pod("p", namespace, affinity=affinity))
 
 
 def only_term(**more: Any) -> AffinityTerm:
-    (term,) = a_pod({"podAffinity": {REQUIRED: [a_term(**more)]}}).affinity_terms.required_affinity
+    (term,) = with_affinity({"podAffinity": {REQUIRED: [a_term(**more)]}}).affinity_terms.required_affinity
     return term
 
 
 def test_all_four_lists_are_read() -> None:
-    terms = a_pod(
+    terms = with_affinity(
         {
             "podAffinity": {
                 REQUIRED: [a_term()],
@@ -57,7 +58,7 @@ def test_all_four_lists_are_read() -> None:
     "affinity", [None, {}, {"nodeAffinity": {}}, {"podAffinity": {}, "podAntiAffinity": {REQUIRED: []}}]
 )
 def test_pods_without_terms_share_one_object(affinity: Any) -> None:
-    assert a_pod(affinity).affinity_terms is NO_TERMS
+    assert with_affinity(affinity).affinity_terms is NO_TERMS
 
 
 @pytest.mark.parametrize(
@@ -95,7 +96,7 @@ def test_a_term_without_label_selector_matches_no_pod() -> None:
 
 
 def test_a_list_with_a_broken_term_is_empty_and_the_others_are_kept() -> None:
-    terms = a_pod(
+    terms = with_affinity(
         {
             "podAffinity": {REQUIRED: [a_term(), BROKEN], PREFERRED: [{"weight": 1, "podAffinityTerm": a_term()}]},
             "podAntiAffinity": {REQUIRED: [a_term()]},
@@ -114,7 +115,7 @@ def test_every_broken_list_is_named_once() -> None:
     }
     reason = '"?" is not a valid label selector operator'
 
-    assert a_pod({"podAffinity": broken, "podAntiAffinity": broken}).affinity_terms.error == (
+    assert with_affinity({"podAffinity": broken, "podAntiAffinity": broken}).affinity_terms.error == (
         f"[requiredAffinityTerms: {reason}, requiredAntiAffinityTerms: {reason}, "
         f"preferredAffinityTerms: {reason}, preferredAntiAffinityTerms: {reason}]"
     )
@@ -122,7 +123,7 @@ def test_every_broken_list_is_named_once() -> None:
 
 def test_pods_that_ask_for_the_same_share_one_object() -> None:
     affinity = {"podAffinity": {REQUIRED: [a_term()]}}
-    assert a_pod(affinity).affinity_terms is a_pod(affinity).affinity_terms
-    assert a_pod(affinity).affinity_terms is not a_pod(affinity, "there").affinity_terms
-    pod = a_pod(affinity)
+    assert with_affinity(affinity).affinity_terms is with_affinity(affinity).affinity_terms
+    assert with_affinity(affinity).affinity_terms is not with_affinity(affinity, "there").affinity_terms
+    pod = with_affinity(affinity)
     assert pod.bound_to("n1").affinity_terms is pod.affinity_terms

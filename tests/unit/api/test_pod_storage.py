@@ -7,23 +7,25 @@ import pytest
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.pod_storage import NO_STORAGE, claim_key, conflicting_keys, ephemeral_claim_key
 from scheduler.api.volumes import claim_name_of, made_for_another
+from tests.controlplane.objects import a_pod
 from tests.unit.plugins.claims import a_claim
 
 TOKEN: dict[str, Any] = {"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}
 
 
-def a_pod(*volumes: dict[str, Any]) -> Pod:
-    whole = {"metadata": {"name": "web", "namespace": "default", "uid": "1"}, "spec": {"volumes": list(volumes)}}
+def with_volumes(*volumes: dict[str, Any]) -> Pod:
+    whole = a_pod("web", "default", volumes=list(volumes))
+    whole["metadata"]["uid"] = "1"
     return pod_from_dict(whole)
 
 
 @pytest.mark.parametrize("volumes", [(), (TOKEN,), ({"name": "tmp", "emptyDir": {}}, TOKEN)])
 def test_what_is_made_on_the_node_is_no_storage(volumes: tuple[dict[str, Any], ...]) -> None:
-    assert a_pod(*volumes).storage is NO_STORAGE
+    assert with_volumes(*volumes).storage is NO_STORAGE
 
 
 def test_claims_are_known_by_name_and_by_whether_they_are_made_for_the_pod() -> None:
-    pod = a_pod(
+    pod = with_volumes(
         TOKEN,
         {"name": "a", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "b", "persistentVolumeClaim": {"claimName": "data"}},
@@ -35,7 +37,7 @@ def test_claims_are_known_by_name_and_by_whether_they_are_made_for_the_pod() -> 
 
 
 def test_disks_without_a_rule_are_storage_without_a_key() -> None:
-    storage = a_pod({"name": "a", "cinder": {"volumeID": "c"}}).storage
+    storage = with_volumes({"name": "a", "cinder": {"volumeID": "c"}}).storage
 
     assert len(storage.volumes) == 1
     assert storage.keys == ()
@@ -43,7 +45,7 @@ def test_disks_without_a_rule_are_storage_without_a_key() -> None:
 
 def test_readers_are_in_the_way_of_writers_only() -> None:
     reader, writer = (
-        a_pod({"name": "a", "gcePersistentDisk": {"pdName": "d", "readOnly": read_only}}).storage
+        with_volumes({"name": "a", "gcePersistentDisk": {"pdName": "d", "readOnly": read_only}}).storage
         for read_only in (True, False)
     )
 
@@ -52,7 +54,7 @@ def test_readers_are_in_the_way_of_writers_only() -> None:
 
 
 def test_storage_is_worked_out_once_and_goes_on_with_the_binding() -> None:
-    pod = a_pod({"name": "a", "cinder": {"volumeID": "c"}})
+    pod = with_volumes({"name": "a", "cinder": {"volumeID": "c"}})
 
     assert pod.storage is pod.bound_to("n1").storage
 
@@ -61,7 +63,7 @@ def test_storage_is_worked_out_once_and_goes_on_with_the_binding() -> None:
 def test_a_claim_is_made_for_the_pod_that_controls_it(owner: str | None, own: bool) -> None:
     claim = a_claim("web-own") if owner is None else a_claim("web-own", owner=owner)
 
-    problem = made_for_another(claim, a_pod())
+    problem = made_for_another(claim, with_volumes())
 
     expected = "PVC default/web-own was not created for pod default/web (pod is not owner)"
     assert problem == (None if own else expected)

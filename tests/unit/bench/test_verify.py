@@ -3,17 +3,14 @@ from typing import Any
 import pytest
 
 from tests.bench.verify import find_problems
+from tests.controlplane.objects import a_pod
 
 NODE = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "1", "memory": "1Gi", "pods": "3"}}}
 
 
-def a_pod(name: str, cpu: str = "100m", phase: str = "Running", **spec: Any) -> dict[str, Any]:
-    containers = [{"resources": {"requests": {"cpu": cpu, "memory": "100Mi"}}}]
-    return {
-        "metadata": {"name": name, "namespace": "a", "labels": {"color": "green"}},
-        "spec": {"nodeName": "n", "containers": containers, **spec},
-        "status": {"phase": phase},
-    }
+def a_pod_on_n(name: str, cpu: str = "100m", phase: str = "Running", **spec: Any) -> dict[str, Any]:
+    whole = a_pod(name, "a", cpu=cpu, memory="100Mi", labels={"color": "green"}, nodeName="n", **spec)
+    return {**whole, "status": {"phase": phase}}
 
 
 def apart(**term: Any) -> dict[str, Any]:
@@ -26,19 +23,19 @@ def found(*pods: dict[str, Any]) -> list[str]:
 
 
 def test_a_node_that_is_exactly_full_is_right() -> None:
-    assert found(a_pod("x", "500m"), a_pod("y", "0.5")) == []
+    assert found(a_pod_on_n("x", "500m"), a_pod_on_n("y", "0.5")) == []
 
 
 def test_more_than_a_node_holds_is_wrong() -> None:
-    assert found(a_pod("x", "600m"), a_pod("y", "0.5")) == ["n: 1.100 of cpu asked of 1"]
-    assert found(*(a_pod(str(number)) for number in range(4))) == ["n: 4 pods where 3 fit"]
+    assert found(a_pod_on_n("x", "600m"), a_pod_on_n("y", "0.5")) == ["n: 1.100 of cpu asked of 1"]
+    assert found(*(a_pod_on_n(str(number)) for number in range(4))) == ["n: 4 pods where 3 fit"]
 
 
 def test_what_has_ended_or_has_no_node_asks_for_nothing() -> None:
-    unbound = a_pod("z", "900m")
+    unbound = a_pod_on_n("z", "900m")
     del unbound["spec"]["nodeName"]
 
-    assert found(a_pod("x", "900m"), a_pod("y", "900m", phase="Succeeded"), unbound) == []
+    assert found(a_pod_on_n("x", "900m"), a_pod_on_n("y", "900m", phase="Succeeded"), unbound) == []
 
 
 @pytest.mark.parametrize(
@@ -53,4 +50,4 @@ def test_what_has_ended_or_has_no_node_asks_for_nothing() -> None:
     ],
 )
 def test_pods_that_must_be_apart_are_not_on_one_node(term: dict[str, Any], wrong: bool) -> None:
-    assert bool(found(a_pod("x", affinity=apart(**term)), a_pod("y"))) == wrong
+    assert bool(found(a_pod_on_n("x", affinity=apart(**term)), a_pod_on_n("y"))) == wrong

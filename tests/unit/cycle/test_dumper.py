@@ -132,7 +132,7 @@ async def test_a_pod_in_backoff_is_dumped_with_the_end_of_its_wait() -> None:
 def test_a_gated_pod_is_dumped_with_its_gate() -> None:
     scheduler = Scheduler()
     scheduler.queue = queues.QueueUnderTest(queues.Gate())
-    scheduler.queue.add(queues.a_pod("held", gates=["quota"]))
+    scheduler.queue.add(queues.a_waiting_pod("held", gates=["quota"]))
 
     (pod,) = queued(lines_of(scheduler), "gated")
 

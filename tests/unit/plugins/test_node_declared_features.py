@@ -8,6 +8,7 @@ from plugins.node_declared_features import NOT_DECLARED, NodeDeclaredFeatures, r
 from scheduler import framework as fw
 from scheduler.framework.events import NODE_ADD, UNSCHEDULABLE_POD_UPDATE
 from scheduler.testing import node_from_dict, pod_from_dict
+from tests.controlplane import objects
 from tests.unit.plugins.cluster import a_cluster, refusals
 from tests.unit.plugins.hints import wakes
 
@@ -16,12 +17,16 @@ RULES = {"restartPolicyRules": [{"action": "Restart"}, {"action": "RestartAllCon
 FEATURES_CHANGED = fw.ClusterEvent(fw.NODE, fw.Action.UPDATE_NODE_DECLARED_FEATURE)
 
 
-def a_pod(uid: str = "u", **spec: Any) -> fw.Pod:
-    return pod_from_dict({"metadata": {"name": "pod", "uid": uid}, "spec": spec})
+def with_spec(uid: str = "u", **spec: Any) -> fw.Pod:
+    whole = objects.a_pod("pod", **spec)
+    whole["metadata"]["uid"] = uid
+    return pod_from_dict(whole)
 
 
-def a_node(name: str, *features: str) -> fw.Node:
-    return node_from_dict({"metadata": {"name": name}, "status": {"declaredFeatures": list(features)}})
+def declaring(name: str, *features: str) -> fw.Node:
+    whole = objects.a_node(name)
+    whole["status"]["declaredFeatures"] = list(features)
+    return node_from_dict(whole)
 
 
 @pytest.mark.parametrize(
@@ -38,15 +43,15 @@ def a_node(name: str, *features: str) -> fw.Node:
     ],
 )
 def test_what_a_pod_needs_follows_from_its_spec(spec: dict[str, Any], features: set[str]) -> None:
-    assert required_features(a_pod(**spec)) == features
+    assert required_features(with_spec(**spec)) == features
 
 
 def test_a_node_is_refused_that_lacks_a_feature() -> None:
-    cluster = a_cluster(a_node("none"), a_node("one", USERS), a_node("both", RESTART, "Unknown", USERS))
-    pod = a_pod(hostNetwork=True, hostUsers=False, containers=[RULES])
+    cluster = a_cluster(declaring("none"), declaring("one", USERS), declaring("both", RESTART, "Unknown", USERS))
+    pod = with_spec(hostNetwork=True, hostUsers=False, containers=[RULES])
 
     assert refusals(NodeDeclaredFeatures(), pod, cluster) == {"none": NOT_DECLARED, "one": NOT_DECLARED}
-    assert refusals(NodeDeclaredFeatures(), a_pod(), cluster) == {}
+    assert refusals(NodeDeclaredFeatures(), with_spec(), cluster) == {}
 
 
 def test_preemption_does_not_help() -> None:
@@ -56,20 +61,20 @@ def test_preemption_does_not_help() -> None:
 @pytest.mark.parametrize(
     ("event", "old", "new", "expected"),
     [
-        pytest.param(NODE_ADD, None, a_node("n"), True, id="a new node"),
-        pytest.param(FEATURES_CHANGED, a_node("n"), a_node("n", USERS), True, id="other features"),
-        pytest.param(FEATURES_CHANGED, a_node("n", USERS), a_node("n", USERS), False, id="the same features"),
+        pytest.param(NODE_ADD, None, declaring("n"), True, id="a new node"),
+        pytest.param(FEATURES_CHANGED, declaring("n"), declaring("n", USERS), True, id="other features"),
+        pytest.param(FEATURES_CHANGED, declaring("n", USERS), declaring("n", USERS), False, id="the same features"),
     ],
 )
 def test_a_node_helps_that_declares_something_new(
     event: fw.ClusterEvent, old: fw.Node | None, new: fw.Node, expected: bool
 ) -> None:
-    assert wakes(NodeDeclaredFeatures(), a_pod(), event, old, new) == expected
+    assert wakes(NodeDeclaredFeatures(), with_spec(), event, old, new) == expected
 
 
 def test_an_update_helps_the_pod_that_needs_something_else_now() -> None:
-    before, after = a_pod(containers=[RULES]), a_pod(containers=[{}])
+    before, after = with_spec(containers=[RULES]), with_spec(containers=[{}])
 
     assert wakes(NodeDeclaredFeatures(), before, UNSCHEDULABLE_POD_UPDATE, before, after)
-    assert not wakes(NodeDeclaredFeatures(), before, UNSCHEDULABLE_POD_UPDATE, before, a_pod(containers=[RULES]))
-    assert not wakes(NodeDeclaredFeatures(), a_pod("other"), UNSCHEDULABLE_POD_UPDATE, before, after)
+    assert not wakes(NodeDeclaredFeatures(), before, UNSCHEDULABLE_POD_UPDATE, before, with_spec(containers=[RULES]))
+    assert not wakes(NodeDeclaredFeatures(), with_spec("other"), UNSCHEDULABLE_POD_UPDATE, before, after)

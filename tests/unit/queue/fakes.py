@@ -1,16 +1,11 @@
 """Plugins and pods for tests of the queue."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
-from scheduler.api.objects import (
-    Container,
-    ObjectMeta,
-    PodSchedulingGate,
-    PodSpec,
-    PodStatus,
-    ResourceRequirements,
-    Toleration,
-)
+import msgspec
+
+from scheduler.api.objects import PodStatus, Toleration
 from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, POD, Action, ClusterEvent, ClusterEventWithHint
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
@@ -19,6 +14,7 @@ from scheduler.framework.status import Status, unresolvable
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.metrics import Metrics
+from scheduler.testing import a_pod
 from tests import fakes
 from tests.fakes import FakeClock, sample
 
@@ -89,37 +85,29 @@ class FakeNominator:
         self.calls.append(("delete", uid))
 
 
-def a_pod(
+def a_waiting_pod(
     uid: str = "a",
     *,
-    priority: int | None = None,
-    labels: Mapping[str, str] | None = None,
-    gates: Sequence[str] = (),
-    cpu: str = "",
-    tolerations: Sequence[str] = (),
     nominated: str = "",
     phase: str = "Pending",
     version: int = 1,
+    cpu: str = "",
+    tolerations: Sequence[str] = (),
     profile: str = PROFILE,
+    **fields: Any,
 ) -> Pod:
-    requests = ResourceRequirements(requests={"cpu": cpu}) if cpu else None
-    return Pod(
-        metadata=ObjectMeta(
-            name=f"pod-{uid}",
-            namespace="default",
-            uid=uid,
-            labels=dict(labels) if labels else None,
-            resource_version=str(version),
-        ),
-        spec=PodSpec(
-            scheduler_name=profile,
-            priority=priority,
-            containers=(Container(name="main", resources=requests),),
-            scheduling_gates=tuple(PodSchedulingGate(name=name) for name in gates) or None,
-            tolerations=tuple(Toleration(key=key) for key in tolerations) or None,
-        ),
+    """Make a pod as the queue has it: with a phase, a nomination, a version; `tolerations` are keys."""
+    made = a_pod(
+        f"pod-{uid}",
+        uid=uid,
+        requests={"cpu": cpu} if cpu else None,
+        tolerations=[Toleration(key=key) for key in tolerations],
+        scheduler_name=profile,
         status=PodStatus(phase=phase, nominated_node_name=nominated),
+        **fields,
     )
+    metadata = msgspec.structs.replace(made.metadata, resource_version=str(version))
+    return Pod(metadata=metadata, spec=made.spec, status=made.status)
 
 
 class QueueUnderTest(SchedulingQueue):

@@ -5,11 +5,11 @@ import pytest
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
 from tests.fakes import FakeClock
-from tests.unit.queue.fakes import FIT, PrioritySort, a_pod
+from tests.unit.queue.fakes import FIT, PrioritySort, a_waiting_pod
 
 
 def a_failed_pod(uid: str, at: float, *, refusals: int = 0, errors: int = 0, priority: int = 0) -> QueuedPod:
-    queued = QueuedPod(a_pod(uid, priority=priority), at)
+    queued = QueuedPod(a_waiting_pod(uid, priority=priority), at)
     queued.unschedulable_count, queued.consecutive_errors_count = refusals, errors
     if not errors:
         queued.unschedulable_plugins = {FIT}
@@ -100,7 +100,7 @@ def test_a_change_of_priority_changes_the_order(queue: BackoffQueue) -> None:
     second = queue.get("b")
     assert second is not None
 
-    second.pod = a_pod("b", priority=1)
+    second.pod = a_waiting_pod("b", priority=1)
     queue.rekey("b")
 
     queue.check_invariants()

@@ -9,7 +9,7 @@ from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.queue.gates import Gates, Refusal
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import FakeClock, sample
-from tests.unit.queue.fakes import PROFILE, a_pod
+from tests.unit.queue.fakes import PROFILE, a_waiting_pod
 
 
 class Answering(PreEnqueuePlugin):
@@ -59,27 +59,27 @@ def test_plugins_are_asked_in_their_order(
     plugins = [Answering(str(number), answer, asked) for number, answer in enumerate(answers)]
     gates = Gates({PROFILE: plugins}, Metrics(), FakeClock())
 
-    assert gates.refusal(QueuedPod(a_pod(), 0.0)) == refusal
+    assert gates.refusal(QueuedPod(a_waiting_pod(), 0.0)) == refusal
     assert asked == expected
 
 
 def test_the_plugin_that_gates_a_pod_is_asked_first(asked: list[str]) -> None:
     plugins = [Answering("0", passes, asked), Answering("1", passes, asked), Answering("2", refuses, asked)]
 
-    Gates({PROFILE: plugins}, Metrics(), FakeClock()).refusal(QueuedPod(a_pod(), 0.0, gating_plugin="2"))
+    Gates({PROFILE: plugins}, Metrics(), FakeClock()).refusal(QueuedPod(a_waiting_pod(), 0.0, gating_plugin="2"))
 
     assert asked == ["2"]
 
 
 def test_a_profile_without_plugins_lets_every_pod_in() -> None:
-    assert Gates({}, Metrics(), FakeClock()).refusal(QueuedPod(a_pod(), 0.0)) is None
+    assert Gates({}, Metrics(), FakeClock()).refusal(QueuedPod(a_waiting_pod(), 0.0)) is None
 
 
 @pytest.mark.parametrize("answer", [raises, errs])
 def test_a_failing_plugin_is_named_in_one_log_line(
     caplog: pytest.LogCaptureFixture, answer: Callable[[], Status | None]
 ) -> None:
-    Gates({PROFILE: [Answering("Gate", answer, [])]}, Metrics(), FakeClock()).refusal(QueuedPod(a_pod(), 0.0))
+    Gates({PROFILE: [Answering("Gate", answer, [])]}, Metrics(), FakeClock()).refusal(QueuedPod(a_waiting_pod(), 0.0))
 
     (record,) = caplog.records
     assert (record.getMessage(), record.__dict__["plugin"]) == ("PreEnqueue plugin failed", "Gate")
@@ -90,7 +90,7 @@ def test_every_run_is_timed_and_every_tenth_by_plugin() -> None:
     gates = Gates({PROFILE: [Answering("Gate", refuses, [])]}, metrics, FakeClock())
 
     for _ in range(20):
-        gates.refusal(QueuedPod(a_pod(), 0.0))
+        gates.refusal(QueuedPod(a_waiting_pod(), 0.0))
 
     labels = {"extension_point": "PreEnqueue", "status": "UnschedulableAndUnresolvable"}
     count = "scheduler_framework_extension_point_duration_seconds_count"

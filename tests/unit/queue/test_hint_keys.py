@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, Action, ClusterEvent, ClusterEventWithHint, QueueingHint
-from tests.unit.queue.fakes import FIT, NODE_ADD, PROFILE, VOLUMES, QueueUnderTest, a_pod
+from tests.unit.queue.fakes import FIT, NODE_ADD, PROFILE, VOLUMES, QueueUnderTest, a_waiting_pod
 
 TEAM_A, TEAM_B = {"team": "a"}, {"team": "b"}
 
@@ -37,7 +37,7 @@ def on_node_add(hint: Hint, key: Callable[[Pod], Hashable] | None) -> ClusterEve
 
 def refused(queue: QueueUnderTest, uids: Sequence[str], labels: dict[str, str], *plugins: str) -> None:
     for uid in uids:
-        queue.refused(a_pod(uid, labels=labels), *(plugins or (FIT,)))
+        queue.refused(a_waiting_pod(uid, labels=labels), *(plugins or (FIT,)))
 
 
 def test_one_pod_is_asked_for_all_of_its_key_and_all_of_them_move() -> None:
@@ -90,7 +90,7 @@ def test_a_pod_that_changes_while_it_waits_is_asked_with_its_new_like() -> None:
     queue = a_queue(on_node_add(hint, team))
     refused(queue, ["a1", "a2"], TEAM_A)
 
-    queue.update(None, a_pod("a2", labels=TEAM_B, version=2))
+    queue.update(None, a_waiting_pod("a2", labels=TEAM_B, version=2))
     queue.move_all(NODE_ADD, None, "b")
 
     assert [queue.where("a1"), queue.where("a2")] == ["unschedulable", "backoff"]

@@ -1,12 +1,12 @@
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.in_flight import Flight, InFlightPods, ObservedEvent
-from tests.unit.queue.fakes import NODE_ADD, NODE_LABEL, VOLUME_ADD, a_pod
+from tests.unit.queue.fakes import NODE_ADD, NODE_LABEL, VOLUME_ADD, a_waiting_pod
 
 ADD, LABEL, VOLUME = (ObservedEvent(event, None, None) for event in (NODE_ADD, NODE_LABEL, VOLUME_ADD))
 
 
 def start(pods: InFlightPods, uid: str) -> Flight:
-    pods.start(QueuedPod(a_pod(uid), 0.0))
+    pods.start(QueuedPod(a_waiting_pod(uid), 0.0))
     flight = pods.get(uid)
     assert flight is not None
     return flight

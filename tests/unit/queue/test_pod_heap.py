@@ -3,7 +3,7 @@ from hypothesis import strategies as st
 
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.pod_heap import PodHeap
-from tests.unit.queue.fakes import a_pod
+from tests.unit.queue.fakes import a_waiting_pod
 
 
 def by_priority(queued: QueuedPod) -> int:
@@ -13,7 +13,7 @@ def by_priority(queued: QueuedPod) -> int:
 def a_heap(**priorities: int) -> PodHeap:
     heap = PodHeap(by_priority)
     for uid, priority in priorities.items():
-        heap.add(QueuedPod(a_pod(uid, priority=priority), 0.0))
+        heap.add(QueuedPod(a_waiting_pod(uid, priority=priority), 0.0))
     return heap
 
 
@@ -57,7 +57,7 @@ def test_a_pod_whose_key_changed_moves() -> None:
     queued = heap.get("a")
     assert queued is not None
 
-    queued.pod = a_pod("a", priority=2)
+    queued.pod = a_waiting_pod("a", priority=2)
     heap.rekey("a")
 
     heap.check_invariants()
@@ -69,7 +69,7 @@ def test_a_pod_that_moves_back_leaves_nothing_in_its_old_place() -> None:
     queued = heap.get("a")
     assert queued is not None
 
-    queued.pod = a_pod("a", priority=0)
+    queued.pod = a_waiting_pod("a", priority=0)
     heap.rekey("a")
 
     assert drain(heap) == ["b", "a"]
@@ -113,12 +113,12 @@ def test_any_sequence_of_operations_pops_what_a_sorted_list_would(steps: list[tu
     for number, (step, name, priority) in enumerate(steps):
         uid = str(name)
         if step == "add" and uid not in model:
-            heap.add(QueuedPod(a_pod(uid, priority=priority), 0.0))
+            heap.add(QueuedPod(a_waiting_pod(uid, priority=priority), 0.0))
             model[uid] = (-priority, number)
         elif step == "remove":
             assert (heap.remove(uid) is not None) == (model.pop(uid, None) is not None)
         elif step == "rekey" and (queued := heap.get(uid)) is not None:
-            queued.pod = a_pod(uid, priority=priority)
+            queued.pod = a_waiting_pod(uid, priority=priority)
             heap.rekey(uid)
             if model[uid][0] != -priority:
                 model[uid] = (-priority, number)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.fakes import settle
-from tests.unit.queue.fakes import FIT, NODE_ADD, QueueUnderTest, a_pod
+from tests.unit.queue.fakes import FIT, NODE_ADD, QueueUnderTest, a_waiting_pod
 
 
 @pytest.fixture
@@ -15,8 +15,8 @@ def queue() -> QueueUnderTest:
 
 
 async def test_pop_gives_the_pod_of_highest_priority_at_once(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
-    queue.add(a_pod("b", priority=1))
+    queue.add(a_waiting_pod("a"))
+    queue.add(a_waiting_pod("b", priority=1))
 
     pods = [await queue.pop(), await queue.pop()]
 
@@ -24,7 +24,7 @@ async def test_pop_gives_the_pod_of_highest_priority_at_once(queue: QueueUnderTe
 
 
 def add(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("new"))
+    queue.add(a_waiting_pod("new"))
 
 
 def activate(queue: QueueUnderTest) -> None:
@@ -64,8 +64,8 @@ def end_of_backoff(queue: QueueUnderTest) -> None:
 async def test_whatever_makes_a_pod_active_ends_the_wait(
     queue: QueueUnderTest, happens: Callable[[QueueUnderTest], None], uid: str
 ) -> None:
-    queue.refused(a_pod("refused"), FIT)
-    queue.refused(a_pod("error"))
+    queue.refused(a_waiting_pod("refused"), FIT)
+    queue.refused(a_waiting_pod("error"))
 
     waiting = asyncio.create_task(queue.pop())
     await settle()
@@ -80,22 +80,22 @@ async def test_whatever_makes_a_pod_active_ends_the_wait(
 async def test_two_that_wait_get_a_pod_each(queue: QueueUnderTest) -> None:
     first, second = asyncio.create_task(queue.pop()), asyncio.create_task(queue.pop())
     await settle()
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     await settle()
-    queue.add(a_pod("b"))
+    queue.add(a_waiting_pod("b"))
 
     assert {queued.pod.uid for queued in (await first, await second) if queued is not None} == {"a", "b"}
 
 
 async def test_closing_ends_the_wait_and_all_popping(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("in flight"))
+    queue.add(a_waiting_pod("in flight"))
     queue.pop_one()
 
     waiting = asyncio.create_task(queue.pop())
     await settle()
     queue.close()
     assert await waiting is None
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     assert await queue.pop() is None
     queue.check_invariants()
     assert queue.pop_nowait() is None
@@ -103,7 +103,7 @@ async def test_closing_ends_the_wait_and_all_popping(queue: QueueUnderTest) -> N
 
 
 def test_a_refused_pod_is_popped_from_backoff_when_nothing_else_is_there(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("a"), FIT)
+    queue.refused(a_waiting_pod("a"), FIT)
     queue.move_all(NODE_ADD, None, None)
     assert queue.where("a") == "backoff"
 
@@ -115,15 +115,15 @@ def test_a_refused_pod_is_popped_from_backoff_when_nothing_else_is_there(queue: 
 
 
 def test_active_pods_go_before_those_that_back_off(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("a", priority=9), FIT)
+    queue.refused(a_waiting_pod("a", priority=9), FIT)
     queue.move_all(NODE_ADD, None, None)
-    queue.add(a_pod("b"))
+    queue.add(a_waiting_pod("b"))
 
     assert [queue.pop_one().pod.uid, queue.pop_one().pod.uid] == ["b", "a"]
 
 
 def test_a_pod_whose_attempt_ended_in_an_error_waits_to_the_end(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("a"))  # at 1000.25, so until 1001.25, the window of which ends at 1002
+    queue.refused(a_waiting_pod("a"))  # at 1000.25, so until 1001.25, the window of which ends at 1002
 
     queue.clock.time = 1001.99
     queue.flush_backoff_completed()
@@ -136,7 +136,7 @@ def test_a_pod_whose_attempt_ended_in_an_error_waits_to_the_end(queue: QueueUnde
 
 
 def test_errors_in_a_row_wait_longer_and_longer(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     waits = []
     for _ in range(6):
         queue.fail(queue.pop_one())
@@ -151,7 +151,7 @@ def test_errors_in_a_row_wait_longer_and_longer(queue: QueueUnderTest) -> None:
 
 @pytest.mark.parametrize(("seconds", "place"), [(300.0, "unschedulable"), (300.5, "active")])
 def test_a_pod_refused_for_five_minutes_is_tried_again(queue: QueueUnderTest, seconds: float, place: str) -> None:
-    queued = queue.refused(a_pod("a"), FIT)
+    queued = queue.refused(a_waiting_pod("a"), FIT)
     queue.clock.advance(seconds)
 
     queue.flush_unschedulable_leftover()
@@ -162,8 +162,8 @@ def test_a_pod_refused_for_five_minutes_is_tried_again(queue: QueueUnderTest, se
 
 
 async def test_the_flushers_run_at_the_start_of_every_window_until_the_queue_is_closed(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("refused"), FIT)
-    queue.refused(a_pod("error"))
+    queue.refused(a_waiting_pod("refused"), FIT)
+    queue.refused(a_waiting_pod("error"))
     naps: list[float] = []
     active_at: dict[str, float] = {}
 

@@ -23,7 +23,7 @@ from tests.unit.queue.fakes import (
     VOLUMES,
     Gate,
     QueueUnderTest,
-    a_pod,
+    a_waiting_pod,
 )
 
 uids = st.sampled_from(["a", "b", "c", "d", "e"])
@@ -56,7 +56,7 @@ class QueueLife(RuleBasedStateMachine):
 
     def a_version(self, uid: str, shape: dict[str, Any]) -> Pod:
         self.versions += 1
-        return a_pod(uid, version=self.versions, **shape)
+        return a_waiting_pod(uid, version=self.versions, **shape)
 
     def held(self, data: st.DataObject) -> QueuedPod | None:
         return data.draw(st.sampled_from(self.popped)) if self.popped else None

@@ -16,7 +16,17 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.queue.in_flight import ObservedEvent
 from scheduler.queue.requeueing import Requeue, RequeueRules
 from scheduler.runtime.metrics import Metrics
-from tests.unit.queue.fakes import FIT, GATE, NODE_ADD, NODE_LABEL, PROFILE, REJECTOR_EVENTS, VOLUME_ADD, VOLUMES, a_pod
+from tests.unit.queue.fakes import (
+    FIT,
+    GATE,
+    NODE_ADD,
+    NODE_LABEL,
+    PROFILE,
+    REJECTOR_EVENTS,
+    VOLUME_ADD,
+    VOLUMES,
+    a_waiting_pod,
+)
 
 SKIP, AFTER_BACKOFF, IMMEDIATELY = Requeue.SKIP, Requeue.AFTER_BACKOFF, Requeue.IMMEDIATELY
 WILDCARD = ClusterEvent(ANY, Action.ALL, "WildCardEvent")
@@ -24,7 +34,7 @@ WILDCARD = ClusterEvent(ANY, Action.ALL, "WildCardEvent")
 
 def a_refused_pod(*plugins: str, pending: tuple[str, ...] = (), gate: str = "", profile: str = PROFILE) -> QueuedPod:
     return QueuedPod(
-        a_pod(profile=profile),
+        a_waiting_pod(profile=profile),
         0.0,
         unschedulable_plugins=set(plugins),
         pending_plugins=set(pending),

@@ -17,7 +17,7 @@ from tests.unit.queue.fakes import (
     VOLUMES,
     Gate,
     QueueUnderTest,
-    a_pod,
+    a_waiting_pod,
 )
 
 
@@ -37,7 +37,7 @@ def queue() -> QueueUnderTest:
 
 
 def test_a_new_pod_is_active(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
 
     assert queue.where("a") == "active"
     assert queue.incoming("active", "UnschedulablePodAdd") == 1
@@ -45,8 +45,8 @@ def test_a_new_pod_is_active(queue: QueueUnderTest) -> None:
 
 
 def test_adding_a_pod_twice_is_adding_it_once(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
-    queue.add(a_pod("a", version=2))
+    queue.add(a_waiting_pod("a"))
+    queue.add(a_waiting_pod("a", version=2))
 
     queue.check_invariants()
     assert queue.pop_one().pod.metadata.resource_version == "2"
@@ -54,7 +54,7 @@ def test_adding_a_pod_twice_is_adding_it_once(queue: QueueUnderTest) -> None:
 
 
 def test_a_gated_pod_waits_with_the_refused_ones(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a", gates=("x",)))
+    queue.add(a_waiting_pod("a", gates=("x",)))
 
     assert queue.where("a") == "gated"
     assert queue.incoming("unschedulable", "UnschedulablePodAdd") == 1
@@ -63,7 +63,7 @@ def test_a_gated_pod_waits_with_the_refused_ones(queue: QueueUnderTest) -> None:
 
 
 def test_an_attempt_is_counted_when_the_pod_is_popped(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queue.clock.advance(3)
 
     queued = queue.pop_one()
@@ -73,7 +73,7 @@ def test_an_attempt_is_counted_when_the_pod_is_popped(queue: QueueUnderTest) -> 
 
 
 def test_a_refused_pod_waits_for_an_event(queue: QueueUnderTest) -> None:
-    queued = queue.refused(a_pod("a"), FIT)
+    queued = queue.refused(a_waiting_pod("a"), FIT)
 
     assert queue.where("a") == "unschedulable"
     assert queue.incoming("unschedulable", "ScheduleAttemptFailure") == 1
@@ -82,7 +82,7 @@ def test_a_refused_pod_waits_for_an_event(queue: QueueUnderTest) -> None:
 
 
 def test_a_pod_whose_attempt_ended_in_an_error_backs_off(queue: QueueUnderTest) -> None:
-    queued = queue.refused(a_pod("a"))
+    queued = queue.refused(a_waiting_pod("a"))
 
     assert queue.where("a") == "backoff"
     assert queue.incoming("backoff", "ScheduleAttemptFailure") == 1
@@ -90,7 +90,7 @@ def test_a_pod_whose_attempt_ended_in_an_error_backs_off(queue: QueueUnderTest) 
 
 
 def test_a_refusal_ends_a_row_of_errors(queue: QueueUnderTest) -> None:
-    queued = queue.refused(a_pod("a"))
+    queued = queue.refused(a_waiting_pod("a"))
     queue.clock.advance(2)
     queue.flush_backoff_completed()
 
@@ -100,7 +100,7 @@ def test_a_refusal_ends_a_row_of_errors(queue: QueueUnderTest) -> None:
 
 
 def test_a_refused_pod_waits_from_its_return_on(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queued = queue.pop_one()
     queued.was_flushed = True
     queue.clock.advance(5)
@@ -122,7 +122,7 @@ def test_a_refused_pod_waits_from_its_return_on(queue: QueueUnderTest) -> None:
 def test_an_event_moves_the_pods_it_may_help(
     queue: QueueUnderTest, event: ClusterEvent, seconds: float, place: str
 ) -> None:
-    queue.refused(a_pod("a"), FIT)
+    queue.refused(a_waiting_pod("a"), FIT)
     queue.clock.advance(seconds)
 
     queue.move_all(event, None, None)
@@ -133,7 +133,7 @@ def test_an_event_moves_the_pods_it_may_help(
 
 
 def test_the_event_that_a_pending_pod_waits_for_spares_it_the_backoff(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("a"), pending=(VOLUMES,))
+    queue.refused(a_waiting_pod("a"), pending=(VOLUMES,))
 
     queue.move_all(VOLUME_ADD, None, None)
 
@@ -141,8 +141,8 @@ def test_the_event_that_a_pending_pod_waits_for_spares_it_the_backoff(queue: Que
 
 
 def test_a_pre_check_leaves_pods_where_they_are(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("a"), FIT)
-    queue.refused(a_pod("b"), FIT)
+    queue.refused(a_waiting_pod("a"), FIT)
+    queue.refused(a_waiting_pod("b"), FIT)
     queue.clock.advance(3)
 
     queue.move_all(NODE_ADD, None, None, lambda pod: pod.uid == "b")
@@ -151,7 +151,7 @@ def test_a_pre_check_leaves_pods_where_they_are(queue: QueueUnderTest) -> None:
 
 
 def test_an_event_while_the_pod_is_in_flight_brings_it_back_into_the_queue(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queued = queue.pop_one()
 
     queue.move_all(NODE_ADD, None, None)
@@ -165,7 +165,7 @@ def test_an_event_while_the_pod_is_in_flight_brings_it_back_into_the_queue(queue
     "event", [pytest.param(VOLUME_ADD, id="for other pods"), pytest.param(CLAIM_ADD, id="for no pod")]
 )
 def test_other_events_while_the_pod_is_in_flight_do_not(queue: QueueUnderTest, event: ClusterEvent) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queued = queue.pop_one()
 
     queue.move_all(event, None, None)
@@ -175,8 +175,8 @@ def test_other_events_while_the_pod_is_in_flight_do_not(queue: QueueUnderTest, e
 
 
 def test_an_event_before_the_pod_was_popped_is_not_news_to_it(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
-    queue.add(a_pod("b"))
+    queue.add(a_waiting_pod("a"))
+    queue.add(a_waiting_pod("b"))
     first = queue.pop_one()
     queue.move_all(NODE_ADD, None, None)
     second = queue.pop_one()
@@ -188,7 +188,7 @@ def test_an_event_before_the_pod_was_popped_is_not_news_to_it(queue: QueueUnderT
 
 
 def test_a_gated_pod_stays_when_nodes_come_and_when_time_passes(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a", gates=("x",)))
+    queue.add(a_waiting_pod("a", gates=("x",)))
     queue.clock.advance(1000)
 
     queue.move_all(NODE_ADD, None, None)
@@ -200,7 +200,7 @@ def test_a_gated_pod_stays_when_nodes_come_and_when_time_passes(queue: QueueUnde
 def test_a_pod_whose_gate_stays_closed_is_asked_at_each_event_until_it_opens() -> None:
     gate = Closed()
     queue = QueueUnderTest(gate, events={PROFILE: {GATE: [ClusterEventWithHint(NODE_ADD)]}})
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queue.move_all(NODE_ADD, None, None)
     queue.check_invariants()
     places = [queue.where("a")]
@@ -216,9 +216,9 @@ def test_a_pod_whose_gate_stays_closed_is_asked_at_each_event_until_it_opens() -
 def test_a_pod_gated_on_its_return_waits_behind_the_gate() -> None:
     gate = Gate()
     queue = QueueUnderTest(gate)
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queued = queue.pop_one()
-    queue.update(None, a_pod("a", gates=("x",)))
+    queue.update(None, a_waiting_pod("a", gates=("x",)))
 
     queue.fail(queued)
 
@@ -230,8 +230,8 @@ def test_a_pod_gated_on_its_return_waits_behind_the_gate() -> None:
 def test_a_failing_gate_refuses_the_pod_without_gating_it(
     queue: QueueUnderTest, caplog: pytest.LogCaptureFixture
 ) -> None:
-    queue.add(a_pod("a", labels={"broken": ""}))
-    queue.add(a_pod("b"))
+    queue.add(a_waiting_pod("a", labels={"broken": ""}))
+    queue.add(a_waiting_pod("b"))
 
     assert (queue.where("a"), queue.where("b")) == ("unschedulable", "active")
     assert queue.unschedulable_counts() == {(GATE, PROFILE): 1}
@@ -239,8 +239,8 @@ def test_a_failing_gate_refuses_the_pod_without_gating_it(
 
 
 def test_a_pod_that_met_a_failing_gate_comes_back_in_time(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a", labels={"broken": ""}))
-    queue.update(None, a_pod("a"))  # no plugin registered for labels
+    queue.add(a_waiting_pod("a", labels={"broken": ""}))
+    queue.update(None, a_waiting_pod("a"))  # no plugin registered for labels
     queue.clock.advance(301)
 
     queue.flush_unschedulable_leftover()
@@ -250,9 +250,9 @@ def test_a_pod_that_met_a_failing_gate_comes_back_in_time(queue: QueueUnderTest)
 
 
 def test_activation_skips_backoff_but_not_the_gates(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("refused"), FIT)
-    queue.refused(a_pod("backing off"))
-    queue.add(a_pod("gated", gates=("x",)))
+    queue.refused(a_waiting_pod("refused"), FIT)
+    queue.refused(a_waiting_pod("backing off"))
+    queue.add(a_waiting_pod("gated", gates=("x",)))
 
     queue.activate(["refused", "backing off", "gated", "unknown"])
 
@@ -265,7 +265,7 @@ def test_activation_skips_backoff_but_not_the_gates(queue: QueueUnderTest) -> No
 def test_a_pod_that_leaves_backoff_has_passed_the_gates_already() -> None:
     gate = Gate()
     queue = QueueUnderTest(gate)
-    queue.refused(a_pod("a"))
+    queue.refused(a_waiting_pod("a"))
     gate.asked.clear()
 
     queue.activate(["a"])
@@ -274,8 +274,8 @@ def test_a_pod_that_leaves_backoff_has_passed_the_gates_already() -> None:
 
 
 def test_activating_a_pod_in_flight_brings_it_and_no_other_back(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
-    queue.add(a_pod("b"))
+    queue.add(a_waiting_pod("a"))
+    queue.add(a_waiting_pod("b"))
     first, second = queue.pop_one(), queue.pop_one()
 
     queue.activate(["a"])
@@ -286,23 +286,23 @@ def test_activating_a_pod_in_flight_brings_it_and_no_other_back(queue: QueueUnde
 
 
 def prepare_active(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
 
 
 def prepare_backoff(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("a"))
+    queue.refused(a_waiting_pod("a"))
 
 
 def prepare_unschedulable(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("a"), FIT)
+    queue.refused(a_waiting_pod("a"), FIT)
 
 
 def prepare_gated(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a", gates=("x",)))
+    queue.add(a_waiting_pod("a", gates=("x",)))
 
 
 def prepare_in_flight(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queue.pop_one()
 
 
@@ -314,7 +314,7 @@ EVERYWHERE = [prepare_active, prepare_backoff, prepare_unschedulable, prepare_ga
 
 
 @pytest.mark.parametrize("prepare", EVERYWHERE)
-@pytest.mark.parametrize("given", [a_pod("a"), "a"], ids=["pod", "uid"])
+@pytest.mark.parametrize("given", [a_waiting_pod("a"), "a"], ids=["pod", "uid"])
 def test_a_deleted_pod_is_gone_wherever_it_was(
     queue: QueueUnderTest, prepare: Callable[[QueueUnderTest], None], given: Pod | str
 ) -> None:
@@ -330,7 +330,7 @@ def test_a_deleted_pod_is_gone_wherever_it_was(
 
 @pytest.mark.parametrize("plugins", [(), (FIT,)], ids=["error", "refused"])
 def test_a_pod_that_was_deleted_in_flight_does_not_come_back(queue: QueueUnderTest, plugins: tuple[str, ...]) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queued = queue.pop_one()
 
     queue.delete("a")
@@ -342,7 +342,7 @@ def test_a_pod_that_was_deleted_in_flight_does_not_come_back(queue: QueueUnderTe
 
 
 def test_a_nomination_made_after_the_deletion_does_not_outlive_the_attempt(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queue.pop_one()
     queue.delete("a")
     queue.nominator.calls.clear()
@@ -363,7 +363,7 @@ def test_a_pod_that_is_done_is_gone(queue: QueueUnderTest) -> None:
 
 
 def test_a_pod_whose_binding_failed_after_it_was_done_backs_off(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     queued = queue.pop_one()
     queue.done("a")
 
@@ -374,7 +374,7 @@ def test_a_pod_whose_binding_failed_after_it_was_done_backs_off(queue: QueueUnde
 
 
 def test_a_pod_that_comes_back_twice_is_there_once(queue: QueueUnderTest, caplog: pytest.LogCaptureFixture) -> None:
-    queued = queue.refused(a_pod("a"), FIT)
+    queued = queue.refused(a_waiting_pod("a"), FIT)
 
     queue.fail(queued, FIT)
 
@@ -385,10 +385,10 @@ def test_a_pod_that_comes_back_twice_is_there_once(queue: QueueUnderTest, caplog
 
 
 def test_a_stale_return_does_not_end_the_present_attempt(queue: QueueUnderTest) -> None:
-    queue.add(a_pod("a"))
+    queue.add(a_waiting_pod("a"))
     stale = queue.pop_one()
     queue.done("a")
-    queue.add(a_pod("a", version=2))
+    queue.add(a_waiting_pod("a", version=2))
     present = queue.pop_one()
 
     queue.fail(stale, FIT)
@@ -398,11 +398,11 @@ def test_a_stale_return_does_not_end_the_present_attempt(queue: QueueUnderTest) 
 
 
 def test_counts_and_lists_agree(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("a"), FIT)
-    queue.refused(a_pod("b"))
-    queue.add(a_pod("c", gates=("x",)))
-    queue.add(a_pod("d"))
-    queue.add(a_pod("e"))
+    queue.refused(a_waiting_pod("a"), FIT)
+    queue.refused(a_waiting_pod("b"))
+    queue.add(a_waiting_pod("c", gates=("x",)))
+    queue.add(a_waiting_pod("d"))
+    queue.add(a_waiting_pod("e"))
     queue.pop_one()
 
     assert queue.pending_counts() == {"active": 1, "backoff": 1, "unschedulable": 1, "gated": 1}
@@ -411,8 +411,8 @@ def test_counts_and_lists_agree(queue: QueueUnderTest) -> None:
 
 
 def test_a_pod_counts_once_for_each_plugin_that_refused_it_until_it_is_tried_again(queue: QueueUnderTest) -> None:
-    queue.refused(a_pod("a"), FIT, pending=(VOLUMES,))
-    queue.refused(a_pod("b"), FIT)
+    queue.refused(a_waiting_pod("a"), FIT, pending=(VOLUMES,))
+    queue.refused(a_waiting_pod("b"), FIT)
     assert queue.unschedulable_counts() == {(FIT, PROFILE): 2, (VOLUMES, PROFILE): 1}
 
     queue.activate(["a"])

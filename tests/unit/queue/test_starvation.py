@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tests.bench.starvation import Scenario, simulate
-from tests.unit.queue.fakes import FIT, NODE_ADD, QueueUnderTest, a_pod
+from tests.unit.queue.fakes import FIT, NODE_ADD, QueueUnderTest, a_waiting_pod
 
 CROWDED = Scenario(crowd=600, low=30, attempts_a_second=20, patience=60)
 """Backoff lets 600 pods ask for 60 attempts a second; there are 20."""
@@ -55,7 +55,7 @@ def test_where_no_pod_starves_the_order_is_that_of_priority() -> None:
     for number in range(500):
         queue.clock.advance(0.05)
         if number % 4 == 0:
-            queue.add(a_pod(str(number), priority=chance.randrange(5)))
+            queue.add(a_waiting_pod(str(number), priority=chance.randrange(5)))
         queue.move_all(NODE_ADD, None, None)
         queue.flush_backoff_completed()
         active = queue.pending_pods()["active"]
@@ -74,10 +74,10 @@ def test_where_no_pod_starves_the_order_is_that_of_priority() -> None:
 def test_pods_of_high_priority_that_were_never_tried_are_not_overtaken_however_long_others_wait() -> None:
     queue = QueueUnderTest()
     for number in range(3):
-        queue.add(a_pod(f"low-{number}", priority=0))
+        queue.add(a_waiting_pod(f"low-{number}", priority=0))
     queue.clock.advance(100)
     for number in range(20):
-        queue.add(a_pod(f"high-{number}", priority=9))
+        queue.add(a_waiting_pod(f"high-{number}", priority=9))
 
     popped = [queue.pop_one().pod.uid for _ in range(23)]
 

@@ -6,7 +6,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.events import NODE, UNSCHEDULABLE_POD, UNSCHEDULABLE_POD_UPDATE, Action, ClusterEvent
 from scheduler.runtime.changes import node_changes, pod_changes
 from scheduler.testing import a_node
-from tests.unit.queue.fakes import a_pod
+from tests.unit.queue.fakes import a_waiting_pod
 
 POD_LABEL = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_LABEL)
 POD_SCALE_DOWN = ClusterEvent(UNSCHEDULABLE_POD, Action.UPDATE_POD_SCALE_DOWN)
@@ -27,20 +27,20 @@ def declaring(*features: str) -> Node:
 @pytest.mark.parametrize(
     ("old", "new", "events"),
     [
-        pytest.param(a_pod(), a_pod(version=2), (), id="nothing that counts"),
-        pytest.param(a_pod(), a_pod(phase="Unknown", nominated="n"), (), id="status only"),
-        pytest.param(a_pod(), a_pod(labels={"app": "web"}), (POD_LABEL,), id="labels"),
-        pytest.param(a_pod(cpu="2"), a_pod(cpu="1"), (POD_SCALE_DOWN,), id="asks for less"),
-        pytest.param(a_pod(cpu="2"), a_pod(), (POD_SCALE_DOWN,), id="no longer asks"),
-        pytest.param(a_pod(cpu="1"), a_pod(cpu="2"), (POD_UPDATE,), id="asks for more"),
-        pytest.param(a_pod(cpu="much"), a_pod(cpu="1"), (POD_UPDATE,), id="asked for nonsense"),
-        pytest.param(a_pod(gates=("x",)), a_pod(), (POD_GATES_ELIMINATED,), id="last gate gone"),
-        pytest.param(a_pod(gates=("x", "y")), a_pod(gates=("x",)), (POD_UPDATE,), id="one of the gates gone"),
-        pytest.param(a_pod(), a_pod(tolerations=("x",)), (POD_TOLERATION,), id="tolerates more"),
-        pytest.param(a_pod(), with_node_selector(a_pod()), (POD_UPDATE,), id="another part of the spec"),
+        pytest.param(a_waiting_pod(), a_waiting_pod(version=2), (), id="nothing that counts"),
+        pytest.param(a_waiting_pod(), a_waiting_pod(phase="Unknown", nominated="n"), (), id="status only"),
+        pytest.param(a_waiting_pod(), a_waiting_pod(labels={"app": "web"}), (POD_LABEL,), id="labels"),
+        pytest.param(a_waiting_pod(cpu="2"), a_waiting_pod(cpu="1"), (POD_SCALE_DOWN,), id="asks for less"),
+        pytest.param(a_waiting_pod(cpu="2"), a_waiting_pod(), (POD_SCALE_DOWN,), id="no longer asks"),
+        pytest.param(a_waiting_pod(cpu="1"), a_waiting_pod(cpu="2"), (POD_UPDATE,), id="asks for more"),
+        pytest.param(a_waiting_pod(cpu="much"), a_waiting_pod(cpu="1"), (POD_UPDATE,), id="asked for nonsense"),
+        pytest.param(a_waiting_pod(gates=("x",)), a_waiting_pod(), (POD_GATES_ELIMINATED,), id="last gate gone"),
+        pytest.param(a_waiting_pod(gates=("x", "y")), a_waiting_pod(gates=("x",)), (POD_UPDATE,), id="one gate gone"),
+        pytest.param(a_waiting_pod(), a_waiting_pod(tolerations=("x",)), (POD_TOLERATION,), id="tolerates more"),
+        pytest.param(a_waiting_pod(), with_node_selector(a_waiting_pod()), (POD_UPDATE,), id="another part"),
         pytest.param(
-            a_pod(gates=("x",)),
-            a_pod(labels={"app": "web"}, tolerations=("x",)),
+            a_waiting_pod(gates=("x",)),
+            a_waiting_pod(labels={"app": "web"}, tolerations=("x",)),
             (POD_LABEL, POD_GATES_ELIMINATED, POD_TOLERATION),
             id="several at once",
         ),
@@ -53,7 +53,7 @@ def test_an_update_amounts_to_the_events_that_plugins_know(
 
 
 def test_the_same_object_has_not_changed() -> None:
-    pod = a_pod()
+    pod = a_waiting_pod()
 
     assert pod_changes(pod, pod) == ()
 
@@ -84,7 +84,7 @@ def test_a_node_that_is_uncordoned_counts_as_one_that_lost_a_taint() -> None:
 
 
 def test_a_claim_made_for_a_pod_is_an_event() -> None:
-    pod = a_pod()
+    pod = a_waiting_pod()
     claims = (PodResourceClaimStatus(name="gpu", resource_claim_name="web-gpu-x7k"),)
     with_claim = msgspec.structs.replace(
         pod, status=msgspec.structs.replace(pod.status, resource_claim_statuses=claims)

@@ -6,6 +6,7 @@ import pytest
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.cluster import Cluster, cluster_of, read_cluster
+from tests.controlplane.objects import a_pod
 
 POD = {"kind": "Pod", "metadata": {"name": "p"}}
 NODE = {"kind": "Node", "metadata": {"name": "n"}}
@@ -16,8 +17,8 @@ def of(*objects: Any) -> tuple[Cluster, list[str]]:
     return cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems), problems
 
 
-def a_pod(**spec: Any) -> dict[str, Any]:
-    return {**POD, "spec": spec}
+def with_spec(**spec: Any) -> dict[str, Any]:
+    return a_pod("p", **spec)
 
 
 def a_container(**requests: Any) -> dict[str, Any]:
@@ -71,28 +72,28 @@ def test_other_kinds_are_counted() -> None:
         pytest.param(
             {"kind": "Pod", "metadata": {"generateName": "a-"}}, "metadata.name: Required value", id="a name to come"
         ),
-        pytest.param(a_pod(priority="high"), "spec.priority: expected int | null, got str", id="a wrong type"),
+        pytest.param(with_spec(priority="high"), "spec.priority: expected int | null, got str", id="a wrong type"),
         pytest.param({**POD, "spec": []}, "spec: expected object, got array", id="a wrong section"),
         pytest.param(
-            a_pod(priority=2**31), "spec.priority: Invalid value: 2147483648: does not fit into 32 bits", id="huge"
+            with_spec(priority=2**31), "spec.priority: Invalid value: 2147483648: does not fit into 32 bits", id="huge"
         ),
         pytest.param(
-            a_pod(containers=[a_container(cpu="many")]),
+            with_spec(containers=[a_container(cpu="many")]),
             'spec.containers[0].resources.requests[cpu]: Invalid value: "many": not a quantity such as 500m or 1.5Gi',
             id="no quantity",
         ),
         pytest.param(
-            a_pod(initContainers=[a_container(memory=-1)]),
+            with_spec(initContainers=[a_container(memory=-1)]),
             "spec.initContainers[0].resources.requests[memory]: Invalid value: -1: must be greater than or equal to 0",
             id="a negative quantity",
         ),
         pytest.param(
-            a_pod(containers=[{"resources": {"limits": {"cpu": "x"}}}]),
+            with_spec(containers=[{"resources": {"limits": {"cpu": "x"}}}]),
             'spec.containers[0].resources.requests[cpu]: Invalid value: "x": not a quantity such as 500m or 1.5Gi',
             id="a limit that is no quantity",
         ),
         pytest.param(
-            a_pod(overhead={"cpu": "1x"}),
+            with_spec(overhead={"cpu": "1x"}),
             'spec.overhead[cpu]: Invalid value: "1x": not a quantity such as 500m or 1.5Gi',
             id="overhead that is no quantity",
         ),
@@ -103,17 +104,17 @@ def test_other_kinds_are_counted() -> None:
             id="a status that has no quantity",
         ),
         pytest.param(
-            a_pod(containers=[{"ports": [{"hostPort": 70000}]}]),
+            with_spec(containers=[{"ports": [{"hostPort": 70000}]}]),
             "spec.containers[0].ports[0].hostPort: Invalid value: 70000: must be between 0 and 65535",
             id="no port",
         ),
         pytest.param(
-            a_pod(tolerations=[{"operator": "Exist"}]),
+            with_spec(tolerations=[{"operator": "Exist"}]),
             'spec.tolerations[0].operator: Unsupported value: "Exist": supported values: "Equal", "Exists", "Lt", "Gt"',
             id="no operator of a toleration",
         ),
         pytest.param(
-            a_pod(
+            with_spec(
                 affinity={
                     "nodeAffinity": {
                         "requiredDuringSchedulingIgnoredDuringExecution": {
@@ -128,7 +129,7 @@ def test_other_kinds_are_counted() -> None:
             id="a selector that cannot be read",
         ),
         pytest.param(
-            a_pod(
+            with_spec(
                 affinity={
                     "nodeAffinity": {
                         "preferredDuringSchedulingIgnoredDuringExecution": [

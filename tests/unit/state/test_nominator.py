@@ -1,27 +1,25 @@
 import pytest
 
-from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus
+from scheduler.api.objects import PodStatus
 from scheduler.api.pod import Pod
 from scheduler.state.nominator import Nominator
+from scheduler.testing import a_pod
 from tests.fakes import nominated_node
 
 
-def a_pod(uid: str = "a", nominated: str = "", node: str = "") -> Pod:
-    return Pod(
-        metadata=ObjectMeta(name=uid, uid=uid),
-        spec=PodSpec(node_name=node),
-        status=PodStatus(nominated_node_name=nominated),
-    )
+def a_nominee(uid: str = "a", nominated: str = "", node: str = "") -> Pod:
+    """A pod whose status names the node `nominated`."""
+    return a_pod(uid, uid=uid, node_name=node, status=PodStatus(nominated_node_name=nominated))
 
 
 @pytest.mark.parametrize(
     ("pod", "override", "node_name"),
     [
-        pytest.param(a_pod(), None, "", id="nothing names a node"),
-        pytest.param(a_pod(nominated="n1"), None, "n1", id="the status names one"),
-        pytest.param(a_pod(nominated="n1"), "n2", "n2", id="the caller knows better"),
-        pytest.param(a_pod(nominated="n1"), "", "", id="the caller takes it back"),
-        pytest.param(a_pod(nominated="n1", node="n1"), None, "", id="bound already"),
+        pytest.param(a_nominee(), None, "", id="nothing names a node"),
+        pytest.param(a_nominee(nominated="n1"), None, "n1", id="the status names one"),
+        pytest.param(a_nominee(nominated="n1"), "n2", "n2", id="the caller knows better"),
+        pytest.param(a_nominee(nominated="n1"), "", "", id="the caller takes it back"),
+        pytest.param(a_nominee(nominated="n1", node="n1"), None, "", id="bound already"),
     ],
 )
 def test_a_pod_is_nominated_by_its_status_or_the_caller(pod: Pod, override: str | None, node_name: str) -> None:
@@ -36,9 +34,9 @@ def test_a_pod_is_nominated_by_its_status_or_the_caller(pod: Pod, override: str 
 
 def test_a_new_nomination_ends_the_earlier_one() -> None:
     nominator = Nominator()
-    nominator.add(a_pod(), "n1")
+    nominator.add(a_nominee(), "n1")
 
-    nominator.add(a_pod(), "n2")
+    nominator.add(a_nominee(), "n2")
 
     nominator.check_invariants()
     assert [node_name for node_name, _ in nominator.by_node()] == ["n2"]
@@ -46,9 +44,9 @@ def test_a_new_nomination_ends_the_earlier_one() -> None:
 
 def test_a_nomination_that_ends_leaves_nothing_behind() -> None:
     nominator = Nominator()
-    nominator.add(a_pod(), "n1")
+    nominator.add(a_nominee(), "n1")
 
-    nominator.add(a_pod())
+    nominator.add(a_nominee())
 
     nominator.check_invariants()
     assert (nominated_node(nominator, "a"), list(nominator.by_node())) == ("", [])
@@ -57,10 +55,10 @@ def test_a_nomination_that_ends_leaves_nothing_behind() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "node_name"),
     [
-        pytest.param(a_pod(), a_pod(), "memory", id="the API server does not know of it yet: kept"),
-        pytest.param(a_pod(), a_pod(nominated="n1"), "n1", id="the API server names a node"),
-        pytest.param(a_pod(nominated="n1"), a_pod(nominated="n2"), "n2", id="it names another node"),
-        pytest.param(a_pod(nominated="n1"), a_pod(), "", id="it takes the nomination back"),
+        pytest.param(a_nominee(), a_nominee(), "memory", id="the API server does not know of it yet: kept"),
+        pytest.param(a_nominee(), a_nominee(nominated="n1"), "n1", id="the API server names a node"),
+        pytest.param(a_nominee(nominated="n1"), a_nominee(nominated="n2"), "n2", id="it names another node"),
+        pytest.param(a_nominee(nominated="n1"), a_nominee(), "", id="it takes the nomination back"),
     ],
 )
 def test_an_update_keeps_a_nomination_that_only_we_know_of(old: Pod, new: Pod, node_name: str) -> None:
@@ -77,8 +75,8 @@ def test_an_update_keeps_a_nomination_that_only_we_know_of(old: Pod, new: Pod, n
 def test_an_update_of_an_unknown_pod_nominates_it_by_its_status() -> None:
     nominator = Nominator()
 
-    nominator.update(a_pod(), a_pod(nominated="n1"))
-    nominator.update(a_pod("b"), a_pod("b"))
+    nominator.update(a_nominee(), a_nominee(nominated="n1"))
+    nominator.update(a_nominee("b"), a_nominee("b"))
 
     assert [pod.uid for pod in nominator.nominated_pods("n1")] == ["a"]
     assert nominated_node(nominator, "b") == ""
@@ -86,8 +84,8 @@ def test_an_update_of_an_unknown_pod_nominates_it_by_its_status() -> None:
 
 def test_deletion_is_by_pod_and_can_be_repeated() -> None:
     nominator = Nominator()
-    nominator.add(a_pod("a"), "n1")
-    nominator.add(a_pod("b"), "n1")
+    nominator.add(a_nominee("a"), "n1")
+    nominator.add(a_nominee("b"), "n1")
 
     nominator.delete("a")
     nominator.delete("a")
@@ -98,8 +96,8 @@ def test_deletion_is_by_pod_and_can_be_repeated() -> None:
 
 def test_nominations_may_change_during_an_iteration_over_a_node() -> None:
     nominator = Nominator()
-    nominator.add(a_pod("a"), "n1")
-    nominator.add(a_pod("b"), "n1")
+    nominator.add(a_nominee("a"), "n1")
+    nominator.add(a_nominee("b"), "n1")
 
     for pod in nominator.nominated_pods("n1"):
         nominator.delete(pod.uid)

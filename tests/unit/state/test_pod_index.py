@@ -3,13 +3,15 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from scheduler.api.label_selectors import EVERYTHING, NOTHING, Selector, selector_from_labels
+from scheduler.api.objects import Affinity, LabelSelector, PodAffinityTerm, PodAntiAffinity
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.framework.pods import PodMatch, TermKind
 from scheduler.state.node_table import NodeTable
 from scheduler.state.pod_index import PodGroupIndex
-from scheduler.testing import a_node
+from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import a_table
 
 ANTI = TermKind.REQUIRED_ANTI_AFFINITY
@@ -18,7 +20,7 @@ ALL = PodMatch(None, EVERYTHING)
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def a_pod(
+def app_pod(
     name: str,
     labels: Any = None,
     *,
@@ -28,19 +30,11 @@ def a_pod(
     times: int = 1,
 ) -> Pod:
     """`apart` is the value of the label `app` of the pods from which this one keeps away, `times` over."""
-    term = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": apart}}}
-    return pod_from_dict(
-        {
-            "metadata": {
-                "name": name,
-                "uid": name,
-                "namespace": namespace,
-                "labels": labels,
-                "deletionTimestamp": "2026-01-01T00:00:00Z" if deleting else None,
-            },
-            "spec": {"affinity": {"podAntiAffinity": {REQUIRED: [term] * times}} if apart else None},
-        }
-    )
+    term = PodAffinityTerm(topology_key="zone", label_selector=LabelSelector(match_labels={"app": apart}))
+    affinity = Affinity(pod_anti_affinity=PodAntiAffinity(required=(term,) * times)) if apart else None
+    made = a_pod(name, uid=name, namespace=namespace, labels=labels)
+    metadata = replace(made.metadata, deletion_timestamp="2026-01-01T00:00:00Z" if deleting else None)
+    return Pod(metadata=metadata, spec=replace(made.spec, affinity=affinity), status=made.status)
 
 
 def matching(selector: Selector, *namespaces: str, alive_only: bool = False) -> PodMatch:
@@ -80,18 +74,18 @@ def test_pods_are_counted_by_row_namespace_and_labels(asked_first: bool) -> None
     if asked_first:
         assert all(counts(table, match) == [0, 0] for match in matches)
 
-    table.add_pod("a", a_pod("web", {"app": "web"}))
-    table.add_pod("a", a_pod("leaving", {"app": "web"}, deleting=True))
-    table.add_pod("a", a_pod("db", {"app": "db"}))
-    table.add_pod("b", a_pod("plain"))
-    table.add_pod("b", a_pod("far", {"app": "web"}, namespace="other"))
+    table.add_pod("a", app_pod("web", {"app": "web"}))
+    table.add_pod("a", app_pod("leaving", {"app": "web"}, deleting=True))
+    table.add_pod("a", app_pod("db", {"app": "db"}))
+    table.add_pod("b", app_pod("plain"))
+    table.add_pod("b", app_pod("far", {"app": "web"}, namespace="other"))
 
     assert {match: counts(table, match) for match in matches} == matches
 
 
 def test_a_pod_that_goes_is_not_counted_any_more() -> None:
     table = two_nodes()
-    pod = a_pod("p", {"app": "web"}, apart="db")
+    pod = app_pod("p", {"app": "web"}, apart="db")
     table.add_pod("a", pod)
     assert counts(table, matching(WEB)) == [1, 0]
 
@@ -104,16 +98,16 @@ def test_a_pod_that_goes_is_not_counted_any_more() -> None:
 @pytest.mark.parametrize(
     ("new", "expected"),
     [
-        pytest.param(a_pod("p", {"app": "db"}), [0, 0], id="other labels"),
-        pytest.param(a_pod("p"), [0, 0], id="no labels"),
-        pytest.param(a_pod("p", {"app": "web"}, deleting=True), [0, 0], id="being deleted"),
-        pytest.param(a_pod("p", {"app": "web", "new": ""}), [1, 0], id="one label more"),
-        pytest.param(a_pod("p", {"app": "web"}), [1, 0], id="the same"),
+        pytest.param(app_pod("p", {"app": "db"}), [0, 0], id="other labels"),
+        pytest.param(app_pod("p"), [0, 0], id="no labels"),
+        pytest.param(app_pod("p", {"app": "web"}, deleting=True), [0, 0], id="being deleted"),
+        pytest.param(app_pod("p", {"app": "web", "new": ""}), [1, 0], id="one label more"),
+        pytest.param(app_pod("p", {"app": "web"}), [1, 0], id="the same"),
     ],
 )
 def test_a_new_version_is_counted_as_it_is(new: Pod, expected: list[int]) -> None:
     table = two_nodes()
-    old = a_pod("p", {"app": "web"})
+    old = app_pod("p", {"app": "web"})
     table.add_pod("a", old)
     assert counts(table, matching(WEB, alive_only=True)) == [1, 0]
 
@@ -126,7 +120,7 @@ def test_a_new_version_is_counted_as_it_is(new: Pod, expected: list[int]) -> Non
 
 def test_labels_in_another_order_are_no_other_labels() -> None:
     table = two_nodes()
-    old, new = a_pod("p", {"app": "web", "tier": "1"}), a_pod("p", {"tier": "1", "app": "web"})
+    old, new = app_pod("p", {"app": "web", "tier": "1"}), app_pod("p", {"tier": "1", "app": "web"})
     table.add_pod("a", old)
 
     table.replace_pod("a", old, new)
@@ -138,31 +132,31 @@ def test_labels_in_another_order_are_no_other_labels() -> None:
 
 def test_a_pod_cannot_be_counted_twice() -> None:
     table = two_nodes()
-    table.add_pod("a", a_pod("p", {"app": "web"}))
+    table.add_pod("a", app_pod("p", {"app": "web"}))
     with pytest.raises(ValueError, match="already"):
-        table.add_pod("a", a_pod("p", {"app": "web"}))
+        table.add_pod("a", app_pod("p", {"app": "web"}))
     assert counts(table, matching(WEB)) == [1, 0]
 
 
-@pytest.mark.parametrize("stranger", [a_pod("p", {"app": "db"}), a_pod("p", {"app": "web"}, namespace="other")])
+@pytest.mark.parametrize("stranger", [app_pod("p", {"app": "db"}), app_pod("p", {"app": "web"}, namespace="other")])
 def test_a_pod_that_was_never_counted_cannot_be_taken_away(stranger: Pod) -> None:
     index = PodGroupIndex(1)
     index.resize(2)
-    index.count(0, a_pod("p", {"app": "web"}), 1)
+    index.count(0, app_pod("p", {"app": "web"}), 1)
     with pytest.raises(KeyError):
         index.count(0, stranger, -1)
     with pytest.raises(KeyError):
-        index.count(1, a_pod("p", {"app": "web"}), -1)
-    index.check_invariants([[a_pod("p", {"app": "web"})], []])
+        index.count(1, app_pod("p", {"app": "web"}), -1)
+    index.check_invariants([[app_pod("p", {"app": "web"})], []])
 
 
 def test_what_ifs_are_counted_inside_and_leave_no_trace() -> None:
     table = two_nodes()
-    here = a_pod("here", {"app": "web"}, apart="x")
+    here = app_pod("here", {"app": "web"}, apart="x")
     table.add_pod("a", here)
     assert counts(table, matching(WEB)) == [1, 0]
 
-    with table.what_if(0, add=[a_pod("v", {"app": "web"}, apart="y")], remove=[here]):
+    with table.what_if(0, add=[app_pod("v", {"app": "web"}, apart="y")], remove=[here]):
         inside = counts(table, matching(WEB)), counts(table, ALL), anti_affinity(table)
 
     assert inside == ([1, 0], [1, 0], {"y": [1, 0]})
@@ -172,7 +166,7 @@ def test_what_ifs_are_counted_inside_and_leave_no_trace() -> None:
 
 def test_pods_of_a_node_that_is_not_there_are_counted_on_its_row() -> None:
     table = a_table(a_node("a"))
-    table.add_pod("late", a_pod("p", {"app": "web"}))
+    table.add_pod("late", app_pod("p", {"app": "web"}))
     assert counts(table, matching(WEB)) == [0, 1]
 
     table.set_node(a_node("late"))
@@ -184,7 +178,7 @@ def test_pods_of_a_node_that_is_not_there_are_counted_on_its_row() -> None:
 
 def test_a_row_that_is_used_again_starts_empty() -> None:
     table = two_nodes()
-    pod = a_pod("p", {"app": "web"}, apart="x")
+    pod = app_pod("p", {"app": "web"}, apart="x")
     table.add_pod("b", pod)
     assert counts(table, matching(WEB)) == [0, 1]
 
@@ -198,13 +192,13 @@ def test_a_row_that_is_used_again_starts_empty() -> None:
 
 def test_columns_grow_with_the_table() -> None:
     table = a_table(a_node("a"), capacity=1)
-    table.add_pod("a", a_pod("p", {"app": "web"}, apart="x"))
+    table.add_pod("a", app_pod("p", {"app": "web"}, apart="x"))
     assert counts(table, matching(WEB)) == [1]
     assert anti_affinity(table) == {"x": [1]}
 
     for name in "bcdef":
         table.set_node(a_node(name))
-    table.add_pod("f", a_pod("q", {"app": "web"}, apart="x"))
+    table.add_pod("f", app_pod("q", {"app": "web"}, apart="x"))
 
     assert counts(table, matching(WEB)) == [1, 0, 0, 0, 0, 1]
     assert anti_affinity(table) == {"x": [1, 0, 0, 0, 0, 1]}
@@ -212,7 +206,7 @@ def test_columns_grow_with_the_table() -> None:
 
 def test_equal_terms_share_a_column_and_a_term_twice_counts_twice() -> None:
     table = two_nodes()
-    pods = [a_pod("p", apart="x"), a_pod("q", apart="x", times=2), a_pod("r", apart="y")]
+    pods = [app_pod("p", apart="x"), app_pod("q", apart="x", times=2), app_pod("r", apart="y")]
     for pod in pods:
         table.add_pod("a", pod)
     assert anti_affinity(table) == {"x": [3, 0], "y": [1, 0]}
@@ -248,9 +242,9 @@ def test_of_a_pod_with_a_broken_term_the_other_lists_count() -> None:
 
 def test_term_candidates_are_those_that_may_match() -> None:
     table = two_nodes()
-    table.add_pod("a", a_pod("p", apart="web"))
-    table.add_pod("a", a_pod("q", apart="db"))
-    table.add_pod("a", a_pod("r", apart="web", namespace="other"))
+    table.add_pod("a", app_pod("p", apart="web"))
+    table.add_pod("a", app_pod("q", apart="db"))
+    table.add_pod("a", app_pod("r", apart="web", namespace="other"))
 
     found = list(table.pods.term_candidates(ANTI, "default", {"app": "web", "tier": "1"}))
 
@@ -261,23 +255,23 @@ def test_term_candidates_are_those_that_may_match() -> None:
 def test_the_least_recently_used_matches_are_forgotten_when_memory_is_full() -> None:
     index = PodGroupIndex(8, limit=4 * 8 * 4)  # room for four columns
     index.resize(2)
-    index.count(1, a_pod("p", {"app": "web"}), 1)
+    index.count(1, app_pod("p", {"app": "web"}), 1)
     matches = [matching(EVERYTHING, f"ns{i}", "default") for i in range(4)]
     columns = [index.matching(match) for match in matches]
     index.counts(matches[0])
 
     columns.append(index.matching(ALL))
 
-    index.count(0, a_pod("q", {"app": "web"}), 1)
+    index.count(0, app_pod("q", {"app": "web"}), 1)
     assert [column.counts.tolist() for column in columns] == [[1, 1], [0, 1], [1, 1], [1, 1], [1, 1]]
-    index.check_invariants([[a_pod("q", {"app": "web"})], [a_pod("p", {"app": "web"})]])
+    index.check_invariants([[app_pod("q", {"app": "web"})], [app_pod("p", {"app": "web"})]])
     assert [index.counts(match).tolist() for match in (*matches, ALL)] == [[1, 1]] * 5
 
 
 def test_the_columns_of_terms_are_made_again_when_memory_is_full() -> None:
     index = PodGroupIndex(8, limit=2 * 8 * 4)  # room for two columns
     index.resize(1)
-    pods = [a_pod(value, apart=value) for value in "xyz"]
+    pods = [app_pod(value, apart=value) for value in "xyz"]
     for pod in pods:
         index.count(0, pod, 1)
 

@@ -57,7 +57,7 @@ affinities = st.none() | st.fixed_dictionaries({"podAffinity": st.none() | lists
 pod_facts = st.fixed_dictionaries({"labels": labels, "deleting": st.booleans(), "affinity": affinities})
 
 
-def a_pod(uid: str, facts: dict[str, Any]) -> Pod:
+def a_drawn_pod(uid: str, facts: dict[str, Any]) -> Pod:
     metadata = {
         "name": uid,
         "uid": uid,
@@ -116,7 +116,7 @@ class PodsComeAndGo(RuleBasedStateMachine):
     @precondition(lambda self: self.supposed is None)
     @rule(uid=uids, name=node_names, facts=pod_facts)
     def add_or_replace(self, uid: str, name: str, facts: dict[str, Any]) -> None:
-        pod = a_pod(uid, facts)
+        pod = a_drawn_pod(uid, facts)
         if uid in self.pods:
             name, old = self.pods[uid]
             self.table.replace_pod(name, old, pod)
@@ -137,7 +137,7 @@ class PodsComeAndGo(RuleBasedStateMachine):
         if row is None:
             return
         leaving = [pod for where, pod in self.pods.values() if where == name] if leave else []
-        visitor = a_pod("v", facts)
+        visitor = a_drawn_pod("v", facts)
         self.what_ifs.enter_context(self.table.what_if(row, add=[visitor], remove=leaving))
         gone = {pod.uid for pod in leaving}
         self.supposed = {uid: entry for uid, entry in self.pods.items() if uid not in gone} | {"v": (name, visitor)}

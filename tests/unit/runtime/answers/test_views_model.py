@@ -137,7 +137,7 @@ SPECS: Sequence[Json] = [
 ]  # fmt: skip
 
 
-def a_pod(number: int, kind: int) -> fw.Pod:
+def a_drawn_pod(number: int, kind: int) -> fw.Pod:
     spec = dict(SPECS[kind])
     requests = {"cpu": spec.pop("cpu", "500m"), "memory": "1Gi"}
     container: Json = {"name": "c", "image": spec.pop("image", "pause:1"), "resources": {"requests": requests}}
@@ -201,7 +201,7 @@ class Twins:
 
     def next_pod(self, kind: int) -> fw.Pod:
         self.count += 1
-        return a_pod(self.count, kind % len(SPECS))
+        return a_drawn_pod(self.count, kind % len(SPECS))
 
     def decide(self, kind: int, attempt: int) -> None:
         pod = self.next_pod(kind)
