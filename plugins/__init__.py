@@ -1,4 +1,4 @@
-"""kube-scheduler's plugins, one a file, with the parts of large ones in packages; this is the list of them."""
+"""kube-scheduler's plugins, one per file or package, and the list of them."""
 
 from typing import Final
 
@@ -46,4 +46,4 @@ IN_TREE: Final[dict[str, type[Plugin]]] = {
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
 }
-"""Every plugin that the configuration can name without further ado, by that name."""
+"""Every plugin that a configuration can name, by that name."""

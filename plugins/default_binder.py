@@ -1,4 +1,4 @@
-"""Bind pods by telling the API server."""
+"""Bind pods through the API server."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +8,7 @@ from scheduler import framework as fw
 
 @dataclass
 class DefaultBinder(fw.BindPlugin):
-    """Bind: create the pod's binding. Whatever the binder raises is the framework's to handle.
+    """Bind: create the pod's binding. The framework handles what the binder raises.
 
     Rule: defaultbinder/default_binder.go at v1.36.3.
     """

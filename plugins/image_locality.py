@@ -1,4 +1,4 @@
-"""Prefer nodes that have the pod's images already."""
+"""Prefer nodes that already have the pod's images."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
@@ -13,10 +13,10 @@ from scheduler import framework as fw
 MEBIBYTE: Final = 1024 * 1024
 
 MIN_BYTES: Final = 23 * MEBIBYTE
-"""Images that small do not count."""
+"""Images up to this size do not count."""
 
 MAX_BYTES_PER_CONTAINER: Final = 1000 * MEBIBYTE
-"""More than this times the number of containers does not count more."""
+"""The sum is capped at this times the number of containers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class ImageLocality(fw.ScoreNodesPlugin, fw.SignPlugin):
     signs_spec: ClassVar[bool] = True
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
-        """The images of the pod, as often as they occur, and how many containers it has."""
+        """The pod's images, with repeats, and the number of its containers."""
         return tuple(sorted(_images(pod))), _containers(pod)
 
     def score_nodes(
@@ -41,19 +41,21 @@ class ImageLocality(fw.ScoreNodesPlugin, fw.SignPlugin):
         """Return the score of each of `rows`, 0 to 100."""
         images = Counter(_images(pod))
         most = MAX_BYTES_PER_CONTAINER * _containers(pod)
-        present = [(there, times) for image, times in images.items() if (there := nodes.images.get(image)) is not None]
+        present = [
+            (on_nodes, times) for image, times in images.items() if (on_nodes := nodes.images.get(image)) is not None
+        ]
         if not present:
             return None
         total = np.zeros(len(rows), np.int64)
-        for there, times in present:
-            spread = len(there.rows) / nodes.count
-            total += min(times * int(there.size * spread), most) * held(there.rows, rows, nodes.size)
+        for on_nodes, times in present:
+            spread = len(on_nodes.rows) / nodes.count
+            total += min(times * int(on_nodes.size * spread), most) * held(on_nodes.rows, rows, nodes.size)
         total = np.clip(total, MIN_BYTES, most) - MIN_BYTES
         return quotient(fw.MAX_NODE_SCORE * total, most - MIN_BYTES)
 
 
 def _containers(pod: fw.Pod) -> int:
-    """Volumes that are images add to the sum, but not to this number."""
+    """Count containers; image volumes add to the sum, but not to this number."""
     return len(pod.spec.init_containers or ()) + len(pod.spec.containers or ())
 
 

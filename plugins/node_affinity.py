@@ -1,4 +1,4 @@
-"""Keep pods on the nodes that their nodeSelector and node affinity name, and prefer those they prefer."""
+"""Keep pods on nodes that match their nodeSelector and required node affinity; score preferred terms."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class NodeAffinity(
     fw.NormalizeScorePlugin,
     fw.SignPlugin,
 ):
-    """Filter: the node matches nodeSelector, required node affinity, and what the scheduler adds to them.
+    """Filter: the node matches nodeSelector, required node affinity, and `addedAffinity`.
 
     Score: the weights of the preferred terms that match. A required term that cannot be parsed matches nothing; a
     preferred one is an error. Rule: nodeaffinity/node_affinity.go at v1.36.3.
@@ -88,12 +88,12 @@ class NodeAffinity(
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Skip pods that select nothing; narrow the nodes down if every term names nodes in `matchFields`."""
+        """Skip pods without node affinity; narrow the nodes down if every term names nodes in `matchFields`."""
         affinity = _affinity_of(pod)
         required = None if affinity is None else affinity.required
         if required is None:
-            nothing = pod.spec.node_selector is None and self._added_terms() is None
-            return fw.SKIP if nothing else None
+            no_affinity = pod.spec.node_selector is None and self._added_terms() is None
+            return fw.SKIP if no_affinity else None
         named: set[str] = set()
         for term in required.node_selector_terms or ():
             names = _names_in(term)
@@ -111,7 +111,7 @@ class NodeAffinity(
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Return for each of `rows` whose terms it does not match: the scheduler's, else the pod's."""
+        """Return for each of `rows` which terms it fails: those of `addedAffinity`, else the pod's."""
         selected = selected_by_pod(pod, nodes, rows)
         codes = np.where(selected, np.int32(0), np.int32(_NOT_SELECTED_CODE))
         added = self._added_terms()
@@ -123,7 +123,7 @@ class NodeAffinity(
         return NOT_ENFORCED if code == _NOT_ENFORCED_CODE else NOT_SELECTED
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
-        """Skip pods that prefer nothing; preferred terms that cannot be parsed are an error."""
+        """Skip pods without preferred terms; terms that cannot be parsed are an error."""
         affinity = _affinity_of(pod)
         if affinity is None or affinity.preferred is None:
             return None if self.added_affinity is not None and self.added_affinity.preferred else fw.SKIP
@@ -135,7 +135,7 @@ class NodeAffinity(
     ) -> fw.Int64Column | None:
         """Return for each of `rows` the sum of the weights of the preferred terms that match.
 
-        Raises ValueError if one cannot be parsed, which `pre_score` reports before.
+        Raises ValueError if one cannot be parsed, which `pre_score` reports first.
         """
         affinity = _affinity_of(pod)
         own = preferred_terms(affinity.preferred) if affinity is not None and affinity.preferred else ()
@@ -161,7 +161,7 @@ class _NodeAffinityHint:
     __slots__ = ("_added", "_relabelled")
 
     def __init__(self, added: tuple[SelectorTerm, ...] | None) -> None:
-        """`added`: the terms that the scheduler adds."""
+        """`added`: the required terms of `addedAffinity`."""
         self._added = added
         self._relabelled = OncePerEvent(_relabelled)
 
@@ -183,7 +183,7 @@ class _NodeAffinityHint:
 
 
 def _relabelled(old: fw.Node, new: fw.Node) -> frozenset[str]:
-    """Return the labels that came, went or have another value."""
+    """Return the keys of labels that were added, removed or changed."""
     return frozenset(key for key, _ in old.labels.items() ^ new.labels.items())
 
 

@@ -1,4 +1,4 @@
-"""Keep pods off nodes whose kubelet does not declare a feature that they need."""
+"""Keep pods off nodes that do not declare a feature the pod needs."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlug
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Skip pods that need nothing special: nearly all."""
+        """Skip pods that need no feature: nearly all."""
         required = required_features(pod)
         if not required:
             return fw.SKIP
@@ -53,7 +53,7 @@ class NodeDeclaredFeatures(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlug
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Return 1 for each of `rows` that lacks a feature. Raises LookupError where a profile leaves PreFilter out."""
+        """Return 1 for each of `rows` that lacks a feature. Raises LookupError if PreFilter is disabled."""
         required: frozenset[str] | None = state.get(self.name, frozenset)
         if required is None:
             raise LookupError(f'error reading "PreFilter{self.name}" from cycle-state: not found')
@@ -73,16 +73,16 @@ def required_features(pod: fw.Pod) -> frozenset[str]:
     """Return the features without which a node cannot run the pod.
 
     Rule: component-helpers nodedeclaredfeatures at v0.36.3 (InferForScheduling of each in features/registry.go). The
-    three others of that registry matter to updates of running pods only.
+    other three of that registry matter only to updates of running pods.
     """
     spec = pod.spec
-    found = set()
+    features = set()
     if spec.host_network and spec.host_users is False:
-        found.add(USER_NAMESPACES_HOST_NETWORK)
+        features.add(USER_NAMESPACES_HOST_NETWORK)
     for container in (*(spec.containers or ()), *(spec.init_containers or ())):
         if any(rule.action == "RestartAllContainers" for rule in container.restart_policy_rules or ()):
-            found.add(RESTART_ALL_CONTAINERS)
-    return frozenset(found)
+            features.add(RESTART_ALL_CONTAINERS)
+    return frozenset(features)
 
 
 def _declared_by(node: fw.NodeInfo) -> tuple[str, ...]:
@@ -96,6 +96,6 @@ def _after_node_event(pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.Queu
 
 
 def _after_pod_update(pod: fw.Pod, old: fw.Pod, new: fw.Pod) -> fw.QueueingHint:
-    """It helps the pod to need other features now. Rule: isSchedulableAfterPodUpdate."""
+    """The pod is helped if it now needs other features. Rule: isSchedulableAfterPodUpdate."""
     helps = new.uid == pod.uid and required_features(old) != required_features(new)
     return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP

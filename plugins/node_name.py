@@ -1,4 +1,4 @@
-"""Keep pods that name their node off all others."""
+"""Keep a pod with `spec.nodeName` off all other nodes."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class NodeName(fw.FilterNodesPlugin, fw.SignPlugin):
     signs_spec: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: node_name.go (EventsToRegister), which looks no closer at a new node."""
+        """Rule: node_name.go (EventsToRegister), which has no hint for a new node."""
         return (fw.on(fw.NODE, fw.Action.ADD),)
 
     def sign(self, pod: fw.Pod) -> Hashable | None:

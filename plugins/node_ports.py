@@ -1,4 +1,4 @@
-"""Keep pods off nodes on which a host port that they want is taken."""
+"""Keep pods off nodes where a host port that they need is in use."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ _PRE_FILTERED = "PreFilterNodePorts"
 PORT_TAKEN: Final = fw.unschedulable("node(s) didn't have free ports for the requested pod ports")
 
 ANY_ADDRESS: Final = "0.0.0.0"
-"""A port held here is held on every address of the node."""
+"""A port in use on this address is in use on every address of the node."""
 
 _EVERY_ADDRESS: Final = ("", ANY_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
 class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
-    """Filter: no pod on the node holds a host port of the pod, by protocol and address.
+    """Filter: no pod on the node uses a host port of the pod, by protocol and address.
 
     Rule: nodeports/node_ports.go and kube-scheduler/framework/types.go (HostPortInfo) at v1.36.3.
     """
@@ -32,20 +32,20 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
     signs_spec: ClassVar[bool] = True
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: node_ports.go (EventsToRegister), which looks no closer at a new node."""
+        """Rule: node_ports.go (EventsToRegister), which has no hint for a new node."""
         return (
             fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, _host_ports),
             fw.on(fw.NODE, fw.Action.ADD),
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
-        """The host ports that the pod wants."""
+        """The pod's host ports."""
         return pod.host_ports
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Skip pods that want no host port."""
+        """Skip pods without host ports."""
         if not pod.host_ports:
             return fw.SKIP
         state.write(_PRE_FILTERED, True)
@@ -57,7 +57,7 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Return 1 for each of `rows` on which a port is taken. Raises LookupError if `pre_filter` was not run."""
+        """Return 1 for each of `rows` on which a port is in use. Raises LookupError if `pre_filter` was not run."""
         state.read(_PRE_FILTERED, bool)
         taken = np.zeros(len(rows), np.bool_)
         for holders in _conflicts(pod, nodes):
@@ -69,7 +69,7 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
 
 
 def _conflicts(pod: fw.Pod, nodes: fw.NodeColumns) -> Iterator[Mapping[int, int]]:
-    """Yield who holds an address and port that one of the pod's overlaps. Rule: HostPortInfo.CheckConflict."""
+    """Yield the rows on which a port conflicts with one of the pod's. Rule: HostPortInfo.CheckConflict."""
     in_use = nodes.host_ports
     for ip, protocol, port in pod.host_ports:
         by_address = in_use.get((protocol, port), {})
@@ -84,7 +84,7 @@ def _host_ports(pod: fw.Pod) -> Hashable:
 
 
 def _after_pod_deleted(pod: fw.Pod, old: fw.Pod, new: None) -> fw.QueueingHint:
-    """A pod helps that held one of the pod's ports, or was to hold it. Rule: isSchedulableAfterPodDeleted."""
+    """A pod helps that used one of the pod's ports, or was nominated with it. Rule: isSchedulableAfterPodDeleted."""
     freed = old.host_ports
     if not freed or not (old.node_name or old.nominated_node_name):
         return fw.QueueingHint.SKIP

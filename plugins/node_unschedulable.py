@@ -1,4 +1,4 @@
-"""Keep pods off nodes that are cordoned."""
+"""Keep pods off cordoned nodes."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from scheduler.api.tolerations import NO_SCHEDULE, is_tolerated
 UNSCHEDULABLE: Final = fw.unresolvable("node(s) were unschedulable")
 
 UNSCHEDULABLE_TAINT: Final = fw.Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
-"""The taint that stands for `spec.unschedulable`: a pod that tolerates it may run there."""
+"""The taint that stands for `spec.unschedulable`: pods that tolerate it may run there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin):
 
 
 def _after_node_event(pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
-    """A node helps that came uncordoned, or was uncordoned. Rule: isSchedulableAfterNodeChange."""
+    """A node helps that is new and schedulable, or was uncordoned. Rule: isSchedulableAfterNodeChange."""
     helps = not new.spec.unschedulable and (old is None or old.spec.unschedulable)
     return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP
 
 
 def _after_toleration(pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
-    """It helps the pod to tolerate cordoned nodes now. Rule: isSchedulableAfterPodTolerationChange."""
+    """The pod is helped if it now tolerates cordoned nodes. Rule: isSchedulableAfterPodTolerationChange."""
     helps = new.uid == pod.uid and is_tolerated(UNSCHEDULABLE_TAINT, new.spec.tolerations)
     return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP

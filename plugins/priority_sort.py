@@ -1,4 +1,4 @@
-"""Try pods in the order of their priority."""
+"""Schedule pods in order of priority."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -16,9 +16,9 @@ class PrioritySort(fw.QueueSortPlugin):
     name: ClassVar[str] = "PrioritySort"
 
     def less(self, a: fw.QueuedPod, b: fw.QueuedPod) -> bool:
-        """Whether `a` is to be tried before `b`."""
+        """Whether `a` is tried before `b`."""
         return self.sort_key(a) < self.sort_key(b)
 
     def sort_key(self, queued: fw.QueuedPod) -> tuple[int, float]:
-        """Priority, negated, and the seconds at which it was added to activeQ."""
+        """The negated priority, and the time in seconds at which it entered activeQ."""
         return -queued.pod.priority, queued.timestamp

@@ -1,4 +1,4 @@
-"""Leave pods alone until their scheduling gates are gone."""
+"""Keep pods out of the queue until their scheduling gates are removed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from scheduler import framework as fw
 
 @dataclass(frozen=True, slots=True)
 class SchedulingGates(fw.PreEnqueuePlugin):
-    """PreEnqueue: refuse pods with `spec.schedulingGates`.
+    """PreEnqueue: reject pods with `spec.schedulingGates`.
 
     Rule: schedulinggates/scheduling_gates.go at v1.36.3.
     """
@@ -22,7 +22,7 @@ class SchedulingGates(fw.PreEnqueuePlugin):
         return (fw.on(fw.POD, fw.Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED, queue_if_itself, any_pod),)
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
-        """Refuse a gated pod, and name its gates."""
+        """Reject a gated pod, naming its gates."""
         if not pod.spec.scheduling_gates:
             return None
         gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)

@@ -22,7 +22,7 @@ class TaintToleration(
 ):
     """Filter: the pod tolerates all taints with effect NoSchedule or NoExecute.
 
-    Score: the number of PreferNoSchedule taints that it does not tolerate; the fewer the better.
+    Score: the number of PreferNoSchedule taints that it does not tolerate; the fewer, the better.
     Rule: tainttoleration/taint_toleration.go at v1.36.3.
     """
 
@@ -91,7 +91,7 @@ class _Taints(NamedTuple):
     """The taints of a node that keep pods away, after an event."""
 
     gone: tuple[fw.Taint, ...] | None
-    """Those that it had before and has no more; None for a new node."""
+    """Those that it no longer has; None for a new node."""
 
     left: tuple[fw.Taint, ...]
 
@@ -110,7 +110,7 @@ class _TaintTolerationHint:
         self._taints_after = OncePerEvent(_taints_after)
 
     def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
-        """A node helps that keeps the pod away no more, or is new and does not. Rule: isSchedulableAfterNodeChange."""
+        """A node helps that no longer repels the pod, or is new and does not. Rule: isSchedulableAfterNodeChange."""
         gone, left = self._taints_after(old, new)
         tolerations = pod.spec.tolerations
         # What kept the pod away before and does not now must be among the taints that are gone; often there are none.

@@ -1,4 +1,4 @@
-"""How much NodeResourcesFit likes a node that is so full: the three scoring strategies.
+"""NodeResourcesFit's three scoring strategies: scores by how full a node is.
 
 Each returns a score from MIN_NODE_SCORE to MAX_NODE_SCORE.
 """
@@ -17,12 +17,12 @@ from scheduler import framework as fw
 
 MAX_UTILIZATION: Final = 100
 MAX_SHAPE_SCORE: Final = 10
-"""The scale on which users draw a shape; MAX_NODE_SCORE / 10 of it makes a node's score."""
+"""The scale of scores in a shape; times MAX_NODE_SCORE / 10 it is a node's score."""
 
 
 @dataclass(frozen=True, slots=True)
 class UtilizationShapePoint:
-    """A point of the line that maps utilization to score."""
+    """A point of the line that maps utilization to a score."""
 
     utilization: int = 0
     """Percent, 0 to 100."""
@@ -48,7 +48,7 @@ def most_allocated(usages: Sequence[Usage]) -> Amount:
 
 
 def requested_to_capacity_ratio(shape: tuple[UtilizationShapePoint, ...], usages: Sequence[Usage]) -> Amount:
-    """Prefer what `shape` says: the rounded, weighted mean of its line over the resources where it is not 0.
+    """Score by `shape`: the rounded, weighted mean of its line over the resources where it is not 0.
 
     Rule: noderesources/requested_to_capacity_ratio.go and helper/shape_score.go at v1.36.3.
     """
@@ -63,7 +63,7 @@ def requested_to_capacity_ratio(shape: tuple[UtilizationShapePoint, ...], usages
         total = total + weight * score
         weights = weights + weight * (score > 0)
     weights = weights + (weights == 0)
-    return (2 * total + weights) // (2 * weights)  # half up, which is Go's math.Round for what is not negative
+    return (2 * total + weights) // (2 * weights)  # half up, as Go's math.Round does for non-negative numbers
 
 
 def _free_percent(capacity: Amount, requested: Amount) -> Amount:

@@ -1,4 +1,4 @@
-"""Prefer nodes on which the pod evens out how full the resources are."""
+"""Prefer nodes whose resource usage the pod balances."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -21,7 +21,7 @@ Share: TypeAlias = float | npt.NDArray[np.float64]
 class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
     """Score: how much the pod lowers the standard deviation of the shares of its resources that are requested.
 
-    50 if it makes a balanced node lopsided, 75 if it changes nothing, 100 if it evens a lopsided one out.
+    50 if it unbalances a balanced node, 75 if it changes nothing, 100 if it balances an unbalanced one.
     Rule: noderesources/balanced_allocation.go at v1.36.3.
     """
 
@@ -30,7 +30,7 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
     signs_spec: ClassVar[bool] = True
 
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
-    """What is to be even. Each weight must be 1; none given means cpu and memory."""
+    """The resources to balance. Each weight must be 1; none given means cpu and memory."""
 
     def __post_init__(self) -> None:
         self.resources = with_defaults(self.resources)
@@ -40,22 +40,22 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
 
         Rule: validation_pluginargs.go (ValidateNodeResourcesBalancedAllocationArgs) at v1.36.3.
         """
-        found: list[tuple[str, str]] = []
+        problems: list[tuple[str, str]] = []
         seen: set[str] = set()
         for i, resource in enumerate(self.resources):
             if resource.name in seen:
-                found.append((f"resources[{i}].name", duplicate(resource.name)))
+                problems.append((f"resources[{i}].name", duplicate(resource.name)))
             seen.add(resource.name)
             if resource.weight != 1:
-                found.append((f"resources[{i}].weight", invalid(resource.weight, "must be 1")))
-        return found
+                problems.append((f"resources[{i}].weight", invalid(resource.weight, "must be 1")))
+        return problems
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The amounts that Score adds."""
         return self._requests(pod)
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
-        """Skip pods that ask for none of the resources: else they would all go to the same node."""
+        """Skip pods that request none of the resources: otherwise they would all go to the same node."""
         return None if any(self._requests(pod)) else fw.SKIP
 
     def score_nodes(

@@ -1,4 +1,4 @@
-"""Keep pods off nodes that have too little left for them, and prefer nodes by how full they are."""
+"""Keep pods off nodes with too few resources left, and prefer nodes by how full they are."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,10 +70,10 @@ class RequestedToCapacityRatio:
 
 @dataclass(frozen=True, slots=True)
 class ScoringStrategy:
-    """Which resources count in the score, and whether empty or full nodes are liked."""
+    """Which resources count in the score, and whether empty or full nodes are preferred."""
 
     type: str = ""
-    """LeastAllocated, MostAllocated or RequestedToCapacityRatio. A strategy that is written down must name it."""
+    """LeastAllocated, MostAllocated or RequestedToCapacityRatio. A strategy that is configured must name it."""
 
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
     """None given means cpu and memory, with weight 1 each."""
@@ -82,8 +82,8 @@ class ScoringStrategy:
     """For the strategy of that name, and only for it."""
 
 
-class _Last:
-    """What was compared and added last: pods of one shape have the very same requests, one after the other."""
+class _LastRequests:
+    """What Filter compared and Score added last: consecutive pods of one class share their requests."""
 
     __slots__ = ("added", "compared", "requests", "resources")
 
@@ -96,7 +96,7 @@ class _Last:
 
 @dataclass
 class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
-    """Filter: the pod's requests fit into what the node's pods leave. Score: by `scoring_strategy`.
+    """Filter: the pod's requests fit into what is free on the node. Score: by `scoring_strategy`.
 
     Rule: noderesources/fit.go and resource_allocation.go at v1.36.3. Amounts are thousandths of a core, units or
     bytes. Scoring neither counts requests of the pod as a whole nor resizes in progress, as kube-scheduler's does not.
@@ -108,17 +108,17 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     signs_despite_objects: ClassVar[str] = "DeviceClasses only wake pods; Filter and Score look none up"
 
     ignored_resources: tuple[str, ...] = ()
-    """Extended resources that Filter does not look at."""
+    """Extended resources that Filter ignores."""
 
     ignored_resource_groups: tuple[str, ...] = ()
-    """Filter does not look at extended resources that start with one of these and a slash."""
+    """Extended resources with one of these prefixes before the slash; Filter ignores them."""
 
     scoring_strategy: ScoringStrategy = ScoringStrategy(LEAST_ALLOCATED)
 
     def __post_init__(self) -> None:
         strategy = self.scoring_strategy
         self.scoring_strategy = replace(strategy, resources=with_defaults(strategy.resources))
-        self._last = _Last()
+        self._last = _LastRequests()
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place.
@@ -143,7 +143,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Note what Filter is to compare."""
+        """Store the requests that Filter compares."""
         requests, last = fit_requests(pod), self._last
         if last.requests is not requests:
             last.requests, last.compared = requests, tuple(self._compared(requests))
@@ -153,7 +153,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Return for each of `rows` the bits of what is missing. Raises LookupError if `pre_filter` was not run.
+        """Return for each of `rows` the bits of what is insufficient. Raises LookupError if `pre_filter` was not run.
 
         Rule: fit.go (fitsRequest).
         """
@@ -161,7 +161,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         full = amounts(nodes.pod_count, rows) >= amounts(nodes.allowed_pods, rows)
         if any_of(full):
             codes = full * TOO_MANY_PODS
-        for bit, name, amount in _noted(state):
+        for bit, name, amount in _compared_of(state):
             capacity = amounts(nodes.allocatable(name), rows)
             short = capacity - amounts(nodes.requested(name), rows) < amount
             if any_of(short):
@@ -171,17 +171,17 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         return codes.astype(np.int32)
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
-        """Name everything that is missing. Rule: fit.go (Filter)."""
+        """Name all resources that are insufficient. Rule: fit.go (Filter)."""
         reasons = ["Too many pods"] if code & TOO_MANY_PODS else []
-        reasons += (f"Insufficient {name}" for bit, name, _ in _noted(state) if code & bit)
+        reasons += (f"Insufficient {name}" for bit, name, _ in _compared_of(state) if code & bit)
         return fw.unresolvable(*reasons) if code & UNRESOLVABLE else fw.unschedulable(*reasons)
 
     def simulator(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> FitSimulator:
         """Simulate nodes in plain integers."""
-        return FitSimulator(_noted(state), nodes)
+        return FitSimulator(_compared_of(state), nodes)
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
-        """Note what Score is to add. It does without where PreScore is switched off."""
+        """Store the requests that Score adds. Score computes them itself where PreScore is disabled."""
         resources, last = pod.resources, self._last
         if last.resources is not resources or reports_resources(pod) or pod.spec.resources is not None:
             last.resources, last.added = resources, self._scoring_requests(pod)
@@ -199,7 +199,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     def _compared(self, requests: Mapping[str, int]) -> Iterator[tuple[int, str, int]]:
         """Bit, name and amount of each resource that Filter compares.
 
-        There are 29 bits: of a pod with more kinds of resources, the rest share the last one.
+        There are 29 bits: if a pod requests more resources, the rest share the last bit.
         """
         bit = _FIRST_RESOURCE
         for name in (CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requests.keys() - _NATIVE)):
@@ -216,7 +216,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     def _scoring_requests(self, pod: fw.Pod) -> tuple[int, ...]:
         """The pod's amount of each resource that counts in the score. Rule: calculatePodResourceRequest."""
         if pod.spec.resources is None and not reports_resources(pod):
-            resources = pod.resources  # already computed, and the same: nothing to leave out
+            resources = pod.resources  # already computed, and equal: there is nothing to leave out
             requests = {**resources.requests, CPU: resources.non_zero_cpu, MEMORY: resources.non_zero_memory}
         else:
             requests = to_amounts(pod_requests(pod.spec, None, missing=DEFAULT_REQUESTS, pod_level=False))
@@ -237,7 +237,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
 _NATIVE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 
 
-def _noted(state: fw.CycleState) -> tuple[tuple[int, str, int], ...]:
+def _compared_of(state: fw.CycleState) -> tuple[tuple[int, str, int], ...]:
     return state.read(_COMPARED, tuple, 'error reading "{key}" from cycleState: not found')
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scheduler import framework as fw
 from scheduler.api.pod import Pod
 
-# A reason code is a set of bits: what is missing, and whether it is more than the node has when empty.
+# A reason code is a set of bits: the insufficient resources, and whether an empty node would have too little.
 UNRESOLVABLE: Final = 1 << 0
 TOO_MANY_PODS: Final = 1 << 1
 
@@ -16,7 +16,7 @@ _LIMIT = 2**63
 
 
 class FitSimulator(fw.BulkSimulator):
-    """Begins dry runs for one pod."""
+    """Starts dry runs for one pod."""
 
     def __init__(self, compared: Sequence[tuple[int, str, int]], nodes: fw.NodeColumns) -> None:
         """`compared`: bit, name and amount of each resource that the pod asks for."""
@@ -67,7 +67,7 @@ class FitNode:
     ) -> None:
         """`wanted`: place, name and amount of each resource, and from where on more overflows. `room` is for pods.
 
-        By place: `bits` for what is short, and in `spare` what the pods on the node and the pod itself would leave.
+        By place: `bits` for what is insufficient, and in `spare` what would be left with the pod.
         """
         self._wanted = wanted
         self._bits = bits
@@ -104,7 +104,7 @@ class FitNode:
 
 
 class _RequestedResource(NamedTuple):
-    """One that the pod asks for. Amounts are int64 and wrap as in Go."""
+    """A resource that the pod requests. Amounts are int64 and wrap as in Go."""
 
     bit: int
     amount: int

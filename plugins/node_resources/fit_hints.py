@@ -1,4 +1,4 @@
-"""After which events a pod that found too little room is worth another attempt.
+"""Which events make a pod that found too few resources worth another attempt.
 
 Rule: noderesources/fit.go at v1.36.3 (isSchedulableAfterPodEvent, isSchedulableAfterNodeChange,
 isSchedulableAfterDeviceClassEvent). A node counts as if it were empty: its pods are no part of its events.
@@ -14,7 +14,7 @@ from scheduler.api.requests import PODS, allocatable_of
 from scheduler.api.unstructured import Unstructured
 
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""With the name of a DeviceClass: the resource by which pods can ask for its devices without anybody naming it."""
+"""With the name of a DeviceClass: the implicit resource name by which pods can request its devices."""
 
 
 class _Offer(NamedTuple):
@@ -26,7 +26,7 @@ class _Offer(NamedTuple):
 
 
 class FitHints:
-    """The hints of one NodeResourcesFit. They remember what the last event changed."""
+    """The hints of one NodeResourcesFit. They cache what the last event changed."""
 
     __slots__ = ("_freed", "_offer")
 
@@ -35,7 +35,7 @@ class FitHints:
         self._offer = OncePerEvent(_offer_of)
 
     def after_pod_event(self, pod: fw.Pod, old: fw.Pod, new: fw.Pod | None) -> fw.QueueingHint:
-        """A pod helps that left a node, or asks for less of what this pod wants; so does asking for less itself."""
+        """A pod helps that left a node or requests less of what this pod needs; so do lower requests of its own."""
         if new is None:
             return fw.QueueingHint.QUEUE if old.node_name or old.nominated_node_name else fw.QueueingHint.SKIP
         if new.uid == pod.uid:
@@ -46,7 +46,7 @@ class FitHints:
         return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP
 
     def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
-        """A node helps that is large enough, and is new or has more of what the pod wants than before."""
+        """A node helps that is large enough, and is new or has more of what the pod requests than before."""
         allocatable, grown = self._offer(old, new)
         if grown is not None and not grown:
             return fw.QueueingHint.SKIP
@@ -60,7 +60,7 @@ class FitHints:
 
 
 def after_device_class_event(pod: fw.Pod, old: Unstructured | None, new: Unstructured) -> fw.QueueingHint:
-    """A DeviceClass helps that stands for a resource which the pod asks for, and did not before."""
+    """A DeviceClass helps that newly provides a resource which the pod requests."""
     requests, named = fit_requests(pod), _named_by(new)
     if old is None:
         if IMPLICIT_PREFIX + new.name in requests:
@@ -71,7 +71,7 @@ def after_device_class_event(pod: fw.Pod, old: Unstructured | None, new: Unstruc
 
 
 def counted_resources(pod: fw.Pod) -> Hashable:
-    """The key for events of other pods: what the pod asks for, a resize in progress included."""
+    """The key for events of other pods: the resources that the pod requests, including a resize in progress."""
     return frozenset(name for name, amount in pod.requests.items() if amount)
 
 
@@ -81,12 +81,12 @@ def compared_amounts(pod: fw.Pod) -> Hashable:
 
 
 def named_resources(pod: fw.Pod) -> Hashable:
-    """The key for events of DeviceClasses; asking for none of a resource is to name it as well."""
+    """The key for events of DeviceClasses; a request of 0 names the resource, too."""
     return frozenset(fit_requests(pod))
 
 
 def _asks_for_any(names: frozenset[str], requests: dict[str, int]) -> bool:
-    for name in names:  # noqa: SIM110 - `any` costs more than the answer, and pods by the hundred are asked
+    for name in names:  # noqa: SIM110 - `any` is slower, and hundreds of pods are asked
         if requests.get(name):
             return True
     return False
@@ -109,5 +109,5 @@ def _offer_of(old: fw.Node | None, new: fw.Node) -> _Offer:
 
 
 def _named_by(device_class: Unstructured) -> str:
-    """Return the resource that the class names, or nothing."""
+    """Return the extended resource that the class names, or an empty string."""
     return device_class.get("spec", {}).get("extendedResourceName") or ""

@@ -1,4 +1,4 @@
-"""What NodeResourcesFit compares of a pod that does not run yet."""
+"""The requests that NodeResourcesFit compares, for a pod that does not run yet."""
 
 from scheduler import framework as fw
 from scheduler.api.requests import pod_requests, to_amounts

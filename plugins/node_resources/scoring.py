@@ -1,4 +1,4 @@
-"""What the scorers of node resources share: their arguments, and how full each node is of each resource."""
+"""What the scorers of node resources share: their arguments, and the usage of each resource per node."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -26,12 +26,12 @@ DEFAULT_RESOURCES: Final = (ResourceSpec(CPU, 1), ResourceSpec(MEMORY, 1))
 
 
 def with_defaults(resources: Sequence[ResourceSpec]) -> tuple[ResourceSpec, ...]:
-    """Return the resources that count, as a configuration means them: weights of 0 are 1, and no resources are two."""
-    return tuple(replace(each, weight=each.weight or 1) for each in resources) or DEFAULT_RESOURCES
+    """Return the resources that count, with defaults: a weight of 0 means 1, and no resources mean cpu and memory."""
+    return tuple(replace(resource, weight=resource.weight or 1) for resource in resources) or DEFAULT_RESOURCES
 
 
 class Usage(NamedTuple):
-    """One resource on one node or on an array of nodes, each of which has some of it.
+    """One resource on one node or on an array of nodes, all of which have some of it.
 
     Amounts are thousandths of a core, units or bytes.
     """
@@ -46,7 +46,7 @@ class Usage(NamedTuple):
 
 
 Scorer = Callable[[Sequence[Usage]], Amount]
-"""Rates nodes by the resources that they have."""
+"""Scores nodes by the usage of their resources."""
 
 
 def score_resources(
@@ -60,8 +60,8 @@ def score_resources(
 ) -> fw.Int64Column:
     """Return the scorer's answer for each of `rows`; `requests` are the pod's, one for each resource.
 
-    Out of the score stay resources of which a node has nothing, and scalar ones that the pod does not ask for. With
-    `non_zero`, cpu and memory are allocated with scoring's defaults for containers that ask for nothing.
+    Resources of which a node has none do not count, nor do scalar ones that the pod does not request. With
+    `non_zero`, cpu and memory are allocated with scoring's defaults for containers without requests.
     Rule: noderesources/resource_allocation.go (calculateNodeAllocatableRequest) at v1.36.3.
     """
     if len(rows) == 1:
@@ -102,21 +102,21 @@ def _usages_of_one(
 
 
 def _scores(usages: Sequence[Usage], count: int, scorer: Scorer) -> fw.Int64Column:
-    """Let the scorer rate those nodes in one go that have the same resources."""
+    """Score the nodes that have the same resources together."""
     for i, usage in enumerate(usages):
         have_some = int(usage.capacity != 0 if isinstance(usage.capacity, int) else np.count_nonzero(usage.capacity))
         if have_some == count:
             continue
-        others = (*usages[:i], *usages[i + 1 :])
+        rest = (*usages[:i], *usages[i + 1 :])
         if not have_some:
-            return _scores(others, count, scorer)
-        there = np.not_equal(usage.capacity, 0)
+            return _scores(rest, count, scorer)
+        present = np.not_equal(usage.capacity, 0)
         scores = np.empty(count, np.int64)
-        scores[there] = _scores(_only(there, usages), have_some, scorer)
-        scores[~there] = _scores(_only(~there, others), count - have_some, scorer)
+        scores[present] = _scores(_only(present, usages), have_some, scorer)
+        scores[~present] = _scores(_only(~present, rest), count - have_some, scorer)
         return scores
-    found = scorer(usages)
-    return np.full(count, found) if isinstance(found, int) else found
+    answer = scorer(usages)
+    return np.full(count, answer) if isinstance(answer, int) else answer
 
 
 def _only(which: fw.BoolColumn, usages: Sequence[Usage]) -> list[Usage]:

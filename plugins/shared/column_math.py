@@ -1,7 +1,7 @@
-"""Arithmetic on amounts of many nodes or of one, with the results that Go's integers give.
+"""Arithmetic on amounts, for many nodes or for one, with the results of Go's integers.
 
-A formula is written once, over `Amount`: columns are quick for many nodes, Python's integers for a single one, which
-is what a stored answer is refreshed with after every pod. A column wraps on overflow, as Go does; an amount so large
+A formula is written once, over `Amount`: columns are fast for many nodes, Python's integers for a single one, as
+when a stored answer is refreshed after each pod. A column wraps on overflow, as Go does; an amount so large
 that it could overflow stays a column even for one node.
 """
 
@@ -36,12 +36,12 @@ def amounts(column: fw.Int64Column, rows: fw.Rows) -> Amount:
 
 
 def any_of(answer: Answer) -> bool:
-    """Whether it is yes for any node."""
+    """Whether the answer is true for any node."""
     return answer if isinstance(answer, bool) else bool(answer.any())
 
 
 def lesser(a: Amount, b: Amount) -> Amount:
-    """Return the smaller amount for each node."""
+    """Return the smaller of two amounts, per node."""
     return min(a, b) if isinstance(a, int) and isinstance(b, int) else np.minimum(a, b)
 
 
@@ -50,7 +50,7 @@ def quotient(dividend: fw.Int64Column, divisor: Amount) -> fw.Int64Column: ...
 @overload
 def quotient(dividend: Amount, divisor: Amount) -> Amount: ...
 def quotient(dividend: Amount, divisor: Amount) -> Amount:
-    """Divide as Go does, towards zero. The divisor must be 0 nowhere."""
+    """Divide as Go does, towards zero. No divisor may be 0."""
     result: Amount = dividend // divisor
     if not isinstance(dividend, int) and dividend.min(initial=0) < 0:  # numpy rounds down
         result = result + ((dividend < 0) != (divisor < 0)) * (dividend % divisor != 0)
@@ -70,7 +70,7 @@ def normalized(scores: fw.Int64Column, *, reverse: bool) -> fw.Int64Column:
 
 
 def held(holders: Collection[int], rows: fw.Rows, size: int) -> fw.BoolColumn:
-    """Return for each of `rows` whether it is among `holders`; `size` is the number of all rows."""
+    """Return for each of `rows` whether it is one of `holders`; `size` is the number of all rows."""
     # Walk along the shorter of the two.
     if len(rows) < len(holders):
         return np.fromiter((row in holders for row in rows.tolist()), np.bool_, len(rows))

@@ -1,4 +1,4 @@
-"""Node selectors over columns: which rows a pod's nodeSelector and node affinity name.
+"""Node selectors over columns: the rows that a pod's nodeSelector and node affinity select.
 
 Each answer equals `scheduler.api.selectors` asked row by row. A label is judged per distinct value, not per node.
 """
@@ -41,7 +41,7 @@ def selected_by_pod(pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Boo
 
 
 def matching_any(terms: Iterable[SelectorTerm], nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
-    """Return which of `rows` match one of the terms."""
+    """Return which of `rows` match any of the terms."""
     matching = np.zeros(len(rows), np.bool_)
     for term in terms:
         matching |= _matching(term, nodes, rows)
@@ -68,7 +68,7 @@ def _matching(term: SelectorTerm, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Bo
 
 
 def has_label(requirement: LabelRequirement, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
-    """Return which of `rows` fulfil one requirement."""
+    """Return which of `rows` meet one requirement."""
     codes = pick(nodes.label_codes(requirement.key), rows)
     if requirement.operator in (EXISTS, DOES_NOT_EXIST):
         has = codes.astype(np.bool_)
@@ -86,7 +86,7 @@ def has_label(requirement: LabelRequirement, nodes: fw.NodeColumns, rows: fw.Row
 
 
 def _has_value(requirement: LabelRequirement, codes: fw.Int32Column, nodes: fw.NodeColumns) -> fw.BoolColumn:
-    """Look up the few values, and no other: some labels have a value of their own on every node."""
+    """Look up only these few values: some labels have a different value on every node."""
     matching = np.zeros(len(codes), np.bool_)
     for value in requirement.values:
         code = nodes.label_code(requirement.key, value)
@@ -99,5 +99,5 @@ def _has_field(requirement: FieldRequirement, nodes: fw.NodeColumns, rows: fw.Ro
     if requirement.key != NODE_NAME_FIELD:
         return np.full(len(rows), requirement.matches(""))
     row = nodes.row_of(requirement.value)
-    there = np.zeros(len(rows), np.bool_) if row is None else rows == row
-    return ~there if requirement.negated else there
+    has_field = np.zeros(len(rows), np.bool_) if row is None else rows == row
+    return ~has_field if requirement.negated else has_field

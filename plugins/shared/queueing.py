@@ -11,29 +11,29 @@ _NOTHING = object()
 
 
 class OncePerEvent(Generic[T]):
-    """`compute(old, new)`, worked out once for all the pods that are asked about the same event.
+    """`compute(old, new)`, computed once per event for all the pods that are asked about it.
 
     Only the last event is remembered, by the identity of its objects.
     """
 
-    __slots__ = ("_compute", "_found", "_new", "_old")
+    __slots__ = ("_compute", "_new", "_old", "_result")
 
     def __init__(self, compute: Callable[[Any, Any], T]) -> None:
         self._compute = compute
         self._old: object = _NOTHING
         self._new: object = _NOTHING
-        self._found: T
+        self._result: T
 
     def __call__(self, old: object, new: object) -> T:
-        """Raise whatever `compute` raises, each time again."""
+        """Return the result for this event. Raises what `compute` raises, each time."""
         if new is not self._new or old is not self._old:
-            self._found = self._compute(old, new)
+            self._result = self._compute(old, new)
             self._old, self._new = old, new
-        return self._found
+        return self._result
 
 
 def queue_if_itself(pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
-    """The hint of a plugin for which no other pod's update matters."""
+    """The hint of a plugin for which only the pod's own updates matter."""
     return fw.QueueingHint.QUEUE if new.uid == pod.uid else fw.QueueingHint.SKIP
 
 

@@ -1,7 +1,7 @@
 """Sums over topology domains: all nodes that have the same value of a label are one domain.
 
-A domain is known by a number. Where every node is a domain of its own that is its row, and a count of pods by rows is
-the sum by domains already; otherwise it is the label's code, and the sums are few and kept up to date by the index.
+A domain is identified by a number. Where every node is a domain of its own, that is its row, and a count of pods by
+rows is already the sum by domains; otherwise it is the label's code, and the few sums are kept up to date by the index.
 """
 
 from collections.abc import Iterable
@@ -41,11 +41,11 @@ class Domains:
 
     @property
     def size(self) -> int:
-        """The length of what has an entry for each number."""
+        """The length of an array with an entry for each number."""
         return len(self.codes) if self.are_rows else len(self.topology.values)
 
     def sums(self, column: fw.PodCounts) -> Sums:
-        """Return how many pods each domain has, as an array of the caller's own: the index's are live."""
+        """Return how many pods each domain has, as a copy: the index's arrays are live."""
         if not self.are_rows:
             return column.sums(self.topology).copy()
         return column.counts.copy() if self.is_complete else column.counts * (self.codes != 0)
@@ -54,8 +54,8 @@ class Domains:
         """Return the entry of the domain of each of `rows`, to be read only; that of code 0 where there is none."""
         if self.are_rows:
             return pick(by_number, rows)
-        found: Column = by_number.take(pick(self.codes, rows))  # quicker than by_number[...]
-        return found
+        result: Column = by_number.take(pick(self.codes, rows))  # quicker than by_number[...]
+        return result
 
     def set_absent(self, by_number: fw.Int32Column, value: int) -> None:
         """Let `at` return `value` for rows that are in no domain."""
@@ -76,7 +76,7 @@ class DomainCounts:
         self._by_key: dict[str, tuple[Domains, Sums | None]] = {}
         """Key → its domains and their sums, None if all are 0."""
         self._moved: dict[tuple[str, int], int] = {}
-        """(key, number) → what a what-if adds to the sum. It has this to itself; the sums are shared."""
+        """(key, number) → what a what-if adds to the sum. Each clone has its own; the sums are shared."""
         self.total = 0
         """Matches on nodes that have the topology key they are for."""
         for key, column in columns:
@@ -96,14 +96,14 @@ class DomainCounts:
 
     def any_at(self, rows: fw.Rows) -> fw.BoolColumn | None:
         """Return for each of `rows` whether any of its domains has a match; None if none has."""
-        found: fw.BoolColumn | None = None
+        result: fw.BoolColumn | None = None
         for key in self._by_key if self.total else ():
             here = self.matched_at(key, rows)
-            found = here if found is None else found | here
-        return found
+            result = here if result is None else result | here
+        return result
 
     def any_at_row(self, row: int) -> bool:
-        """Like `any_at`, for one row and quickly."""
+        """Like `any_at`, but faster, for one row."""
         return bool(self.total) and any(self.matched_at_row(key, row) for key in self._by_key)
 
     def matched_at(self, key: str, rows: fw.Rows) -> fw.BoolColumn:
@@ -121,7 +121,7 @@ class DomainCounts:
         return domains.at(sums > 0, rows)
 
     def matched_at_row(self, key: str, row: int) -> bool:
-        """Like `matched_at`, for one row and quickly."""
+        """Like `matched_at`, but faster, for one row."""
         domains, sums = self._of(key)
         number = domains.number(row)
         if number == NO_DOMAIN:
@@ -134,11 +134,11 @@ class DomainCounts:
         return labelled
 
     def labelled_at_row(self, key: str, row: int) -> bool:
-        """Like `labelled_at`, for one row and quickly."""
+        """Like `labelled_at`, but faster, for one row."""
         return self._of(key)[0].number(row) != NO_DOMAIN
 
     def clone(self) -> "DomainCounts":
-        """Return a copy that moves by itself."""
+        """Return a copy that changes independently."""
         copy = DomainCounts(self._nodes)
         copy._by_key = dict(self._by_key)
         copy._moved = dict(self._moved)
@@ -146,7 +146,7 @@ class DomainCounts:
         return copy
 
     def _of(self, key: str) -> tuple[Domains, Sums | None]:
-        found = self._by_key.get(key)
-        if found is None:
-            found = self._by_key[key] = Domains(self._nodes, key), None
-        return found
+        result = self._by_key.get(key)
+        if result is None:
+            result = self._by_key[key] = Domains(self._nodes, key), None
+        return result
