@@ -10,7 +10,6 @@ from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAI
 from scheduler.kube.api_writer import Done, PluginWriter, Send, Writing, has_all
 from scheduler.kube.client import AnswerLost, NotSent, Reply
 from scheduler.kube.retries import Failed, Read
-from tests.fakes import run
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
 CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/data"
@@ -94,17 +93,14 @@ def test_whether_an_object_is_as_was_wanted(found: Any, wanted: Any, yes: bool) 
     assert has_all(found, wanted) is yes
 
 
-def test_a_patch_goes_where_the_object_is(tmp_path: Path) -> None:
-    async def scenario() -> tuple[FakeApi, dict[str, Any]]:
-        api = FakeApi()
-        api.on(f"PATCH {CLAIM}", Answer(200, {"metadata": {"resourceVersion": "8"}}))
-        api.on("PATCH /api/v1/persistentvolumes/pv", Answer(200, {"kind": "PersistentVolume"}))
-        async with fake_client(tmp_path, api) as client:
-            writer = PluginWriter(client)
-            await writer.patch(PERSISTENT_VOLUME, "pv", "", {"spec": {}})
-            return api, await writer.patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
-
-    api, found = run(scenario())
+async def test_a_patch_goes_where_the_object_is(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(f"PATCH {CLAIM}", Answer(200, {"metadata": {"resourceVersion": "8"}}))
+    api.on("PATCH /api/v1/persistentvolumes/pv", Answer(200, {"kind": "PersistentVolume"}))
+    async with fake_client(tmp_path, api) as client:
+        writer = PluginWriter(client)
+        await writer.patch(PERSISTENT_VOLUME, "pv", "", {"spec": {}})
+        found = await writer.patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
     (request,) = api.seen(f"PATCH {CLAIM}")
 
     assert found == {"metadata": {"resourceVersion": "8"}}
@@ -112,48 +108,40 @@ def test_a_patch_goes_where_the_object_is(tmp_path: Path) -> None:
     assert request.body == PATCH
 
 
-def test_an_update_puts_a_whole_object_or_a_part_of_it(tmp_path: Path) -> None:
+async def test_an_update_puts_a_whole_object_or_a_part_of_it(tmp_path: Path) -> None:
     path = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/gpu"
     content = {"metadata": {"name": "gpu", "namespace": "default", "resourceVersion": "3"}, "status": {}}
 
-    async def scenario() -> FakeApi:
-        api = FakeApi()
-        api.on(f"PUT {path}/status", Answer(200, content))
-        async with fake_client(tmp_path, api) as client:
-            assert await PluginWriter(client).update(RESOURCE_CLAIM, content, "status") == content
-        return api
+    api = FakeApi()
+    api.on(f"PUT {path}/status", Answer(200, content))
+    async with fake_client(tmp_path, api) as client:
+        assert await PluginWriter(client).update(RESOURCE_CLAIM, content, "status") == content
 
-    (request,) = run(scenario()).requests
+    (request,) = api.requests
 
     assert request.body == content
     assert request.headers["Content-Type"] == "application/json"
 
 
-def test_a_write_whose_answer_is_lost_is_settled(tmp_path: Path) -> None:
+async def test_a_write_whose_answer_is_lost_is_settled(tmp_path: Path) -> None:
     after = {"metadata": {"resourceVersion": "8", "annotations": {"node": "a"}}}
 
-    async def scenario() -> tuple[FakeApi, dict[str, Any]]:
-        api = FakeApi()
-        api.on(f"PATCH {CLAIM}", LOST, Answer(409, {"message": "newer"}))
-        api.on(f"GET {CLAIM}", Answer(200, after))
-        async with fake_client(tmp_path, api) as client:
-            return api, await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
-
-    api, found = run(scenario())
+    api = FakeApi()
+    api.on(f"PATCH {CLAIM}", LOST, Answer(409, {"message": "newer"}))
+    api.on(f"GET {CLAIM}", Answer(200, after))
+    async with fake_client(tmp_path, api) as client:
+        found = await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
 
     assert found == after
     assert [request.method for request in api.requests] == ["PATCH", "PATCH", "GET"]
 
 
-def test_a_plugin_sees_the_status_of_a_refusal(tmp_path: Path) -> None:
-    async def scenario() -> ApiError:
-        api = FakeApi()
-        api.on(f"PATCH {CLAIM}", Answer(409, {"message": "the object has been modified"}))
-        async with fake_client(tmp_path, api) as client:
-            with pytest.raises(ApiError) as raised:
-                await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
-        return raised.value
-
-    error = run(scenario())
+async def test_a_plugin_sees_the_status_of_a_refusal(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(f"PATCH {CLAIM}", Answer(409, {"message": "the object has been modified"}))
+    async with fake_client(tmp_path, api) as client:
+        with pytest.raises(ApiError) as raised:
+            await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
+    error = raised.value
 
     assert (error.status, str(error)) == (409, "the object has been modified")

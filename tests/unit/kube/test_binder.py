@@ -116,15 +116,14 @@ def bound_to(node: str) -> Answer:
     return Answer(body={"metadata": {"uid": UID}, "spec": {"nodeName": node}})
 
 
-def test_the_binding_names_pod_uid_and_node(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        api = FakeApi()
-        api.on(BINDING, Answer(201))
-        async with fake_client(tmp_path, api) as client:
-            await ApiBinder(client, Metrics()).bind(POD, "n1")
-        return api
+async def test_the_binding_names_pod_uid_and_node(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(BINDING, Answer(201))
+    async with fake_client(tmp_path, api) as client:
+        await ApiBinder(client, Metrics()).bind(POD, "n1")
 
-    (sent,) = run(scenario()).requests
+    (sent,) = api.requests
+
     assert sent.body == {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -134,16 +133,13 @@ def test_the_binding_names_pod_uid_and_node(tmp_path: Path) -> None:
     assert sent.headers["Content-Type"] == "application/json"
 
 
-def test_a_lost_answer_is_settled_by_a_read(tmp_path: Path) -> None:
-    async def scenario() -> tuple[FakeApi, Metrics]:
-        api, metrics = FakeApi(), Metrics()
-        api.on(BINDING, LOST)
-        api.on(GET_POD, bound_to("n1"))
-        async with fake_client(tmp_path, api, metrics) as client:
-            await ApiBinder(client, metrics).bind(POD, "n1")
-        return api, metrics
+async def test_a_lost_answer_is_settled_by_a_read(tmp_path: Path) -> None:
+    api, metrics = FakeApi(), Metrics()
+    api.on(BINDING, LOST)
+    api.on(GET_POD, bound_to("n1"))
+    async with fake_client(tmp_path, api, metrics) as client:
+        await ApiBinder(client, metrics).bind(POD, "n1")
 
-    api, metrics = run(scenario())
     assert len(api.seen(BINDING)) == 1
     assert sample(metrics, "loadmaster_bind_outcomes_settled_total", found="bound") == 1
 
@@ -160,37 +156,32 @@ def test_a_pod_bound_elsewhere_is_rejected(tmp_path: Path) -> None:
         run(scenario())
 
 
-def test_a_timeout_counts_as_a_lost_answer(tmp_path: Path) -> None:
-    async def scenario() -> Metrics:
-        api, metrics = FakeApi(), Metrics()
-        api.on(BINDING, Answer(201))
-        api.on(GET_POD, bound_to("n1"))
-        api.held.clear()
-        async with fake_client(tmp_path, api, metrics) as client:
-            binding = asyncio.create_task(ApiBinder(client, metrics, timeout=0.05).bind(POD, "n1"))
-            await until(lambda: api.seen(GET_POD))
-            api.held.set()
-            await binding
-        return metrics
-
-    metrics = run(scenario())
+async def test_a_timeout_counts_as_a_lost_answer(tmp_path: Path) -> None:
+    api, metrics = FakeApi(), Metrics()
+    api.on(BINDING, Answer(201))
+    api.on(GET_POD, bound_to("n1"))
+    api.held.clear()
+    async with fake_client(tmp_path, api, metrics) as client:
+        binding = asyncio.create_task(ApiBinder(client, metrics, timeout=0.05).bind(POD, "n1"))
+        await until(lambda: api.seen(GET_POD))
+        api.held.set()
+        await binding
     outcome: dict[str, Any] = {"verb": "POST", "resource": "pods/binding", "code": "timeout"}
+
     assert sample(metrics, "loadmaster_api_calls_total", **outcome) == 1
 
 
-def test_bindings_in_flight_are_limited(tmp_path: Path) -> None:
-    async def scenario() -> int:
-        api = FakeApi()
-        pods = [a_pod(f"p{i}", namespace="shop") for i in range(6)]
-        for each in pods:
-            api.on(f"POST /api/v1/namespaces/shop/pods/{each.name}/binding", Answer(201))
-        async with fake_client(tmp_path, api) as client:
-            binder = ApiBinder(client, Metrics(), max_in_flight=2)
-            api.held.clear()
-            bindings = [asyncio.create_task(binder.bind(each, "n1")) for each in pods]
-            await until(lambda: api.busy == 2)
-            api.held.set()
-            await asyncio.gather(*bindings)
-        return api.most_at_once
+async def test_bindings_in_flight_are_limited(tmp_path: Path) -> None:
+    api = FakeApi()
+    pods = [a_pod(f"p{i}", namespace="shop") for i in range(6)]
+    for each in pods:
+        api.on(f"POST /api/v1/namespaces/shop/pods/{each.name}/binding", Answer(201))
+    async with fake_client(tmp_path, api) as client:
+        binder = ApiBinder(client, Metrics(), max_in_flight=2)
+        api.held.clear()
+        bindings = [asyncio.create_task(binder.bind(each, "n1")) for each in pods]
+        await until(lambda: api.busy == 2)
+        api.held.set()
+        await asyncio.gather(*bindings)
 
-    assert run(scenario()) == 2
+    assert api.most_at_once == 2

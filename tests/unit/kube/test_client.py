@@ -10,11 +10,11 @@ import pytest
 import trustme
 
 from scheduler.framework.errors import ConfigError
-from scheduler.kube.client import AnswerLost, CallLimit, Client, NotSent, Operation, Reply
+from scheduler.kube.client import AnswerLost, CallLimit, Client, NotSent, Operation
 from scheduler.kube.credentials import load_credentials
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import run, sample
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, Request, fake_client, kubeconfig_text
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, kubeconfig_text
 from tests.unit.kube.raw_server import RawServer
 
 LIST = "GET /api/v1/pods"
@@ -24,14 +24,12 @@ def an_operation(limit: int = 10, timeout: float = 5.0) -> Operation:
     return Operation("GET", "pods", CallLimit(limit), timeout)
 
 
-def test_any_status_is_a_reply(tmp_path: Path) -> None:
-    async def scenario() -> tuple[Reply, Metrics]:
-        api, metrics = FakeApi(), Metrics()
-        api.on(LIST, Answer(403, {"message": "pods is forbidden"}))
-        async with fake_client(tmp_path, api, metrics) as client:
-            return await client.call(an_operation(), "/api/v1/pods"), metrics
+async def test_any_status_is_a_reply(tmp_path: Path) -> None:
+    api, metrics = FakeApi(), Metrics()
+    api.on(LIST, Answer(403, {"message": "pods is forbidden"}))
+    async with fake_client(tmp_path, api, metrics) as client:
+        reply = await client.call(an_operation(), "/api/v1/pods")
 
-    reply, metrics = run(scenario())
     assert (reply.status, reply.message, reply.ok) == (403, "pods is forbidden", False)
     assert sample(metrics, "loadmaster_api_calls_total", verb="GET", resource="pods", code="403") == 1
 
@@ -72,66 +70,57 @@ def test_a_timeout_loses_the_answer(tmp_path: Path) -> None:
         run(scenario())
 
 
-def test_a_429_holds_the_whole_kind_of_call_back(tmp_path: Path) -> None:
-    async def scenario() -> float:
-        api = FakeApi()
-        api.on(LIST, Answer(429, headers={"Retry-After": "0.2"}), Answer())
-        async with fake_client(tmp_path, api) as client:
-            operation = an_operation()
-            await client.call(operation, "/api/v1/pods")
-            started = asyncio.get_running_loop().time()
-            await asyncio.gather(*(client.call(operation, "/api/v1/pods") for _ in range(3)))
-            return asyncio.get_running_loop().time() - started
+async def test_a_429_holds_the_whole_kind_of_call_back(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(LIST, Answer(429, headers={"Retry-After": "0.2"}), Answer())
+    async with fake_client(tmp_path, api) as client:
+        operation = an_operation()
+        await client.call(operation, "/api/v1/pods")
+        started = asyncio.get_running_loop().time()
+        await asyncio.gather(*(client.call(operation, "/api/v1/pods") for _ in range(3)))
 
-    assert run(scenario()) >= 0.19
+        assert (asyncio.get_running_loop().time() - started) >= 0.19
 
 
-def test_other_kinds_of_call_are_not_held_back(tmp_path: Path) -> None:
-    async def scenario() -> int:
-        api = FakeApi()
-        api.on(LIST, Answer(429, headers={"Retry-After": "30"}), Answer())
-        async with fake_client(tmp_path, api) as client:
+async def test_other_kinds_of_call_are_not_held_back(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(LIST, Answer(429, headers={"Retry-After": "30"}), Answer())
+    async with fake_client(tmp_path, api) as client:
+        await client.call(an_operation(), "/api/v1/pods")
+
+        assert (await client.call(an_operation(), "/api/v1/pods")).status == 200
+
+
+async def test_a_cancelled_wait_gives_its_slot_back() -> None:
+    limit = CallLimit(1)
+    limit.pause(30)
+    waiting = asyncio.create_task(limit.__aenter__())
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    limit._paused_until = 0.0
+    async with limit:
+        pass
+
+
+async def test_a_401_reads_the_credentials_again(tmp_path: Path) -> None:
+    now = 0.0
+    api = FakeApi()
+    api.on(LIST, Answer(), Answer(401), Answer())
+    token = tmp_path / "token"
+    token.write_text("old")
+    async with api.server:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
+        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+        async with Client(credentials, Metrics()) as client:
             await client.call(an_operation(), "/api/v1/pods")
-            return (await client.call(an_operation(), "/api/v1/pods")).status
+            token.write_text("new")
+            now = 5.0
+            await client.call(an_operation(), "/api/v1/pods")
+            await client.call(an_operation(), "/api/v1/pods")
 
-    assert run(scenario()) == 200
-
-
-def test_a_cancelled_wait_gives_its_slot_back() -> None:
-    async def scenario() -> None:
-        limit = CallLimit(1)
-        limit.pause(30)
-        waiting = asyncio.create_task(limit.__aenter__())
-        await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.gather(waiting, return_exceptions=True)
-        limit._paused_until = 0.0
-        async with limit:
-            pass
-
-    run(scenario())
-
-
-def test_a_401_reads_the_credentials_again(tmp_path: Path) -> None:
-    async def scenario() -> list[str]:
-        now = 0.0
-        api = FakeApi()
-        api.on(LIST, Answer(), Answer(401), Answer())
-        token = tmp_path / "token"
-        token.write_text("old")
-        async with api.server:
-            kubeconfig = tmp_path / "kubeconfig"
-            kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
-            credentials = await load_credentials(str(kubeconfig), now=lambda: now)
-            async with Client(credentials, Metrics()) as client:
-                await client.call(an_operation(), "/api/v1/pods")
-                token.write_text("new")
-                now = 5.0
-                await client.call(an_operation(), "/api/v1/pods")
-                await client.call(an_operation(), "/api/v1/pods")
-        return [request.headers["Authorization"] for request in api.requests]
-
-    assert run(scenario()) == ["Bearer old", "Bearer old", "Bearer new"]
+    assert [request.headers["Authorization"] for request in api.requests] == ["Bearer old", "Bearer old", "Bearer new"]
 
 
 # --- Writes, which have connections of their own ---
@@ -141,17 +130,12 @@ def a_write(limit: int = 10, timeout: float = 5.0, content_type: str | None = No
     return Operation("POST", "pods/binding", CallLimit(limit), timeout, content_type)
 
 
-def test_a_write_says_who_we_are_and_what_it_brings(tmp_path: Path) -> None:
-    async def scenario() -> Request:
-        api = FakeApi()
-        async with fake_client(tmp_path, api) as client:
-            await client.call(
-                a_write(content_type="application/merge-patch+json"), "/api/v1/pods", b'{"a":"\xe2\x82\xac"}'
-            )
-        (request,) = api.requests
-        return request
+async def test_a_write_says_who_we_are_and_what_it_brings(tmp_path: Path) -> None:
+    api = FakeApi()
+    async with fake_client(tmp_path, api) as client:
+        await client.call(a_write(content_type="application/merge-patch+json"), "/api/v1/pods", b'{"a":"\xe2\x82\xac"}')
+    (request,) = api.requests
 
-    request = run(scenario())
     assert (request.method, request.path, request.body) == ("POST", "/api/v1/pods", {"a": "\u20ac"})
     assert request.headers["Authorization"] == "Bearer secret"
     assert request.headers["Content-Type"] == "application/merge-patch+json"
@@ -187,105 +171,93 @@ def test_a_write_that_times_out_loses_its_answer(tmp_path: Path) -> None:
     assert sample(metrics, "loadmaster_api_calls_total", verb="POST", resource="pods/binding", code="timeout") == 1
 
 
-def test_a_write_is_told_when_to_come_again(tmp_path: Path) -> None:
-    async def scenario() -> tuple[Reply, float]:
-        api = FakeApi()
-        api.on("POST /api/v1/pods", Answer(429, headers={"Retry-After": "0.2"}), Answer())
-        async with fake_client(tmp_path, api) as client:
-            operation = a_write()
-            reply = await client.call(operation, "/api/v1/pods", b"{}")
-            started = asyncio.get_running_loop().time()
-            await client.call(operation, "/api/v1/pods", b"{}")
-            return reply, asyncio.get_running_loop().time() - started
+async def test_a_write_is_told_when_to_come_again(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on("POST /api/v1/pods", Answer(429, headers={"Retry-After": "0.2"}), Answer())
+    async with fake_client(tmp_path, api) as client:
+        operation = a_write()
+        reply = await client.call(operation, "/api/v1/pods", b"{}")
+        started = asyncio.get_running_loop().time()
+        await client.call(operation, "/api/v1/pods", b"{}")
+        waited = asyncio.get_running_loop().time() - started
 
-    reply, waited = run(scenario())
     assert (reply.status, reply.retry_after) == (429, 0.2)
     assert waited >= 0.19
 
 
-def test_a_path_that_needs_quoting_is_quoted(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        api = FakeApi()
-        async with fake_client(tmp_path, api) as client:
-            await client.call(a_write(), "/api/v1/things/a b", b"{}")
-        return api
+async def test_a_path_that_needs_quoting_is_quoted(tmp_path: Path) -> None:
+    api = FakeApi()
+    async with fake_client(tmp_path, api) as client:
+        await client.call(a_write(), "/api/v1/things/a b", b"{}")
 
-    assert [request.path for request in run(scenario()).requests] == ["/api/v1/things/a b"]
+    assert [request.path for request in api.requests] == ["/api/v1/things/a b"]
 
 
-def test_a_401_renews_the_token_of_writes(tmp_path: Path) -> None:
-    async def scenario() -> list[str]:
-        now = 0.0
-        api = FakeApi()
-        api.on("POST /api/v1/pods", Answer(), Answer(401), Answer())
-        token = tmp_path / "token"
-        token.write_text("old")
-        async with api.server:
-            kubeconfig = tmp_path / "kubeconfig"
-            kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
-            credentials = await load_credentials(str(kubeconfig), now=lambda: now)
-            async with Client(credentials, Metrics()) as client:
+async def test_a_401_renews_the_token_of_writes(tmp_path: Path) -> None:
+    now = 0.0
+    api = FakeApi()
+    api.on("POST /api/v1/pods", Answer(), Answer(401), Answer())
+    token = tmp_path / "token"
+    token.write_text("old")
+    async with api.server:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
+        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+        async with Client(credentials, Metrics()) as client:
+            await client.call(a_write(), "/api/v1/pods", b"{}")
+            token.write_text("new")
+            now = 5.0
+            await client.call(a_write(), "/api/v1/pods", b"{}")
+            await client.call(a_write(), "/api/v1/pods", b"{}")
+
+    assert [request.headers["Authorization"] for request in api.requests] == ["Bearer old", "Bearer old", "Bearer new"]
+
+
+async def test_a_server_may_have_a_path(tmp_path: Path) -> None:
+    api = FakeApi()
+    async with api.server:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_text(f"{api.server.make_url('/k8s/clusters/c-1')}/"))
+        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+            await client.call(a_write(), "/api/v1/pods", b"{}")
+            await client.call(an_operation(), "/api/v1/pods")
+
+    assert [request.path for request in api.requests] == ["/k8s/clusters/c-1/api/v1/pods"] * 2
+
+
+async def test_writes_follow_a_server_that_moves(tmp_path: Path) -> None:
+    now = 0.0
+    old, new = FakeApi(), FakeApi()
+    async with old.server, new.server:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_text(str(old.server.make_url("/"))))
+        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+        async with Client(credentials, Metrics()) as client:
+            await client.call(a_write(), "/api/v1/pods", b"{}")
+            kubeconfig.write_text(kubeconfig_text(str(new.server.make_url("/"))))
+            now = 61.0
+            await client.call(a_write(), "/api/v1/pods", b"{}")
+
+    assert (len(old.requests), len(new.requests)) == (1, 1)
+
+
+async def test_a_token_that_no_header_can_carry_is_not_sent(tmp_path: Path) -> None:
+    now = 0.0
+    api = FakeApi()
+    token = tmp_path / "token"
+    token.write_text("old")
+    async with api.server:
+        kubeconfig = tmp_path / "kubeconfig"
+        kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
+        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+        async with Client(credentials, Metrics()) as client:
+            token.write_text("new\r\nX-Remote-User: admin")
+            now = 61.0
+            with pytest.raises(NotSent, match="Authorization"):
                 await client.call(a_write(), "/api/v1/pods", b"{}")
-                token.write_text("new")
-                now = 5.0
-                await client.call(a_write(), "/api/v1/pods", b"{}")
-                await client.call(a_write(), "/api/v1/pods", b"{}")
-        return [request.headers["Authorization"] for request in api.requests]
+            await client.call(a_write(), "/api/v1/pods", b"{}")
 
-    assert run(scenario()) == ["Bearer old", "Bearer old", "Bearer new"]
-
-
-def test_a_server_may_have_a_path(tmp_path: Path) -> None:
-    async def scenario() -> list[Request]:
-        api = FakeApi()
-        async with api.server:
-            kubeconfig = tmp_path / "kubeconfig"
-            kubeconfig.write_text(kubeconfig_text(f"{api.server.make_url('/k8s/clusters/c-1')}/"))
-            async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
-                await client.call(a_write(), "/api/v1/pods", b"{}")
-                await client.call(an_operation(), "/api/v1/pods")
-        return api.requests
-
-    assert [request.path for request in run(scenario())] == ["/k8s/clusters/c-1/api/v1/pods"] * 2
-
-
-def test_writes_follow_a_server_that_moves(tmp_path: Path) -> None:
-    async def scenario() -> tuple[int, int]:
-        now = 0.0
-        old, new = FakeApi(), FakeApi()
-        async with old.server, new.server:
-            kubeconfig = tmp_path / "kubeconfig"
-            kubeconfig.write_text(kubeconfig_text(str(old.server.make_url("/"))))
-            credentials = await load_credentials(str(kubeconfig), now=lambda: now)
-            async with Client(credentials, Metrics()) as client:
-                await client.call(a_write(), "/api/v1/pods", b"{}")
-                kubeconfig.write_text(kubeconfig_text(str(new.server.make_url("/"))))
-                now = 61.0
-                await client.call(a_write(), "/api/v1/pods", b"{}")
-        return len(old.requests), len(new.requests)
-
-    assert run(scenario()) == (1, 1)
-
-
-def test_a_token_that_no_header_can_carry_is_not_sent(tmp_path: Path) -> None:
-    async def scenario() -> list[str]:
-        now = 0.0
-        api = FakeApi()
-        token = tmp_path / "token"
-        token.write_text("old")
-        async with api.server:
-            kubeconfig = tmp_path / "kubeconfig"
-            kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
-            credentials = await load_credentials(str(kubeconfig), now=lambda: now)
-            async with Client(credentials, Metrics()) as client:
-                token.write_text("new\r\nX-Remote-User: admin")
-                now = 61.0
-                with pytest.raises(NotSent, match="Authorization"):
-                    await client.call(a_write(), "/api/v1/pods", b"{}")
-                await client.call(a_write(), "/api/v1/pods", b"{}")
-        return [request.headers["Authorization"] for request in api.requests]
-
-    assert run(scenario()) == ["Bearer old"]
+    assert [request.headers["Authorization"] for request in api.requests] == ["Bearer old"]
 
 
 @pytest.mark.parametrize(
@@ -303,41 +275,37 @@ def test_a_server_that_is_no_address_is_a_fault_of_the_configuration(tmp_path: P
         run(scenario())
 
 
-def test_writes_leave_the_connections_of_an_old_certificate(tmp_path: Path) -> None:
-    async def scenario() -> list[int]:
-        now = 0.0
-        server, authority, tls = RawServer(), trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert("127.0.0.1").configure_cert(tls)
-        certificate = tmp_path / "client.pem"
-        authority.issue_cert("me").private_key_and_cert_chain_pem.write_to_path(str(certificate))
-        authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-        kubeconfig, connections = tmp_path / "kubeconfig", []
-        async with server.serving(tls):
-            cluster: dict[str, Any] = {"certificate-authority": str(tmp_path / "ca.pem")}
-            user: dict[str, Any] = {"client-certificate": str(certificate), "client-key": str(certificate)}
-            kubeconfig.write_text(kubeconfig_text(f"https://{server.url}", cluster, **user))
-            credentials = await load_credentials(str(kubeconfig), now=lambda: now)
-            async with Client(credentials, Metrics()) as client:
-                for now in (0.0, 61.0, 122.0):
-                    if now > 100:
-                        os.utime(certificate, (1.0, 1.0))
-                    await client.call(a_write(), "/api/v1/pods", b"{}")
-                    connections.append(server.connections)
-        return connections
-
-    assert run(scenario()) == [1, 1, 2]
-
-
-def test_with_a_proxy_writes_go_through_it(tmp_path: Path) -> None:
-    async def scenario() -> list[Request]:
-        proxy = FakeApi()
-        async with proxy.server:
-            kubeconfig = tmp_path / "kubeconfig"
-            cluster = {"proxy-url": str(proxy.server.make_url("/"))}
-            kubeconfig.write_text(kubeconfig_text("http://api.example.com", cluster))
-            async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+async def test_writes_leave_the_connections_of_an_old_certificate(tmp_path: Path) -> None:
+    now = 0.0
+    server, authority, tls = RawServer(), trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    certificate = tmp_path / "client.pem"
+    authority.issue_cert("me").private_key_and_cert_chain_pem.write_to_path(str(certificate))
+    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    kubeconfig, connections = tmp_path / "kubeconfig", []
+    async with server.serving(tls):
+        cluster: dict[str, Any] = {"certificate-authority": str(tmp_path / "ca.pem")}
+        user: dict[str, Any] = {"client-certificate": str(certificate), "client-key": str(certificate)}
+        kubeconfig.write_text(kubeconfig_text(f"https://{server.url}", cluster, **user))
+        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+        async with Client(credentials, Metrics()) as client:
+            for now in (0.0, 61.0, 122.0):
+                if now > 100:
+                    os.utime(certificate, (1.0, 1.0))
                 await client.call(a_write(), "/api/v1/pods", b"{}")
-        return proxy.requests
+                connections.append(server.connections)
 
-    (request,) = run(scenario())
+    assert connections == [1, 1, 2]
+
+
+async def test_with_a_proxy_writes_go_through_it(tmp_path: Path) -> None:
+    proxy = FakeApi()
+    async with proxy.server:
+        kubeconfig = tmp_path / "kubeconfig"
+        cluster = {"proxy-url": str(proxy.server.make_url("/"))}
+        kubeconfig.write_text(kubeconfig_text("http://api.example.com", cluster))
+        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+            await client.call(a_write(), "/api/v1/pods", b"{}")
+    (request,) = proxy.requests
+
     assert request.headers["Host"] == "api.example.com"

@@ -55,41 +55,35 @@ async def a_setup(directory: Path) -> AsyncIterator[Setup]:
         yield Setup(api, client)
 
 
-def test_equal_states_do_not_differ(tmp_path: Path) -> None:
-    async def scenario() -> tuple[Comparison, int]:
-        async with a_setup(tmp_path) as setup:
-            setup.lists(bound("web"), ours("next"))
-            setup.knows(bound("web"), ours("next"))
-            return await setup.comparer.compare(), len(setup.api.requests)
+async def test_equal_states_do_not_differ(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.lists(bound("web"), ours("next"))
+        setup.knows(bound("web"), ours("next"))
+        comparison, requests = await setup.comparer.compare(), len(setup.api.requests)
 
-    comparison, requests = run(scenario())
     assert not comparison
     assert (comparison.listed_nodes, comparison.listed_pods) == (1, 2)
     assert requests == 2, "no second look"
 
 
-def test_nodes_are_compared_by_name(tmp_path: Path) -> None:
-    async def scenario() -> Comparison:
-        async with a_setup(tmp_path) as setup:
-            setup.lists(nodes=("b",))
-            return await setup.comparer.compare()
+async def test_nodes_are_compared_by_name(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.lists(nodes=("b",))
+        comparison = await setup.comparer.compare()
 
-    comparison = run(scenario())
     assert comparison.nodes.missed == {"b": "b"}
     assert comparison.nodes.redundant == {"a": "a"}
 
 
-def test_a_node_that_only_pods_speak_of_is_redundant(tmp_path: Path) -> None:
+async def test_a_node_that_only_pods_speak_of_is_redundant(tmp_path: Path) -> None:
     """As in kube-scheduler, whose cache has an entry for it."""
     elsewhere = pod_dict("web", nodeName="gone")
 
-    async def scenario() -> Comparison:
-        async with a_setup(tmp_path) as setup:
-            setup.lists(elsewhere)
-            setup.knows(elsewhere)
-            return await setup.comparer.compare()
+    async with a_setup(tmp_path) as setup:
+        setup.lists(elsewhere)
+        setup.knows(elsewhere)
 
-    assert run(scenario()).nodes.redundant == {"gone": "gone"}
+        assert (await setup.comparer.compare()).nodes.redundant == {"gone": "gone"}
 
 
 def test_pods_that_we_do_not_have_are_missed(tmp_path: Path) -> None:
@@ -115,39 +109,33 @@ def test_pods_that_the_api_server_does_not_have_are_redundant(tmp_path: Path) ->
     assert pods.redundant == {"uid-web": "default/web", "uid-next": "default/next", "uid-tried": "default/tried"}
 
 
-def test_a_bound_pod_that_waits_in_our_queue_is_missed(tmp_path: Path) -> None:
-    async def scenario() -> Comparison:
-        async with a_setup(tmp_path) as setup:
-            setup.lists(bound("web"))
-            setup.knows(ours("web"))
-            return await setup.comparer.compare()
+async def test_a_bound_pod_that_waits_in_our_queue_is_missed(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.lists(bound("web"))
+        setup.knows(ours("web"))
 
-    assert run(scenario()).pods.missed == {"uid-web": "default/web"}
+        assert (await setup.comparer.compare()).pods.missed == {"uid-web": "default/web"}
 
 
-def test_an_assumed_pod_is_known_whether_the_api_server_says_bound_or_not(tmp_path: Path) -> None:
-    async def scenario() -> list[bool]:
-        async with a_setup(tmp_path) as setup:
-            setup.scheduler.cache.assume(pod_from_dict(ours("web")).bound_to("a"))
-            found = []
-            for state in (ours("web"), bound("web")):
-                setup.lists(state)
-                found.append(bool(await setup.comparer.compare()))
-            return found
+async def test_an_assumed_pod_is_known_whether_the_api_server_says_bound_or_not(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.scheduler.cache.assume(pod_from_dict(ours("web")).bound_to("a"))
+        found = []
+        for state in (ours("web"), bound("web")):
+            setup.lists(state)
+            found.append(bool(await setup.comparer.compare()))
 
-    assert run(scenario()) == [False, False]
+        assert found == [False, False]
 
 
-def test_waiting_pods_that_are_none_of_our_business_are_left_out(tmp_path: Path) -> None:
+async def test_waiting_pods_that_are_none_of_our_business_are_left_out(tmp_path: Path) -> None:
     deleting = ours("going")
     deleting["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 
-    async def scenario() -> Comparison:
-        async with a_setup(tmp_path) as setup:
-            setup.lists(pod_dict("theirs", schedulerName="other"), deleting)
-            return await setup.comparer.compare()
+    async with a_setup(tmp_path) as setup:
+        setup.lists(pod_dict("theirs", schedulerName="other"), deleting)
 
-    assert not run(scenario())
+        assert not (await setup.comparer.compare())
 
 
 def test_what_the_watch_clears_meanwhile_is_only_late(tmp_path: Path) -> None:
@@ -166,17 +154,14 @@ def test_what_the_watch_clears_meanwhile_is_only_late(tmp_path: Path) -> None:
     assert pods.redundant == {}
 
 
-def test_pages_are_read_to_the_end_and_finished_pods_left_out(tmp_path: Path) -> None:
+async def test_pages_are_read_to_the_end_and_finished_pods_left_out(tmp_path: Path) -> None:
     first = object_list(bound("a"), version=10, continue_="next/+=")
     last = object_list(bound("b"), version=10)
 
-    async def scenario() -> tuple[Comparison, list[Any]]:
-        async with a_setup(tmp_path) as setup:
-            setup.api.on(LIST_PODS, first, last)
-            setup.knows(bound("a"), bound("b"))
-            return await setup.comparer.compare(), setup.api.seen(LIST_PODS)
-
-    comparison, requests = run(scenario())
+    async with a_setup(tmp_path) as setup:
+        setup.api.on(LIST_PODS, first, last)
+        setup.knows(bound("a"), bound("b"))
+        comparison, requests = await setup.comparer.compare(), setup.api.seen(LIST_PODS)
     assert not comparison
     selector = "status.phase!=Succeeded,status.phase!=Failed"
     assert [dict(request.query) for request in requests] == [
@@ -203,15 +188,12 @@ def test_an_api_server_in_trouble_is_a_cluster_error(tmp_path: Path, answer: Ans
         run(scenario())
 
 
-def test_comparing_changes_nothing(tmp_path: Path) -> None:
-    async def scenario() -> Scheduler:
-        async with a_setup(tmp_path) as setup:
-            setup.lists(bound("new"), nodes=("b",))
-            setup.knows(bound("old"), ours("next"))
-            await setup.comparer.compare()
-            return setup.scheduler
-
-    scheduler = run(scenario())
+async def test_comparing_changes_nothing(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.lists(bound("new"), nodes=("b",))
+        setup.knows(bound("old"), ours("next"))
+        await setup.comparer.compare()
+        scheduler = setup.scheduler
     assert scheduler.cache.sizes() == {"assumed_pods": 0, "nodes": 1, "pods": 1}
     assert set(scheduler.pods) == {"uid-old", "uid-next"}
     scheduler.check()

@@ -70,14 +70,17 @@ def test_an_unknown_context_is_named(tmp_path: Path) -> None:
     assert "name other in" in problem_of(kubeconfig, "other")
 
 
-def test_a_pod_without_a_token_is_told_what_may_be_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pod_without_a_token_is_told_what_may_be_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     monkeypatch.setattr(credentials, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
 
     with pytest.raises(ConfigError) as raised:
-        run(load_credentials())
+        await load_credentials()
 
     (problem,) = raised.value.problems
+
     assert problem.startswith(
         f"in-cluster service account: no token at {tmp_path / 'token'}: is automountServiceAccount"
     )
@@ -113,8 +116,8 @@ def test_a_token_file_is_read_again_every_minute(tmp_path: Path) -> None:
     assert run(scenario()) == ["Bearer first", "Bearer first", "Bearer second"]
 
 
-def test_the_server_is_known_without_a_slash_at_its_end(tmp_path: Path) -> None:
+async def test_the_server_is_known_without_a_slash_at_its_end(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(kubeconfig_text(SERVER + "/"))
 
-    assert run(load_credentials(str(kubeconfig))).server == SERVER
+    assert (await load_credentials(str(kubeconfig))).server == SERVER

@@ -7,7 +7,7 @@ import pytest
 
 from scheduler.kube.deadlines import FIRST_COMPARISON, Deadlines
 from scheduler.serve.http import HttpServer
-from tests.fakes import FakeClock, Metrics, run, sample
+from tests.fakes import FakeClock, Metrics, sample
 
 
 class Setup:
@@ -109,22 +109,20 @@ def test_it_is_told_and_counted_once_when_something_stalls_and_told_when_it_goes
     assert setup.stalled("nodes") == 0
 
 
-def test_livez_answers_500_while_something_is_overdue() -> None:
+async def test_livez_answers_500_while_something_is_overdue() -> None:
     setup = Setup()
     setup.deadlines.expect("pods", 60.0)
 
-    async def scenario() -> list[tuple[int, str]]:
-        answers = []
-        server = HttpServer(setup.metrics.registry, {"watches": setup.deadlines.are_met}, {}, "127.0.0.1", 0)
-        async with server, aiohttp.ClientSession() as session, asyncio.timeout(5.0):
-            for seconds in (1.0, 61.0, 1.0):
-                setup.clock.advance(seconds)
-                async with session.get(f"http://127.0.0.1:{server.port}/livez?verbose") as answer:
-                    answers.append((answer.status, await answer.text()))
-                setup.deadlines.progress("pods")
-        return answers
+    answers = []
+    server = HttpServer(setup.metrics.registry, {"watches": setup.deadlines.are_met}, {}, "127.0.0.1", 0)
+    async with server, aiohttp.ClientSession() as session, asyncio.timeout(5.0):
+        for seconds in (1.0, 61.0, 1.0):
+            setup.clock.advance(seconds)
+            async with session.get(f"http://127.0.0.1:{server.port}/livez?verbose") as answer:
+                answers.append((answer.status, await answer.text()))
+            setup.deadlines.progress("pods")
+    well, ill, well_again = answers
 
-    well, ill, well_again = run(scenario())
     assert well == (200, "[+]ping ok\n[+]watches ok\nlivez check passed\n")
     assert ill == (500, "[+]ping ok\n[-]watches failed: reason withheld\nlivez check failed\n")
     assert well_again == well

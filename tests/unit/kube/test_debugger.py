@@ -56,8 +56,8 @@ def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     return lines
 
 
-def test_it_dumps_then_compares(logged: Callable[[], list[str]]) -> None:
-    run(a_debugger(FakeComparer()).run())
+async def test_it_dumps_then_compares(logged: Callable[[], list[str]]) -> None:
+    await a_debugger(FakeComparer()).run()
 
     assert logged() == [
         'INFO Dump of cached node node="a"',
@@ -66,11 +66,11 @@ def test_it_dumps_then_compares(logged: Callable[[], list[str]]) -> None:
     ]
 
 
-def test_a_mismatch_is_told_in_kube_schedulers_words(logged: Callable[[], list[str]]) -> None:
+async def test_a_mismatch_is_told_in_kube_schedulers_words(logged: Callable[[], list[str]]) -> None:
     nodes = Difference(missed={"b": "b"}, redundant={})
     pods = Difference(missed={}, redundant={"uid-1": "default/web"})
 
-    run(a_debugger(FakeComparer(Comparison(nodes, pods, 3, 5))).run())
+    await a_debugger(FakeComparer(Comparison(nodes, pods, 3, 5))).run()
 
     assert logged()[2:] == [
         'INFO Cache mismatch missedNodes=["b"] redundantNodes=[] missed=1 redundant=0',
@@ -79,55 +79,54 @@ def test_a_mismatch_is_told_in_kube_schedulers_words(logged: Callable[[], list[s
     ]
 
 
-def test_a_great_mismatch_is_counted_and_named_in_part(logged: Callable[[], list[str]]) -> None:
+async def test_a_great_mismatch_is_counted_and_named_in_part(logged: Callable[[], list[str]]) -> None:
     nodes = Difference(missed={str(number): str(number) for number in range(5 * MAX_NAMES)})
 
-    run(a_debugger(FakeComparer(Comparison(nodes, Difference(), 3, 5))).run())
+    await a_debugger(FakeComparer(Comparison(nodes, Difference(), 3, 5))).run()
 
     (line,) = [line for line in logged() if "mismatch " in line]
+
     assert line.count('"') == 2 * MAX_NAMES
     assert line.endswith("redundantNodes=[] missed=5000 redundant=0")
 
 
-def test_an_api_server_in_trouble_costs_one_line(logged: Callable[[], list[str]]) -> None:
-    run(a_debugger(FakeComparer(ClusterError("403: may not"))).run())
+async def test_an_api_server_in_trouble_costs_one_line(logged: Callable[[], list[str]]) -> None:
+    await a_debugger(FakeComparer(ClusterError("403: may not"))).run()
 
     assert logged()[1:] == ["INFO Dump finished", 'WARNING Cache comparer failed err="403: may not"']
 
 
-def test_whatever_fails_is_logged_and_raises_nothing(logged: Callable[[], list[str]]) -> None:
+async def test_whatever_fails_is_logged_and_raises_nothing(logged: Callable[[], list[str]]) -> None:
     def broken() -> Iterator[Line]:
         raise RuntimeError("a bug")
 
-    run(a_debugger(FakeComparer(), broken).run())
+    await a_debugger(FakeComparer(), broken).run()
 
     assert logged() == ["ERROR The debugger failed"]
 
 
-def test_nothing_is_compared_before_the_first_list(logged: Callable[[], list[str]]) -> None:
+async def test_nothing_is_compared_before_the_first_list(logged: Callable[[], list[str]]) -> None:
     comparer = FakeComparer()
 
-    run(a_debugger(comparer, synced=False).run())
+    await a_debugger(comparer, synced=False).run()
 
     assert comparer.asked == 0
     assert logged()[-1] == "INFO Cache comparer has nothing to compare before the first list is complete"
 
 
-def test_a_second_signal_while_it_works_is_ignored(logged: Callable[[], list[str]]) -> None:
-    async def scenario() -> int:
-        comparer = FakeComparer()
-        debugger = a_debugger(comparer)
-        comparer.gate.clear()
-        debugger.start()
-        await settle()
-        debugger.start()
-        comparer.gate.set()
-        await settle()
-        debugger.start()  # the first is done: this one counts
-        await settle()
-        return comparer.asked
+async def test_a_second_signal_while_it_works_is_ignored(logged: Callable[[], list[str]]) -> None:
+    comparer = FakeComparer()
+    debugger = a_debugger(comparer)
+    comparer.gate.clear()
+    debugger.start()
+    await settle()
+    debugger.start()
+    comparer.gate.set()
+    await settle()
+    debugger.start()  # the first is done: this one counts
+    await settle()
 
-    assert run(scenario()) == 2
+    assert comparer.asked == 2
     assert logged().count("WARNING The debugger is running already; signal ignored") == 1
 
 
@@ -157,15 +156,13 @@ def test_others_get_their_turn_during_a_long_dump() -> None:
     assert run(scenario()) >= 3
 
 
-def test_closing_breaks_it_off() -> None:
-    async def scenario() -> set[str]:
-        comparer = FakeComparer()
-        comparer.gate.clear()
-        debugger = a_debugger(comparer)
-        await debugger.close()  # nothing has begun yet
-        debugger.start()
-        await settle()
-        await debugger.close()
-        return {task.get_name() for task in asyncio.all_tasks()}
+async def test_closing_breaks_it_off() -> None:
+    comparer = FakeComparer()
+    comparer.gate.clear()
+    debugger = a_debugger(comparer)
+    await debugger.close()  # nothing has begun yet
+    debugger.start()
+    await settle()
+    await debugger.close()
 
-    assert "debugger" not in run(scenario())
+    assert "debugger" not in {task.get_name() for task in asyncio.all_tasks()}

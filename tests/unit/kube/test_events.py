@@ -10,7 +10,7 @@ import pytest
 from scheduler.kube.events import MAX_IN_FLIGHT, MIN_IN_FLIGHT, PATIENCE, Events, truncated
 from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_pod
-from tests.fakes import run, sample
+from tests.fakes import sample
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 EVENTS = "POST /apis/events.k8s.io/v1/namespaces/shop/events"
@@ -57,13 +57,12 @@ async def a_setup(directory: Path, *answers: Answer, max_waiting: int = 100) -> 
             await setup.events.close()
 
 
-def test_an_event_names_the_pod_and_us(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with a_setup(tmp_path) as setup:
-            setup.recorder.event(POD, "Normal", "Scheduled", "Binding", 'bound to "n1" \u2713')
-        return setup.api
+async def test_an_event_names_the_pod_and_us(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.recorder.event(POD, "Normal", "Scheduled", "Binding", 'bound to "n1" \u2713')
 
-    (request,) = run(scenario()).requests
+    (request,) = setup.api.requests
+
     assert request.body == {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
@@ -86,161 +85,134 @@ def test_an_event_names_the_pod_and_us(tmp_path: Path) -> None:
     }
 
 
-def test_repetitions_become_a_series(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_setup(tmp_path) as setup:
-            setup.recorder.event(POD, *WAITING)
-            setup.recorder.event(POD, *WAITING)
-            await until(lambda: setup.api.seen(SERIES))
-            setup.recorder.event(POD, *WAITING)
-            assert len(setup.api.requests) == 2
-        return setup
-
-    setup = run(scenario())
+async def test_repetitions_become_a_series(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.recorder.event(POD, *WAITING)
+        setup.recorder.event(POD, *WAITING)
+        await until(lambda: setup.api.seen(SERIES))
+        setup.recorder.event(POD, *WAITING)
+        assert len(setup.api.requests) == 2
     series = [request.body["series"] for request in setup.api.seen(SERIES)]
     assert series == [{"count": 2, "lastObservedTime": TIME}, {"count": 3, "lastObservedTime": TIME}]
 
 
-def test_another_note_is_another_event(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with a_setup(tmp_path) as setup:
+async def test_another_note_is_another_event(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.recorder.event(POD, *WAITING)
+        setup.recorder.event(POD, *WAITING[:3], "0/4 nodes are available")
+
+    assert len(setup.api.seen(EVENTS)) == 2
+
+
+async def test_a_series_ends_after_six_minutes(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.recorder.event(POD, *WAITING)
+        setup.time += 361
+        setup.recorder.event(POD, *WAITING)
+
+    assert [request.method for request in setup.api.requests] == ["POST", "POST"]
+
+
+async def test_the_last_count_is_told_when_a_series_ends(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        for _ in range(5):
             setup.recorder.event(POD, *WAITING)
-            setup.recorder.event(POD, *WAITING[:3], "0/4 nodes are available")
-        return setup.api
+        setup.time += 361
+        setup.events.end_series()
 
-    assert len(run(scenario()).seen(EVENTS)) == 2
-
-
-def test_a_series_ends_after_six_minutes(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with a_setup(tmp_path) as setup:
-            setup.recorder.event(POD, *WAITING)
-            setup.time += 361
-            setup.recorder.event(POD, *WAITING)
-        return setup.api
-
-    assert [request.method for request in run(scenario()).requests] == ["POST", "POST"]
+    assert setup.api.seen(SERIES)[-1].body["series"]["count"] == 5
 
 
-def test_the_last_count_is_told_when_a_series_ends(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with a_setup(tmp_path) as setup:
-            for _ in range(5):
-                setup.recorder.event(POD, *WAITING)
-            setup.time += 361
-            setup.events.end_series()
-        return setup.api
+async def test_a_series_of_an_event_that_expired_is_created_anew(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.api.on(SERIES, Answer(404))
+        setup.recorder.event(POD, *WAITING)
+        await until(lambda: setup.api.requests)
+        setup.recorder.event(POD, *WAITING)
 
-    assert run(scenario()).seen(SERIES)[-1].body["series"]["count"] == 5
+    assert setup.api.seen(EVENTS)[-1].body["series"]["count"] == 2
 
 
-def test_a_series_of_an_event_that_expired_is_created_anew(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with a_setup(tmp_path) as setup:
-            setup.api.on(SERIES, Answer(404))
-            setup.recorder.event(POD, *WAITING)
-            await until(lambda: setup.api.requests)
-            setup.recorder.event(POD, *WAITING)
-        return setup.api
+async def test_events_are_dropped_when_too_many_wait(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, max_waiting=2) as setup:
+        for number in range(MAX_IN_FLIGHT + 5):
+            setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
 
-    assert run(scenario()).seen(EVENTS)[-1].body["series"]["count"] == 2
-
-
-def test_events_are_dropped_when_too_many_wait(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_setup(tmp_path, max_waiting=2) as setup:
-            for number in range(MAX_IN_FLIGHT + 5):
-                setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
-        return setup
-
-    setup = run(scenario())
     assert setup.dropped("queue_full") == 3
     assert len(setup.api.requests) == MAX_IN_FLIGHT + 2
 
 
-def test_events_go_a_few_at_a_time(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with a_setup(tmp_path, max_waiting=10_000) as setup:
-            setup.api.held.clear()
-            for number in range(50):
-                setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
-            await until(lambda: setup.api.busy == MIN_IN_FLIGHT)
-            most = setup.api.most_at_once
-            setup.api.held.set()
-            await until(lambda: len(setup.api.requests) == 50)
-        assert (most, setup.api.most_at_once) == (MIN_IN_FLIGHT, MIN_IN_FLIGHT)
-        return setup.api
+async def test_events_go_a_few_at_a_time(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, max_waiting=10_000) as setup:
+        setup.api.held.clear()
+        for number in range(50):
+            setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
+        await until(lambda: setup.api.busy == MIN_IN_FLIGHT)
+        most = setup.api.most_at_once
+        setup.api.held.set()
+        await until(lambda: len(setup.api.requests) == 50)
 
-    assert len(run(scenario()).requests) == 50
+    assert (most, setup.api.most_at_once) == (MIN_IN_FLIGHT, MIN_IN_FLIGHT)
 
-
-def test_events_wait_while_pods_are_being_bound_and_go_when_they_are(tmp_path: Path) -> None:
-    async def scenario() -> list[int]:
-        binding, asked = [True], []
-
-        def is_binding() -> bool:
-            asked.append(len(setup.api.requests))
-            return binding[0]
-
-        async with a_setup(tmp_path) as setup:
-            setup.is_binding = is_binding
-            setup.recorder.event(POD, "Normal", "Scheduled", "Binding", "bound")
-            await until(lambda: len(asked) >= 3)
-            binding[0] = False
-            await until(lambda: setup.api.requests)
-        return asked[:3]
-
-    assert run(scenario()) == [0, 0, 0]
+    assert len(setup.api.requests) == 50
 
 
-def test_the_longer_events_have_waited_the_more_are_sent_at_once(tmp_path: Path) -> None:
-    async def scenario() -> list[int]:
-        async with a_setup(tmp_path, max_waiting=10_000) as setup:
-            setup.is_binding = lambda: True
-            setup.api.held.clear()
-            for number in range(500):
-                setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
-            at_once = [setup.api.busy]
-            for waited, expected in ((PATIENCE * 1.5, 54), (PATIENCE * 2, MAX_IN_FLIGHT), (60.0, MAX_IN_FLIGHT)):
-                setup.time = NOW + waited
-                await until(lambda expected=expected: setup.api.busy >= expected)
-                at_once.append(setup.api.busy)
-            setup.api.held.set()
-        return at_once
+async def test_events_wait_while_pods_are_being_bound_and_go_when_they_are(tmp_path: Path) -> None:
+    binding, asked = [True], []
 
-    assert run(scenario()) == [0, 54, 100, 100]
+    def is_binding() -> bool:
+        asked.append(len(setup.api.requests))
+        return binding[0]
+
+    async with a_setup(tmp_path) as setup:
+        setup.is_binding = is_binding
+        setup.recorder.event(POD, "Normal", "Scheduled", "Binding", "bound")
+        await until(lambda: len(asked) >= 3)
+        binding[0] = False
+        await until(lambda: setup.api.requests)
+
+    assert asked[:3] == [0, 0, 0]
 
 
-def test_what_waits_for_bindings_is_sent_before_the_end(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with a_setup(tmp_path) as setup:
-            setup.is_binding = lambda: True
-            setup.recorder.event(POD, "Normal", "Scheduled", "Binding", "bound")
-        return setup.api
+async def test_the_longer_events_have_waited_the_more_are_sent_at_once(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, max_waiting=10_000) as setup:
+        setup.is_binding = lambda: True
+        setup.api.held.clear()
+        for number in range(500):
+            setup.recorder.event(POD, "Normal", "Scheduled", "Binding", str(number))
+        at_once = [setup.api.busy]
+        for waited, expected in ((PATIENCE * 1.5, 54), (PATIENCE * 2, MAX_IN_FLIGHT), (60.0, MAX_IN_FLIGHT)):
+            setup.time = NOW + waited
+            await until(lambda expected=expected: setup.api.busy >= expected)
+            at_once.append(setup.api.busy)
+        setup.api.held.set()
 
-    assert len(run(scenario()).requests) == 1
+    assert at_once == [0, 54, 100, 100]
+
+
+async def test_what_waits_for_bindings_is_sent_before_the_end(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.is_binding = lambda: True
+        setup.recorder.event(POD, "Normal", "Scheduled", "Binding", "bound")
+
+    assert len(setup.api.requests) == 1
 
 
 @pytest.mark.parametrize("failure", [LOST, Answer(500), Answer(429, headers={"Retry-After": "0.01"})])
-def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> None:
-    async def scenario() -> Setup:
-        async with a_setup(tmp_path, failure, Answer(409)) as setup:
-            setup.recorder.event(POD, *WAITING)
-        return setup
-
-    setup = run(scenario())
+async def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> None:
+    async with a_setup(tmp_path, failure, Answer(409)) as setup:
+        setup.recorder.event(POD, *WAITING)
     first, second = setup.api.requests
+
     assert first.body == second.body
     assert setup.dropped("refused") == 0
 
 
-def test_a_refused_event_is_dropped(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_setup(tmp_path, Answer(403)) as setup:
-            setup.recorder.event(POD, *WAITING)
-        return setup
+async def test_a_refused_event_is_dropped(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, Answer(403)) as setup:
+        setup.recorder.event(POD, *WAITING)
 
-    assert run(scenario()).dropped("refused") == 1
+    assert setup.dropped("refused") == 1
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ from scheduler.kube.evictor import ApiEvictor, Delete, Deleted, Eviction, Gone, 
 from scheduler.kube.retries import WRITES, Failed, Outcome, Read
 from scheduler.kube.status import PodStatuses
 from scheduler.testing import a_pod
-from tests.fakes import run
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 UID = "uid-web"
@@ -95,12 +94,12 @@ async def evict(directory: Path, api: FakeApi, **status: Any) -> bool:
         return await ApiEvictor(client, PodStatuses(client), lambda: NOW).evict(victim, HIGH, MESSAGE)
 
 
-def test_the_owner_reads_why_and_only_this_pod_is_deleted(tmp_path: Path) -> None:
+async def test_the_owner_reads_why_and_only_this_pod_is_deleted(tmp_path: Path) -> None:
     api = FakeApi()
     api.on(PATCH, Answer())
     api.on(DELETE, Answer())
 
-    assert run(evict(tmp_path, api))
+    assert await evict(tmp_path, api)
 
     patch, deletion = api.requests
     assert patch.headers["Content-Type"] == "application/strategic-merge-patch+json"
@@ -118,48 +117,47 @@ def test_the_owner_reads_why_and_only_this_pod_is_deleted(tmp_path: Path) -> Non
     assert deletion.body == {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": UID}}
 
 
-def test_a_condition_that_is_there_is_not_set_again(tmp_path: Path) -> None:
+async def test_a_condition_that_is_there_is_not_set_again(tmp_path: Path) -> None:
     api = FakeApi()
     api.on(DELETE, Answer())
     condition = PodCondition(type="DisruptionTarget", status="True", reason="PreemptionByScheduler", message=MESSAGE)
 
-    assert run(evict(tmp_path, api, conditions=(condition,)))
+    assert await evict(tmp_path, api, conditions=(condition,))
     assert [request.method for request in api.requests] == ["DELETE"]
 
 
-def test_a_pod_that_is_gone_is_no_error(tmp_path: Path) -> None:
-    assert not run(evict(tmp_path, FakeApi()))
+async def test_a_pod_that_is_gone_is_no_error(tmp_path: Path) -> None:
+    assert not await evict(tmp_path, FakeApi())
 
 
-def test_a_lost_answer_is_asked_for_again(tmp_path: Path) -> None:
+async def test_a_lost_answer_is_asked_for_again(tmp_path: Path) -> None:
     api = FakeApi()
     api.on(PATCH, LOST, Answer())
     api.on(DELETE, Answer(504), Answer(404))
 
-    assert run(evict(tmp_path, api))
+    assert await evict(tmp_path, api)
     assert [request.method for request in api.requests] == ["PATCH", "PATCH", "DELETE", "DELETE"]
 
 
-def test_a_refusal_is_told(tmp_path: Path) -> None:
+async def test_a_refusal_is_told(tmp_path: Path) -> None:
     api = FakeApi()
     api.on(PATCH, Answer(403, {"message": "not allowed"}))
 
     with pytest.raises(ClusterError, match="evicting pod shop/web: not allowed"):
-        run(evict(tmp_path, api))
+        await evict(tmp_path, api)
 
 
-def test_a_nomination_is_cleared_in_the_background(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        api = FakeApi()
-        api.on(PATCH, Answer())
-        async with fake_client(tmp_path, api) as client:
-            statuses = PodStatuses(client)
-            statuses.start()
-            nominated = msgspec.structs.replace(POD, status=PodStatus(nominated_node_name="n1"))
-            ApiEvictor(client, statuses).clear_nomination(nominated)
-            await until(lambda: api.requests and not statuses.busy)
-            await statuses.close()
-        return api
+async def test_a_nomination_is_cleared_in_the_background(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(PATCH, Answer())
+    async with fake_client(tmp_path, api) as client:
+        statuses = PodStatuses(client)
+        statuses.start()
+        nominated = msgspec.structs.replace(POD, status=PodStatus(nominated_node_name="n1"))
+        ApiEvictor(client, statuses).clear_nomination(nominated)
+        await until(lambda: api.requests and not statuses.busy)
+        await statuses.close()
 
-    (patch,) = run(scenario()).requests
+    (patch,) = api.requests
+
     assert patch.body["status"] == {"nominatedNodeName": None}

@@ -18,7 +18,7 @@ from scheduler.kube.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
 from scheduler.kube.intake import object_intake, pod_intake
 from scheduler.kube.watch import NOTHING, Watch, WatchSession
 from scheduler.runtime.metrics import Metrics
-from tests.fakes import FakeClock, run, sample
+from tests.fakes import FakeClock, sample
 from tests.unit.kube.fake_api import (
     FakeApi,
     FakeHandlers,
@@ -128,143 +128,118 @@ async def a_watch(directory: Path, *, is_served: bool, is_in_trouble: bool = Fal
                 api.streams.put_nowait(None)
 
 
-def test_a_resource_that_is_served_is_watched(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path, is_served=True) as setup:
-            await until(lambda: "watch" in setup.api.asked)
-            for type_, version in (("ADDED", 101), ("MODIFIED", 102), ("DELETED", 103)):
-                setup.api.streams.put_nowait({"type": type_, "object": object_dict("shop", version)})
-            await until(lambda: len(setup.handlers.calls) == 3)
-            return setup
+async def test_a_resource_that_is_served_is_watched(tmp_path: Path) -> None:
+    async with a_watch(tmp_path, is_served=True) as setup:
+        await until(lambda: "watch" in setup.api.asked)
+        for type_, version in (("ADDED", 101), ("MODIFIED", 102), ("DELETED", 103)):
+            setup.api.streams.put_nowait({"type": type_, "object": object_dict("shop", version)})
+        await until(lambda: len(setup.handlers.calls) == 3)
 
-    setup = run(scenario())
     assert setup.handlers.calls == [f"changed {BUDGETS} shop 101", f"changed {BUDGETS} shop 102", "deleted shop"]
     assert setup.notified == [f"compare {BUDGETS}"]
     assert setup.api.selectors == [NOTHING]
     assert setup.errors("absent") == 0
 
 
-def test_the_watch_on_it_goes_on_from_the_last_version(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path, is_served=True) as setup:
-            for version in (101, 102):
-                setup.api.streams.put_nowait({"type": "MODIFIED", "object": object_dict("shop", version, spec={})})
-            setup.api.streams.put_nowait(None)
-            await until(lambda: len(setup.api.versions) == 2)
-            return setup
+async def test_the_watch_on_it_goes_on_from_the_last_version(tmp_path: Path) -> None:
+    async with a_watch(tmp_path, is_served=True) as setup:
+        for version in (101, 102):
+            setup.api.streams.put_nowait({"type": "MODIFIED", "object": object_dict("shop", version, spec={})})
+        setup.api.streams.put_nowait(None)
+        await until(lambda: len(setup.api.versions) == 2)
 
-    setup = run(scenario())
     assert setup.handlers.calls == [f"changed {BUDGETS} shop 101", f"changed {BUDGETS} shop 102"]
     assert setup.api.versions == ["100", "102"]
     assert setup.notified == [f"compare {BUDGETS}"]
 
 
-def test_a_resource_that_is_not_served_is_told_once_and_looked_for_again(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path, is_served=False) as setup:
-            await until(lambda: len(setup.api.asked) >= 5)
-            return setup
+async def test_a_resource_that_is_not_served_is_told_once_and_looked_for_again(tmp_path: Path) -> None:
+    async with a_watch(tmp_path, is_served=False) as setup:
+        await until(lambda: len(setup.api.asked) >= 5)
 
-    setup = run(scenario())
     assert setup.notified == [f"absent {BUDGETS}"]
     assert set(setup.api.asked) == {"apis/example.com/v1"}
     assert setup.errors("absent") == 1
     assert setup.errors("operator") == 0
 
 
-def test_an_api_server_in_trouble_does_not_make_a_resource_absent(
+async def test_an_api_server_in_trouble_does_not_make_a_resource_absent(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path, is_served=True, is_in_trouble=True) as setup:
-            await until(lambda: len(setup.api.asked) >= 2)
-            setup.api.is_in_trouble = False
-            await until(lambda: "watch" in setup.api.asked)
-            return setup
+    async with a_watch(tmp_path, is_served=True, is_in_trouble=True) as setup:
+        await until(lambda: len(setup.api.asked) >= 2)
+        setup.api.is_in_trouble = False
+        await until(lambda: "watch" in setup.api.asked)
 
-    assert run(scenario()).notified == [f"compare {BUDGETS}"]
+        assert setup.notified == [f"compare {BUDGETS}"]
     assert [record.message for record in caplog.records] == ["The API server does not say whether it serves a resource"]
 
 
-def test_a_resource_that_comes_later_is_watched_then(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path, is_served=False) as setup:
-            await until(lambda: setup.notified)
-            setup.api.is_served = True
-            await until(lambda: "watch" in setup.api.asked)
-            return setup
+async def test_a_resource_that_comes_later_is_watched_then(tmp_path: Path) -> None:
+    async with a_watch(tmp_path, is_served=False) as setup:
+        await until(lambda: setup.notified)
+        setup.api.is_served = True
+        await until(lambda: "watch" in setup.api.asked)
 
-    assert run(scenario()).notified == [f"absent {BUDGETS}", f"compare {BUDGETS}"]
+        assert setup.notified == [f"absent {BUDGETS}", f"compare {BUDGETS}"]
 
 
-def test_a_resource_that_goes_is_absent_until_it_comes_again(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path, is_served=True) as setup:
-            await until(lambda: "watch" in setup.api.asked)
-            setup.api.is_served = False
-            setup.api.streams.put_nowait(None)
-            await until(lambda: len(setup.notified) == 2)
-            setup.api.is_served = True
-            await until(lambda: len(setup.notified) == 3)
-            return setup
+async def test_a_resource_that_goes_is_absent_until_it_comes_again(tmp_path: Path) -> None:
+    async with a_watch(tmp_path, is_served=True) as setup:
+        await until(lambda: "watch" in setup.api.asked)
+        setup.api.is_served = False
+        setup.api.streams.put_nowait(None)
+        await until(lambda: len(setup.notified) == 2)
+        setup.api.is_served = True
+        await until(lambda: len(setup.notified) == 3)
 
-    setup = run(scenario())
     assert setup.notified == [f"compare {BUDGETS}", f"absent {BUDGETS}", f"compare {BUDGETS}"]
     assert setup.errors("absent") == 1
 
 
-def test_a_resource_that_is_not_served_is_excused_until_it_is(tmp_path: Path) -> None:
-    async def scenario() -> list[dict[str, float]]:
-        async with a_watch(tmp_path, is_served=False) as setup:
-            await until(lambda: setup.notified)
+async def test_a_resource_that_is_not_served_is_excused_until_it_is(tmp_path: Path) -> None:
+    async with a_watch(tmp_path, is_served=False) as setup:
+        await until(lambda: setup.notified)
+        setup.clock.advance(BEGIN_SECONDS + 1.0)
+        overdue = [setup.deadlines.overdue()]
+        setup.api.is_served = True
+        await until(lambda: "list" in setup.api.asked)
+        setup.clock.advance(PROGRESS_SECONDS + 1.0)
+
+        assert [*overdue, setup.deadlines.overdue()] == [{}, {BUDGETS: PROGRESS_SECONDS + 1.0}]
+
+
+async def test_a_resource_that_went_is_excused(tmp_path: Path) -> None:
+    async with a_watch(tmp_path, is_served=True) as setup:
+        await until(lambda: "watch" in setup.api.asked)
+        setup.api.is_served = False
+        setup.api.streams.put_nowait(None)
+        await until(lambda: len(setup.notified) == 2)
+        setup.clock.advance(PROGRESS_SECONDS + 1.0)
+
+        assert setup.deadlines.overdue() == {}
+
+
+async def test_an_api_server_that_does_not_say_whether_it_serves_a_resource_is_in_trouble(tmp_path: Path) -> None:
+    async with a_watch(tmp_path, is_served=True, is_in_trouble=True) as setup:
+        for _ in range(2):
             setup.clock.advance(BEGIN_SECONDS + 1.0)
-            overdue = [setup.deadlines.overdue()]
-            setup.api.is_served = True
-            await until(lambda: "list" in setup.api.asked)
-            setup.clock.advance(PROGRESS_SECONDS + 1.0)
-            return [*overdue, setup.deadlines.overdue()]
+            await until(lambda: not setup.deadlines.overdue())
 
-    assert run(scenario()) == [{}, {BUDGETS: PROGRESS_SECONDS + 1.0}]
+        assert True
 
 
-def test_a_resource_that_went_is_excused(tmp_path: Path) -> None:
-    async def scenario() -> dict[str, float]:
-        async with a_watch(tmp_path, is_served=True) as setup:
-            await until(lambda: "watch" in setup.api.asked)
-            setup.api.is_served = False
-            setup.api.streams.put_nowait(None)
-            await until(lambda: len(setup.notified) == 2)
-            setup.clock.advance(PROGRESS_SECONDS + 1.0)
-            return setup.deadlines.overdue()
-
-    assert run(scenario()) == {}
-
-
-def test_an_api_server_that_does_not_say_whether_it_serves_a_resource_is_in_trouble(tmp_path: Path) -> None:
-    async def scenario() -> bool:
-        async with a_watch(tmp_path, is_served=True, is_in_trouble=True) as setup:
-            for _ in range(2):
-                setup.clock.advance(BEGIN_SECONDS + 1.0)
-                await until(lambda: not setup.deadlines.overdue())
-            return True
-
-    assert run(scenario())
-
-
-def test_only_the_lists_of_what_is_watched_are_made_empty(tmp_path: Path) -> None:
+async def test_only_the_lists_of_what_is_watched_are_made_empty(tmp_path: Path) -> None:
     paths = ("/api/v1/pods", "/apis/metrics.k8s.io/v1/pods", "/api/v1/namespaces/a/pods", "/api/v1", "/apis")
 
-    async def scenario() -> tuple[FakeApi, list[str]]:
-        api, listed, metrics = FakeApi(), list[str](), Metrics()
-        async with fake_client(tmp_path, api) as client:
-            intake = pod_intake(FakeHandlers(), metrics)
-            session = WatchSession(client, [intake], listed.append, Deadlines(metrics))
-            for path in (*paths, "/api/v1/pods?watch=true"):
-                async with await session.request("GET", str(api.server.make_url(path))):
-                    """What is asked for is seen on the other side."""
-        return api, listed
-
-    api, listed = run(scenario())
+    api, listed, metrics = FakeApi(), list[str](), Metrics()
+    async with fake_client(tmp_path, api) as client:
+        intake = pod_intake(FakeHandlers(), metrics)
+        session = WatchSession(client, [intake], listed.append, Deadlines(metrics))
+        for path in (*paths, "/api/v1/pods?watch=true"):
+            async with await session.request("GET", str(api.server.make_url(path))):
+                """What is asked for is seen on the other side."""
     emptied = [request.path for request in api.requests if "fieldSelector" in request.query]
+
     assert emptied == ["/api/v1/pods"]
     assert listed == []  # the fake API server has no pods: 404

@@ -8,13 +8,11 @@ import aiohttp
 import pytest
 import trustme
 
-from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import AnswerLost, BadStatus, CallLimit, Client, NotSent, Operation, Reply
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.outages import is_outage, is_trouble
 from scheduler.kube.relister import ListFailed
 from scheduler.runtime.metrics import Metrics
-from tests.fakes import run
 from tests.unit.kube.fake_api import kubeconfig_text
 from tests.unit.kube.raw_server import RawServer
 
@@ -43,50 +41,44 @@ def test_the_kind_of_an_error_tells(error: Exception, expected: bool) -> None:
 
 
 @pytest.mark.parametrize("verb", ["GET", "POST"])
-def test_a_certificate_that_cannot_be_verified_is_no_outage(tmp_path: Path, verb: str) -> None:
-    async def scenario() -> tuple[ClusterError, BaseException]:
-        theirs, ours, tls = trustme.CA(), trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        theirs.issue_cert("127.0.0.1").configure_cert(tls)
-        ours.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-        kubeconfig, server = tmp_path / "kubeconfig", RawServer()
-        asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the server's side of the handshake
-        async with server.serving(tls):
-            cluster = {"certificate-authority": str(tmp_path / "ca.pem")}
-            kubeconfig.write_text(kubeconfig_text(f"https://{server.url}", cluster))
-            async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
-                with pytest.raises(NotSent) as ours_raised:
-                    await client.call(Operation(verb, "pods", CallLimit(1)), "/api/v1/pods", b"{}")
-                with pytest.raises(aiohttp.ClientError) as theirs_raised:
-                    await client.session.get(f"https://{server.url}/api/v1/pods")
-        return ours_raised.value, theirs_raised.value
+async def test_a_certificate_that_cannot_be_verified_is_no_outage(tmp_path: Path, verb: str) -> None:
+    theirs, ours, tls = trustme.CA(), trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.issue_cert("127.0.0.1").configure_cert(tls)
+    ours.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+    kubeconfig, server = tmp_path / "kubeconfig", RawServer()
+    asyncio.get_running_loop().set_exception_handler(lambda *_: None)  # the server's side of the handshake
+    async with server.serving(tls):
+        cluster = {"certificate-authority": str(tmp_path / "ca.pem")}
+        kubeconfig.write_text(kubeconfig_text(f"https://{server.url}", cluster))
+        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+            with pytest.raises(NotSent) as ours_raised:
+                await client.call(Operation(verb, "pods", CallLimit(1)), "/api/v1/pods", b"{}")
+            with pytest.raises(aiohttp.ClientError) as theirs_raised:
+                await client.session.get(f"https://{server.url}/api/v1/pods")
 
-    assert [is_outage(error) for error in run(scenario())] == [False, False]
+    assert [is_outage(error) for error in (ours_raised.value, theirs_raised.value)] == [False, False]
 
 
 @pytest.mark.parametrize("verb", ["GET", "POST"])
-def test_an_api_server_that_is_away_is_an_outage(tmp_path: Path, verb: str) -> None:
-    async def scenario() -> ClusterError:
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(kubeconfig_text("http://127.0.0.1:1"))
-        async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
-            with pytest.raises(NotSent) as raised:
-                await client.call(Operation(verb, "pods", CallLimit(1)), "/api/v1/pods", b"{}")
-        return raised.value
+async def test_an_api_server_that_is_away_is_an_outage(tmp_path: Path, verb: str) -> None:
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(kubeconfig_text("http://127.0.0.1:1"))
+    async with Client(await load_credentials(str(kubeconfig)), Metrics()) as client:
+        with pytest.raises(NotSent) as raised:
+            await client.call(Operation(verb, "pods", CallLimit(1)), "/api/v1/pods", b"{}")
 
-    assert is_outage(run(scenario()))
+    assert is_outage(raised.value)
 
 
-def test_credentials_that_cannot_be_read_are_no_outage(tmp_path: Path) -> None:
-    async def scenario() -> ClusterError:
-        token, now = tmp_path / "token", 0.0
-        token.write_text("first")
-        kubeconfig = tmp_path / "kubeconfig"
-        kubeconfig.write_text(kubeconfig_text("http://127.0.0.1:1", tokenFile=str(token)))
-        async with Client(await load_credentials(str(kubeconfig), now=lambda: now), Metrics()) as client:
-            token.unlink()
-            now = 61.0
-            with pytest.raises(NotSent) as raised:
-                await client.call(Operation("GET", "pods", CallLimit(1)), "/api/v1/pods")
-        return raised.value
+async def test_credentials_that_cannot_be_read_are_no_outage(tmp_path: Path) -> None:
+    token, now = tmp_path / "token", 0.0
+    token.write_text("first")
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(kubeconfig_text("http://127.0.0.1:1", tokenFile=str(token)))
+    async with Client(await load_credentials(str(kubeconfig), now=lambda: now), Metrics()) as client:
+        token.unlink()
+        now = 61.0
+        with pytest.raises(NotSent) as raised:
+            await client.call(Operation("GET", "pods", CallLimit(1)), "/api/v1/pods")
 
-    assert not is_outage(run(scenario()))
+    assert not is_outage(raised.value)

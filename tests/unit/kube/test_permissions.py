@@ -64,15 +64,14 @@ def test_what_is_written_is_added_to_what_is_watched_or_done_anyway() -> None:
     assert rules["", "pods/status"] == ("get", "patch")
 
 
-def test_all_is_well_when_everything_is_allowed(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        api = FakeApi()
-        api.on(REVIEW, Answer(201, {"status": {"allowed": True}}))
-        async with fake_client(tmp_path, api) as client:
-            await check_permissions(client, PERMISSIONS)
-        return api
+async def test_all_is_well_when_everything_is_allowed(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(REVIEW, Answer(201, {"status": {"allowed": True}}))
+    async with fake_client(tmp_path, api) as client:
+        await check_permissions(client, PERMISSIONS)
 
-    asked = [request.body["spec"]["resourceAttributes"] for request in run(scenario()).requests]
+    asked = [request.body["spec"]["resourceAttributes"] for request in api.requests]
+
     assert len(asked) == sum(len(permission.verbs) for permission in PERMISSIONS)
     assert {"verb": "create", "group": "", "resource": "pods", "subresource": "binding"} in asked
 

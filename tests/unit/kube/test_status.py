@@ -19,7 +19,7 @@ TIME = "2023-11-14T22:13:20Z"
 NO_ROOM = Condition("False", "Unschedulable", "0/3 nodes are available")
 
 
-def a_pod(version: int = 1, *, nominated: str = "", condition: Condition | None = None) -> Pod:
+def a_web_pod(version: int = 1, *, nominated: str = "", condition: Condition | None = None) -> Pod:
     status: dict[str, Any] = {"nominatedNodeName": nominated}
     if condition is not None:
         status["conditions"] = [
@@ -57,27 +57,27 @@ def condition_patch(**changes: Any) -> dict[str, Any]:
     ("pod", "condition", "nominated", "status"),
     [
         pytest.param(
-            a_pod(), NO_ROOM, None, {"conditions": [condition_patch(lastTransitionTime=TIME)]}, id="a new condition"
+            a_web_pod(), NO_ROOM, None, {"conditions": [condition_patch(lastTransitionTime=TIME)]}, id="a new condition"
         ),
-        pytest.param(a_pod(condition=NO_ROOM), NO_ROOM, None, None, id="the same condition changes nothing"),
+        pytest.param(a_web_pod(condition=NO_ROOM), NO_ROOM, None, None, id="the same condition changes nothing"),
         pytest.param(
-            a_pod(condition=Condition("False", "Unschedulable", "0/2 nodes are available")),
+            a_web_pod(condition=Condition("False", "Unschedulable", "0/2 nodes are available")),
             NO_ROOM,
             None,
             {"conditions": [condition_patch()]},
             id="another message keeps the transition time",
         ),
         pytest.param(
-            a_pod(condition=Condition("True", "", "")),
+            a_web_pod(condition=Condition("True", "", "")),
             NO_ROOM,
             None,
             {"conditions": [condition_patch(lastTransitionTime=TIME)]},
             id="another status is a transition",
         ),
-        pytest.param(a_pod(), None, "n1", {"nominatedNodeName": "n1"}, id="a nomination"),
-        pytest.param(a_pod(nominated="n1"), None, "n1", None, id="the same nomination changes nothing"),
-        pytest.param(a_pod(nominated="n1"), None, "", {"nominatedNodeName": None}, id="empty clears a nomination"),
-        pytest.param(a_pod(nominated="n1"), NO_ROOM, None, None, id="None leaves a nomination"),
+        pytest.param(a_web_pod(), None, "n1", {"nominatedNodeName": "n1"}, id="a nomination"),
+        pytest.param(a_web_pod(nominated="n1"), None, "n1", None, id="the same nomination changes nothing"),
+        pytest.param(a_web_pod(nominated="n1"), None, "", {"nominatedNodeName": None}, id="empty clears a nomination"),
+        pytest.param(a_web_pod(nominated="n1"), NO_ROOM, None, None, id="None leaves a nomination"),
     ],
 )
 def test_patch(pod: Pod, condition: Condition | None, nominated: str | None, status: dict[str, Any] | None) -> None:
@@ -115,9 +115,9 @@ async def sent(sender: PodStatuses) -> None:
 def test_only_the_newest_state_is_sent(tmp_path: Path) -> None:
     async def scenario() -> FakeApi:
         async with statuses(tmp_path, answer(2)) as (sender, api):
-            sender.set(a_pod(), Condition("False", "SchedulerError", "first"))
-            sender.set(a_pod(), NO_ROOM)
-            sender.set(a_pod(), nominated_node_name="n1")
+            sender.set(a_web_pod(), Condition("False", "SchedulerError", "first"))
+            sender.set(a_web_pod(), NO_ROOM)
+            sender.set(a_web_pod(), nominated_node_name="n1")
             await sent(sender)
             return api
 
@@ -129,58 +129,51 @@ def test_only_the_newest_state_is_sent(tmp_path: Path) -> None:
     }
 
 
-def test_one_patch_a_pod_at_a_time(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with statuses(tmp_path, answer(2, nominatedNodeName="n1"), answer(3)) as (sender, api):
-            api.held.clear()
-            sender.set(a_pod(), nominated_node_name="n1")
-            await until(lambda: api.busy)
-            sender.set(a_pod(), nominated_node_name="n2")
-            sender.set(a_pod(), nominated_node_name="n3")
-            await asyncio.sleep(0)
-            api.held.set()
-            await sent(sender)
-            return api
+async def test_one_patch_a_pod_at_a_time(tmp_path: Path) -> None:
+    async with statuses(tmp_path, answer(2, nominatedNodeName="n1"), answer(3)) as (sender, api):
+        api.held.clear()
+        sender.set(a_web_pod(), nominated_node_name="n1")
+        await until(lambda: api.busy)
+        sender.set(a_web_pod(), nominated_node_name="n2")
+        sender.set(a_web_pod(), nominated_node_name="n3")
+        await asyncio.sleep(0)
+        api.held.set()
+        await sent(sender)
 
-    api = run(scenario())
     assert [request.body["status"]["nominatedNodeName"] for request in api.requests] == ["n1", "n3"]
     assert api.most_at_once == 1
 
 
-def test_the_answer_counts_while_the_watch_is_behind(tmp_path: Path) -> None:
+async def test_the_answer_counts_while_the_watch_is_behind(tmp_path: Path) -> None:
     """The pod that we are given does not show the nomination yet: clearing it must be sent all the same."""
 
-    async def scenario() -> FakeApi:
-        async with statuses(tmp_path, answer(2, nominatedNodeName="n1"), answer(3)) as (sender, api):
-            sender.set(a_pod(1), nominated_node_name="n1")
-            await sent(sender)
-            sender.set(a_pod(1), nominated_node_name="")
-            await sent(sender)
-            return api
+    async with statuses(tmp_path, answer(2, nominatedNodeName="n1"), answer(3)) as (sender, api):
+        sender.set(a_web_pod(1), nominated_node_name="n1")
+        await sent(sender)
+        sender.set(a_web_pod(1), nominated_node_name="")
+        await sent(sender)
 
-    assert [request.body["status"] for request in run(scenario()).requests] == [
-        {"nominatedNodeName": "n1"},
-        {"nominatedNodeName": None},
-    ]
+        assert [request.body["status"] for request in api.requests] == [
+            {"nominatedNodeName": "n1"},
+            {"nominatedNodeName": None},
+        ]
 
 
-def test_a_newer_pod_counts_more_than_an_old_answer(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with statuses(tmp_path, answer(2, nominatedNodeName="n1")) as (sender, api):
-            sender.set(a_pod(1), nominated_node_name="n1")
-            await sent(sender)
-            sender.set(a_pod(3), nominated_node_name="")
-            await sent(sender)
-            return api
+async def test_a_newer_pod_counts_more_than_an_old_answer(tmp_path: Path) -> None:
+    async with statuses(tmp_path, answer(2, nominatedNodeName="n1")) as (sender, api):
+        sender.set(a_web_pod(1), nominated_node_name="n1")
+        await sent(sender)
+        sender.set(a_web_pod(3), nominated_node_name="")
+        await sent(sender)
 
-    assert len(run(scenario()).requests) == 1
+        assert len(api.requests) == 1
 
 
 @pytest.mark.parametrize("failure", [LOST, Answer(500), Answer(429, headers={"Retry-After": "0.01"})])
 def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> None:
     async def scenario() -> FakeApi:
         async with statuses(tmp_path, failure, answer(2)) as (sender, api):
-            sender.set(a_pod(), NO_ROOM)
+            sender.set(a_web_pod(), NO_ROOM)
             await sent(sender)
             return api
 
@@ -189,22 +182,18 @@ def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 409, 422, 403])
-def test_a_refusal_is_final(tmp_path: Path, status: int) -> None:
-    async def scenario() -> FakeApi:
-        async with statuses(tmp_path, Answer(status)) as (sender, api):
-            sender.set(a_pod(), NO_ROOM)
-            await sent(sender)
-            return api
+async def test_a_refusal_is_final(tmp_path: Path, status: int) -> None:
+    async with statuses(tmp_path, Answer(status)) as (sender, api):
+        sender.set(a_web_pod(), NO_ROOM)
+        await sent(sender)
 
-    assert len(run(scenario()).requests) == 1
+        assert len(api.requests) == 1
 
 
-def test_a_forgotten_pod_gets_nothing(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with statuses(tmp_path, answer(2)) as (sender, api):
-            sender.set(a_pod(), NO_ROOM)
-            sender.forget(a_pod())
-            await sent(sender)
-            return api
+async def test_a_forgotten_pod_gets_nothing(tmp_path: Path) -> None:
+    async with statuses(tmp_path, answer(2)) as (sender, api):
+        sender.set(a_web_pod(), NO_ROOM)
+        sender.forget(a_web_pod())
+        await sent(sender)
 
-    assert run(scenario()).requests == []
+        assert api.requests == []

@@ -30,112 +30,92 @@ def test_kopf_gets_empty_lists_and_watches_from_their_version(tmp_path: Path) ->
     assert setup.starts == 1
 
 
-def test_the_watch_begins_where_the_user_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_watch_begins_where_the_user_has_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("LOGNAME", "USER", "LNAME", "USERNAME", "POD_ID"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(os, "getuid", lambda: USER_WITHOUT_NAME)
     with pytest.raises((KeyError, OSError)):  # OSError since Python 3.13
         getpass.getuser()
 
-    async def scenario() -> Setup:
-        async with asyncio.timeout(5.0), a_watch(tmp_path) as setup:
-            return setup
-
-    assert run(scenario()).starts == 1
+    async with asyncio.timeout(5.0), a_watch(tmp_path) as setup:
+        assert setup.starts == 1
 
 
-def test_events_arrive(tmp_path: Path) -> None:
-    async def scenario() -> list[str]:
-        async with a_watch(tmp_path) as setup:
-            setup.api.send(NODES, "ADDED", node_dict("n", 101))
-            await until(lambda: setup.handlers.nodes)
-            setup.api.send(PODS, "ADDED", pod_dict("a", 102))
-            setup.api.send(PODS, "MODIFIED", pod_dict("a", 103, nodeName="n"))
-            setup.api.send(PODS, "DELETED", pod_dict("a", 104))
-            await until(lambda: len(setup.handlers.calls) == 4)
-            return setup.handlers.calls
+async def test_events_arrive(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.api.send(NODES, "ADDED", node_dict("n", 101))
+        await until(lambda: setup.handlers.nodes)
+        setup.api.send(PODS, "ADDED", pod_dict("a", 102))
+        setup.api.send(PODS, "MODIFIED", pod_dict("a", 103, nodeName="n"))
+        setup.api.send(PODS, "DELETED", pod_dict("a", 104))
+        await until(lambda: len(setup.handlers.calls) == 4)
 
-    assert run(scenario()) == ["changed n 101", "changed a 102", "changed a 103", "deleted a"]
+        assert setup.handlers.calls == ["changed n 101", "changed a 102", "changed a 103", "deleted a"]
 
 
-def test_a_failing_handler_does_not_end_the_watch(tmp_path: Path) -> None:
-    async def scenario() -> list[str]:
-        async with a_watch(tmp_path) as setup:
-            setup.handlers.fail_on = "a"
-            setup.api.send(PODS, "ADDED", pod_dict("a", 102))
-            setup.api.send(PODS, "ADDED", pod_dict("b", 103))
-            await until(lambda: setup.handlers.calls)
-            return setup.handlers.calls
+async def test_a_failing_handler_does_not_end_the_watch(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.handlers.fail_on = "a"
+        setup.api.send(PODS, "ADDED", pod_dict("a", 102))
+        setup.api.send(PODS, "ADDED", pod_dict("b", 103))
+        await until(lambda: setup.handlers.calls)
 
-    assert run(scenario()) == ["changed b 103"]
+        assert setup.handlers.calls == ["changed b 103"]
 
 
-def test_after_a_broken_connection_the_watch_goes_on_from_the_last_version(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path) as setup:
-            setup.api.send(PODS, "ADDED", pod_dict("a", 102))
-            await until(lambda: setup.handlers.pods)
-            setup.api.send_raw(PODS, BREAK)
-            await until(lambda: len(setup.api.watches) >= 3)
-            return setup
+async def test_after_a_broken_connection_the_watch_goes_on_from_the_last_version(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.api.send(PODS, "ADDED", pod_dict("a", 102))
+        await until(lambda: setup.handlers.pods)
+        setup.api.send_raw(PODS, BREAK)
+        await until(lambda: len(setup.api.watches) >= 3)
 
-    setup = run(scenario())
     assert setup.api.watches[-1] == (PODS, "102")
     assert setup.listed.count(PODS) == 1
 
 
-def test_after_410_gone_a_comparison_is_asked_for(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path) as setup:
-            setup.api.version = 200
-            setup.api.send_raw(PODS, GONE)
-            await until(lambda: len(setup.api.watches) >= 3)
-            return setup
+async def test_after_410_gone_a_comparison_is_asked_for(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.api.version = 200
+        setup.api.send_raw(PODS, GONE)
+        await until(lambda: len(setup.api.watches) >= 3)
 
-    setup = run(scenario())
     assert setup.api.watches[-1] == (PODS, "200")
     assert setup.listed.count(PODS) == 2
 
 
-def test_kopf_is_started_again_when_it_ends(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path) as setup:
-            setup.api.send_raw(PODS, {"type": "ERROR", "object": {"code": 500}})
-            await until(lambda: len(setup.api.watches) >= 4)
-            return setup
+async def test_kopf_is_started_again_when_it_ends(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.api.send_raw(PODS, {"type": "ERROR", "object": {"code": 500}})
+        await until(lambda: len(setup.api.watches) >= 4)
 
-    setup = run(scenario())
     assert setup.starts == 2
     assert setup.listed.count(PODS) == 2
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="all", reason="operator") == 1
 
 
-def test_tasks_of_others_survive_the_end_of_kopf(tmp_path: Path) -> None:
-    async def scenario() -> bool:
-        async with a_watch(tmp_path) as setup:
-            ours = asyncio.create_task(asyncio.Event().wait())
-            setup.api.send_raw(PODS, {"type": "ERROR", "object": {"code": 500}})
-            await until(lambda: len(setup.api.watches) >= 4)
-            survived = not ours.done()
-            ours.cancel()
-            return survived
+async def test_tasks_of_others_survive_the_end_of_kopf(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        ours = asyncio.create_task(asyncio.Event().wait())
+        setup.api.send_raw(PODS, {"type": "ERROR", "object": {"code": 500}})
+        await until(lambda: len(setup.api.watches) >= 4)
+        survived = not ours.done()
+        ours.cancel()
 
-    assert run(scenario())
+        assert survived
 
 
-def test_after_a_401_every_watch_goes_on_with_a_new_token(tmp_path: Path) -> None:
-    async def scenario() -> list[str]:
-        async with a_watch(tmp_path) as setup:
-            setup.api.rejected.add("first")
-            (tmp_path / "token").write_text("second")
-            setup.api.send_raw(PODS, BREAK)
-            await until(lambda: len(setup.api.watches) >= 4)
-            return setup.api.tokens
+async def test_after_a_401_every_watch_goes_on_with_a_new_token(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.api.rejected.add("first")
+        (tmp_path / "token").write_text("second")
+        setup.api.send_raw(PODS, BREAK)
+        await until(lambda: len(setup.api.watches) >= 4)
 
-    assert "second" in run(scenario())
+        assert "second" in setup.api.tokens
 
 
-def test_objects_take_the_short_way_past_kopf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_objects_take_the_short_way_past_kopf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen_by_kopf: list[Any] = []
 
     async def see(event: Any, **_: Any) -> None:
@@ -143,30 +123,24 @@ def test_objects_take_the_short_way_past_kopf(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("scheduler.kube.watch._ignore", see)
 
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path) as setup:
-            for version in range(101, 111):
-                setup.api.send(PODS, "MODIFIED", pod_dict("a", version))
-            setup.api.send_raw(PODS, BREAK)
-            await until(lambda: len(setup.api.watches) >= 3)
-            return setup
+    async with a_watch(tmp_path) as setup:
+        for version in range(101, 111):
+            setup.api.send(PODS, "MODIFIED", pod_dict("a", version))
+        setup.api.send_raw(PODS, BREAK)
+        await until(lambda: len(setup.api.watches) >= 3)
 
-    setup = run(scenario())
     assert setup.handlers.calls == [f"changed a {version}" for version in range(101, 111)]
     assert seen_by_kopf == []
     assert setup.api.watches[-1] == (PODS, "110")
 
 
-def test_a_bookmark_is_where_the_watch_goes_on(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path) as setup:
-            setup.api.send(PODS, "ADDED", pod_dict("a", 102))
-            setup.api.send(PODS, "BOOKMARK", {"kind": "Pod", "metadata": {"resourceVersion": "150"}, "spec": {}})
-            setup.api.send_raw(PODS, BREAK)
-            await until(lambda: len(setup.api.watches) >= 3)
-            return setup
+async def test_a_bookmark_is_where_the_watch_goes_on(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.api.send(PODS, "ADDED", pod_dict("a", 102))
+        setup.api.send(PODS, "BOOKMARK", {"kind": "Pod", "metadata": {"resourceVersion": "150"}, "spec": {}})
+        setup.api.send_raw(PODS, BREAK)
+        await until(lambda: len(setup.api.watches) >= 3)
 
-    setup = run(scenario())
     assert setup.handlers.calls == ["changed a 102"]
     assert setup.api.watches[-1] == (PODS, "150")
 
@@ -182,15 +156,13 @@ CALLS = ["changed a 101", "changed b 102", "changed a 104", "deleted a", "change
 
 
 @pytest.mark.parametrize("lost", [0, 1, 40], ids=["before an event", "in its last byte", "in its middle"])
-def test_wherever_the_connection_breaks_nothing_is_lost_and_nothing_comes_twice(tmp_path: Path, lost: int) -> None:
+async def test_wherever_the_connection_breaks_nothing_is_lost_and_nothing_comes_twice(
+    tmp_path: Path, lost: int
+) -> None:
     breaks = [size_of(HISTORY[:2]) - lost, size_of(HISTORY[2 - bool(lost) : 4]) - lost]
 
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path, HistoryApi(HISTORY, breaks)) as setup:
-            await until(lambda: len(setup.handlers.calls) >= len(CALLS))
-            return setup
-
-    setup = run(scenario())
+    async with a_watch(tmp_path, HistoryApi(HISTORY, breaks)) as setup:
+        await until(lambda: len(setup.handlers.calls) >= len(CALLS))
     assert setup.handlers.calls == CALLS
     counts = [
         sample(setup.metrics, "loadmaster_watch_events_total", resource=PODS, type=type_)
@@ -201,34 +173,27 @@ def test_wherever_the_connection_breaks_nothing_is_lost_and_nothing_comes_twice(
     assert versions == (["100", "101", "104"] if lost else ["100", "102", "107"])
 
 
-def test_a_silent_watch_is_opened_again_from_the_last_version(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path, frozen_seconds=0.1) as setup:
-            setup.api.send(PODS, "ADDED", pod_dict("a", 102))
-            await until(lambda: (PODS, "102") in setup.api.watches)
-            return setup
+async def test_a_silent_watch_is_opened_again_from_the_last_version(tmp_path: Path) -> None:
+    async with a_watch(tmp_path, frozen_seconds=0.1) as setup:
+        setup.api.send(PODS, "ADDED", pod_dict("a", 102))
+        await until(lambda: (PODS, "102") in setup.api.watches)
 
-    assert run(scenario()).handlers.calls == ["changed a 102"]
+        assert setup.handlers.calls == ["changed a 102"]
 
 
-def test_the_end_of_the_watch_ends_its_streams(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path) as setup:
-            setup.api.send(PODS, "ADDED", pod_dict("a", 102))
-            await until(lambda: setup.handlers.pods)
-        await until(lambda: setup.api.ended == 2)
-        return setup
+async def test_the_end_of_the_watch_ends_its_streams(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.api.send(PODS, "ADDED", pod_dict("a", 102))
+        await until(lambda: setup.handlers.pods)
+    await until(lambda: setup.api.ended == 2)
 
-    assert len(run(scenario()).api.watches) == 2
+    assert len(setup.api.watches) == 2
 
 
-def test_an_unreadable_line_starts_kopf_again(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path) as setup:
-            setup.api.send_raw(PODS, "no event")
-            await until(lambda: len(setup.api.watches) >= 4)
-            return setup
+async def test_an_unreadable_line_starts_kopf_again(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.api.send_raw(PODS, "no event")
+        await until(lambda: len(setup.api.watches) >= 4)
 
-    setup = run(scenario())
     assert setup.listed.count(PODS) == 2
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="all", reason="operator") == 1

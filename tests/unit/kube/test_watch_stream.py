@@ -165,17 +165,17 @@ def test_half_an_event_at_the_end_is_not_taken_in() -> None:
     assert reader.read == [bookmark("1")]
 
 
-def test_a_stream_that_breaks_raises_after_all_that_came_was_told() -> None:
+async def test_a_stream_that_breaks_raises_after_all_that_came_was_told() -> None:
     reader = Reader([line("1"), line("2") + line("3")[:9]], aiohttp.ClientPayloadError("broken"))
 
     with pytest.raises(aiohttp.ClientPayloadError, match="broken"):
-        run(reader.run())
+        await reader.run()
 
     assert reader.taken == ["1", "2"]
     assert reader.read == [bookmark("1"), bookmark("2")]
 
 
-def test_others_get_their_turn_during_a_long_piece_and_kopf_is_told_before() -> None:
+async def test_others_get_their_turn_during_a_long_piece_and_kopf_is_told_before() -> None:
     ticks = iter(range(10**6))
     versions = [str(version) for version in range(1, 11)]
     # A millisecond goes by with each look at the clock: one when a stretch begins, one after each event.
@@ -187,12 +187,10 @@ def test_others_get_their_turn_during_a_long_piece_and_kopf_is_told_before() -> 
             seen.append(len(reader.taken))
             await asyncio.sleep(0)
 
-    async def scenario() -> None:
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(other())
-            tasks.create_task(reader.run())
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(other())
+        tasks.create_task(reader.run())
 
-    run(scenario())
     assert reader.taken == versions
     assert longest_step([*seen, len(versions)]) <= 3
     assert reader.read == [bookmark(str(count)) for count in reader.taken_when_read]
