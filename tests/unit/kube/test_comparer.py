@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.comparer import Comparer, Comparison
+from scheduler.kube.comparer import Comparer
 from scheduler.testing import pod_from_dict
 from tests.fakes import run
 from tests.unit.cycle.harness import PROFILE, Scheduler
@@ -86,25 +86,21 @@ async def test_a_node_that_only_pods_speak_of_is_redundant(tmp_path: Path) -> No
         assert (await setup.comparer.compare()).nodes.redundant == {"gone": "gone"}
 
 
-def test_pods_that_we_do_not_have_are_missed(tmp_path: Path) -> None:
-    async def scenario() -> Comparison:
-        async with a_setup(tmp_path) as setup:
-            setup.lists(bound("web"), ours("next"))
-            return await setup.comparer.compare()
+async def test_pods_that_we_do_not_have_are_missed(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.lists(bound("web"), ours("next"))
 
-    pods = run(scenario()).pods
+        pods = (await setup.comparer.compare()).pods
     assert pods.missed == {"uid-web": "default/web", "uid-next": "default/next"}
     assert pods.redundant == {}
 
 
-def test_pods_that_the_api_server_does_not_have_are_redundant(tmp_path: Path) -> None:
-    async def scenario() -> Comparison:
-        async with a_setup(tmp_path) as setup:
-            setup.knows(bound("web"), ours("next"), ours("tried"))
-            setup.scheduler.pop()
-            return await setup.comparer.compare()
+async def test_pods_that_the_api_server_does_not_have_are_redundant(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.knows(bound("web"), ours("next"), ours("tried"))
+        setup.scheduler.pop()
 
-    pods = run(scenario()).pods
+        pods = (await setup.comparer.compare()).pods
     assert pods.missed == {}
     assert pods.redundant == {"uid-web": "default/web", "uid-next": "default/next", "uid-tried": "default/tried"}
 
@@ -138,18 +134,16 @@ async def test_waiting_pods_that_are_none_of_our_business_are_left_out(tmp_path:
         assert not (await setup.comparer.compare())
 
 
-def test_what_the_watch_clears_meanwhile_is_only_late(tmp_path: Path) -> None:
+async def test_what_the_watch_clears_meanwhile_is_only_late(tmp_path: Path) -> None:
     """The first list lacks `new` and still has `old`; the second is as the watch has it; `lost` differs in both."""
     first = object_list(bound("old"), bound("lost"), version=10)
     second = object_list(bound("new"), bound("lost"), version=20)
 
-    async def scenario() -> Comparison:
-        async with a_setup(tmp_path) as setup:
-            setup.api.on(LIST_PODS, first, second)
-            setup.knows(bound("new"))
-            return await setup.comparer.compare()
+    async with a_setup(tmp_path) as setup:
+        setup.api.on(LIST_PODS, first, second)
+        setup.knows(bound("new"))
 
-    pods = run(scenario()).pods
+        pods = (await setup.comparer.compare()).pods
     assert pods.missed == {"uid-lost": "default/lost"}
     assert pods.redundant == {}
 

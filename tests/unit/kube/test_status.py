@@ -10,7 +10,6 @@ import pytest
 
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.kube.status import Condition, PodStatuses, status_patch
-from tests.fakes import run
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 PATCH = "PATCH /api/v1/namespaces/default/pods/web/status"
@@ -112,16 +111,14 @@ async def sent(sender: PodStatuses) -> None:
     await until(lambda: not sender.busy)
 
 
-def test_only_the_newest_state_is_sent(tmp_path: Path) -> None:
-    async def scenario() -> FakeApi:
-        async with statuses(tmp_path, answer(2)) as (sender, api):
-            sender.set(a_web_pod(), Condition("False", "SchedulerError", "first"))
-            sender.set(a_web_pod(), NO_ROOM)
-            sender.set(a_web_pod(), nominated_node_name="n1")
-            await sent(sender)
-            return api
+async def test_only_the_newest_state_is_sent(tmp_path: Path) -> None:
+    async with statuses(tmp_path, answer(2)) as (sender, api):
+        sender.set(a_web_pod(), Condition("False", "SchedulerError", "first"))
+        sender.set(a_web_pod(), NO_ROOM)
+        sender.set(a_web_pod(), nominated_node_name="n1")
+        await sent(sender)
 
-    (request,) = run(scenario()).requests
+        (request,) = api.requests
     assert request.headers["Content-Type"] == "application/strategic-merge-patch+json"
     assert request.body == {
         "metadata": {"uid": "uid-web"},
@@ -170,14 +167,12 @@ async def test_a_newer_pod_counts_more_than_an_old_answer(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("failure", [LOST, Answer(500), Answer(429, headers={"Retry-After": "0.01"})])
-def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> None:
-    async def scenario() -> FakeApi:
-        async with statuses(tmp_path, failure, answer(2)) as (sender, api):
-            sender.set(a_web_pod(), NO_ROOM)
-            await sent(sender)
-            return api
+async def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> None:
+    async with statuses(tmp_path, failure, answer(2)) as (sender, api):
+        sender.set(a_web_pod(), NO_ROOM)
+        await sent(sender)
 
-    first, second = run(scenario()).requests
+        first, second = api.requests
     assert first.body == second.body
 
 

@@ -10,20 +10,18 @@ import pytest
 
 from scheduler.kube.intake import NODES, PODS
 from scheduler.kube.watch import NOTHING
-from tests.fakes import run, sample
+from tests.fakes import sample
 from tests.unit.kube.fake_api import node_dict, pod_dict, until
-from tests.unit.kube.watch_api import BREAK, GONE, HistoryApi, Setup, a_watch, size_of
+from tests.unit.kube.watch_api import BREAK, GONE, HistoryApi, a_watch, size_of
 
 USER_WITHOUT_NAME = 65_532_001
 """A UID that no machine has an entry for, as few have one for the 65532 of our image."""
 
 
-def test_kopf_gets_empty_lists_and_watches_from_their_version(tmp_path: Path) -> None:
-    async def scenario() -> Setup:
-        async with a_watch(tmp_path) as setup:
-            return setup
+async def test_kopf_gets_empty_lists_and_watches_from_their_version(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        pass  # until it has begun
 
-    setup = run(scenario())
     assert sorted(setup.api.lists) == [(NODES, NOTHING), (PODS, NOTHING)]
     assert sorted(setup.api.watches) == [(NODES, "100"), (PODS, "100")]
     assert sorted(setup.listed) == [NODES, PODS]
