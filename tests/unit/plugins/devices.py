@@ -13,6 +13,7 @@ from scheduler.framework.resources import KNOWN
 from scheduler.simulate.writes import merged
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import pod_from_dict
+from tests.controlplane.objects import a_pod
 from tests.fakes import a_handle
 
 DRIVER = "gpu.example.com"
@@ -81,19 +82,15 @@ def allocated(*devices: str, node: str = "", reserved_for: tuple[str, ...] = (),
     return {"allocation": allocation, "reservedFor": consumers}
 
 
-def a_pod(name: str, *claims: str, **status: Any) -> fw.Pod:
+def claiming(name: str, *claims: str, **status: Any) -> fw.Pod:
     """A pod with these claims; one that ends in `*` is made from a template, of that name."""
     written = [
         {"name": each.rstrip("*"), ("resourceClaimTemplateName" if each[-1] == "*" else "resourceClaimName"): each}
         for each in claims
     ]
-    return pod_from_dict(
-        {
-            "metadata": {"name": name, "namespace": "default", "uid": name},
-            "spec": {"resourceClaims": written},
-            "status": status,
-        }
-    )
+    whole = a_pod(name, "default", resourceClaims=written)
+    whole["metadata"]["uid"] = name
+    return pod_from_dict({**whole, "status": status})
 
 
 class Api:

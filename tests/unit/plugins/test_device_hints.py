@@ -8,7 +8,7 @@ from plugins.dynamic_resources.plugin import DynamicResources
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceClaim
 from scheduler.testing import started
-from tests.unit.plugins.devices import a_claim, a_pod, a_world, allocated
+from tests.unit.plugins.devices import a_claim, a_world, allocated, claiming
 
 CLAIM_CHANGED = fw.ClusterEvent(fw.RESOURCE_CLAIM, fw.Action.UPDATE_OTHER)
 
@@ -24,9 +24,9 @@ def test_pods_whose_claims_are_not_made_yet_are_asked_about_once() -> None:
     made = {"resourceClaimStatuses": [{"name": "t", "resourceClaimName": "c"}]}
 
     (key,) = keys
-    assert key(a_pod("p", "t*")) == key(a_pod("q", "t*")) != key(a_pod("q", "t*", **made))
-    assert key(a_pod("p", "c")) == key(a_pod("q", "c")) != key(a_pod("q", "d"))
-    assert key(a_pod("p", "t*", **made)) != key(a_pod("q", "t*", **made))
+    assert key(claiming("p", "t*")) == key(claiming("q", "t*")) != key(claiming("q", "t*", **made))
+    assert key(claiming("p", "c")) == key(claiming("q", "c")) != key(claiming("q", "d"))
+    assert key(claiming("p", "t*", **made)) != key(claiming("q", "t*", **made))
 
 
 @pytest.mark.parametrize(
@@ -49,5 +49,5 @@ def test_claims_help_that_are_the_pods_or_free_devices(
     (hint,) = hints
     assert hint is not None
 
-    assert (hint(a_pod("p", "c"), old, new) is fw.QueueingHint.QUEUE) == expected
-    assert hint(a_pod("p", "c", "absent"), old, new) is fw.QueueingHint.SKIP
+    assert (hint(claiming("p", "c"), old, new) is fw.QueueingHint.QUEUE) == expected
+    assert hint(claiming("p", "c", "absent"), old, new) is fw.QueueingHint.SKIP

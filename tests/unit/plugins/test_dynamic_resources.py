@@ -34,11 +34,11 @@ from tests.unit.plugins.devices import (
     a_claim,
     a_class,
     a_device,
-    a_pod,
     a_request,
     a_slice,
     a_world,
     allocated,
+    claiming,
     put,
 )
 
@@ -96,9 +96,9 @@ def refusal(reason: str) -> fw.Status:
 
 def test_pods_without_claims_are_nothing_to_it() -> None:
     plugin, _, _ = a_plugin()
-    attempt = Attempt(plugin, a_pod("p"))
+    attempt = Attempt(plugin, claiming("p"))
 
-    assert plugin.pre_enqueue(a_pod("p")) is None
+    assert plugin.pre_enqueue(claiming("p")) is None
     assert attempt.pre_filter == fw.SKIP
     assert attempt.post_filter() == NOTHING_TO_DEALLOCATE
     assert attempt.scores() == []
@@ -110,11 +110,11 @@ def test_pods_without_claims_are_nothing_to_it() -> None:
 @pytest.mark.parametrize(
     ("pod", "reason"),
     [
-        pytest.param(a_pod("p", "absent"), 'could not find ResourceClaim "default/absent"', id="no such claim"),
-        pytest.param(a_pod("p", "made*"), 'pod "default/p": ResourceClaim not created yet', id="not made yet"),
-        pytest.param(a_pod("p", "going"), 'resourceclaim "going" is being deleted', id="being deleted"),
+        pytest.param(claiming("p", "absent"), 'could not find ResourceClaim "default/absent"', id="no such claim"),
+        pytest.param(claiming("p", "made*"), 'pod "default/p": ResourceClaim not created yet', id="not made yet"),
+        pytest.param(claiming("p", "going"), 'resourceclaim "going" is being deleted', id="being deleted"),
         pytest.param(
-            a_pod("p", "made*", resourceClaimStatuses=[{"name": "made", "resourceClaimName": "mine"}]),
+            claiming("p", "made*", resourceClaimStatuses=[{"name": "made", "resourceClaimName": "mine"}]),
             "ResourceClaim default/mine was not created for Pod default/p (Pod is not owner)",
             id="made for somebody else",
         ),
@@ -131,7 +131,7 @@ def test_a_pod_waits_for_its_claims(pod: fw.Pod, reason: str) -> None:
 
 def test_a_claim_that_was_left_out_on_purpose_is_not_waited_for() -> None:
     plugin, _, _ = a_plugin()
-    pod = a_pod("p", "made*", resourceClaimStatuses=[{"name": "made"}])
+    pod = claiming("p", "made*", resourceClaimStatuses=[{"name": "made"}])
 
     assert plugin.pre_enqueue(pod) is None
     assert Attempt(plugin, pod).pre_filter == fw.SKIP
@@ -141,13 +141,15 @@ def test_a_missing_class_refuses_the_pod_everywhere() -> None:
     either = {"name": "q", "firstAvailable": [{"name": "s", "deviceClassName": "absent"}]}
     plugin, _, _ = a_plugin(a_claim("one", a_request("q", "absent")), a_claim("two", either))
 
-    assert Attempt(plugin, a_pod("p", "one")).pre_filter == refusal("request q: device class absent does not exist")
-    assert Attempt(plugin, a_pod("p", "two")).pre_filter == refusal("request q/s: device class absent does not exist")
+    assert Attempt(plugin, claiming("p", "one")).pre_filter == refusal("request q: device class absent does not exist")
+    assert Attempt(plugin, claiming("p", "two")).pre_filter == refusal(
+        "request q/s: device class absent does not exist"
+    )
 
 
 def test_nodes_without_devices_are_refused() -> None:
     plugin, _, _ = a_plugin(*GPUS, a_claim("c", a_request(count=2)))
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
 
     assert attempt.pre_filter is None
     assert (attempt.filter("n1"), attempt.filter("n2")) == (None, NOT_ALLOCATABLE)
@@ -155,11 +157,11 @@ def test_nodes_without_devices_are_refused() -> None:
 
 async def test_devices_are_taken_in_memory_then_written() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c"))
-    first = Attempt(plugin, a_pod("first", "c"))
+    first = Attempt(plugin, claiming("first", "c"))
     assert first.filter("n2") is None
     assert first.reserve("n2") is None
 
-    waiting = Attempt(plugin, a_pod("second", "c"))
+    waiting = Attempt(plugin, claiming("second", "c"))
     await first.pre_bind("n2")
 
     assert waiting.pre_filter == refusal("resource claim default/c is in the process of being allocated")
@@ -168,43 +170,43 @@ async def test_devices_are_taken_in_memory_then_written() -> None:
     assert [each.uid for each in written.status.reserved_for or ()] == ["first"]
     assert written.metadata.finalizers == ("resource.kubernetes.io/delete-protection",)
     assert [subresource for subresource, _ in api.patches] == ["", "status"]
-    later = Attempt(plugin, a_pod("second", "c"))
+    later = Attempt(plugin, claiming("second", "c"))
     assert (later.filter("n1"), later.filter("n2")) == (NOT_AVAILABLE, None)
 
 
 def test_reserved_devices_are_taken_for_other_claims() -> None:
     plugin, _, _ = a_plugin(*GPUS, a_claim("c"), a_claim("d"))
-    first = Attempt(plugin, a_pod("first", "c"))
+    first = Attempt(plugin, claiming("first", "c"))
     first.filter("n2")
     first.reserve("n2")
 
-    assert Attempt(plugin, a_pod("second", "d")).filter("n2") == NOT_ALLOCATABLE
+    assert Attempt(plugin, claiming("second", "d")).filter("n2") == NOT_ALLOCATABLE
     first.unreserve("n2")
-    assert Attempt(plugin, a_pod("second", "d")).filter("n2") is None
+    assert Attempt(plugin, claiming("second", "d")).filter("n2") is None
 
 
 async def test_what_was_written_counts_before_the_watch_shows_it() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c"), a_claim("d"))
     api.late = True
-    first = Attempt(plugin, a_pod("first", "c"))
+    first = Attempt(plugin, claiming("first", "c"))
     first.filter("n2")
     first.reserve("n2")
 
     await first.pre_bind("n2")
 
     assert stored(store, "c").status.allocation is None
-    assert Attempt(plugin, a_pod("second", "d")).filter("n2") == NOT_ALLOCATABLE
-    assert Attempt(plugin, a_pod("third", "c")).filter("n1") == NOT_AVAILABLE
+    assert Attempt(plugin, claiming("second", "d")).filter("n2") == NOT_ALLOCATABLE
+    assert Attempt(plugin, claiming("third", "c")).filter("n1") == NOT_AVAILABLE
     api.show()
-    assert Attempt(plugin, a_pod("second", "d")).filter("n2") == NOT_ALLOCATABLE
+    assert Attempt(plugin, claiming("second", "d")).filter("n2") == NOT_ALLOCATABLE
     store.remove(fw.RESOURCE_CLAIM, "claim-c")
-    assert Attempt(plugin, a_pod("second", "d")).filter("n2") is None
+    assert Attempt(plugin, claiming("second", "d")).filter("n2") is None
 
 
 async def test_pods_that_share_a_claim_write_one_after_the_other() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c", status=allocated("n1/d0")))
     api.late = True
-    attempts = [Attempt(plugin, a_pod(name, "c")) for name in ("one", "other", "third")]
+    attempts = [Attempt(plugin, claiming(name, "c")) for name in ("one", "other", "third")]
 
     await asyncio.gather(*(each.pre_bind("n1") for each in attempts))
 
@@ -217,7 +219,7 @@ async def test_pods_that_share_a_claim_write_one_after_the_other() -> None:
 async def test_a_conflict_is_tried_again_with_the_newest_version() -> None:
     plugin, store, api = a_plugin(*GPUS, a_claim("c"))
     api.errors = [ApiError(409, "the object has been modified")]
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
     attempt.filter("n1")
     attempt.reserve("n1")
     plugin._writer._sleep = lambda seconds: asyncio.sleep(0)
@@ -238,7 +240,7 @@ async def test_a_conflict_is_tried_again_with_the_newest_version() -> None:
 )
 async def test_a_claim_that_changed_meanwhile_fails_the_binding(change: ResourceClaim | None, problem: str) -> None:
     plugin, store, _ = a_plugin(*GPUS, a_claim("c"))
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
     attempt.filter("n1")
     attempt.reserve("n1")
     plugin._writer._sleep = lambda seconds: asyncio.sleep(0)
@@ -253,7 +255,7 @@ async def test_a_claim_that_changed_meanwhile_fails_the_binding(change: Resource
 
 async def test_unreserve_takes_the_pod_out_of_claims_that_were_written() -> None:
     plugin, store, _ = a_plugin(*GPUS, a_claim("c", status=allocated("n1/d0", reserved_for=("other",))))
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
 
     await attempt.pre_bind("n1")
     before = [each.uid for each in stored(store, "c").status.reserved_for or ()]
@@ -267,7 +269,7 @@ async def test_unreserve_takes_the_pod_out_of_claims_that_were_written() -> None
 async def test_devices_that_keep_the_pod_from_all_nodes_are_given_back() -> None:
     plugin, store, _ = a_plugin(*GPUS, a_claim("c", status=allocated("gone/d0", node="gone", reserved_for=("p",))))
 
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
     assert attempt.filter("n1") == NOT_AVAILABLE
     found = attempt.post_filter()
     await settle()
@@ -280,7 +282,7 @@ async def test_devices_that_keep_the_pod_from_all_nodes_are_given_back() -> None
 def test_devices_that_another_pod_uses_stay() -> None:
     status = allocated("gone/d0", node="gone", reserved_for=("p", "other"))
     plugin, _, api = a_plugin(a_claim("c", status=status))
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
     attempt.filter("n1")
 
     assert attempt.post_filter() == STILL_UNSCHEDULABLE
@@ -296,7 +298,7 @@ def test_earlier_alternatives_score_higher() -> None:
         ],
     }
     plugin, _, _ = a_plugin(*GPUS, a_claim("c", either))
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
     for node in ("n1", "n2"):
         assert attempt.filter(node) is None
 
@@ -311,9 +313,9 @@ def test_a_broken_expression_and_a_slow_search_are_errors() -> None:
     plugin = started(DynamicResources(), handle)
 
     with pytest.raises(DevicesError, match="class broken: selector #0: CEL runtime error: no such key: x"):
-        Attempt(plugin, a_pod("p", "c")).filter("n1")
+        Attempt(plugin, claiming("p", "c")).filter("n1")
     with pytest.raises(TimeoutError, match="node n1: timed out trying to allocate devices"):
-        Attempt(started(DynamicResources(filter_timeout=Duration(1e-9)), handle), a_pod("p", "d")).filter("n1")
+        Attempt(started(DynamicResources(filter_timeout=Duration(1e-9)), handle), claiming("p", "d")).filter("n1")
 
 
 READY: dict[str, Any] = {"bindingConditions": ["ready"], "bindingFailureConditions": ["failed"]}
@@ -348,7 +350,7 @@ async def test_a_binding_waits_until_its_devices_are_ready() -> None:
         store.set(fw.RESOURCE_CLAIM, msgspec.structs.replace(claim, status=status, metadata=meta))
 
     plugin._sleep = sleep
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
     attempt.filter("n1")
     attempt.reserve("n1")
 
@@ -361,7 +363,7 @@ async def test_a_binding_waits_until_its_devices_are_ready() -> None:
 async def test_a_device_that_will_not_be_ready_fails_the_binding_and_is_given_back_later() -> None:
     status = {**allocated("n1/d0", reserved_for=("p",), **READY), "devices": condition("failed")}
     plugin, _, _ = a_plugin(a_claim("c", status=status))
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
 
     assert attempt.filter("n1") == NOT_AVAILABLE
     with pytest.raises(Exception, match='device binding failed: claim=c, reason=R, message="M"'):
@@ -374,7 +376,7 @@ async def test_an_overdue_device_is_not_waited_for() -> None:
     status["allocation"]["allocationTimestamp"] = "2020-01-01T00:00:00Z"
     plugin, _, _ = a_plugin(a_claim("c", status=status))
 
-    attempt = Attempt(plugin, a_pod("p", "c"))
+    attempt = Attempt(plugin, claiming("p", "c"))
     assert attempt.filter("n1") == NOT_AVAILABLE
     with pytest.raises(Exception, match="device binding timeout: claim=c"):
         await attempt.pre_bind("n1")
