@@ -21,6 +21,8 @@ from tests.controlplane import (
     wait_until,
 )
 from tests.controlplane.client import Object
+from tests.controlplane.fixtures import api as api
+from tests.controlplane.fixtures import new_namespace as new_namespace
 from tests.controlplane.foreign import ClusterError, choose
 from tests.controlplane.kubeconfig import KubeconfigError
 
@@ -51,21 +53,12 @@ def controlplane(cluster: Cluster) -> Iterator[ControlPlane]:
     cluster.restore()
 
 
-@pytest.fixture(scope="session")
-def api(cluster: Cluster) -> Iterator[Client]:
-    """An administrator's client."""
-    with cluster.client() as client:
-        yield client
-
-
 @pytest.fixture
-def namespace(cluster: Cluster, api: Client) -> Iterator[str]:
+def namespace(api: Client, new_namespace: str) -> Iterator[str]:
     """A namespace of the test's own; it and what is in it are deleted afterwards."""
-    name = f"test-{secrets.token_hex(4)}"
-    cluster.create_namespace(name)
-    yield name
-    api.delete("Namespace", name)
-    api.delete_all("Pod", name)  # at once: the next test counts on empty nodes
+    yield new_namespace
+    api.delete("Namespace", new_namespace)
+    api.delete_all("Pod", new_namespace)  # at once: the next test counts on empty nodes
 
 
 @pytest.fixture

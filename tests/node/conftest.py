@@ -1,7 +1,6 @@
 """Fixtures of the tests on a real node. `make node-test` runs them; by themselves they are skipped."""
 
 import os
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -9,6 +8,8 @@ from typing import Final
 import pytest
 
 from tests.controlplane import Client
+from tests.controlplane.fixtures import api as api
+from tests.controlplane.fixtures import new_namespace as new_namespace
 from tests.node.release import Release, install
 from tests.node.scheduler import Scheduler, apply_manifest
 from tests.realnode import cgroups
@@ -62,20 +63,17 @@ def node(request: pytest.FixtureRequest) -> Iterator[RealNode]:
 
 
 @pytest.fixture(scope="session")
-def api(node: RealNode) -> Iterator[Client]:
-    """An administrator's client."""
-    with node.client() as client:
-        yield client
+def cluster(node: RealNode) -> RealNode:
+    """The node's control plane, by the name that shared fixtures know."""
+    return node
 
 
 @pytest.fixture
-def namespace(node: RealNode, api: Client) -> Iterator[str]:
+def namespace(node: RealNode, new_namespace: str) -> Iterator[str]:
     """A namespace of the test's own; it and what is in it are deleted afterwards."""
-    name = f"test-{secrets.token_hex(4)}"
-    node.create_namespace(name)
-    yield name
+    yield new_namespace
     # Its pods are gone before the next test counts on an empty node.
-    node.kubectl("delete", "namespace", name, "--wait", "--timeout=60s", timeout=90)
+    node.kubectl("delete", "namespace", new_namespace, "--wait", "--timeout=60s", timeout=90)
 
 
 @pytest.fixture(scope="module")
