@@ -14,7 +14,7 @@ from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
 
 PLURALS: Final = {fw.PERSISTENT_VOLUME: "persistentvolumes", fw.PERSISTENT_VOLUME_CLAIM: "persistentvolumeclaims"}
-"""How messages call the resources."""
+"""What messages call the resources."""
 
 
 class _AssumedObject(NamedTuple):
@@ -45,18 +45,18 @@ class AssumeCache(Generic[T]):
 
     def seen(self, name: str, namespace: str = "") -> T | None:
         """Return the object of that name as the watch shows it, or None."""
-        found: T | None = self._objects.get(self._resource, name, namespace)
-        return found
+        stored: T | None = self._objects.get(self._resource, name, namespace)
+        return stored
 
     def existing(self, name: str, namespace: str = "") -> T:
         """Return what `seen` returns. Raises ValueError if there is none."""
-        found = self.seen(name, namespace)
-        if found is None:
+        stored = self.seen(name, namespace)
+        if stored is None:
             raise ValueError(f'{PLURALS[self._resource]} "{_key(name, namespace)}" not found')
-        return found
+        return stored
 
     def assume(self, changed: T) -> None:
-        """Count with a changed object. Raises ValueError if it was made of another version than the newest seen."""
+        """Assume a changed object. Raises ValueError if it was made from another version than the newest seen."""
         metadata = changed.metadata
         seen = self.existing(metadata.name, metadata.namespace)
         version = seen.metadata.resource_version
@@ -66,7 +66,7 @@ class AssumeCache(Generic[T]):
         self._assumed[metadata.namespace, metadata.name] = _AssumedObject(seen, changed)
 
     def restore(self, changed: T) -> None:
-        """Stop counting with it; do nothing if that is over anyway."""
+        """Forget an assumed object; do nothing if it is no longer assumed."""
         key = changed.metadata.namespace, changed.metadata.name
         assumed = self._assumed.get(key)
         if assumed is not None and assumed.changed is changed:

@@ -1,8 +1,8 @@
 """How many volumes each node has room for, by CSI driver.
 
-To tell what is behind a pod's volumes takes many look-ups, and most nodes are far from their limits. So a node is first
-taken to have as many volumes of each driver as its pods and its VolumeAttachments have in all: there cannot be more.
-Where that leaves too little room they are counted one by one.
+Finding out what is behind a pod's volumes takes many look-ups, and most nodes are far from their limits. So a node is
+first assumed to have as many volumes of each driver as its pods and VolumeAttachments have in all: an upper bound.
+Where that leaves too little room, they are counted one by one.
 
     ROUGH ──too little room for some pod──► COUNTED ──pods come or go, objects that were looked up change──► ROUGH
 
@@ -50,7 +50,7 @@ class AttachedVolumes:
         """Whether a row's last count is that of its pods now."""
         self._room: dict[str, fw.Int64Column] = {}
         """Driver → how many more volumes; a lower bound where the row is not counted."""
-        self._troubled: set[int] = set()
+        self._uncountable: set[int] = set()
         self._users: RowsByKey[str] = RowsByKey()
         """Unique name of a volume → the rows whose last count has it."""
         self._dependents: RowsByKey[Reference] = RowsByKey()
@@ -64,7 +64,7 @@ class AttachedVolumes:
     # What is asked.
 
     def refresh(self) -> None:
-        """Look again at the nodes that changed. Not within a what-if."""
+        """Refresh the nodes that changed. Not within a what-if."""
         changes = self._nodes.volumes.changes
         if changes.position != self._position:
             rows = None if self._position < 0 else changes.since(self._position)
@@ -73,7 +73,7 @@ class AttachedVolumes:
         if len(self._known) < self._nodes.size:
             self._grow()
         if self._stale:
-            # Not emptied one by one: what is left of a large set is searched for its next member.
+            # Not popped one by one: finding the next member of a set that was large is slow.
             stale, self._stale = self._stale, set()
             for row in stale:
                 self._look_again(row)
@@ -84,15 +84,15 @@ class AttachedVolumes:
 
     def first_problem(self, rows: fw.Rows) -> str:
         """Return why the volumes cannot be counted on the first of `rows` where that is so; empty if there is none."""
-        if not self._troubled:
+        if not self._uncountable:
             return ""
-        row = next((row for row in rows.tolist() if row in self._troubled), None)
+        row = next((row for row in rows.tolist() if row in self._uncountable), None)
         return "" if row is None else self._by_row[row].counted.problem
 
     def exceeded(self, new: Attached, rows: fw.Rows) -> fw.BoolColumn | None:
         """Return which of `rows` have too little room for the volumes of a pending pod (None: none of them).
 
-        No row may be in trouble.
+        The volumes of all rows must be countable: see `first_problem`.
         """
         over = self._over(new, rows)
         if over is None:
@@ -104,12 +104,12 @@ class AttachedVolumes:
             over = self._over(new, rows)
             if over is None:
                 return None
-        # What a pod there uses already does not count twice.
+        # A volume that a pod there uses already does not count twice.
         for row in {row for name in new for row in self._users.of(name)}:
             place = int(np.searchsorted(rows, row))
             if place < len(rows) and rows[place] == row and over[place]:
-                found = self._by_row[row]
-                over[place] = found.counted.exceeds(new, found.limits)
+                entry = self._by_row[row]
+                over[place] = entry.counted.exceeds(new, entry.limits)
         return over
 
     def has_room(self, new: Attached, more: fw.Int64Column, rows: fw.Rows) -> fw.BoolColumn:
@@ -122,7 +122,7 @@ class AttachedVolumes:
         return room
 
     def exceeds(self, node: fw.NodeInfo, csi_node: CSINode, new: Attached) -> bool:
-        """Whether one node has too little room, by its pods of this moment, also within a what-if.
+        """Whether one node has too little room, by its current pods, also within a what-if.
 
         Raises VolumeError if a volume there cannot be counted.
         """
@@ -134,8 +134,8 @@ class AttachedVolumes:
             least = min((limits[driver] for driver in new.values() if driver in limits), default=_NO_LIMIT)
             if users.most(node.row) + len(attachments) + len(new) <= least:
                 return False
-        found = self._by_row.get(node.row)
-        before = NO_VOLUMES if found is None else found.counted
+        entry = self._by_row.get(node.row)
+        before = NO_VOLUMES if entry is None else entry.counted
         return self._counter.count(node, attachments.values(), before).exceeds(new, limits)
 
     # How.
@@ -154,50 +154,50 @@ class AttachedVolumes:
         name = self._nodes.names()[row]
         if self._nodes.in_use[row]:
             csi_node = self._objects.get(fw.CSI_NODE, name)
-        found = self._by_row.get(row)
-        if found is not None and found.csi_node is not csi_node:
-            self._forget(row, found)
-            found = None
+        entry = self._by_row.get(row)
+        if entry is not None and entry.csi_node is not csi_node:
+            self._forget(row, entry)
+            entry = None
         if csi_node is None:
             return
-        if found is None:
-            found = self._by_row[row] = _NodeEntry(csi_node, limits_of(csi_node))
+        if entry is None:
+            entry = self._by_row[row] = _NodeEntry(csi_node, limits_of(csi_node))
             self._known[row] = True
         self._is_counted[row] = False
-        self._troubled.discard(row)
-        if not found.limits:
+        self._uncountable.discard(row)
+        if not entry.limits:
             return
         used = self._nodes.volumes.most(row) + len(self._attachments.get(name, ()))
-        for driver, limit in found.limits.items():
+        for driver, limit in entry.limits.items():
             self._column(driver)[row] = limit - used
         if self._nodes.volumes.has_odd_pods(row):
-            self._count(row)  # it may be in trouble
+            self._count(row)  # its volumes may be uncountable
 
     def _count(self, row: int) -> None:
-        found, node = self._by_row[row], self._nodes.info(row)
+        entry, node = self._by_row[row], self._nodes.info(row)
         attachments = self._attachments.get(node.name, _NONE).values()
-        counted = self._counter.count(node, attachments, found.counted)
-        self._replace(row, found, counted)
-        for driver, limit in found.limits.items():
+        counted = self._counter.count(node, attachments, entry.counted)
+        self._replace(row, entry, counted)
+        for driver, limit in entry.limits.items():
             self._room[driver][row] = limit - counted.counts.get(driver, 0)
         self._is_counted[row] = True
         if counted.problem:
-            self._troubled.add(row)
+            self._uncountable.add(row)
 
-    def _replace(self, row: int, found: _NodeEntry, counted: NodeVolumes) -> None:
-        old = found.counted
-        found.counted = counted
+    def _replace(self, row: int, entry: _NodeEntry, counted: NodeVolumes) -> None:
+        old = entry.counted
+        entry.counted = counted
         self._users.remove(old.attached.keys() - counted.attached.keys(), row)
         self._users.add(counted.attached.keys() - old.attached.keys(), row)
         self._dependents.remove(old.depends_on - counted.depends_on, row)
         self._dependents.add(counted.depends_on - old.depends_on, row)
 
-    def _forget(self, row: int, found: _NodeEntry) -> None:
-        self._replace(row, found, NO_VOLUMES)
+    def _forget(self, row: int, entry: _NodeEntry) -> None:
+        self._replace(row, entry, NO_VOLUMES)
         del self._by_row[row]
         self._known[row] = self._is_counted[row] = False
-        self._troubled.discard(row)
-        for driver in found.limits:
+        self._uncountable.discard(row)
+        for driver in entry.limits:
             self._room[driver][row] = _NO_LIMIT
 
     def _column(self, driver: str) -> fw.Int64Column:
@@ -248,7 +248,7 @@ class AttachedVolumes:
             self._node_changed(new.spec.node_name)
 
     def _node_changed(self, name: str) -> None:
-        # A node that comes later is in the log of changes then.
+        # A node that is added later is in the change log then.
         row = self._nodes.row_of(name)
         if row is not None and self._position >= 0:
             self._stale.add(row)

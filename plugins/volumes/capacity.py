@@ -1,4 +1,4 @@
-"""Whether there is room for a volume that has still to be made, as CSIStorageCapacity objects tell.
+"""Whether there is room for a volume that is still to be provisioned, as CSIStorageCapacity objects tell.
 
 Rule: volumebinding/binder.go (hasEnoughCapacity, capacitySufficient, nodeHasAccess) at v1.36.3.
 """
@@ -23,32 +23,32 @@ _logger = logging.getLogger(__name__)
 
 
 MAX_SIZES: Final = 1_000
-"""Classes and sizes for which it is kept where there is enough."""
+"""Classes and sizes for which the nodes with enough storage are cached."""
 
 
 class _StorageCapacity(msgspec.Struct, frozen=True, eq=False):
     limit: int
-    """Bytes that one volume can have."""
+    """Bytes that one volume may have."""
     selector: Selector
-    """From which nodes."""
+    """The nodes that can access it."""
 
 
 class _AccessibleNodes(msgspec.Struct, frozen=True, eq=False):
-    """From which nodes there is enough."""
+    """The nodes that can access enough storage."""
 
     labels: dict[str, frozenset[str]]
-    """Label → values of which any will do. Drivers for local disks have an object for each node."""
-    others: frozenset[Selector]
+    """Label → values, any of which will do. Drivers for local disks have an object for each node."""
+    other_selectors: frozenset[Selector]
 
 
 class CapacityIndex:
-    """The room for further volumes, by class."""
+    """The storage for further volumes, by class."""
 
     def __init__(self, objects: fw.ObjectLister) -> None:
         self._objects = objects
-        self._rooms: defaultdict[str, dict[str, _StorageCapacity]] = defaultdict(dict)
-        self._reach: dict[tuple[str, int], _AccessibleNodes] = {}
-        """Class and bytes → what was worked out since the last change."""
+        self._capacities: defaultdict[str, dict[str, _StorageCapacity]] = defaultdict(dict)
+        self._accessible: dict[tuple[str, int], _AccessibleNodes] = {}
+        """Class and bytes → what was computed since the last change."""
         objects.listen(fw.CSI_STORAGE_CAPACITY, self._changed)
 
     def enough(
@@ -64,29 +64,31 @@ class CapacityIndex:
             return None
         size = to_value(storage_of(requests))
         key = storage_class.name, size
-        reach = self._reach.get(key)
-        if reach is None:
-            if len(self._reach) == MAX_SIZES:
-                self._reach.clear()
-            rooms = self._rooms.get(storage_class.name, {}).values()
-            reach = self._reach[key] = _reach_of(room.selector for room in rooms if room.limit >= size)
-        found = np.zeros(len(rows), np.bool_)
-        for label, values in reach.labels.items():
-            found |= has_label(LabelRequirement(label, IN, values), nodes, rows)
-        for selector in reach.others:
-            found |= _selected(selector, nodes, rows)
-        return found
+        accessible = self._accessible.get(key)
+        if accessible is None:
+            if len(self._accessible) == MAX_SIZES:
+                self._accessible.clear()
+            capacities = self._capacities.get(storage_class.name, {}).values()
+            accessible = self._accessible[key] = _accessible_from(
+                capacity.selector for capacity in capacities if capacity.limit >= size
+            )
+        enough = np.zeros(len(rows), np.bool_)
+        for label, values in accessible.labels.items():
+            enough |= has_label(LabelRequirement(label, IN, values), nodes, rows)
+        for selector in accessible.other_selectors:
+            enough |= _selected(selector, nodes, rows)
+        return enough
 
     def _changed(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
-        self._reach.clear()
+        self._accessible.clear()
         if old is not None:
-            of_class = self._rooms[old.storage_class_name]
+            of_class = self._capacities[old.storage_class_name]
             of_class.pop(old.metadata.uid, None)
             if not of_class:
-                del self._rooms[old.storage_class_name]
-        room = None if new is None else _room_of(new)
-        if new is not None and room is not None:
-            self._rooms[new.storage_class_name][new.metadata.uid] = room
+                del self._capacities[old.storage_class_name]
+        capacity = None if new is None else _storage_capacity(new)
+        if new is not None and capacity is not None:
+            self._capacities[new.storage_class_name][new.metadata.uid] = capacity
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
@@ -99,7 +101,7 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
         return None
 
 
-def _room_of(capacity: CSIStorageCapacity) -> _StorageCapacity | None:
+def _storage_capacity(capacity: CSIStorageCapacity) -> _StorageCapacity | None:
     limit = volume_limit(capacity)
     if limit is None or capacity.node_topology is None:
         return None
@@ -111,15 +113,15 @@ def _room_of(capacity: CSIStorageCapacity) -> _StorageCapacity | None:
         return None
 
 
-def _reach_of(selectors: Iterable[Selector]) -> _AccessibleNodes:
+def _accessible_from(selectors: Iterable[Selector]) -> _AccessibleNodes:
     labels: defaultdict[str, set[str]] = defaultdict(set)
-    others: set[Selector] = set()
+    other_selectors: set[Selector] = set()
     for selector in selectors:
         if len(selector.requirements) == 1 and selector.requirements[0].operator == IN:
             labels[selector.requirements[0].key] |= selector.requirements[0].values
         else:
-            others.add(selector)
-    return _AccessibleNodes({key: frozenset(values) for key, values in labels.items()}, frozenset(others))
+            other_selectors.add(selector)
+    return _AccessibleNodes({key: frozenset(values) for key, values in labels.items()}, frozenset(other_selectors))
 
 
 def _selected(selector: Selector, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:

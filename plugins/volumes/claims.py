@@ -1,4 +1,4 @@
-"""A pod's claims: which it has, whether they can be used, and which have still to be bound.
+"""A pod's claims: which it has, whether they can be used, and which are still unbound.
 
 Rule: volumebinding/volume_binding.go (podHasPVCs) and binder.go (GetPodVolumeClaims) at v1.36.3.
 """
@@ -24,10 +24,10 @@ class PodVolumeClaims:
     """The claims of one pod, in the order of its volumes; one that two volumes use is there twice."""
 
     bound: list[PersistentVolumeClaim] = field(default_factory=list)
-    delayed: list[PersistentVolumeClaim] = field(default_factory=list)
-    """Not bound yet, because that waits for the pod's node."""
-    immediate: list[PersistentVolumeClaim] = field(default_factory=list)
-    """Not bound yet, though that does not depend on the pod."""
+    unbound_delayed: list[PersistentVolumeClaim] = field(default_factory=list)
+    """Unbound, because their class waits for the pod's node."""
+    unbound_immediate: list[PersistentVolumeClaim] = field(default_factory=list)
+    """Unbound, although that does not depend on the pod."""
 
 
 class ClaimError(ValueError):
@@ -36,12 +36,12 @@ class ClaimError(ValueError):
 
 def has_claims(pod: fw.Pod, objects: fw.ObjectLister) -> bool:
     """Whether the pod has any. Raises ClaimError if one is missing, lost, being deleted, or another pod's."""
-    found = False
+    has_any = False
     for volume in pod.spec.volumes or ():
         name = claim_name_of(pod, volume)
         if name is None:
             continue
-        found = True
+        has_any = True
         claim: PersistentVolumeClaim | None = objects.get(fw.PERSISTENT_VOLUME_CLAIM, name, pod.namespace)
         if claim is None:
             if volume.persistent_volume_claim is None:
@@ -55,14 +55,14 @@ def has_claims(pod: fw.Pod, objects: fw.ObjectLister) -> bool:
             raise ClaimError(f'persistentvolumeclaim "{name}" is being deleted')
         if volume.persistent_volume_claim is None and (problem := made_for_another(claim, pod)):
             raise ClaimError(problem)
-    return found
+    return has_any
 
 
 def volume_claims_of(
     pod: fw.Pod, claims: AssumeCache[PersistentVolumeClaim], objects: fw.ObjectLister
 ) -> PodVolumeClaims:
     """Sort the pod's claims, which `has_claims` has found. Raises ValueError for a class without a binding mode."""
-    sorted_ = PodVolumeClaims()
+    pod_claims = PodVolumeClaims()
     for volume in pod.spec.volumes or ():
         name = claim_name_of(pod, volume)
         if name is None:
@@ -71,16 +71,16 @@ def volume_claims_of(
         if claim is None:
             raise ValueError(f'error getting PVC "{pod.namespace}/{name}": not found')
         if is_fully_bound(claim):
-            sorted_.bound.append(claim)
+            pod_claims.bound.append(claim)
         elif _waits_for_consumer(claim, objects) and not claim.spec.volume_name:
-            sorted_.delayed.append(claim)
+            pod_claims.unbound_delayed.append(claim)
         else:
-            sorted_.immediate.append(claim)
-    return sorted_
+            pod_claims.unbound_immediate.append(claim)
+    return pod_claims
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the controller of volumes has done with the claim. Rule: binder.go (isPVCFullyBound)."""
+    """Whether the PV controller has finished binding the claim. Rule: binder.go (isPVCFullyBound)."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.annotations
 
 

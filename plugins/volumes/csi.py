@@ -1,4 +1,4 @@
-"""Which volumes of a pod its node will attach, by CSI driver and unique name.
+"""The volumes of a pod that its node will attach, by CSI driver and unique name.
 
 Rule: nodevolumelimits/csi.go (filterAttachableVolumes, getCSIDriverInfo, getCSIDriverInfoFromSC) at v1.36.3.
 """
@@ -47,10 +47,10 @@ class CsiVolumes:
 
     def of_pending(self, pod: fw.Pod, *, has_csi_node: bool) -> Attached:
         """Return what a node with or without a CSINode would attach for `pod`. Raises ClaimNotFound, VolumeError."""
-        found: Attached = {}
+        attached: Attached = {}
         for volume in pod.storage.volumes:
-            self._add(found, pod, volume, has_csi_node=has_csi_node, looked_up=set())
-        return found
+            self._add(attached, pod, volume, has_csi_node=has_csi_node, looked_up=set())
+        return attached
 
     def of_running(self, pod: fw.Pod, into: Attached, looked_up: set[Reference]) -> None:
         """Add what the node of `pod`, which has a CSINode, attaches for it. Raises VolumeError.
@@ -66,7 +66,7 @@ class CsiVolumes:
 
     def _add(
         self,
-        found: Attached,
+        attached: Attached,
         pod: fw.Pod,
         volume: Volume,
         *,
@@ -77,7 +77,7 @@ class CsiVolumes:
         if name is None:
             plugin = _migrated(volume, has_csi_node=has_csi_node)
             if plugin is not None:
-                found[unique_name(plugin.driver, _inline_handle(volume))] = plugin.driver
+                attached[unique_name(plugin.driver, _inline_handle(volume))] = plugin.driver
             return
         if not name:
             raise VolumeError("PersistentVolumeClaim had no name")
@@ -91,7 +91,7 @@ class CsiVolumes:
             raise VolumeError(problem)
         driver, handle = self._driver_and_handle(claim, has_csi_node=has_csi_node, looked_up=looked_up)
         if driver and handle:
-            found[unique_name(driver, handle)] = driver
+            attached[unique_name(driver, handle)] = driver
 
     def _driver_and_handle(
         self, claim: PersistentVolumeClaim, *, has_csi_node: bool, looked_up: set[Reference]
@@ -117,13 +117,13 @@ class CsiVolumes:
     def _provisioner_and_handle(self, claim: PersistentVolumeClaim, *, has_csi_node: bool) -> tuple[str, str]:
         """A claim without a volume counts as one volume of its class."""
         name = claim.class_name
-        found: StorageClass | None = self._handle.objects.get(fw.STORAGE_CLASS, name) if name else None
-        if found is None:
+        attached: StorageClass | None = self._handle.objects.get(fw.STORAGE_CLASS, name) if name else None
+        if attached is None:
             return "", ""
         handle = f"{_NOT_MADE_YET}{claim.namespace}/{claim.name}"
-        plugin = BY_NAME.get(found.provisioner)
+        plugin = BY_NAME.get(attached.provisioner)
         if plugin is None:
-            return found.provisioner, handle
+            return attached.provisioner, handle
         return (plugin.driver, handle) if plugin.migrated and has_csi_node else ("", "")
 
 

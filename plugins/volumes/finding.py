@@ -1,7 +1,7 @@
-"""What becomes of a pod's claims on each node: bound volumes that are in reach, others that match or can be made.
+"""A pod's claims on each node: bound volumes that can be reached, and others that match or can be provisioned.
 
 Rule: volumebinding/binder.go (FindPodVolumes, checkBoundClaims, findMatchingVolumes, checkVolumeProvisions) at v1.36.3.
-kube-scheduler asks node after node; here each step is taken for all nodes that are still in question.
+kube-scheduler works node by node; here each step covers all nodes that are still feasible.
 """
 
 from collections.abc import Iterator
@@ -40,10 +40,10 @@ NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 class PodVolumes:
     """What has to be done for a pod on one node."""
 
-    bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
-    """Claims that get a volume there is."""
-    provisions: list[PersistentVolumeClaim] = field(default_factory=list)
-    """Claims for which a volume is to be made."""
+    static_bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
+    """Claims that get an existing volume."""
+    dynamic_provisions: list[PersistentVolumeClaim] = field(default_factory=list)
+    """Claims for which a volume is to be provisioned."""
 
 
 class VolumeFinder:
@@ -70,17 +70,17 @@ class VolumeFinder:
 
         Raises ValueError for what concerns the pod or its claims and not the nodes.
         """
-        codes = self._of_bound(claims.bound, nodes, rows)
-        if not claims.delayed:
+        codes = self._bound_refusals(claims.bound, nodes, rows)
+        if not claims.unbound_delayed:
             return codes, None
-        search = VolumeSearch(self, claims.delayed, nodes, rows)
+        search = VolumeSearch(self, claims.unbound_delayed, nodes, rows)
         return search.codes if codes is None else codes + search.codes, search
 
     def search(self, claims: PodVolumeClaims, nodes: fw.NodeColumns, rows: fw.Rows) -> "VolumeSearch":
         """Look for the volumes of unbound claims. Raises as `refusals`."""
-        return VolumeSearch(self, claims.delayed, nodes, rows)
+        return VolumeSearch(self, claims.unbound_delayed, nodes, rows)
 
-    def _of_bound(
+    def _bound_refusals(
         self, claims: list[PersistentVolumeClaim], nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
         """A node has the code of its first obstacle only."""
@@ -104,27 +104,27 @@ class VolumeFinder:
     def _reachable(
         self, volume: PersistentVolume, nodes: fw.NodeColumns, rows: fw.Rows, codes: fw.Int32Column | None
     ) -> fw.BoolColumn | None:
-        """As `reachable`, for rows without an obstacle: what is wrong with a volume must not be reported for others."""
+        """As `reachable`, for rows without an obstacle: errors of a volume must not be raised for the rest."""
         if codes is None or not codes.any():
             return reachable(volume, nodes, rows, self._migrated)
         reached = np.zeros(len(rows), np.bool_)
-        open_ = codes == 0
-        found = reachable(volume, nodes, rows[open_], self._migrated)
-        reached[open_] = True if found is None else found
+        still_feasible = codes == 0
+        result = reachable(volume, nodes, rows[still_feasible], self._migrated)
+        reached[still_feasible] = True if result is None else result
         return reached
 
     def matching(self, nodes: fw.NodeColumns, rows: fw.Rows) -> Matching:
         return Matching(self._index, self._volumes, nodes, rows)
 
     def storage_class(self, claim: PersistentVolumeClaim) -> StorageClass:
-        """Return the class of a claim for which a volume is to be made. Raises ValueError if there is none."""
+        """Return the class of a claim for which a volume is to be provisioned. Raises ValueError if there is none."""
         name = claim.class_name
         if not name:
             raise ValueError(f'no class for claim "{claim}"')
-        found: StorageClass | None = self._objects.get(fw.STORAGE_CLASS, name)
-        if found is None:
+        result: StorageClass | None = self._objects.get(fw.STORAGE_CLASS, name)
+        if result is None:
             raise ValueError(f'failed to find storage class "{name}"')
-        return found
+        return result
 
     def room(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows
@@ -149,11 +149,11 @@ class VolumeSearch:
         self._to_provision: list[tuple[PersistentVolumeClaim, fw.BoolColumn]] = [
             (claim, np.ones(len(rows), np.bool_)) for claim in selected
         ]
-        if self._open().any():
+        if self._feasible().any():
             self._match([claim for claim in claims if SELECTED_NODE not in claim.annotations])
             self._provision()
 
-    def found(self, row: int) -> PodVolumes | None:
+    def volumes_on(self, row: int) -> PodVolumes | None:
         """What has to be done on one row; None if it was not among those that were looked at."""
         at = int(np.searchsorted(self._rows, row))
         if at == len(self._rows) or self._rows[at] != row:
@@ -161,16 +161,16 @@ class VolumeSearch:
         volumes = PodVolumes()
         for claim, choices in self._choices:
             if choices[at] != NONE:
-                volumes.bindings.append((claim, self._matching.volume(int(choices[at]))))
-        volumes.provisions = [claim for claim, needed in self._to_provision if needed[at]]
+                volumes.static_bindings.append((claim, self._matching.volume(int(choices[at]))))
+        volumes.dynamic_provisions = [claim for claim, needed in self._to_provision if needed[at]]
         return volumes
 
-    def _open(self) -> fw.BoolColumn:
-        open_: fw.BoolColumn = self.codes == 0
-        return open_
+    def _feasible(self) -> fw.BoolColumn:
+        still_feasible: fw.BoolColumn = self.codes == 0
+        return still_feasible
 
     def _refuse_other_nodes(self, selected: list[PersistentVolumeClaim]) -> None:
-        """A claim whose volume is being made for one node can be used there only."""
+        """A claim whose volume is being provisioned for one node can only be used there."""
         for claim in selected:
             row = self._nodes.row_of(claim.annotations[SELECTED_NODE])
             self.codes[self._rows != (-1 if row is None else row)] = BIND_CONFLICT
@@ -184,13 +184,13 @@ class VolumeSearch:
                 self._to_provision.append((claim, unmatched))
 
     def _provision(self) -> None:
-        """Refuse nodes on which a volume that is missing cannot be made. The first obstacle counts."""
+        """Refuse nodes on which a missing volume cannot be provisioned. The first obstacle counts."""
         for claim, needed in self._to_provision:
-            asked = needed & self._open()
+            asked = needed & self._feasible()
             if asked.any():
                 for code, possible in self._conditions(claim):
                     if possible is not None:
-                        self.codes[asked & self._open() & ~possible] = code
+                        self.codes[asked & self._feasible() & ~possible] = code
 
     def _conditions(self, claim: PersistentVolumeClaim) -> Iterator[tuple[int, fw.BoolColumn | None]]:
         storage_class = self._finder.storage_class(claim)

@@ -5,6 +5,7 @@ Rule: volumebinding/volume_binding.go (EventsToRegister, isSchedulableAfter…) 
 
 from collections.abc import Hashable
 
+from plugins.shared.queueing import any_pod
 from plugins.volumes.capacity import volume_limit
 from plugins.volumes.migrated import migrated_plugins
 from scheduler import framework as fw
@@ -21,16 +22,16 @@ QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
 
 
 def volume_binding_events() -> tuple[fw.ClusterEventWithHint, ...]:
-    """All that matters to claims and volumes, and the labels of nodes."""
+    """All events that matter to claims and volumes, and the labels of nodes."""
     add_or_update = fw.Action.ADD | fw.Action.UPDATE
     return (
-        fw.on(fw.STORAGE_CLASS, add_or_update, after_storage_class, _any_pod),
+        fw.on(fw.STORAGE_CLASS, add_or_update, after_storage_class, any_pod),
         fw.on(fw.PERSISTENT_VOLUME_CLAIM, add_or_update, after_claim, _claims),
         fw.on(fw.PERSISTENT_VOLUME, add_or_update),
         fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL),
-        fw.on(fw.CSI_NODE, add_or_update, after_csi_node, _any_pod),
+        fw.on(fw.CSI_NODE, add_or_update, after_csi_node, any_pod),
         fw.on(fw.CSI_DRIVER, fw.Action.UPDATE, after_csi_driver, _drivers),
-        fw.on(fw.CSI_STORAGE_CAPACITY, add_or_update, after_capacity, _any_pod),
+        fw.on(fw.CSI_STORAGE_CAPACITY, add_or_update, after_capacity, any_pod),
     )
 
 
@@ -53,13 +54,13 @@ def after_csi_node(pod: fw.Pod, old: CSINode | None, new: CSINode) -> fw.Queuein
 
 
 def after_csi_driver(pod: fw.Pod, old: CSIDriver, new: CSIDriver) -> fw.QueueingHint:
-    """A driver helps that stops keeping account of its storage."""
+    """A driver helps that stops tracking its storage capacity."""
     stopped = old.spec.storage_capacity and not new.spec.storage_capacity
     return QUEUE if stopped and new.name in _driver_names(pod) else SKIP
 
 
 def after_capacity(pod: fw.Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> fw.QueueingHint:
-    """Storage helps that is new, or has room for larger volumes."""
+    """Storage capacity helps that is new or allows larger volumes."""
     if old is None:
         return QUEUE
     before, now = volume_limit(old), volume_limit(new)
@@ -72,10 +73,6 @@ def _claim_names(pod: fw.Pod) -> list[str | None]:
 
 def _driver_names(pod: fw.Pod) -> list[str]:
     return [volume.csi.driver for volume in pod.spec.volumes or () if volume.csi is not None]
-
-
-def _any_pod(pod: fw.Pod) -> Hashable:
-    return ()
 
 
 def _claims(pod: fw.Pod) -> Hashable:

@@ -1,4 +1,4 @@
-"""Persistent volumes as claims look for them: unbound ones, smallest first, and those meant for a claim.
+"""Persistent volumes as claims look for them: unbound ones, smallest first, and those pre-bound to a claim.
 
 Kept up to date with each change, so that a decision looks at no volume that is in use: most of them are.
 """
@@ -27,7 +27,7 @@ Label: TypeAlias = tuple[str, frozenset[str]]
 
 
 class Kind(NamedTuple):
-    """What a claim asks of a volume besides size, place and labels. Few of them exist."""
+    """What a claim requires of a volume besides size, topology and labels. Few kinds exist."""
 
     access_modes: frozenset[str]
     volume_mode: str
@@ -39,19 +39,19 @@ class Kind(NamedTuple):
 
 
 class VolumeCandidate(msgspec.Struct, frozen=True, eq=False):
-    """A volume, with what a claim looks at."""
+    """A volume, with what is compared with a claim."""
 
     number: int
-    """A number of its own."""
+    """A unique number."""
     name: str
     capacity: int
     """Billionths of a byte."""
     kind: Kind
     volume: PersistentVolume
     terms: tuple[SelectorTerm, ...] | None
-    """What a node must be like; None if any will do."""
+    """What a node must match; None if any node will do."""
     label: Label | None
-    """The same, if that is all there is to it."""
+    """The same, if it is a single label."""
     order: tuple[int, str]
     """The smallest first. kube-scheduler takes any of equal ones; we take the first by name."""
 
@@ -61,7 +61,7 @@ _numbers = count()
 
 
 def candidate_of(volume: PersistentVolume) -> VolumeCandidate:
-    """Return the volume as a claim looks at it."""
+    """Return the volume as a candidate for claims."""
     terms, name, capacity = terms_of(volume), volume.name, storage_of(volume.spec.capacity)
     return VolumeCandidate(
         number=next(_numbers),
@@ -75,9 +75,9 @@ def candidate_of(volume: PersistentVolume) -> VolumeCandidate:
     )
 
 
-def kind_of(thing: PersistentVolume | PersistentVolumeClaim) -> Kind:
-    """Return the kind of a volume, or the one that a claim wants."""
-    spec = thing.spec
+def kind_of(target: PersistentVolume | PersistentVolumeClaim) -> Kind:
+    """Return the kind of a volume, or the one that a claim requires."""
+    spec = target.spec
     modes = frozenset(spec.access_modes or ())
     return Kind(modes, spec.volume_mode or FILESYSTEM, spec.volume_attributes_class_name or "")
 
@@ -96,22 +96,22 @@ class PersistentVolumeIndex:
     def __init__(self, objects: fw.ObjectLister) -> None:
         self._free: defaultdict[str, dict[Kind, list[VolumeCandidate]]] = defaultdict(dict)
         # Most volumes are in use: they are looked at more closely only on demand.
-        self._meant: defaultdict[str, dict[str, tuple[PersistentVolume, ...]]] = defaultdict(dict)
+        self._prebound: defaultdict[str, dict[str, tuple[PersistentVolume, ...]]] = defaultdict(dict)
         """Namespace → name of a claim → the volumes that name it: one, except for mistakes."""
         objects.listen(fw.PERSISTENT_VOLUME, self._changed)
 
     def free(self, class_name: str, kind: Kind, at_least: int) -> Sequence[VolumeCandidate]:
         """Return the unbound volumes of a class that serve, from this capacity on, smallest first."""
-        found = [
+        parts = [
             candidates[bisect_left(candidates, (at_least, ""), key=_order) :]
             for each, candidates in self._free.get(class_name, {}).items()
             if each.serves(kind)
         ]
-        return found[0] if len(found) == 1 else sorted((each for part in found for each in part), key=_order)
+        return parts[0] if len(parts) == 1 else sorted((each for part in parts for each in part), key=_order)
 
-    def meant_for(self, claim: PersistentVolumeClaim) -> Iterator[VolumeCandidate]:
-        """Yield the volumes that name this claim, whatever else they are like."""
-        volumes = self._meant.get(claim.namespace, {}).get(claim.name, ())
+    def prebound_to(self, claim: PersistentVolumeClaim) -> Iterator[VolumeCandidate]:
+        """Yield the volumes that name this claim, whatever their other properties."""
+        volumes = self._prebound.get(claim.namespace, {}).get(claim.name, ())
         for volume in sorted(volumes, key=attrgetter("name")):
             if is_bound_to_claim(volume, claim):
                 yield candidate_of(volume)
@@ -125,7 +125,7 @@ class PersistentVolumeIndex:
     def _put_in(self, volume: PersistentVolume) -> None:
         reference = volume.spec.claim_ref
         if reference is not None:
-            of_namespace = self._meant[reference.namespace]
+            of_namespace = self._prebound[reference.namespace]
             of_namespace[reference.name] = (*of_namespace.get(reference.name, ()), volume)
         elif _is_free(volume):
             candidate = candidate_of(volume)
@@ -134,14 +134,14 @@ class PersistentVolumeIndex:
     def _take_out(self, volume: PersistentVolume) -> None:
         reference = volume.spec.claim_ref
         if reference is not None:
-            of_namespace = self._meant[reference.namespace]
+            of_namespace = self._prebound[reference.namespace]
             left = tuple(each for each in of_namespace[reference.name] if each is not volume)
             if left:
                 of_namespace[reference.name] = left
             else:
                 del of_namespace[reference.name]
                 if not of_namespace:
-                    del self._meant[reference.namespace]
+                    del self._prebound[reference.namespace]
         elif _is_free(volume):
             of_class, kind = self._free[volume.class_name], kind_of(volume)
             candidates = of_class[kind]

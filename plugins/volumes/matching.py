@@ -1,8 +1,8 @@
 """Which volume a claim would get on each node: the smallest that fits, over columns.
 
-A volume is either of use to a claim on all nodes that reach it, or on none. So the volumes that are of use are sorted,
-smallest first, and a node gets the first that it reaches and that no other claim of the pod has taken. Volumes are
-looked at by what their node affinity asks for: of those that ask for the same, the first few will do.
+A volume suits a claim either on all nodes that can reach it, or on none. So the suitable volumes are sorted, smallest
+first, and a node gets the first that it can reach and that no other claim of the pod has taken. Volumes are grouped by
+their node affinity: of each group, the first few are enough.
 
 Rule: component-helpers, storage/volume/pv_helpers.go (FindMatchingVolume) at v0.36.3.
 """
@@ -33,13 +33,13 @@ NONE: Final = -1
 """In a column of choices: no volume."""
 
 _LAST: Final = 2**31 - 1
-"""A rank behind all others."""
+"""A rank after all candidates."""
 
 Choices = npt.NDArray[np.int64]
 """For each row the number of a candidate, or NONE."""
 
 Ranks = npt.NDArray[np.int32]
-"""For each row some places in the order of the candidates."""
+"""For each row some ranks in the order of the candidates."""
 
 
 class Matching:
@@ -52,51 +52,53 @@ class Matching:
         self._assumed = {volume.name: candidate_of(volume) for volume in volumes.assumed()}
         self._nodes = nodes
         self._rows = rows
-        self._meant: dict[str, VolumeCandidate | None] = {}
+        self._prebound: dict[str, VolumeCandidate | None] = {}
         self._looked_at: list[Sequence[VolumeCandidate]] = []
         self._chosen: list[Choices] = []
 
     def volume(self, number: int) -> PersistentVolume:
         """Return the volume behind a number that was chosen."""
-        return next(each.volume for some in self._looked_at for each in some if each.number == number)
+        return next(
+            candidate.volume for candidates in self._looked_at for candidate in candidates if candidate.number == number
+        )
 
     def choose(self, claim: PersistentVolumeClaim) -> Choices:
         """Return for each row the volume that the claim would get there. Raises ValueError for a wrong selector."""
         selector = _selector_of(claim)
         key = claim.metadata.uid
-        if key not in self._meant:  # two volumes of the pod may be the same claim
-            self._meant[key] = next(self._meant_for(claim), None)
-        meant = self._meant[key]
-        if meant is None:
+        if key not in self._prebound:  # two volumes of the pod may use the same claim
+            self._prebound[key] = next(self._prebound_to(claim), None)
+        prebound = self._prebound[key]
+        if prebound is None:
             choices = self._best(claim, selector)
         else:
-            self._looked_at.append((meant,))
-            choices = np.where(self._reaches(meant.terms), np.int64(meant.number), np.int64(NONE))
+            self._looked_at.append((prebound,))
+            choices = np.where(self._reaches(prebound.terms), np.int64(prebound.number), np.int64(NONE))
             taken = self._is_taken(choices) & (choices != NONE)
             if taken.any():
                 choices = np.where(taken, self._best(claim, selector), choices)
         self._chosen.append(choices)
         return choices
 
-    def _meant_for(self, claim: PersistentVolumeClaim) -> Iterator[VolumeCandidate]:
-        """Volumes that name the claim, and that it can use. They are not asked for access modes and labels."""
-        for candidate in self._index.meant_for(claim):
+    def _prebound_to(self, claim: PersistentVolumeClaim) -> Iterator[VolumeCandidate]:
+        """Volumes that name the claim, and that it can use. Their access modes and labels are not checked."""
+        for candidate in self._index.prebound_to(claim):
             if candidate.name not in self._assumed and _can_hold(candidate, claim):
                 yield candidate
         for candidate in self._assumed.values():
             if is_bound_to_claim(candidate.volume, claim) and _can_hold(candidate, claim):
                 yield candidate
 
-    def _of_use(self, claim: PersistentVolumeClaim, selector: Selector | None) -> Sequence[VolumeCandidate]:
+    def _usable(self, claim: PersistentVolumeClaim, selector: Selector | None) -> Sequence[VolumeCandidate]:
         free = self._index.free(claim.class_name, kind_of(claim), _requested(claim))
         if selector is not None:
-            free = [each for each in free if selector.matches(each.volume.metadata.labels)]
-        return [each for each in free if each.name not in self._assumed] if self._assumed else free
+            free = [candidate for candidate in free if selector.matches(candidate.volume.metadata.labels)]
+        return [candidate for candidate in free if candidate.name not in self._assumed] if self._assumed else free
 
     def _best(self, claim: PersistentVolumeClaim, selector: Selector | None) -> Choices:
-        """The first volume of use that each row reaches and that is not taken."""
-        depth = len(self._chosen) + 1  # so many of those that ask for the same, and one is left
-        ordered = self._of_use(claim, selector)
+        """The first suitable volume that each row can reach and that is not taken."""
+        depth = len(self._chosen) + 1  # with this many of the same affinity, one is always left
+        ordered = self._usable(claim, selector)
         anywhere: list[int] = []
         by_label: defaultdict[str, list[dict[str, int]]] = defaultdict(lambda: [{} for _ in range(depth)])
         by_terms: defaultdict[tuple[SelectorTerm, ...], list[int]] = defaultdict(list)
@@ -114,7 +116,7 @@ class Matching:
             else:
                 _add(anywhere, rank, depth)
                 if len(anywhere) == depth:
-                    break  # whatever comes later is larger, and these are always at hand
+                    break  # later ones are larger, and these can be reached everywhere
         options = [
             *(self._by_value(key, layer) for key, layers in by_label.items() for layer in layers if layer),
             *(self._where(self._reaches(terms), ranks) for terms, ranks in by_terms.items()),
@@ -126,7 +128,7 @@ class Matching:
         return self._first_free(options[0] if len(options) == 1 else np.concatenate(options, axis=1), ordered)
 
     def _by_value(self, key: str, ranks: Mapping[str, int]) -> Ranks:
-        """One rank for each of our rows, by the value of a label."""
+        """One rank per row, by the value of a label."""
         values = self._nodes.label_values(key)
         by_code = np.full(len(values), _LAST, np.int32)
         if 4 * len(ranks) < len(values):
@@ -146,16 +148,16 @@ class Matching:
         return found
 
     def _first_free(self, ranks: Ranks, ordered: Sequence[VolumeCandidate]) -> Choices:
-        numbers = np.array([each.number for each in ordered] + [NONE], np.int64)
+        numbers = np.array([candidate.number for candidate in ordered] + [NONE], np.int64)
         if not self._chosen:
             first: Choices = numbers[np.minimum(ranks.min(axis=1), len(ordered))]
             return first
         ranks = np.sort(ranks, axis=1)
         choices = np.full(len(self._rows), NONE, np.int64)
         for column in range(ranks.shape[1] - 1, -1, -1):
-            these = numbers[np.minimum(ranks[:, column], len(ordered))]
-            usable = (these != NONE) & ~self._is_taken(these)
-            choices[usable] = these[usable]
+            numbers_at_rank = numbers[np.minimum(ranks[:, column], len(ordered))]
+            usable = (numbers_at_rank != NONE) & ~self._is_taken(numbers_at_rank)
+            choices[usable] = numbers_at_rank[usable]
         return choices
 
     def _is_taken(self, numbers: Choices) -> fw.BoolColumn:
@@ -171,7 +173,7 @@ class Matching:
 
 
 def by_size(claims: Sequence[PersistentVolumeClaim]) -> list[PersistentVolumeClaim]:
-    """The claims that ask for least come first, and get the smallest volumes."""
+    """Sort claims by request: the smallest come first, and get the smallest volumes."""
     return sorted(claims, key=_requested)
 
 

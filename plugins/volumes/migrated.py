@@ -21,7 +21,7 @@ def is_migrated(plugin: str, node_name: str, objects: fw.ObjectLister) -> bool:
 
 
 class MigratedNodes:
-    """A column for each in-tree plugin that was asked for. A question costs as much as there were changes."""
+    """A column for each in-tree plugin that was asked for. A look-up costs as much as there were changes."""
 
     def __init__(self, nodes: fw.NodeColumns, objects: fw.ObjectLister) -> None:
         self._nodes = nodes
@@ -61,7 +61,7 @@ class MigratedNodes:
 
     def _changed(self, old: CSINode | None, new: CSINode | None) -> None:
         csi_node = new or old
-        # A node that comes later is in the log of changes then.
+        # A node that is added later is in the change log then.
         row = None if csi_node is None else self._nodes.row_of(csi_node.name)
         if row is not None:
             self._stale.add(row)

@@ -67,7 +67,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
         if not pod.storage.volumes:
             return None
         if len(rows) == 1 and nodes.in_use[rows.item()]:
-            # In a what-if the pods are others than those that were counted.
+            # In a what-if the pods are not those that were counted.
             return self._one_code(pod, nodes.info(rows.item()))
         attached = self._attached
         attached.refresh()
@@ -95,9 +95,11 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
         self, state: fw.CycleState, pod: fw.Pod, nominated: fw.NominatedPods, rows: fw.Rows
     ) -> fw.BoolColumn:
         """Each volume of a nominated pod takes one place at most; one with odd volumes may take any number."""
-        storages = ([each.storage for each in nominated.by_row[row]] for row in rows.tolist())
+        storages = ([pod_storage.storage for pod_storage in nominated.by_row[row]] for row in rows.tolist())
         volumes = [
-            sum(len(each.volumes) for each in of_row) if all(each.regular for each in of_row) else _ANY_NUMBER
+            sum(len(pod_storage.volumes) for pod_storage in of_row)
+            if all(pod_storage.regular for pod_storage in of_row)
+            else _ANY_NUMBER
             for of_row in storages
         ]
         self._attached.refresh()
@@ -136,7 +138,7 @@ def _is_attachable(volume: Volume) -> bool:
 
 
 def _after_pod_deleted(pod: fw.Pod, old: fw.Pod, new: None) -> fw.QueueingHint:
-    """A pod with volumes that was on a node helps, or was to go to one. Rule: isSchedulableAfterPodDeleted."""
+    """A pod with volumes helps that was on a node or nominated to one. Rule: isSchedulableAfterPodDeleted."""
     placed = old.node_name or old.nominated_node_name
     frees = placed and any(map(_is_attachable, old.storage.volumes))
     return fw.QueueingHint.QUEUE if frees else fw.QueueingHint.SKIP
@@ -147,7 +149,7 @@ def _claims(pod: fw.Pod) -> Hashable:
 
 
 def _after_claim_added(pod: fw.Pod, old: None, new: PersistentVolumeClaim) -> fw.QueueingHint:
-    """A claim of the pod helps, also one that is made for it. Rule: isSchedulableAfterPVCAdded."""
+    """A claim of the pod helps, also an ephemeral one. Rule: isSchedulableAfterPVCAdded."""
     if new.namespace != pod.namespace:
         return fw.QueueingHint.SKIP
     named = any(claim_name_of(pod, volume) == new.name for volume in pod.storage.volumes)

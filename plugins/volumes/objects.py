@@ -33,7 +33,7 @@ def class_of(handle: fw.Handle, name: str) -> StorageClass:
 
 
 def claims_named_by(pod: fw.Pod) -> tuple[str, ...]:
-    """The names of the pod's claims in the order of its volumes, without those that are made for it."""
+    """The names of the pod's claims in the order of its volumes, without ephemeral ones."""
     return tuple(
         volume.persistent_volume_claim.claim_name
         for volume in pod.storage.volumes

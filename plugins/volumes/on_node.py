@@ -12,7 +12,7 @@ from scheduler.api.pod_storage import PodStorage
 from scheduler.api.volumes import CSINode, PersistentVolume, VolumeAttachment
 
 
-class _OfPod(msgspec.Struct, frozen=True):
+class _CountedPod(msgspec.Struct, frozen=True):
     """What is behind the volumes of one pod on a node."""
 
     storage: PodStorage
@@ -24,7 +24,7 @@ class _OfPod(msgspec.Struct, frozen=True):
 class NodeVolumes(msgspec.Struct, frozen=True):
     """What is attached to one node."""
 
-    pods: Mapping[str, _OfPod]
+    pods: Mapping[str, _CountedPod]
     """UID → pod with volumes."""
 
     attached: Attached
@@ -58,19 +58,19 @@ NO_VOLUMES: Final = NodeVolumes({}, {}, {}, frozenset(), "")
 
 
 class NodeCounter:
-    """Counts node by node."""
+    """Counts the volumes of one node at a time."""
 
     def __init__(self, objects: fw.ObjectLister, volumes: CsiVolumes) -> None:
         self._objects = objects
         self._volumes = volumes
 
     def count(self, node: fw.NodeInfo, attachments: Collection[VolumeAttachment], before: NodeVolumes) -> NodeVolumes:
-        """Count a node that has a CSINode by its pods of this moment, also within a what-if.
+        """Count a node that has a CSINode by its current pods, also within a what-if.
 
         `before`: an earlier count of it, since which nothing that it depends on has changed. Only pods that are new
         since then are looked at.
         """
-        pods: dict[str, _OfPod] = {}
+        pods: dict[str, _CountedPod] = {}
         attached: Attached = {}
         depends_on: set[Reference] = set()
         problem = ""
@@ -86,10 +86,12 @@ class NodeCounter:
             depends_on.update(found.depends_on)
             problem = problem or found.problem
         counts = Counter(attached.values())
-        counts.update(driver for name, driver in self._others(attachments, depends_on).items() if name not in attached)
+        counts.update(
+            driver for name, driver in self._attached_by(attachments, depends_on).items() if name not in attached
+        )
         return NodeVolumes(pods, attached, counts, frozenset(depends_on), problem)
 
-    def _of(self, pod: fw.Pod) -> _OfPod:
+    def _of(self, pod: fw.Pod) -> _CountedPod:
         attached: Attached = {}
         looked_up: set[Reference] = set()
         problem = ""
@@ -97,10 +99,10 @@ class NodeCounter:
             self._volumes.of_running(pod, attached, looked_up)
         except VolumeError as error:
             problem = str(error)
-        return _OfPod(pod.storage, tuple(attached.items()), tuple(looked_up), problem)
+        return _CountedPod(pod.storage, tuple(attached.items()), tuple(looked_up), problem)
 
-    def _others(self, attachments: Collection[VolumeAttachment], depends_on: set[Reference]) -> Attached:
-        """What is attached, whether or not a pod uses it."""
+    def _attached_by(self, attachments: Collection[VolumeAttachment], depends_on: set[Reference]) -> Attached:
+        """The volumes of VolumeAttachments, whether or not a pod uses them."""
         found: Attached = {}
         for attachment in attachments:
             attacher, name = attachment.spec.attacher, attachment.spec.source.persistent_volume_name

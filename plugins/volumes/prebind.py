@@ -1,4 +1,4 @@
-"""Before a pod is bound: tell the API server which volumes its claims get, and wait until they have them.
+"""Before a pod is bound: write to the API server which volumes its claims get, and wait until they have them.
 
     write each volume's claim, each claim's node ──► CHECK ──every claim is bound──► done
                                                       │ ▲ └──undone, or the time is up──► error: the pod is tried again
@@ -41,12 +41,12 @@ TIMED_OUT: Final = "context deadline exceeded"
 class AssumedVolumes(msgspec.Struct):
     """What is to be written for a pod on its node. Written objects have the resource version that they got."""
 
-    bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
-    provisions: list[PersistentVolumeClaim] = []
+    static_bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
+    dynamic_provisions: list[PersistentVolumeClaim] = []
 
 
 class VolumeBinder:
-    """Assumes, takes back, writes and waits, for the pods of one profile."""
+    """Assumes, reverts, writes and waits, for the pods of one profile."""
 
     def __init__(
         self,
@@ -64,29 +64,29 @@ class VolumeBinder:
         handle.objects.listen(fw.PERSISTENT_VOLUME_CLAIM, self._claim_changed)
         handle.objects.listen(fw.PERSISTENT_VOLUME, self._volume_changed)
 
-    def assume(self, found: PodVolumes, node_name: str) -> AssumedVolumes:
-        """Count with what was found. Raises ValueError, with nothing assumed, if an object is no longer as it was."""
+    def assume(self, volumes: PodVolumes, node_name: str) -> AssumedVolumes:
+        """Assume the volumes found. Raises ValueError, with nothing assumed, if an object has changed meanwhile."""
         assumed = AssumedVolumes()
         try:
-            for claim, volume in found.bindings:
-                meant = meant_for(volume, claim)
-                if meant is not volume:
-                    self._volumes.assume(meant)
-                assumed.bindings.append((claim, meant))
-            for claim in found.provisions:
+            for claim, volume in volumes.static_bindings:
+                bound_volume = bind_volume_to_claim(volume, claim)
+                if bound_volume is not volume:
+                    self._volumes.assume(bound_volume)
+                assumed.static_bindings.append((claim, bound_volume))
+            for claim in volumes.dynamic_provisions:
                 selected = _annotated(claim, SELECTED_NODE, node_name)
                 self._claims.assume(selected)
-                assumed.provisions.append(selected)
+                assumed.dynamic_provisions.append(selected)
         except ValueError:
             self.revert(assumed)
             raise
         return assumed
 
     def revert(self, assumed: AssumedVolumes) -> None:
-        """Stop counting with what is not written yet; what is written ends with the watch's news of it."""
-        for _, volume in assumed.bindings:
+        """Forget what is not written yet; what is written stays assumed until the watch shows it."""
+        for _, volume in assumed.static_bindings:
             self._volumes.restore(volume)
-        for claim in assumed.provisions:
+        for claim in assumed.dynamic_provisions:
             self._claims.restore(claim)
 
     async def bind(self, pod: fw.Pod, node_name: str, assumed: AssumedVolumes) -> None:
@@ -95,7 +95,7 @@ class VolumeBinder:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout
         try:
-            with self._told_of_changes(assumed) as changed:
+            with self._watched_changes(assumed) as changed:
                 while not self._is_bound(pod, node_name, assumed):
                     left = deadline - loop.time()
                     if left <= 0:
@@ -109,15 +109,15 @@ class VolumeBinder:
 
     async def _write(self, assumed: AssumedVolumes) -> None:
         """One after the other, as kube-scheduler does: after a failure the rest stays as it is."""
-        for i, (claim, volume) in enumerate(assumed.bindings):
+        for i, (claim, volume) in enumerate(assumed.static_bindings):
             patch = _patch_of(volume, BOUND_BY_CONTROLLER)
             patch["spec"] = {"claimRef": msgspec.to_builtins(volume.spec.claim_ref)}
             written = await self._handle.api.patch(fw.PERSISTENT_VOLUME, volume.name, "", patch)
-            assumed.bindings[i] = claim, _at_version(volume, written)
-        for i, claim in enumerate(assumed.provisions):
+            assumed.static_bindings[i] = claim, _at_version(volume, written)
+        for i, claim in enumerate(assumed.dynamic_provisions):
             patch = _patch_of(claim, SELECTED_NODE)
             written = await self._handle.api.patch(fw.PERSISTENT_VOLUME_CLAIM, claim.name, claim.namespace, patch)
-            assumed.provisions[i] = _at_version(claim, written)
+            assumed.dynamic_provisions[i] = _at_version(claim, written)
 
     def _is_bound(self, pod: fw.Pod, node_name: str, assumed: AssumedVolumes) -> bool:
         """Whether all claims are bound. Raises ValueError for whatever calls for another attempt."""
@@ -127,8 +127,8 @@ class VolumeBinder:
         node = self._handle.nodes.info(row)
         if pod.uid not in self._handle.pods:
             raise ValueError(f'pod does not exist any more: pod "{pod.name}" not found')
-        return all(self._has_volume(claim, volume, node) for claim, volume in assumed.bindings) and all(
-            self._is_provisioned(claim, node) for claim in assumed.provisions
+        return all(self._has_volume(claim, volume, node) for claim, volume in assumed.static_bindings) and all(
+            self._is_provisioned(claim, node) for claim in assumed.dynamic_provisions
         )
 
     def _has_volume(self, wanted: PersistentVolumeClaim, written: PersistentVolume, node: fw.NodeInfo) -> bool:
@@ -138,7 +138,7 @@ class VolumeBinder:
         except ValueError as error:
             raise ValueError(f"failed to check binding: {error}") from error
         if is_newer(written.metadata.resource_version, volume.metadata.resource_version):
-            return False  # the watch has still to tell of our own write
+            return False  # the watch does not show our own write yet
         self._check_reach(volume, node, "failed to translate pv to csi: ")
         if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
             raise ValueError(f'ClaimRef got reset for pv "{volume.name}"')
@@ -172,9 +172,9 @@ class VolumeBinder:
             raise ValueError(f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}": {problem}')
 
     @contextmanager
-    def _told_of_changes(self, assumed: AssumedVolumes) -> Iterator[asyncio.Event]:
+    def _watched_changes(self, assumed: AssumedVolumes) -> Iterator[asyncio.Event]:
         changed = asyncio.Event()
-        claims = [*(claim for claim, _ in assumed.bindings), *assumed.provisions]
+        claims = [*(claim for claim, _ in assumed.static_bindings), *assumed.dynamic_provisions]
         keys = {(claim.namespace, claim.name) for claim in claims}
         for key in keys:
             self._waiting[key].add(changed)
@@ -201,14 +201,14 @@ class VolumeBinder:
             waiting.set()
 
 
-def meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
-    """Return the volume with a reference to the claim; the same object if it has all of that.
+def bind_volume_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> PersistentVolume:
+    """Return the volume with a reference to the claim; the same object if it is complete already.
 
     Rule: component-helpers, storage/volume/pv_helpers.go (GetBindVolumeToClaim) at v0.36.3.
     """
     metadata = claim.metadata
     reference = volume.spec.claim_ref
-    # Whether the user had meant it for the claim decides what the controller does when the claim is gone.
+    # Whether the user had pre-bound it decides what the controller does when the claim is gone.
     changed = volume if is_bound_to_claim(volume, claim) else _annotated(volume, BOUND_BY_CONTROLLER, "yes")
     if reference is None or (reference.namespace, reference.name, reference.uid) != (
         metadata.namespace,
@@ -227,19 +227,19 @@ def meant_for(volume: PersistentVolume, claim: PersistentVolumeClaim) -> Persist
     return changed
 
 
-def _annotated(thing: Any, key: str, value: str) -> Any:
-    annotations = {**thing.annotations, key: value}
-    return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(thing.metadata, annotations=annotations))
+def _annotated(target: Any, key: str, value: str) -> Any:
+    annotations = {**target.annotations, key: value}
+    return msgspec.structs.replace(target, metadata=msgspec.structs.replace(target.metadata, annotations=annotations))
 
 
-def _patch_of(thing: Any, annotation: str) -> dict[str, Any]:
-    """A merge patch with one annotation, if it is there, that holds for this version of the object only."""
-    metadata: dict[str, Any] = {"resourceVersion": thing.metadata.resource_version}
-    if annotation in thing.annotations:
-        metadata["annotations"] = {annotation: thing.annotations[annotation]}
+def _patch_of(target: Any, annotation: str) -> dict[str, Any]:
+    """A merge patch with one annotation, if present, for this version of the object only."""
+    metadata: dict[str, Any] = {"resourceVersion": target.metadata.resource_version}
+    if annotation in target.annotations:
+        metadata["annotations"] = {annotation: target.annotations[annotation]}
     return {"metadata": metadata}
 
 
-def _at_version(thing: Any, written: dict[str, Any]) -> Any:
+def _at_version(target: Any, written: dict[str, Any]) -> Any:
     version = written["metadata"]["resourceVersion"]
-    return msgspec.structs.replace(thing, metadata=msgspec.structs.replace(thing.metadata, resource_version=version))
+    return msgspec.structs.replace(target, metadata=msgspec.structs.replace(target.metadata, resource_version=version))

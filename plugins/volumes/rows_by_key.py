@@ -1,4 +1,4 @@
-"""Which rows have something, for things that nearly always one row has: a hundred thousand of them cost little."""
+"""The rows that have a key, compact where nearly every key has one row: a hundred thousand keys cost little."""
 
 from collections.abc import Collection, Hashable, Iterable
 from typing import Generic, TypeVar
@@ -15,30 +15,30 @@ class RowsByKey(Generic[Key]):
 
     def of(self, key: Key) -> Collection[int]:
         """Return the rows that have `key`, as of now."""
-        found = self._rows.get(key)
-        if found is None:
+        rows_of_key = self._rows.get(key)
+        if rows_of_key is None:
             return ()
-        return (found,) if isinstance(found, int) else tuple(found)
+        return (rows_of_key,) if isinstance(rows_of_key, int) else tuple(rows_of_key)
 
     def add(self, keys: Iterable[Key], row: int) -> None:
-        """Let `row`, which had none of these keys, have them."""
+        """Add these keys, none of which it has, to `row`."""
         rows = self._rows
         for key in keys:
-            found = rows.get(key)
-            if found is None:
+            rows_of_key = rows.get(key)
+            if rows_of_key is None:
                 rows[key] = row
-            elif isinstance(found, int):
-                rows[key] = {found, row}
+            elif isinstance(rows_of_key, int):
+                rows[key] = {rows_of_key, row}
             else:
-                found.add(row)
+                rows_of_key.add(row)
 
     def remove(self, keys: Iterable[Key], row: int) -> None:
-        """Let `row`, which had these keys, have them no more."""
+        """Remove these keys, all of which it has, from `row`."""
         for key in keys:
-            found = self._rows[key]
-            if isinstance(found, int):
+            rows_of_key = self._rows[key]
+            if isinstance(rows_of_key, int):
                 del self._rows[key]
                 continue
-            found.remove(row)
-            if not found:
+            rows_of_key.remove(row)
+            if not rows_of_key:
                 del self._rows[key]

@@ -1,4 +1,4 @@
-"""From which nodes a volume can be reached: node affinities and topologies over columns.
+"""The nodes from which a volume can be reached: node affinities and topologies over columns.
 
 Rule: component-helpers, storage/volume/helpers.go (CheckNodeAffinity) at v0.36.3, and volumebinding/binder.go
 (tryTranslatePVToCSI) at v1.36.3.
@@ -27,7 +27,7 @@ NO_MATCH = "no matching NodeSelectorTerms"
 
 
 def terms_of(volume: PersistentVolume) -> tuple[SelectorTerm, ...] | None:
-    """Return what a node's labels must be like, in any of the terms; None if any node will do.
+    """Return terms, any of which a node's labels must match; None if any node will do.
 
     The node is known by its labels only, so `matchFields` name no node and are left out.
     """
@@ -41,7 +41,7 @@ def _by_labels(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
 
 
 def only_label(terms: tuple[SelectorTerm, ...]) -> tuple[str, frozenset[str]] | None:
-    """Return label and values if that is all the terms ask for; None if it is not as simple as that."""
+    """Return label and values if the terms require nothing else; None otherwise."""
     if len(terms) != 1 or terms[0].problems or len(terms[0].expressions) != 1:
         return None
     (expression,) = terms[0].expressions
@@ -57,18 +57,18 @@ def reachable(
     volume.
     """
     terms = terms_of(volume)
-    found = None if terms is None else matching_any(terms, nodes, rows)
+    matching = None if terms is None else matching_any(terms, nodes, rows)
     plugin = plugin_of(volume.spec)
     if plugin is None or not plugin.migrated:
-        return found
+        return matching
     served = migrated.of(plugin.name, rows)
     if not served.any():
-        return found
-    others = terms_of(_translated(volume))
-    if others == terms:
-        return found
-    in_tree = True if found is None else found
-    return np.where(served, True if others is None else matching_any(others, nodes, rows), in_tree)
+        return matching
+    csi_terms = terms_of(_translated(volume))
+    if csi_terms == terms:
+        return matching
+    in_tree = True if matching is None else matching
+    return np.where(served, True if csi_terms is None else matching_any(csi_terms, nodes, rows), in_tree)
 
 
 def unreachable_because(volume: PersistentVolume, node: fw.NodeInfo, objects: fw.ObjectLister) -> str:
@@ -84,7 +84,7 @@ def unreachable_because(volume: PersistentVolume, node: fw.NodeInfo, objects: fw
 
 
 def allowed(storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn | None:
-    """Return on which of `rows` volumes of a class may be made; None for all of them.
+    """Return on which of `rows` volumes of a class may be provisioned; None for all of them.
 
     A term that says nothing, or is not valid, allows no node. Rule: v1helper.MatchTopologySelectorTerms.
     """
@@ -94,8 +94,8 @@ def allowed(storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows) -
     terms = tuple(
         NodeSelectorTerm(
             match_expressions=tuple(
-                NodeSelectorRequirement(key=each.key, operator=IN, values=each.values)
-                for each in term.match_label_expressions or ()
+                NodeSelectorRequirement(key=expression.key, operator=IN, values=expression.values)
+                for expression in term.match_label_expressions or ()
             )
         )
         for term in topologies

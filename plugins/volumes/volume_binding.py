@@ -1,4 +1,4 @@
-"""Give a pod's claims their volumes: only nodes from which they can be reached, and only once they are bound."""
+"""Bind a pod's claims: keep it on nodes that can reach the volumes, and wait until the claims are bound."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,8 +27,8 @@ _REFUSALS: Final = tuple(fw.unresolvable(*reasons_of(codes)) for codes in range(
 
 
 @dataclass(slots=True)
-class _Found:
-    """What one cycle knows of a pod's volumes."""
+class _State:
+    """What one cycle knows about a pod's volumes."""
 
     claims: PodVolumeClaims
     search: VolumeSearch | None = None
@@ -38,10 +38,10 @@ class _Found:
 
 
 class _Volumes:
-    """What outlives a cycle: what there is to choose from, and what was decided and is not yet confirmed."""
+    """What outlives a cycle: the volumes to choose from, and decisions that are not confirmed yet."""
 
     def __init__(self, handle: fw.Handle, bind_timeout_seconds: int) -> None:
-        # All from the start: it grows with each object that comes, and no decision waits for all of them.
+        # Made at the start: they grow with each object, so no decision waits until they are built.
         objects = handle.objects
         volumes: AssumeCache[PersistentVolume] = AssumeCache(objects, fw.PERSISTENT_VOLUME)
         self.claims: AssumeCache[PersistentVolumeClaim] = AssumeCache(objects, fw.PERSISTENT_VOLUME_CLAIM)
@@ -98,13 +98,13 @@ class VolumeBinding(
             yield "shape", invalid(self.shape, detail)
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Claims, volumes, classes, nodes, and what CSI drivers tell, most with a closer look."""
+        """Claims, volumes, classes, nodes, and what CSI drivers report, most with a hint."""
         return volume_binding_events()
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Skip pods without claims; refuse those with a claim that no node could help.
+        """Skip pods without claims; reject those with a claim that fits no node.
 
         Raises ValueError for a class without a binding mode.
         """
@@ -116,9 +116,9 @@ class VolumeBinding(
         except ClaimError as error:
             return fw.unresolvable(str(error))
         claims = volume_claims_of(pod, self._volumes.claims, self.handle.objects)
-        if claims.immediate:
+        if claims.unbound_immediate:
             return UNBOUND_IMMEDIATE
-        state.write(self.name, _Found(claims))
+        state.write(self.name, _State(claims))
         return None
 
     def concerns(self, pod: fw.Pod) -> bool:
@@ -127,58 +127,58 @@ class VolumeBinding(
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Return for each of `rows` all the reasons against it. Raises LookupError if `pre_filter` was not run."""
-        found = state.read(self.name, _Found, "not found")
+        """Return for each of `rows` all reasons to reject it. Raises LookupError if `pre_filter` was not run."""
+        known = state.read(self.name, _State, "not found")
         with self._counting_errors("predicate"):
-            codes, found.search = self._volumes.finder.refusals(found.claims, nodes, rows)
+            codes, known.search = self._volumes.finder.refusals(known.claims, nodes, rows)
         return codes
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return _REFUSALS[code]
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
-        """Skip: nodes are rated by their storage only with the feature StorageCapacityScoring."""
+        """Skip: only the feature StorageCapacityScoring scores nodes by their storage."""
         return fw.SKIP
 
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:
-        """Rate all nodes the same."""
+        """Score all nodes the same."""
         return None
 
     def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Take the volumes that the node has for the claims. Raises ValueError if one is no longer as it was."""
-        found = state.get(self.name, _Found)
+        known = state.get(self.name, _State)
         row = self.handle.nodes.row_of(node_name)
-        if found is None or not found.claims.delayed or row is None:
+        if known is None or not known.claims.unbound_delayed or row is None:
             return None
         with self._counting_errors("assume"):
-            volumes = None if found.search is None else found.search.found(row)
-            if volumes is None:  # Filter was not asked about this node, or last about others
-                search = self._volumes.finder.search(found.claims, self.handle.nodes, np.array([row]))
-                volumes = search.found(row)
-            found.search = None
+            volumes = None if known.search is None else known.search.volumes_on(row)
+            if volumes is None:  # Filter did not see this node, or not last
+                search = self._volumes.finder.search(known.claims, self.handle.nodes, np.array([row]))
+                volumes = search.volumes_on(row)
+            known.search = None
             if volumes is not None:
-                found.assumed = self._volumes.binder.assume(volumes, node_name)
+                known.assumed = self._volumes.binder.assume(volumes, node_name)
         return None
 
     def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
-        """Give back what is not written yet."""
-        found = state.get(self.name, _Found)
-        if found is not None and found.assumed is not None:
-            self._volumes.binder.revert(found.assumed)
+        """Release what is not written yet."""
+        known = state.get(self.name, _State)
+        if known is not None and known.assumed is not None:
+            self._volumes.binder.revert(known.assumed)
 
     def pre_bind_pre_flight(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Skip pods whose claims are all bound."""
-        found = state.get(self.name, _Found)
-        return fw.SKIP if found is None or found.assumed is None else None
+        known = state.get(self.name, _State)
+        return fw.SKIP if known is None or known.assumed is None else None
 
     async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Bind the claims and wait for it. Raises ApiError or ValueError; then the pod is tried again."""
-        found = state.get(self.name, _Found)
-        if found is not None and found.assumed is not None:
+        known = state.get(self.name, _State)
+        if known is not None and known.assumed is not None:
             with self._counting_errors("bind"):
-                await self._volumes.binder.bind(pod, node_name, found.assumed)
+                await self._volumes.binder.bind(pod, node_name, known.assumed)
         return None
 
     @contextmanager

@@ -28,19 +28,19 @@ _REFUSALS: Final = {_DISK: DISK_IN_USE, _CLAIM: CLAIM_IN_USE}
 
 class _PreFilterState(msgspec.Struct):
     disks: tuple[VolumeKey, ...]
-    """Which disks must not be in use on the pod's node."""
+    """Disks that must not be in use on the pod's node."""
 
     exclusive_claims: frozenset[str]
-    """The pod's claims that one pod in the whole cluster may use."""
+    """The pod's claims that only one pod in the cluster may use."""
 
     users: int
-    """How often other pods use those."""
+    """How many uses of those other pods have."""
 
     def clone(self) -> "_PreFilterState":
         return _PreFilterState(self.disks, self.exclusive_claims, self.users)
 
     def count(self, other: fw.Pod, sign: int) -> None:
-        # The namespace of the other pod is not looked at, as in kube-scheduler.
+        # The namespace of the other pod is ignored, as in kube-scheduler.
         self.users += sign * sum(name in self.exclusive_claims for name in claims_named_by(other))
 
 
@@ -58,7 +58,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         self.handle = handle
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: volume_restrictions.go (EventsToRegister), which looks no closer at a new node."""
+        """Rule: volume_restrictions.go (EventsToRegister), which has no hint for a new node."""
         return (
             fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, _storage),
             fw.on(fw.NODE, fw.Action.ADD),
@@ -70,7 +70,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
     ) -> fw.PreFilterResult | fw.Status | None:
         """Find what must not be in use; skip pods without such disks whose claims are free.
 
-        A claim that is not there refuses the pod as a whole.
+        A missing claim rejects the pod as a whole.
         """
         volumes = pod.storage.volumes
         if not volumes:
@@ -109,9 +109,9 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
 
         Raises LookupError if `pre_filter` was not run and a disk does not decide for every row.
         """
-        found = state.get(_PRE_FILTERED, _PreFilterState)
+        prepared = state.get(_PRE_FILTERED, _PreFilterState)
         taken = np.zeros(len(rows), np.bool_)
-        for key in found.disks if found is not None else _conflicting(pod):
+        for key in prepared.disks if prepared is not None else _conflicting(pod):
             holders = nodes.volumes.users(key)
             if holders:
                 taken |= held(holders, rows, nodes.size)
@@ -169,7 +169,7 @@ def _storage(pod: fw.Pod) -> Hashable:
 def _after_pod_deleted(pod: fw.Pod, old: fw.Pod, new: None) -> fw.QueueingHint:
     """A pod of the same namespace helps that used a claim of the pod, or a disk. Rule: isSchedulableAfterPodDeleted.
 
-    Whether the claim is for one pod only is not looked at, as in kube-scheduler.
+    The claim's access mode is ignored, as in kube-scheduler.
     """
     if old.namespace != pod.namespace or not old.storage.keys:
         return fw.QueueingHint.SKIP

@@ -18,9 +18,9 @@ _PRE_FILTERED = "PreFilterVolumeZone"
 
 OTHER_ZONE: Final = fw.unresolvable("node(s) had no available volume zone")
 
-_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
-_TODAY: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
-"""A label that a node may have instead."""
+_TOPOLOGY_LABELS: Final = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+_STABLE: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+"""Beta label → the stable one, which a node may have instead."""
 
 
 class _VolumeTopology(NamedTuple):
@@ -48,7 +48,7 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
         self.handle = handle
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: volume_zone.go (EventsToRegister), which looks no closer at nodes."""
+        """Rule: volume_zone.go (EventsToRegister), which has no hint for nodes."""
         add, update = fw.Action.ADD, fw.Action.UPDATE
         return (
             fw.on(fw.STORAGE_CLASS, add, _after_class_added, any_pod),
@@ -62,16 +62,16 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
     ) -> fw.PreFilterResult | fw.Status | None:
         """Find the topologies of the pod's volumes; skip pods without.
 
-        A claim that is neither bound nor waits for its first pod refuses the pod as a whole.
+        A claim that is neither bound nor waits for its first consumer rejects the pod as a whole.
         """
         if not pod.storage.volumes:
             return fw.SKIP
-        found = self._topologies_of(pod)
-        if isinstance(found, fw.Status):
-            return found
-        if not found.topologies:
+        result = self._topologies_of(pod)
+        if isinstance(result, fw.Status):
+            return result
+        if not result.topologies:
             return fw.SKIP
-        state.write(_PRE_FILTERED, found)
+        state.write(_PRE_FILTERED, result)
         return None
 
     def concerns(self, pod: fw.Pod) -> bool:
@@ -81,11 +81,11 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
         """Return 1 for each of `rows` in the wrong topology. Without `pre_filter`, looks the volumes up itself."""
-        found = state.get(_PRE_FILTERED, _VolumeTopologies) or self._topologies_of(pod)
-        if isinstance(found, fw.Status):
+        result = state.get(_PRE_FILTERED, _VolumeTopologies) or self._topologies_of(pod)
+        if isinstance(result, fw.Status):
             return np.ones(len(rows), np.int32)
-        right = _is_in(found.topologies[0], nodes, rows) if found.topologies else np.ones(len(rows), np.bool_)
-        for topology in found.topologies[1:]:
+        right = _is_in(result.topologies[0], nodes, rows) if result.topologies else np.ones(len(rows), np.bool_)
+        for topology in result.topologies[1:]:
             right &= _is_in(topology, nodes, rows)
         if right.all():
             return None
@@ -96,19 +96,19 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         if state.get(_PRE_FILTERED, _VolumeTopologies) is None:
-            found = self._topologies_of(pod)
-            if isinstance(found, fw.Status):
-                return found
+            result = self._topologies_of(pod)
+            if isinstance(result, fw.Status):
+                return result
         return OTHER_ZONE
 
     def _topologies_of(self, pod: fw.Pod) -> _VolumeTopologies | fw.Status:
         topologies: list[_VolumeTopology] = []
         try:
             for name in claims_named_by(pod):
-                found = self._topologies_of_claim(pod.namespace, name)
-                if isinstance(found, fw.Status):
-                    return found
-                topologies += found
+                result = self._topologies_of_claim(pod.namespace, name)
+                if isinstance(result, fw.Status):
+                    return result
+                topologies += result
         except NotFound as error:
             return fw.unresolvable(str(error))
         return _VolumeTopologies(tuple(topologies))
@@ -129,9 +129,9 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
 
 
 def topologies_of(volume: PersistentVolume) -> list[_VolumeTopology]:
-    """Return where a volume says that it is. A label with an empty zone in its list says nothing."""
+    """Return a volume's topology labels, except those with an empty zone in their list."""
     topologies = []
-    for key in _LABELS:
+    for key in _TOPOLOGY_LABELS:
         label = volume.labels.get(key)
         if label is not None:
             values = frozenset(value.strip() for value in label.split(ZONES_DELIMITER))
@@ -141,41 +141,41 @@ def topologies_of(volume: PersistentVolume) -> list[_VolumeTopology]:
 
 
 def _is_in(topology: _VolumeTopology, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
-    """Return which of `rows` have a label with the right value; today's label counts where there is none of old."""
-    found = _matching(topology.key, topology.values, nodes, rows)
-    today = _TODAY.get(topology.key)
-    if today is not None:
+    """Return which of `rows` have the label with a right value; without a beta label the stable one counts."""
+    result = _matching(topology.key, topology.values, nodes, rows)
+    stable = _STABLE.get(topology.key)
+    if stable is not None:
         absent = pick(nodes.label_codes(topology.key), rows) == 0
-        found |= absent & _matching(today, topology.values, nodes, rows)
-    return found
+        result |= absent & _matching(stable, topology.values, nodes, rows)
+    return result
 
 
 def _matching(key: str, values: frozenset[str], nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
     matching = np.array([value in values for value in nodes.label_values(key)], np.bool_)
     matching[0] = False  # no such label
-    found: fw.BoolColumn = matching[pick(nodes.label_codes(key), rows)]
-    return found
+    result: fw.BoolColumn = matching[pick(nodes.label_codes(key), rows)]
+    return result
 
 
 def _have_topology(nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
-    """Return which of `rows` say where they are; nodes of a cluster with a single zone may say nothing."""
-    found = np.zeros(len(rows), np.bool_)
-    for key in _LABELS:
+    """Return which of `rows` have a topology label; nodes of a cluster with a single zone may have none."""
+    result = np.zeros(len(rows), np.bool_)
+    for key in _TOPOLOGY_LABELS:
         if len(nodes.label_values(key)) > 1:  # any node has the label
-            found |= nodes.label_codes(key)[rows] != 0
-    return found
+            result |= nodes.label_codes(key)[rows] != 0
+    return result
 
 
 # Queueing hints.
 
 
 def _after_class_added(pod: fw.Pod, old: None, new: StorageClass) -> fw.QueueingHint:
-    """A class helps that waits for the first pod. Rule: isSchedulableAfterStorageClassAdded."""
+    """A class helps that waits for the first consumer. Rule: isSchedulableAfterStorageClassAdded."""
     waits = new.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
     return fw.QueueingHint.QUEUE if waits else fw.QueueingHint.SKIP
 
 
 def _after_volume(pod: fw.Pod, old: PersistentVolume | None, new: PersistentVolume) -> fw.QueueingHint:
-    """A new volume helps, and one that says of another topology. Rule: isSchedulableAfterPersistentVolumeChange."""
+    """A new volume helps, and one with another topology. Rule: isSchedulableAfterPersistentVolumeChange."""
     moved = old is None or topologies_of(old) != topologies_of(new)
     return fw.QueueingHint.QUEUE if moved else fw.QueueingHint.SKIP

@@ -171,7 +171,7 @@ def bindings(world: World, pod: fw.Pod, node: str) -> dict[str, str]:
     """Claim → volume, as decided for a node."""
     state = world.reserve(pod, node)
     found = state.read("VolumeBinding", object)
-    return {claim.name: volume.name for claim, volume in found.assumed.bindings}  # type: ignore[attr-defined]
+    return {claim.name: volume.name for claim, volume in found.assumed.static_bindings}  # type: ignore[attr-defined]
 
 
 def test_the_smallest_volume_that_the_node_reaches_is_taken() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plugins.volumes.prebind import meant_for
+from plugins.volumes.prebind import bind_volume_to_claim
 from scheduler import framework as fw
 from scheduler.testing import a_node, a_pod
 from tests.fakes import run, sample, settle
@@ -240,15 +240,15 @@ def test_out_of_date_objects_are_not_assumed() -> None:
 
 def test_a_volume_that_the_user_meant_for_the_claim_is_not_marked_as_the_controller_s() -> None:
     claim = a_claim()
-    free = meant_for(a_volume(), claim)
-    named = meant_for(a_volume(claim={"namespace": "default", "name": "data"}), claim)
+    free = bind_volume_to_claim(a_volume(), claim)
+    named = bind_volume_to_claim(a_volume(claim={"namespace": "default", "name": "data"}), claim)
 
     assert free.annotations == {BY_CONTROLLER: "yes"}
     assert named.annotations == {}
     assert free.spec.claim_ref == named.spec.claim_ref
     assert free.spec.claim_ref is not None
     assert free.spec.claim_ref.uid == "uid-data"
-    assert meant_for(free, claim) is free
+    assert bind_volume_to_claim(free, claim) is free
 
 
 async def test_the_wait_is_over_for_pods_whose_node_was_made_anew() -> None:
