@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets, as far as a preemption heeds them: whose disruption would be one too many.
+"""PodDisruptionBudgets, as preemption respects them: which pods' disruption violates one.
 
 Rule: filterPodsWithPDBViolation in defaultpreemption/default_preemption.go at v1.36.3.
 """
@@ -15,7 +15,7 @@ from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import LabelSelector
 
 POD_DISRUPTION_BUDGET: Final = "policy/PodDisruptionBudget"
-"""What `reads` and `handle.objects` call them."""
+"""Their name in `reads` and `handle.objects`."""
 
 
 class _BudgetSpec(msgspec.Struct, frozen=True, gc=False):
@@ -33,7 +33,7 @@ class _BudgetObject(msgspec.Struct, frozen=True, gc=False):
 
 
 class Budget(NamedTuple):
-    """One of them, with a selector that selects something."""
+    """A budget whose selector selects something."""
 
     selector: Selector
     allowed: int
@@ -43,7 +43,7 @@ class Budget(NamedTuple):
 
 
 class Budgets:
-    """All of them, by namespace."""
+    """All budgets, by namespace."""
 
     def __init__(self, objects: Iterable[Any]) -> None:
         """`objects` as `handle.objects` has them. One that cannot be read, like one of no pods, protects none."""

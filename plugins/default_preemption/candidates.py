@@ -1,4 +1,4 @@
-"""Which nodes could be made free for a pod, by which victims, and which of them costs least.
+"""The nodes on which a pod could preempt victims, and which of them costs least.
 
 Rules: defaultpreemption/default_preemption.go (SelectVictimsOnNode) and framework/preemption/preemption.go
 (DryRunPreemption, pickOneNodeForPreemption) at v1.36.3.
@@ -19,7 +19,7 @@ from scheduler.api.importance import importance, started
 NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming pod")
 
 _FEW: Final = 100
-"""So many rows at least are judged at once."""
+"""At least this many rows are judged at once."""
 
 Costs = tuple[int, int, int, int, int]
 """What evicting the victims on a node would cost; the first figure in which two nodes differ decides.
@@ -30,7 +30,7 @@ longest among those of the highest priority started: the later, the better.
 
 
 class Candidate(NamedTuple):
-    """A node that could be made free."""
+    """A node on which preemption would make room."""
 
     costs: Costs
     row: int
@@ -58,7 +58,7 @@ class CandidateSearch:
     def among(self, rows: fw.Rows, wanted: int) -> SearchResult:
         """Search `rows` in their order for `wanted` candidates, one of them without a violation.
 
-        As long as each violates a budget the search goes on; then the first `wanted` are kept.
+        While each violates a budget the search goes on; at the end the first `wanted` are kept.
         """
         found = SearchResult()
         free: list[Candidate] = []
@@ -80,7 +80,7 @@ class CandidateSearch:
         return found
 
     def victims_of(self, row: int) -> Sequence[fw.Pod]:
-        """Return who has to leave a node that `among` found, the most important first. Raises PluginError."""
+        """Return the victims on a node that `among` found, the most important first. Raises PluginError."""
         answer = self.victims_on(row)
         if isinstance(answer, fw.Status):
             raise LookupError(f"{self._nodes.names()[row]} is no candidate: {answer.message}")
@@ -104,15 +104,15 @@ class CandidateSearch:
         found = self._run.simulate_all(rows)
         if found is None:
             return [None] * len(rows)
-        alone = self._run.only_singly(rows) | self._budgets.may_protect(self._nodes, rows)
-        alone |= ~found.refused & (found.victims == 0)
+        singly = self._run.only_singly(rows) | self._budgets.may_protect(self._nodes, rows)
+        singly |= ~found.refused & (found.victims == 0)
         columns = (found.highest_priorities, found.priority_sums, found.victims, -found.starts)
         answers: list[Costs | fw.Status | None] = list(
             zip(repeat(0, len(rows)), *(column.tolist() for column in columns), strict=True)
         )
-        for place in np.flatnonzero(found.refused & ~alone).tolist():
+        for place in np.flatnonzero(found.refused & ~singly).tolist():
             answers[place] = found.status(place)
-        for place in np.flatnonzero(alone).tolist():
+        for place in np.flatnonzero(singly).tolist():
             answers[place] = None
         return answers
 
@@ -129,9 +129,9 @@ class CandidateSearch:
         return costs(victims, violations)
 
     def victims_on(self, row: int) -> tuple[Sequence[fw.Pod], int] | fw.Status:
-        """Return the pods that have to leave a node, the most important first, and how many of them are protected.
+        """Return the victims on a node, the most important first, and how many of them violate a budget.
 
-        A status says why no pod's leaving would do. Raises PluginError.
+        A status says why no victims would help. Raises PluginError.
         """
         priority = self._pod.priority
         potential = [pod for pod in self._nodes.info(row).pods if (pod.spec.priority or 0) < priority]
@@ -153,12 +153,12 @@ class CandidateSearch:
 
 
 def costs(victims: Sequence[fw.Pod], violations: int) -> Costs:
-    """Rate victims, the most important first."""
+    """Return the costs of victims, the most important first."""
     first = victims[0]
     total = sum(pod.priority + fw.PRIORITY_OFFSET for pod in victims)
     return violations, first.priority, total, len(victims), -started(first)
 
 
 def cheapest(candidates: Sequence[Candidate]) -> Candidate:
-    """Choose the one with the least costs; of several the first."""
+    """Return the candidate with the lowest costs; of several, the first."""
     return min(candidates, key=lambda candidate: candidate.costs)

@@ -1,4 +1,4 @@
-"""What follows from a preemption, without holding up the scheduler: victims go, lower nominations end.
+"""Carries preemptions out in the background: evicts victims, and clears lower nominations.
 
     start ─► PREEMPTING ─► victims but the last, all at once ─► the last victim ─► (nothing)
                  └────────────── any failure ──► (nothing), and the preemptor is tried again at once
@@ -42,7 +42,7 @@ class Executor:
         return not last or (victim is not None and not victim.is_deleting)
 
     def start(self, preemptor: fw.Pod, node_name: str, victims: Sequence[fw.Pod]) -> None:
-        """Make the victims leave, in the background. Those that are leaving already are left alone."""
+        """Evict the victims, in the background, except those that are already being deleted."""
         staying = [victim for victim in victims if not victim.is_deleting]
         if not staying:
             return
@@ -80,26 +80,26 @@ class Executor:
         return await self._preempt(preemptor, node_name, last)
 
     async def _preempt(self, preemptor: fw.Pod, node_name: str, victim: fw.Pod) -> bool:
-        """Make one victim leave; False if that failed."""
+        """Evict one victim; False if that failed."""
         fields = {"preemptor": str(preemptor), "victim": str(victim), "node": node_name}
         note = f"Preempted by pod {preemptor.uid} on node {node_name}"
-        if self._call_off(victim):
+        if self._cancel_binding(victim):
             note += " (in kube-scheduler memory)."
         else:
             message = f"{preemptor.spec.scheduler_name}: preempting to accommodate a higher priority pod"
             try:
-                was_there = await self._handle.evictor.evict(victim, preemptor, message)
+                existed = await self._handle.evictor.evict(victim, preemptor, message)
             except Exception as error:  # noqa: BLE001  whatever it is, the preemptor must not wait for ever
                 _logger.error("Tried to preempt pod", extra={**fields, "err": str(error) or type(error).__name__})
                 return False
-            if not was_there:
+            if not existed:
                 _logger.info("Victim pod is already deleted", extra=fields)
                 return True
         _logger.info("Preemptor pod preempted victim pod", extra=fields)
         self._handle.events.event(victim, "Normal", "Preempted", "Preempting", note)
         return True
 
-    def _call_off(self, victim: fw.Pod) -> bool:
+    def _cancel_binding(self, victim: fw.Pod) -> bool:
         """End a binding that is on hold or being prepared: the pod goes back to the queue, nothing is deleted."""
         waiting = self._handle.waiting_pods.get(victim.uid)
         if waiting is not None:

@@ -1,4 +1,4 @@
-"""Make room for a pod that fits nowhere, by evicting pods of lower priority."""
+"""Make room for an unschedulable pod by evicting pods of lower priority."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,22 +86,22 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
         newest = self.handle.pods.get(pod.uid)
         if newest is None:
             raise self._error(f'pod "{pod.name}" not found')
-        obstacle = self._obstacle(newest, node_to_status)
-        if obstacle:
-            return None, fw.unschedulable(f"preemption: {obstacle}")
+        ineligibility = self._ineligibility(newest, node_to_status)
+        if ineligibility:
+            return None, fw.unschedulable(f"preemption: {ineligibility}")
         rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
         search, found = self._search(state, newest, rows)
         if not found.candidates:
             if found.errors:
                 raise self._error(aggregated(found.errors))
-            return fw.PostFilterResult(""), fw.unschedulable(f"preemption: {self._misfit(found)}")
+            return fw.PostFilterResult(""), fw.unschedulable(f"preemption: {self._refusal_message(found)}")
         best = cheapest(found.candidates).row
         victims, node_name = search.victims_of(best), self.handle.nodes.names()[best]
         self._executor.start(newest, node_name, victims)
         return fw.PostFilterResult(node_name), None
 
-    def _obstacle(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> str:
-        """Say why a pod may not preempt others; empty if it may. Rule: PodEligibleToPreemptOthers."""
+    def _ineligibility(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> str:
+        """Say why a pod may not preempt; empty if it may. Rule: PodEligibleToPreemptOthers."""
         if pod.spec.preemption_policy == "Never":
             return _NEVER
         nominated = pod.nominated_node_name
@@ -110,7 +110,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
             return ""
         status = node_to_status.get(nominated)
         if status is not None and status.code is fw.Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            return ""  # whatever leaves that node, it is not for this pod
+            return ""  # no preemption on that node helps this pod
         others = self.handle.nodes.info(row).pods
         is_waiting = any(other.priority < pod.priority and _is_leaving_for_another(other) for other in others)
         return _TERMINATING if is_waiting else ""
@@ -122,7 +122,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
         )
         if not len(rows):
             return search, SearchResult()
-        start = _draw(pod, state.attempt, len(rows))
+        start = _offset(pod, state.attempt, len(rows))
         in_turn = np.concatenate([rows[start:], rows[:start]])
         return search, search.among(in_turn, self._wanted(len(rows)))
 
@@ -130,7 +130,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
         """Rule: calculateNumCandidates."""
         return min(max(nodes * self.min_candidate_nodes_percentage // 100, self.min_candidate_nodes_absolute), nodes)
 
-    def _misfit(self, search: SearchResult) -> str:
+    def _refusal_message(self, search: SearchResult) -> str:
         diagnosis = fw.Diagnosis(self.handle.nodes.count)
         for status, nodes in search.refusals.items():
             diagnosis.add(status, nodes)
@@ -152,7 +152,7 @@ def _is_leaving_for_another(pod: fw.Pod) -> bool:
     return target is not None and (target.status, target.reason) == ("True", "PreemptionByScheduler")
 
 
-def _draw(pod: fw.Pod, attempt: int, count: int) -> int:
+def _offset(pod: fw.Pod, attempt: int, count: int) -> int:
     """Where to begin among `count` nodes: another place for each pod and attempt, and the same in a replay."""
     digest = blake2b(f"{pod.uid}/{attempt}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") % count
@@ -163,4 +163,4 @@ def _skip(pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHin
 
 
 def _same_key(pod: fw.Pod) -> None:
-    """The hint looks at nothing."""
+    """All pods share a key: the hint looks at nothing."""

@@ -34,10 +34,10 @@ class Allocations:
         """UID → the version whose devices are in the sums."""
         self.allocated = Allocated()
         """The devices that are taken, by allocated claims and by those in flight: a live view, not to be changed."""
-        objects.listen(fw.RESOURCE_CLAIM, self._told)
+        objects.listen(fw.RESOURCE_CLAIM, self._claim_changed)
 
     def claim(self, namespace: str, name: str) -> ResourceClaim | None:
-        """Return the newest claim that we know of."""
+        """Return the newest known version of a claim."""
         stored: ResourceClaim | None = self._objects.get(fw.RESOURCE_CLAIM, name, namespace)
         return self._assumed.get((namespace, name), stored)
 
@@ -66,7 +66,7 @@ class Allocations:
             self._assumed[meta.namespace, meta.name] = claim
             self._note(claim)
 
-    def _told(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
+    def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         if old is not None and (new is None or new.uid != old.uid):
             self._assumed.pop((old.metadata.namespace, old.metadata.name), None)
             self._written.pop(old.uid, None)

@@ -1,4 +1,4 @@
-"""From unallocated claims and a node to what each claim would get there, as it is written into its status.
+"""Allocates devices on a node to unallocated claims, as it is written into their status.
 
 Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go at v0.36.3 (Allocate).
 """
@@ -23,11 +23,11 @@ INVALID_POOLS = "invalid resource pools were encountered"
 
 
 class NoDevices(Exception):
-    """This node cannot serve the claims, for the reason in the text; others may."""
+    """This node cannot serve the claims, for the reason in the text; another may."""
 
 
 class Solution:
-    """Devices for all claims on one node. What is written about them is worked out for the node that is chosen."""
+    """Devices for all claims on one node. The allocations are computed only for the chosen node."""
 
     __slots__ = ("_allocations", "_chosen", "_claims", "_node", "_requests", "_results")
 
@@ -41,7 +41,7 @@ class Solution:
         self._node = node
         self._claims = claims
         self._requests = requests
-        # Not the search: thousands of nodes may have a solution.
+        # Not the whole search: thousands of nodes may have a solution.
         self._results = search.results
         self._chosen = search.chosen
         self._allocations: list[Allocation] | None = None
@@ -83,7 +83,7 @@ class Allocator:
     def allocate(self, node: Node, check_time: Callable[[], None]) -> Solution | None:
         """Return devices for all claims, or None if the node has none for them.
 
-        Raises NoDevices for a reason worth telling, DevicesError where no other node would be better, and what
+        Raises NoDevices for a reason worth reporting, DevicesError where no other node would be better, and what
         `check_time` raises.
         """
         pools = self._catalog.pools_for(node)

@@ -22,14 +22,14 @@ from scheduler.api.objects import Node
 HAS_DEVICES, HAS_NONE, HAS_INVALID_POOLS = 0, 1, 2
 
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""About what the stored columns may take; the least recently used ones go first."""
+"""The approximate bound of the stored columns; the least recently used are dropped first."""
 
 _BYTES_A_NODE: Final = 10
 _LEAST: Final = 8
 """Entries that are kept however many nodes there are."""
 
-_READ: Final = (fw.Aspect.NAME, fw.Aspect.LABELS)
-"""What slices can select a node by."""
+_ASPECTS: Final = (fw.Aspect.NAME, fw.Aspect.LABELS)
+"""The aspects of a node that slices select by."""
 
 Int8Column = npt.NDArray[np.int8]
 Ask = Callable[[Node], Solution | None]
@@ -57,38 +57,38 @@ class DeviceAvailability:
 
         What `ask` and `rate` raise passes through: such a node is asked again the next time.
         """
-        self._take_note(nodes)
+        self._mark_changes(nodes)
         stale = rows[self._stale[rows]]
         if len(stale):
-            self._ask_about(nodes, stale, ask, rate)
+            self._update_rows(nodes, stale, ask, rate)
         return self.codes[rows]
 
-    def _ask_about(self, nodes: fw.NodeColumns, rows: fw.Rows, ask: Ask, rate: Rate | None) -> None:
+    def _update_rows(self, nodes: fw.NodeColumns, rows: fw.Rows, ask: Ask, rate: Rate | None) -> None:
         if rate is not None and (self.scores is None or len(self.scores) < nodes.size):
             scores = np.zeros(nodes.size, np.int64)
             if self.scores is not None:
                 scores[: len(self.scores)] = self.scores
             self.scores = scores
-        alike, others = self._split(nodes, rows[nodes.in_use[rows]])
+        alike, different = self._split(nodes, rows[nodes.in_use[rows]])
         if alike:
             self._ask_one(nodes, alike[0], alike, ask, rate)
-        for row in others:
+        for row in different:
             self._ask_one(nodes, row, row, ask, rate)
 
     def _split(self, nodes: fw.NodeColumns, rows: fw.Rows) -> tuple[list[int], list[int]]:
-        """Return the rows that are sure to get the same answer, and all others."""
+        """Return the rows that certainly get the same answer, and the rest."""
         with_slices = self._catalog.nodes_with_slices()
         if with_slices is None:
             return [], rows.tolist()
         names = nodes.names()
         alike: list[int] = []
-        others: list[int] = []
+        different: list[int] = []
         for row in rows.tolist():
-            (others if names[row] in with_slices else alike).append(row)
-        return alike, others
+            (different if names[row] in with_slices else alike).append(row)
+        return alike, different
 
     def _ask_one(self, nodes: fw.NodeColumns, asked: int, rows: int | list[int], ask: Ask, rate: Rate | None) -> None:
-        """Ask about one row; store what it says for `rows`."""
+        """Ask about one row; store the answer for `rows`."""
         code, score = HAS_NONE, 0
         try:
             solution = ask(nodes.info(asked).node)
@@ -102,7 +102,7 @@ class DeviceAvailability:
             self.scores[rows] = score
         self._stale[rows] = False
 
-    def _take_note(self, nodes: fw.NodeColumns) -> None:
+    def _mark_changes(self, nodes: fw.NodeColumns) -> None:
         """Mark the rows whose answers may have changed."""
         if len(self.codes) < nodes.size:
             added = nodes.size - len(self.codes)
@@ -143,7 +143,7 @@ class DeviceAvailabilities:
         availability = self._by_request_key.get(key)
         if availability is None or not _are_same(availability.classes, classes):
             availability = self._by_request_key[key] = DeviceAvailability(
-                classes, columns.changes(_READ), self._catalog
+                classes, columns.changes(_ASPECTS), self._catalog
             )
             self._trim(nodes)
         self._by_request_key.move_to_end(key)
@@ -171,5 +171,5 @@ def _class_names(claims: Sequence[ResourceClaim]) -> list[str]:
     ]
 
 
-def _are_same(some: Sequence[DeviceClass | None], others: Sequence[DeviceClass | None]) -> bool:
-    return all(one is other for one, other in zip(some, others, strict=True))
+def _are_same(some: Sequence[DeviceClass | None], different: Sequence[DeviceClass | None]) -> bool:
+    return all(one is other for one, other in zip(some, different, strict=True))

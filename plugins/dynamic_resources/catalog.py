@@ -1,4 +1,4 @@
-"""What plugins know of devices beyond the objects: pools of each node, what is allocated, where that leaves devices.
+"""What plugins know about devices beyond the objects: the pools of each node, and the allocated devices.
 
 One catalog for all profiles of a scheduler. The watch keeps it up to date.
 """
@@ -20,7 +20,7 @@ _CHANGES: Final = 8192
 
 
 class DeviceCatalog:
-    """Reads the objects and keeps what follows from them."""
+    """Reads the objects, and stores what is derived from them."""
 
     def __init__(self, objects: fw.ObjectLister) -> None:
         self._objects = objects
@@ -33,7 +33,7 @@ class DeviceCatalog:
     # Objects.
 
     def claim(self, namespace: str, name: str) -> ResourceClaim | None:
-        """Return the newest claim that we know of."""
+        """Return the newest known version of a claim."""
         return self._allocations.claim(namespace, name)
 
     def device_class(self, name: str) -> DeviceClass | None:
@@ -56,7 +56,7 @@ class DeviceCatalog:
         """Return the nodes with devices of their own, if all others cannot differ; None if they can. A live view."""
         return self._slices.nodes_with_slices()
 
-    # Allocations: see Allocations for what becomes of them.
+    # Allocations: see Allocations.
 
     def allocated(self) -> Allocated:
         """Return the devices that are taken, by allocated claims and by those in flight: a live view."""

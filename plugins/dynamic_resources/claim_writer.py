@@ -35,14 +35,14 @@ class WriteFailed(Exception):
 
 
 @dataclass(slots=True)
-class _Turn:
+class _ClaimLock:
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    takers: int = 0
-    """Those who have the lock or wait for it."""
+    users: int = 0
+    """The number of tasks that hold the lock or wait for it."""
 
 
 class ClaimWriter:
-    """Writes through a handle. What goes on in the background ends by itself."""
+    """Writes through a handle. Background tasks end by themselves."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class ClaimWriter:
         self._catalog = catalog
         self._sleep = sleep
         self._now = now
-        self._turns: dict[str, _Turn] = {}
-        """UID → who writes a claim."""
+        self._locks: dict[str, _ClaimLock] = {}
+        """UID → the lock of a claim that is being written."""
         self._tasks: set[asyncio.Task[None]] = set()  # the event loop alone does not keep them
 
     async def reserve(self, pod: fw.Pod, claim: ResourceClaim, allocation: Allocation | None) -> ResourceClaim:
@@ -68,7 +68,7 @@ class ClaimWriter:
         async def attempt(newest: ResourceClaim) -> ResourceClaim:
             return await self._reserve(pod, newest, allocation)
 
-        return await self._written(claim, attempt)
+        return await self._write(claim, attempt)
 
     def unreserve(self, pod: fw.Pod, claim: ResourceClaim) -> None:
         """Take the pod out of `reservedFor`, in the background: if that fails, its next attempt finds it there."""
@@ -111,7 +111,7 @@ class ClaimWriter:
             return await self._patch(newest, {}, {"reservedFor": msgspec.to_builtins(left) or None}, "unreserve")
 
         try:
-            await self._written(claim, attempt)
+            await self._write(claim, attempt)
         except WriteFailed as error:
             _logger.error("unreserve", extra={"pod": str(pod), "resourceclaim": str(claim), "err": str(error)})
 
@@ -125,21 +125,21 @@ class ClaimWriter:
             await self._sleep(_RETRY_DEALLOCATION)
             self._handle.activator.activate((pod.uid,))
 
-    async def _written(
+    async def _write(
         self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
     ) -> ResourceClaim:
         """Make a change, one after the other for each claim: pods that share one would only get conflicts."""
-        turn = self._turns.setdefault(claim.uid, _Turn())
-        turn.takers += 1
+        claim_lock = self._locks.setdefault(claim.uid, _ClaimLock())
+        claim_lock.users += 1
         try:
-            async with turn.lock:
-                found = await self._retried(self._newest(claim), attempt)
-                self._catalog.assume(found)
-                return found
+            async with claim_lock.lock:
+                stored = await self._retried(self._newest(claim), attempt)
+                self._catalog.assume(stored)
+                return stored
         finally:
-            turn.takers -= 1
-            if not turn.takers:
-                del self._turns[claim.uid]
+            claim_lock.users -= 1
+            if not claim_lock.users:
+                del self._locks[claim.uid]
 
     def _newest(self, claim: ResourceClaim) -> ResourceClaim:
         meta = claim.metadata

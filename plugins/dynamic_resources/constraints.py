@@ -1,4 +1,4 @@
-"""What the devices of a claim must have in common, or apart.
+"""Constraints on the devices of a claim: attributes that must match, or be distinct.
 
 Rule: k8s.io/dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go (matchAttribute) and
 constraint.go (distinctAttribute) at v0.36.3.
@@ -17,7 +17,7 @@ class Constraint(Protocol):
         """Whether the device may be taken; then it counts."""
 
     def remove(self, request: str, sub_request: str, device: SliceDevice) -> None:
-        """It is not taken after all."""
+        """Undo `add`."""
 
 
 def constraint_of(written: DeviceConstraint) -> Constraint | None:
@@ -36,7 +36,7 @@ class _OnAttribute:
         self.taken = 0
 
     def applies(self, request: str, sub_request: str) -> bool:
-        """Without requests it is about all of them."""
+        """Whether the constraint applies; without requests it applies to all."""
         if not self.requests or request in self.requests:
             return True
         return bool(sub_request) and f"{request}/{sub_request}" in self.requests
@@ -106,7 +106,7 @@ class _Distinct(_OnAttribute):
 
 
 def _typed(attribute: Attribute) -> tuple[str, Any] | None:
-    """The value with its kind: 1 is not true, and a version is no string. None if it has no known kind."""
+    """The value with its kind: 1 is not true, and a version is not a string. None if it has no known kind."""
     if attribute.string_value is not None:
         return "string", attribute.string_value
     if attribute.int_value is not None:

@@ -62,7 +62,7 @@ _POLL_SECONDS: Final = 5.0
 """How often a binding that waits for devices looks at their conditions."""
 
 
-class _Claims:
+class _ClaimState:
     """The claims of one pod in one attempt."""
 
     def __init__(self, claims: list[ResourceClaim], nodes: fw.NodeColumns) -> None:
@@ -152,7 +152,7 @@ class DynamicResources(
         )
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:
-        """Hold the pod back until all of its claims are there."""
+        """Hold the pod back until all of its claims exist."""
         if not pod.spec.resource_claims:
             return None
         try:
@@ -162,14 +162,14 @@ class DynamicResources(
         return None
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
-        """Pods without claims are alike: every node does, and is worth the same. The others depend on their claims."""
+        """Pods without claims are alike: any node will do, with the same score. Others depend on their claims."""
         return None if pod.spec.resource_claims else ()
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Skip pods without claims; look at the claims, their classes and the devices that are taken."""
-        state.write(self.name, _Claims([], nodes))
+        state.write(self.name, _ClaimState([], nodes))
         if not pod.spec.resource_claims:
             return fw.SKIP
         try:
@@ -178,7 +178,7 @@ class DynamicResources(
             return fw.unresolvable(str(problem))
         if not claims:
             return fw.SKIP
-        found = _Claims(claims, nodes)
+        claim_state = _ClaimState(claims, nodes)
         for i, claim in enumerate(claims):
             allocation = claim.status.allocation
             if allocation is None:
@@ -186,42 +186,42 @@ class DynamicResources(
                 if refusal is not None:
                     return refusal
             elif allocation.node_selector is not None:
-                found.terms[i] = required_terms(allocation.node_selector)
-                problems = problems_of(found.terms[i])
+                claim_state.terms[i] = required_terms(allocation.node_selector)
+                problems = problems_of(claim_state.terms[i])
                 if problems:
                     raise DevicesError(as_one_message(problems))
-        unallocated = [claim for _, claim in found.to_allocate()]
+        unallocated = [claim for _, claim in claim_state.to_allocate()]
         if unallocated:
-            found.allocator = Allocator(self._catalog, unallocated, self._catalog.allocated())
-        state.write(self.name, found)
+            claim_state.allocator = Allocator(self._catalog, unallocated, self._catalog.allocated())
+        state.write(self.name, claim_state)
         return None
 
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Say where devices can be had, or used.
+        """Return for each of `rows` whether devices are available there, or usable.
 
         Raises DevicesError or TimeoutError, either of which ends the attempt.
         """
-        found = self._claims(state)
+        claim_state = self._state_of(state)
         codes = np.zeros(len(rows), np.int32)
-        allocator = found.allocator
+        allocator = claim_state.allocator
         if allocator is not None:
-            claims = [claim for _, claim in found.to_allocate()]
-            found.availability = self._availabilities.of(claims, nodes, self.handle.columns)
+            claims = [claim for _, claim in claim_state.to_allocate()]
+            claim_state.availability = self._availabilities.of(claims, nodes, self.handle.columns)
 
             def ask(node: Node) -> Solution | None:
                 return allocator.allocate(node, self._deadline(node.name))
 
             rate = (lambda solution: _score(claims, solution.allocations)) if _have_alternatives(claims) else None
-            codes[:] = found.availability.update(nodes, rows, ask, rate)
+            codes[:] = claim_state.availability.update(nodes, rows, ask, rate)
         can_be_had = codes == 0
-        for i, claim in enumerate(found.claims):
-            unusable = self._unusable(found, i, claim, rows)
+        for i, claim in enumerate(claim_state.claims):
+            unusable = self._unusable(claim_state, i, claim, rows)
             if unusable is not None:
                 unusable &= can_be_had
                 if unusable.any():
-                    found.unavailable.add(i)
+                    claim_state.unavailable.add(i)
                     codes[unusable] = _NOT_AVAILABLE
         return codes
 
@@ -232,11 +232,11 @@ class DynamicResources(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Give back the devices of one claim that no other pod uses, if some node cannot use them."""
-        found = self._claims(state)
-        if not found.claims:
+        claim_state = self._state_of(state)
+        if not claim_state.claims:
             return None, NOTHING_TO_DEALLOCATE
-        for i in sorted(found.unavailable):
-            claim = found.claims[i]
+        for i in sorted(claim_state.unavailable):
+            claim = claim_state.claims[i]
             if {consumer.uid for consumer in claim.status.reserved_for or ()} <= {pod.uid}:
                 self._writer.deallocate(pod, claim)
                 return None, DEALLOCATED
@@ -246,11 +246,15 @@ class DynamicResources(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:
         """Return for each of `rows` the sum over requests with alternatives: 8 for the first, 7 for the second, …"""
-        found = self._claims(state)
-        if found.availability is None or not _have_alternatives(found.claims):
+        claim_state = self._state_of(state)
+        if claim_state.availability is None or not _have_alternatives(claim_state.claims):
             return None
-        scores = np.zeros(len(rows), np.int64) if found.availability.scores is None else found.availability.scores[rows]
-        return scores + sum(_score([claim], ()) for claim in found.claims if claim.status.allocation is not None)
+        scores = (
+            np.zeros(len(rows), np.int64)
+            if claim_state.availability.scores is None
+            else claim_state.availability.scores[rows]
+        )
+        return scores + sum(_score([claim], ()) for claim in claim_state.claims if claim.status.allocation is not None)
 
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         """Scale the sums so that the highest becomes 100."""
@@ -258,83 +262,87 @@ class DynamicResources(
 
     def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Take devices for the claims that have none. Raises DevicesError if Filter found none on the node."""
-        found = self._claims(state)
-        if found.allocator is None:
+        claim_state = self._state_of(state)
+        if claim_state.allocator is None:
             return None
-        row = found.nodes.row_of(node_name)
+        row = claim_state.nodes.row_of(node_name)
         solution: Solution | None = None
-        if found.availability is not None and row is not None and found.availability.codes[row] == HAS_DEVICES:
-            solution = found.allocator.allocate(found.nodes.info(row).node, self._deadline(node_name))
+        if (
+            claim_state.availability is not None
+            and row is not None
+            and claim_state.availability.codes[row] == HAS_DEVICES
+        ):
+            solution = claim_state.allocator.allocate(claim_state.nodes.info(row).node, self._deadline(node_name))
         if solution is None:
             raise DevicesError("claim allocation not found for node")
-        for (i, claim), allocation in zip(found.to_allocate(), solution.allocations, strict=True):
-            found.reserved[i] = allocation
+        for (i, claim), allocation in zip(claim_state.to_allocate(), solution.allocations, strict=True):
+            claim_state.reserved[i] = allocation
             self._catalog.reserve(claim.allocated(allocation))
         return None
 
     def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
         """Free what `reserve` took, and take the pod out of the claims that were written already."""
-        found = state.get(self.name, _Claims)
-        if found is None:
+        claim_state = state.get(self.name, _ClaimState)
+        if claim_state is None:
             return
-        for i, claim in enumerate(found.claims):
-            if found.reserved.pop(i, None) is not None:
+        for i, claim in enumerate(claim_state.claims):
+            if claim_state.reserved.pop(i, None) is not None:
                 self._catalog.release(claim.uid)
             if claim.status.allocation is not None and is_reserved_for(pod, claim):
                 self._writer.unreserve(pod, claim)
 
     def pre_bind_pre_flight(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Skip pods without claims."""
-        return None if self._claims(state).claims else fw.SKIP
+        return None if self._state_of(state).claims else fw.SKIP
 
     async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Write allocations and reservations, then wait for devices that have to be made ready.
 
         Raises WriteFailed, BindingFailed.
         """
-        found = self._claims(state)
-        for i, claim in enumerate(found.claims):
+        claim_state = self._state_of(state)
+        for i, claim in enumerate(claim_state.claims):
             if is_reserved_for(pod, claim):
                 continue
             try:
-                found.claims[i] = await self._writer.reserve(pod, claim, found.reserved.get(i))
+                claim_state.claims[i] = await self._writer.reserve(pod, claim, claim_state.reserved.get(i))
             finally:
                 # Written or not: from here on the claim itself shows it, or the devices are free.
-                if found.reserved.pop(i, None) is not None:
+                if claim_state.reserved.pop(i, None) is not None:
                     self._catalog.release(claim.uid)
-        if any(map(needs_waiting, found.claims)):
+        if any(map(needs_waiting, claim_state.claims)):
             note = f"waiting for binding conditions for device on node {node_name}"
             self.handle.events.event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)
-            with waiting_counted(found.claims, self.handle.metrics, self.handle.profile_name):
-                await self._wait_until_ready(found)
+            with waiting_counted(claim_state.claims, self.handle.metrics, self.handle.profile_name):
+                await self._wait_until_ready(claim_state)
         return None
 
-    async def _wait_until_ready(self, found: _Claims) -> None:
+    async def _wait_until_ready(self, claim_state: _ClaimState) -> None:
         deadline = time.monotonic() + self.binding_timeout
-        while not self._all_ready(found):
+        while not self._all_ready(claim_state):
             if time.monotonic() > deadline:
                 raise BindingTimedOut("device binding timeout: context deadline exceeded")
             await self._sleep(_POLL_SECONDS)
 
-    def _all_ready(self, found: _Claims) -> bool:
+    def _all_ready(self, claim_state: _ClaimState) -> bool:
         """Rule: isPodReadyForBinding."""
-        for i, known in enumerate(found.claims):
+        for i, known in enumerate(claim_state.claims):
             claim = self._catalog.claim(known.metadata.namespace, known.metadata.name)
             if claim is None:
                 raise WriteFailed(f'could not find ResourceClaim "{known}"')
-            found.claims[i] = claim
+            claim_state.claims[i] = claim
             if not is_ready(claim):
                 if is_overdue(claim, self.binding_timeout, time.time()):
                     raise BindingTimedOut(f"device binding timeout: claim={claim.metadata.name}")
                 return False
         return True
 
-    def _claims(self, state: fw.CycleState) -> _Claims:
-        """Return what PreFilter found. Raises DevicesError where a profile leaves PreFilter out."""
-        found = state.get(self.name, _Claims)
-        if found is None:
+    def _state_of(self, state: fw.CycleState) -> _ClaimState:
+        """Return what PreFilter found. Raises DevicesError if PreFilter is disabled."""
+        claim_state = state.get(self.name, _ClaimState)
+        if claim_state is None:
             raise DevicesError("not found")
-        return found
+        return claim_state
 
     def _refusal_of(self, claim: ResourceClaim) -> fw.Status | None:
         """Why a claim cannot be allocated on any node. Raises DevicesError for a request of an unknown kind."""
@@ -354,14 +362,16 @@ class DynamicResources(
                     return fw.unresolvable(f"request {name}: device class {class_name} does not exist")
         return None
 
-    def _unusable(self, found: _Claims, index: int, claim: ResourceClaim, rows: fw.Rows) -> fw.BoolColumn | None:
+    def _unusable(
+        self, claim_state: _ClaimState, index: int, claim: ResourceClaim, rows: fw.Rows
+    ) -> fw.BoolColumn | None:
         """Return on which of `rows` an allocated claim cannot be used; None if there is no such row."""
         if claim.status.allocation is None:
             return None
         if needs_waiting(claim) and not self._may_become_ready(claim):
             return np.ones(len(rows), np.bool_)
-        terms = found.terms.get(index)
-        return None if terms is None else ~matching_any(terms, found.nodes, rows)
+        terms = claim_state.terms.get(index)
+        return None if terms is None else ~matching_any(terms, claim_state.nodes, rows)
 
     def _may_become_ready(self, claim: ResourceClaim) -> bool:
         try:

@@ -1,4 +1,4 @@
-"""The ResourceClaims of a pod, and which news of them is worth another attempt.
+"""The ResourceClaims of a pod, and which of their events make a pod worth another attempt.
 
 Rule: k8s.io/dynamic-resource-allocation resourceclaim/resourceclaim.go at v0.36.3 and dynamicresources.go at v1.36.3.
 """
@@ -12,7 +12,7 @@ from scheduler.api.objects import PodResourceClaim
 
 
 class ClaimProblem(Exception):
-    """A claim of the pod is not there yet, is going, or is not the pod's; the text is for the pod's owner."""
+    """A claim of the pod is missing, being deleted, or not the pod's; the text is for the pod's owner."""
 
 
 def resource_claims_of(pod: fw.Pod, catalog: DeviceCatalog) -> list[ResourceClaim]:
@@ -90,7 +90,7 @@ def claims_key(pod: fw.Pod) -> Hashable:
 
 
 class ClaimHints:
-    """The queueing hints. They look up what the pod's claims are like now."""
+    """The queueing hints. They look up the current claims of the pod."""
 
     __slots__ = ("_catalog",)
 
@@ -101,7 +101,7 @@ class ClaimHints:
         """The pod's own claims help, and devices that became free. Rule: isSchedulableAfterClaimChange."""
         freed = old is not None and old.status.allocation is not None and new.status.allocation is None
         if not freed and not _names(pod, new):
-            return fw.QueueingHint.SKIP  # of thousands of claims; without a look at the pod's own
+            return fw.QueueingHint.SKIP  # checked first: there may be thousands of claims
         try:
             claims = resource_claims_of(pod, self._catalog)
         except ClaimProblem:
@@ -115,7 +115,7 @@ class ClaimHints:
         return fw.QueueingHint.QUEUE
 
     def after_pod(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
-        """It helps the pod that its claims were made. Rule: isSchedulableAfterPodChange."""
+        """The pod is helped if its claims were generated. Rule: isSchedulableAfterPodChange."""
         if pod.uid != new.uid:
             return fw.QueueingHint.SKIP
         try:

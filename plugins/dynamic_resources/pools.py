@@ -32,7 +32,7 @@ class DevicesError(Exception):
 
 
 class SliceDevice:
-    """A device of a slice, with what is worked out about it at most once."""
+    """A device of a slice, with values that are computed at most once."""
 
     __slots__ = ("_view", "device", "has_plain_capacity", "id", "selected", "slice")
 
@@ -86,7 +86,7 @@ class SliceView:
 
 @dataclass(slots=True)
 class Pool:
-    """The part of a pool that a node can use. An incomplete or invalid one has nothing to give."""
+    """The part of a pool that a node can use. An incomplete or invalid one offers no devices."""
 
     driver: str
     name: str

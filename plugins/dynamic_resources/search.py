@@ -26,7 +26,7 @@ CounterKey = tuple[str, str, str]
 
 
 class TooManyDevices(Exception):
-    """A claim would get more devices than a result can hold: go back further than for a device that is taken."""
+    """A claim would get more devices than a result can hold: backtrack further than for a device in use."""
 
 
 @dataclass(slots=True)
@@ -34,11 +34,11 @@ class Allocated:
     """The devices that claims have."""
 
     whole: dict[DeviceId, int] = field(default_factory=dict)
-    """Taken as a whole: by how many claims, which are more than one only if schedulers did not know of each other."""
+    """Exclusively allocated: to how many claims, more than one only if schedulers conflicted."""
     shared: dict[DeviceId, int] = field(default_factory=dict)
     """How many claims share it."""
     capacity: dict[DeviceId, Consumed] = field(default_factory=dict)
-    """What those that share it have taken of it."""
+    """The capacity that the claims sharing it have consumed."""
 
     def has(self, device: DeviceId) -> bool:
         return device in self.whole or device in self.shared or device in self.capacity
@@ -54,7 +54,7 @@ class TakenDevice(NamedTuple):
 
 
 class DeviceIndices(NamedTuple):
-    """Where the search is."""
+    """Where the search is: kube-scheduler's deviceIndices."""
 
     claim: int = 0
     request: int = 0
@@ -98,7 +98,7 @@ class DeviceSearch:
         """(claim, request) → which alternative."""
 
     def run(self) -> bool:
-        """Whether all claims can be had. Raises DevicesError where no other node would be better."""
+        """Whether all claims can be allocated. Raises DevicesError where no other node would be better."""
         self._prepare()
         try:
             return self._next(DeviceIndices())
@@ -227,7 +227,7 @@ class DeviceSearch:
         position: Position,
         alternative: int | None,
     ) -> bool:
-        """Take a device and go on. Whether that led to a solution; if not, all is as before."""
+        """Take a device and go on; say whether that led to a solution. If not, everything is undone."""
         undo: list[Callable[[], object]] = []
         try:
             further = DeviceIndices(indices.claim, indices.request, indices.device + 1)
@@ -242,7 +242,7 @@ class DeviceSearch:
     def _try_take(
         self, indices: DeviceIndices, request: Request, candidate: DeviceCandidate, undo: list[Callable[[], object]]
     ) -> bool:
-        """Whether the device can be had. What has to be undone otherwise, or later, goes to `undo`."""
+        """Whether the device can be allocated. What has to be undone otherwise, or later, goes to `undo`."""
         device, claim = candidate.device, indices.claim
         is_shared = bool(device.device.allow_multiple_allocations)
         if not (is_shared and request.admin_access) and self._is_in_use(indices, request, device.id):

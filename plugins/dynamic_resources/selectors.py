@@ -1,6 +1,6 @@
 """CEL expressions over devices: `device.attributes["gpu.example.com"].model == "A100"`.
 
-The evaluator is Google's (cel-expr-python, the C++ implementation); here is what a device looks like to it. Rule:
+The evaluator is Google's (cel-expr-python, the C++ implementation); this file defines what it sees of a device. Rule:
 k8s.io/dynamic-resource-allocation cel/compile.go at v0.36.3. What differs is in docs/differences.md.
 """
 
@@ -47,7 +47,7 @@ class DeviceView(NamedTuple):
 
 
 class Expression:
-    """A selector, compiled. Ask `matches`."""
+    """A compiled selector."""
 
     __slots__ = ("_domains", "_problem", "_program")
 
@@ -60,7 +60,7 @@ class Expression:
             self._problem = f"CEL compile error: {error}"
 
     def matches(self, device: DeviceView) -> bool:
-        """Whether a device fulfils it. Raises SelectorError."""
+        """Whether a device matches. Raises SelectorError."""
         if self._problem:
             raise SelectorError(self._problem)
         # A domain of which the device has nothing is an empty map, not an error.

@@ -29,13 +29,13 @@ class NodeSlices:
         self._of_pool: dict[PoolId, dict[str, SliceView]] = {}
         """All of them."""
         self._unusable: dict[PoolId, Pool] = {}
-        """Pools that must be known to nodes for which they have no devices."""
+        """Pools that matter to nodes for which they have no devices."""
         self._pools: dict[str, tuple[Node, list[Pool]]] = {}
         self._common: list[Pool] | None = None
         """The pools of nodes without slices of their own, if they are the same for all."""
         self._is_for_all: bool | None = None
         """Whether they are; None if that has to be looked up."""
-        objects.listen(fw.RESOURCE_SLICE, self._told)
+        objects.listen(fw.RESOURCE_SLICE, self._slice_changed)
 
     def pools_for(self, node: Node) -> list[Pool]:
         """Return the pools that a node can use. Raises DevicesError.
@@ -61,7 +61,7 @@ class NodeSlices:
         return self._of_node.keys() if self._shared_is_for_all() else None
 
     def taken_or_freed(self, device: DeviceId) -> None:
-        """Take note that a device was allocated, or is no more."""
+        """Note that a device was allocated or freed."""
         views = self._of_pool.get((device.driver, device.pool), {}).values()
         has_counters = any(view.has_counters for view in views)
         for view in views:
@@ -76,7 +76,7 @@ class NodeSlices:
     def _gather(self, node: Node, views: dict[str, SliceView]) -> list[Pool]:
         return gather_pools(node, views.values(), self._of_pool, self._unusable)
 
-    def _told(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
+    def _slice_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         if old is not None:
             pool_id = old.spec.driver, old.spec.pool.name
             self._forget_pool(pool_id)
