@@ -30,6 +30,7 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.changes import node_changes
 from scheduler.runtime.metrics import Metrics
 from tests.bench.cycle_world import NoWorld
+from tests.fakes import FakeClock
 
 CROWDS: Final = ((10_000, 50), (100_000, 50), (10_000, 10_000))
 """Waiting pods, and how many kinds they have."""
@@ -47,23 +48,13 @@ REJECTORS: Final = ((FIT,), (AFFINITY,), (TAINTS,), (FIT, TAINTS), (AFFINITY, FI
 Update = tuple[ClusterEvent, Node, Node]
 
 
-class StandingClock:
-    """Seconds that go on when told to."""
-
-    def __init__(self) -> None:
-        self.time = 1000.25
-
-    def __call__(self) -> float:
-        return self.time
-
-
 class Waiting:
     """A queue with the plugins of the default profile, and pods in it that were refused once."""
 
     def __init__(self, rejectors: Sequence[Sequence[str]] = REJECTORS) -> None:
         """`rejectors`: which plugins refuse the pods of the first kind, of the second, and so on around."""
         world = NoWorld()
-        self.clock = StandingClock()
+        self.clock = FakeClock()
         config = load_config(None, plugins.IN_TREE)
         engine = build_engine(config, plugins.IN_TREE, Writers(world, world, world, world), Metrics(), self.clock)
         self.queue: SchedulingQueue = engine.queue
