@@ -1,4 +1,4 @@
-"""InterPodAffinity's Filter: the counts that PreFilter takes, and what a node is refused for.
+"""InterPodAffinity's Filter: the counts that PreFilter takes, and the reasons to refuse a node.
 
 Rule: interpodaffinity/filtering.go at v1.36.3.
 """
@@ -27,7 +27,7 @@ REFUSALS: Final = {
 
 
 class FilterState:
-    """For one pod in one cycle, or one what-if in it: how many pods matter to it in each topology domain."""
+    """For one pod in one cycle, or one what-if in it: how many pods match in each topology domain."""
 
     __slots__ = ("_affinity", "_anti_affinity", "_existing", "_namespace_labels", "_pod", "_wanted")
 
@@ -53,7 +53,7 @@ class FilterState:
         if wanted.affinity_match is None:
             self._affinity = DomainCounts(nodes)
         else:
-            # A pod counts that matches all terms; it does so once for each of them.
+            # A pod that matches all terms counts once for each of them.
             matching = pods.matching(wanted.affinity_match)
             self._affinity = DomainCounts(nodes, [(term.topology_key, matching) for term in wanted.affinity])
 
@@ -75,7 +75,7 @@ class FilterState:
                 self._anti_affinity.move(term.topology_key, row, times)
 
     def clone(self) -> "FilterState":
-        """Return a copy that counts by itself."""
+        """Return a copy that counts independently."""
         copy = object.__new__(FilterState)
         copy._pod, copy._wanted, copy._namespace_labels = self._pod, self._wanted, self._namespace_labels
         copy._existing = self._existing.clone()
@@ -118,5 +118,5 @@ class FilterState:
 
     @property
     def _may_be_first(self) -> bool:
-        """Whether the pod wants to be near pods like itself of which there is none yet; else none could ever start."""
+        """Whether the pod's affinity matches only itself yet: the first of a group must be able to start."""
         return not self._affinity.total and matches_all(self._wanted.affinity, self._pod)

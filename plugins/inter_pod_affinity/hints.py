@@ -2,7 +2,7 @@
 
 Rule: interpodaffinity/plugin.go (EventsToRegister, isSchedulableAfterPodChange, isSchedulableAfterNodeChange) at
 v1.36.3. Beyond it, namespaces are looked at: pods in a namespace that a term selects count, and so does a namespace
-that starts or stops to be selected.
+that starts or stops being selected.
 """
 
 from collections.abc import Hashable, Sequence
@@ -34,7 +34,7 @@ class AffinityHints:
         )
 
     def after_pod(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHint:
-        """A pod helps that comes to match all affinity terms, or that stops to match all anti-affinity terms.
+        """A pod helps that starts to match all affinity terms, or stops matching all anti-affinity terms.
 
         So does one whose own anti-affinity terms all kept `pod` away, once it is gone, and `pod` itself when its
         labels change.
@@ -54,7 +54,7 @@ class AffinityHints:
     def after_node(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
         """A node helps that comes into a domain of an affinity term, or leaves one of an anti-affinity term.
 
-        A new node always helps a pod with anti-affinity: who is in its domain is not looked at.
+        A new node always helps a pod with anti-affinity: the pods in its domain are not looked at.
         """
         terms = _parsed(pod)
         for term in terms.required_affinity:
@@ -68,7 +68,7 @@ class AffinityHints:
         return SKIP
 
     def after_namespace(self, pod: fw.Pod, old: Any, new: Any) -> fw.QueueingHint:
-        """A namespace helps that affinity terms come to select, or that anti-affinity terms stop to select.
+        """A namespace helps that affinity terms start to select, or anti-affinity terms stop selecting.
 
         Other pods' anti-affinity may select the pod's own namespace by any of its labels.
         """
@@ -96,7 +96,7 @@ class AffinityHints:
 
 
 def hint_key(pod: fw.Pod) -> Hashable:
-    """Return all of a pod that the hints look at."""
+    """Return everything about a pod that the hints look at."""
     return pod.namespace, frozenset(pod.labels.items()), pod.affinity_terms
 
 

@@ -21,5 +21,5 @@ def selected_namespaces(handle: fw.Handle, selector: Selector) -> frozenset[str]
 
 
 def namespaces_version(handle: fw.Handle) -> int:
-    """Return a number that changes whenever an answer of the others may change."""
+    """Return a number that changes whenever the namespaces change."""
     return handle.objects.version(fw.NAMESPACE)

@@ -1,4 +1,4 @@
-"""Keep pods near the pods that they name and away from others, and prefer what they prefer."""
+"""Keep pods near pods or away from them, by their affinity and anti-affinity terms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from plugins.inter_pod_affinity.filter import REFUSALS, FilterState
 from plugins.inter_pod_affinity.hints import AffinityHints
 from plugins.inter_pod_affinity.namespaces import namespace_labels
-from plugins.inter_pod_affinity.score import KINDS_OF_WORTH, ScoreState, spread_out, worth_of_pods
+from plugins.inter_pod_affinity.score import SCORED_TERM_KINDS, ScoreState, normalized_affinity, scored_terms
 from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
 from scheduler.api.pod_affinity import NO_TERMS
@@ -59,21 +59,21 @@ class InterPodAffinity(
             yield "hardPodAffinityWeight", invalid(weight, detail)
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Pods, nodes and namespaces, each with a closer look."""
+        """Pods, nodes and namespaces, each with a hint."""
         return AffinityHints(self.handle, self._resolver).events()
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Count what matters to the pod; skip pods that no required term concerns.
+        """Count the matching pods; skip pods that no required term concerns.
 
-        A term that cannot be parsed refuses the pod as a whole.
+        A term that cannot be parsed rejects the pod as a whole.
         """
         terms = pod.affinity_terms
         if terms.error:
             return fw.unresolvable(f"parsing pod: {terms.error}")
         if terms is NO_TERMS and not nodes.pods.terms(fw.TermKind.REQUIRED_ANTI_AFFINITY):
-            return fw.SKIP  # the same as below, quickly
+            return fw.SKIP  # the same as below, but faster
         labels = namespace_labels(self.handle, pod.namespace)
         counts = FilterState(pod, self._resolver.wanted(terms), labels, nodes)
         if counts.is_irrelevant:
@@ -104,32 +104,34 @@ class InterPodAffinity(
         return REFUSALS[code]
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
-        """Work out what each topology domain is worth, over all nodes; skip if no term meets a pod."""
+        """Compute the score of each topology domain, over all nodes; skip if no term matches a pod."""
         if self.ignore_preferred_terms_of_existing_pods and not _has_preferred_terms(pod):
             return fw.SKIP
         terms = pod.affinity_terms
         if terms.error:
             return fw.Status(fw.Code.ERROR, (f"failed to parse pod: {terms.error}",))
-        if terms is NO_TERMS and not any(map(nodes.pods.terms, KINDS_OF_WORTH)):
-            return fw.SKIP  # the same as below, quickly
+        if terms is NO_TERMS and not any(map(nodes.pods.terms, SCORED_TERM_KINDS)):
+            return fw.SKIP  # the same as below, but faster
         labels = namespace_labels(self.handle, pod.namespace)
         wanted = self._resolver.wanted(terms)
-        worth = ScoreState(nodes, worth_of_pods(pod, wanted, labels, nodes.pods, self.hard_pod_affinity_weight))
-        if worth.is_irrelevant:
+        topology_scores = ScoreState(
+            nodes, scored_terms(pod, wanted, labels, nodes.pods, self.hard_pod_affinity_weight)
+        )
+        if topology_scores.is_irrelevant:
             return fw.SKIP
-        state.write(_PRE_SCORED, worth)
+        state.write(_PRE_SCORED, topology_scores)
         return None
 
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:
-        """Return for each of `rows` what its domains are worth. Raises LookupError if `pre_score` was not run."""
-        worth = state.read(_PRE_SCORED, ScoreState, 'failed to read "{key}" from cycleState: not found')
-        return worth.scores(rows)
+        """Return for each of `rows` the sum of its domains' scores. Raises LookupError if `pre_score` was not run."""
+        topology_scores = state.read(_PRE_SCORED, ScoreState, 'failed to read "{key}" from cycleState: not found')
+        return topology_scores.scores(rows)
 
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         """Scale the scores so that the worst node gets 0 and the best 100."""
-        return spread_out(scores)
+        return normalized_affinity(scores)
 
 
 def _counts(state: fw.CycleState) -> FilterState:

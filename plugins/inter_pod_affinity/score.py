@@ -1,4 +1,4 @@
-"""InterPodAffinity's Score: what the pods of each topology domain are worth to a pod, and it to them.
+"""InterPodAffinity's Score: the score of each topology domain, by the terms of a pod and of the pods there.
 
 Rule: interpodaffinity/scoring.go at v1.36.3.
 """
@@ -16,25 +16,25 @@ from scheduler import framework as fw
 _SIGNS: Final = ((fw.TermKind.PREFERRED_AFFINITY, 1), (fw.TermKind.PREFERRED_ANTI_AFFINITY, -1))
 
 
-KINDS_OF_WORTH: Final = (
+SCORED_TERM_KINDS: Final = (
     fw.TermKind.REQUIRED_AFFINITY,
     fw.TermKind.PREFERRED_AFFINITY,
     fw.TermKind.PREFERRED_ANTI_AFFINITY,
 )
-"""The terms of pods on nodes that are worth something to a pod that they meet."""
+"""The terms of existing pods that count in the score of a pod that they match."""
 
 
-MAX_KEPT_SPAN: Final = 1_000
-"""Between the lowest and the highest score, for what they become to be kept."""
+MAX_STORED_SPAN: Final = 1_000
+"""The normalized scores are cached up to this difference of the highest and lowest score."""
 
 
 class ScoreState:
-    """For one pod in one cycle: the worth of each topology domain."""
+    """For one pod in one cycle: the score of each topology domain."""
 
     __slots__ = ("_by_key",)
 
     def __init__(self, nodes: fw.NodeColumns, columns: Iterable[tuple[str, fw.PodCounts, int]]) -> None:
-        """`columns`: topology keys, the matches that count for them, and what a match is worth."""
+        """`columns`: topology keys, the matches that count for them, and the weight of a match."""
         self._by_key: dict[str, tuple[Domains, fw.Int64Column]] = {}
         domains_of: dict[str, Domains] = {}
         for key, column, weight in columns:
@@ -43,10 +43,10 @@ class ScoreState:
                 domains = domains_of[key] = Domains(nodes, key)
             sums = domains.sums(column)
             if sums.any():
-                worth: fw.Int64Column = np.multiply(sums, weight, dtype=np.int64)
+                topology_scores: fw.Int64Column = np.multiply(sums, weight, dtype=np.int64)
                 if key in self._by_key:
-                    worth += self._by_key[key][1]
-                self._by_key[key] = domains, worth
+                    topology_scores += self._by_key[key][1]
+                self._by_key[key] = domains, topology_scores
 
     @property
     def is_irrelevant(self) -> bool:
@@ -56,55 +56,55 @@ class ScoreState:
     def scores(self, rows: fw.Rows) -> fw.Int64Column:
         """Return for each of `rows` the sum over its domains, to be read only."""
         total: fw.Int64Column | None = None
-        for domains, worth in self._by_key.values():
-            here = domains.at(worth, rows)
+        for domains, topology_scores in self._by_key.values():
+            here = domains.at(topology_scores, rows)
             total = here if total is None else total + here
         assert total is not None, "PreScore skips what is irrelevant"
         return total
 
 
-def worth_of_pods(
+def scored_terms(
     pod: fw.Pod, wanted: WantedPods, namespace_labels: Mapping[str, str], pods: fw.PodIndex, hard_weight: int
 ) -> Iterator[tuple[str, fw.PodCounts, int]]:
     """Yield topology key, matches of each row, and weight of a match for every term that concerns `pod`.
 
-    Its own terms meet the pods on nodes; theirs meet it. `hard_weight` is what their required affinity is worth.
+    Its own terms match existing pods, and theirs match it. `hard_weight` is the weight of their required affinity.
     """
     for key, match, weight in wanted.preferred:
         yield key, pods.matching(match), weight
 
     namespace, labels = pod.namespace, pod.labels
 
-    def concerning(kind: fw.TermKind) -> Iterator[fw.TermColumn]:
+    def matching_terms(kind: fw.TermKind) -> Iterator[fw.TermColumn]:
         for column in pods.term_candidates(kind, namespace, labels):
             if column.term.matches(namespace, labels, namespace_labels):
                 yield column
 
     if hard_weight > 0:
-        for column in concerning(fw.TermKind.REQUIRED_AFFINITY):
+        for column in matching_terms(fw.TermKind.REQUIRED_AFFINITY):
             yield column.term.topology_key, column, hard_weight
     for kind, sign in _SIGNS:
-        for column in concerning(kind):
+        for column in matching_terms(kind):
             yield column.term.topology_key, column, sign * column.weight
 
 
-def spread_out(scores: fw.Int64Column) -> fw.Int64Column:
+def normalized_affinity(scores: fw.Int64Column) -> fw.Int64Column:
     """Scale scores so that the lowest becomes 0 and the highest MAX_NODE_SCORE; all 0 if they are equal."""
     lowest, highest = (scores.min().item(), scores.max().item()) if len(scores) else (0, 0)
     if highest == lowest:
         return np.zeros_like(scores)
     above = scores - lowest
-    if highest - lowest <= MAX_KEPT_SPAN:
+    if highest - lowest <= MAX_STORED_SPAN:
         return _scaled(highest - lowest).take(above)
     return _scale(above, highest - lowest)
 
 
 def _scale(above: fw.Int64Column, span: int) -> fw.Int64Column:
-    # With floats, in this order, and cut off: other ways to write it round otherwise.
+    # With floats, in this order, and truncated: written otherwise, it would round differently.
     return (float(fw.MAX_NODE_SCORE) * (above / float(span))).astype(np.int64)
 
 
 @lru_cache(maxsize=128)
 def _scaled(span: int) -> fw.Int64Column:
-    """Return what all scores from 0 to `span` become: to look them up is half the work."""
+    """Return all scores from 0 to `span`, normalized: looking them up takes half the time."""
     return _scale(np.arange(span + 1), span)

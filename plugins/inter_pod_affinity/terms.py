@@ -1,4 +1,4 @@
-"""What the affinity terms of a pod that is to be placed mean in this cluster, now.
+"""The affinity terms of a pending pod, with the namespaces that they select now.
 
 Rule: interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty) and filtering.go at v1.36.3.
 """
@@ -11,12 +11,12 @@ from scheduler import framework as fw
 from scheduler.api.label_selectors import EVERYTHING, Selector
 from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms, WeightedTerm
 
-MAX_KEPT: Final = 4096
-"""Lists of terms, or selectors, whose meaning is kept until a namespace changes."""
+MAX_STORED: Final = 4096
+"""Lists of terms, or selectors, that are cached until a namespace changes."""
 
 
 class PreferredMatch(NamedTuple):
-    """Pods that are worth something to be near to."""
+    """A preferred term: pods to be near to, or away from."""
 
     topology_key: str
     match: fw.PodMatch
@@ -38,7 +38,7 @@ NOTHING_WANTED: Final = WantedPods((), None, (), ())
 
 
 class TermResolver:
-    """Finds out which namespaces terms mean, once for all pods that share the terms."""
+    """Resolves the namespaces of terms, once for all pods that share the terms."""
 
     __slots__ = ("_handle", "_selected", "_version", "_wanted")
 
@@ -53,7 +53,7 @@ class TermResolver:
         self._forget_old_namespaces()
         found = self._wanted.get(terms)
         if found is None:
-            if len(self._wanted) >= MAX_KEPT:
+            if len(self._wanted) >= MAX_STORED:
                 self._wanted.clear()
             found = self._wanted[terms] = self._find(terms)
         return found
@@ -76,7 +76,7 @@ class TermResolver:
         affinity = self.resolved(terms.required_affinity)
         return WantedPods(
             affinity,
-            _all_at_once(affinity) if affinity else None,
+            _match_of_all(affinity) if affinity else None,
             self.resolved(terms.required_anti_affinity),
             (*self._preferred(terms.preferred_affinity, 1), *self._preferred(terms.preferred_anti_affinity, -1)),
         )
@@ -91,7 +91,7 @@ class TermResolver:
     def _names(self, selector: Selector) -> frozenset[str]:
         names = self._selected.get(selector)
         if names is None:
-            if len(self._selected) >= MAX_KEPT:
+            if len(self._selected) >= MAX_STORED:
                 self._selected.clear()
             names = self._selected[selector] = selected_namespaces(self._handle, selector)
         return names
@@ -105,7 +105,7 @@ class TermResolver:
 
 
 def match_of(term: AffinityTerm) -> fw.PodMatch:
-    """Return which pods a resolved term means."""
+    """Return the pods that a resolved term selects."""
     everywhere = term.namespace_selector.matches(None)
     return fw.PodMatch(None if everywhere else term.namespaces, term.selector)
 
@@ -115,7 +115,7 @@ def matches_all(terms: Sequence[AffinityTerm], pod: fw.Pod) -> bool:
     return bool(terms) and all(term.matches(pod.namespace, pod.labels, None) for term in terms)
 
 
-def _all_at_once(terms: Sequence[AffinityTerm]) -> fw.PodMatch:
+def _match_of_all(terms: Sequence[AffinityTerm]) -> fw.PodMatch:
     first, *others = map(match_of, terms)
     namespaces, selector = first.namespaces, first.selector
     for each in others:

@@ -1,4 +1,4 @@
-"""Topology spread constraints, parsed: what PodTopologySpread counts, and where.
+"""Topology spread constraints, parsed: what PodTopologySpread counts, and on which nodes.
 
 Rule: podtopologyspread/common.go and plugin.go at v1.36.3.
 """
@@ -25,7 +25,7 @@ SYSTEM_DEFAULTS: Final = (
     TopologySpreadConstraint(topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=3),
     TopologySpreadConstraint(topology_key=ZONE, when_unsatisfiable=SCHEDULE_ANYWAY, max_skew=5),
 )
-"""What pods without constraints get, unless the configuration says otherwise."""
+"""The constraints of pods without any, unless the configuration says otherwise."""
 
 
 class SpreadConstraint(NamedTuple):

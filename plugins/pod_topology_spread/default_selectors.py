@@ -1,4 +1,4 @@
-"""Which pods belong together, as far as the objects above them tell: Services, and the pod's own controller.
+"""Which pods belong together, by the objects that select or own them: Services, and the pod's controller.
 
 Rule: helper/spread.go (DefaultSelector) at v1.36.3.
 """
@@ -13,7 +13,7 @@ from scheduler.api.label_selectors import Selector, parse_label_selector, select
 from scheduler.api.objects import LabelSelector, OwnerReference
 
 RESOURCES: Final = (fw.SERVICE, fw.REPLICATION_CONTROLLER, fw.REPLICA_SET, fw.STATEFUL_SET)
-"""What has to be watched for `DefaultSelectors`."""
+"""The resources to watch for `DefaultSelectors`."""
 
 _CONTROLLERS: Final = {
     ("v1", "ReplicationController"): fw.REPLICATION_CONTROLLER,
@@ -25,7 +25,7 @@ _CACHED_LABELS: Final = 4096
 
 
 class DefaultSelectors:
-    """Finds the selector of each pod; what Services say is kept until any of them changes."""
+    """Finds the selector of each pod; what Services select is cached until any of them changes."""
 
     __slots__ = ("_by_services", "_handle", "_version")
 

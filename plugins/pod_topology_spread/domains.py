@@ -1,4 +1,4 @@
-"""How many pods a hard spread constraint counts in each topology domain, and which nodes that leaves.
+"""The pods that a hard spread constraint counts in each topology domain, and the nodes that it refuses.
 
 Rule: podtopologyspread/filtering.go at v1.36.3.
 """
@@ -18,7 +18,7 @@ SKEWED: Final = 1
 MISSING_LABEL: Final = 2
 """Reason code: the node is in no domain."""
 
-FEWEST_OF_NONE: Final = 2**31 - 1
+NO_DOMAIN_COUNT: Final = 2**31 - 1
 """The fewest pods where there is no domain at all."""
 
 
@@ -32,8 +32,8 @@ def pods_counted(constraint: SpreadConstraint, pod: fw.Pod, nodes: fw.NodeColumn
     return nodes.pods.matching(fw.PodMatch(frozenset((pod.namespace,)), constraint.selector, alive_only=True))
 
 
-class Counted:
-    """What is counted for one constraint before any what-if."""
+class BaseCounts:
+    """The counts of one constraint before any what-if."""
 
     __slots__ = ("_counted", "_excluded", "_first", "_second", "counts", "domains")
 
@@ -49,7 +49,7 @@ class Counted:
 
     @property
     def size(self) -> int:
-        """How many domains have a node to be counted."""
+        """How many domains have a node that counts."""
         return len(self.counts if self._counted is None else self._counted)
 
     def number(self, row: int) -> int:
@@ -59,20 +59,20 @@ class Counted:
 
     def fewest_of(self, counts: Sums) -> int:
         """Return how many pods the domain with the fewest has by other `counts`."""
-        return int((counts if self._counted is None else counts[self._counted]).min(initial=FEWEST_OF_NONE))
+        return int((counts if self._counted is None else counts[self._counted]).min(initial=NO_DOMAIN_COUNT))
 
     def fewest(self) -> int:
         """Return how many pods the domain with the fewest has."""
         return self._lowest()[0]
 
-    def fewest_but(self, number: int) -> int:
-        """Return the same without regard to one domain."""
+    def fewest_except(self, number: int) -> int:
+        """Return the same, except for one domain."""
         lowest, where = self._lowest()
         if number != where:
             return lowest
         if self._second is None:
             others = self.counts.copy()
-            others[number] = FEWEST_OF_NONE
+            others[number] = NO_DOMAIN_COUNT
             self._second = self.fewest_of(others)
         return self._second
 
@@ -81,7 +81,7 @@ class Counted:
             counted = self._counted
             counts = self.counts if counted is None else self.counts[counted]
             if not len(counts):
-                self._first = FEWEST_OF_NONE, NO_DOMAIN
+                self._first = NO_DOMAIN_COUNT, NO_DOMAIN
             else:
                 where = int(counts.argmin())
                 self._first = counts.item(where), where if counted is None else counted.item(where)
@@ -124,7 +124,7 @@ class SpreadDomains:
 
     __slots__ = ("_base", "_changes", "constraint")
 
-    def __init__(self, constraint: SpreadConstraint, base: Counted) -> None:
+    def __init__(self, constraint: SpreadConstraint, base: BaseCounts) -> None:
         self.constraint = constraint
         self._base = base
         self._changes: dict[int, int] = {}
@@ -145,7 +145,7 @@ class SpreadDomains:
             self._changes[number] = self._changes.get(number, 0) + pods
 
     def fewest(self) -> int:
-        """Return how many pods the domain with the fewest has; 0 if there are fewer domains than there shall be."""
+        """Return how many pods the domain with the fewest has; 0 if there are fewer domains than minDomains."""
         base, changes = self._base, self._changes
         if base.size < self.constraint.min_domains:
             return 0
@@ -153,12 +153,12 @@ class SpreadDomains:
             return base.fewest()
         if len(changes) == 1:
             ((number, pods),) = changes.items()
-            return min(base.fewest_but(number), base.counts.item(number) + pods)
+            return min(base.fewest_except(number), base.counts.item(number) + pods)
         return base.fewest_of(self._counts())
 
-    def refusals(self, itself: int, rows: fw.Rows) -> fw.Int32Column:
-        """Return a reason code for each of `rows`, 0 where the pod may go. `itself`: 1 if the pod counts, else 0."""
-        most = self.constraint.max_skew + self.fewest() - itself
+    def refusals(self, self_match: int, rows: fw.Rows) -> fw.Int32Column:
+        """Return a reason code for each of `rows`, 0 where the pod may go. `self_match`: 1 if the pod matches, else 0."""
+        most = self.constraint.max_skew + self.fewest() - self_match
         domains = self._base.domains
         if len(rows) == 1:
             number = domains.number(rows.item())
@@ -182,29 +182,31 @@ class SpreadDomains:
 class HardSpread:
     """What PreFilter found of a pod's hard constraints. The framework clones it for a what-if."""
 
-    __slots__ = ("_domains", "_itself", "_namespace")
+    __slots__ = ("_domains", "_namespace", "_self_match")
 
-    def __init__(self, namespace: str, domains: Sequence[SpreadDomains], itself: Sequence[int]) -> None:
+    def __init__(self, namespace: str, domains: Sequence[SpreadDomains], self_match: Sequence[int]) -> None:
         self._namespace = namespace
         self._domains = domains
-        self._itself = itself
+        self._self_match = self_match
 
     @classmethod
     def of(
-        cls, constraints: Sequence[SpreadConstraint], pod: fw.Pod, nodes: fw.NodeColumns, left_out: ExcludedNodes
+        cls, constraints: Sequence[SpreadConstraint], pod: fw.Pod, nodes: fw.NodeColumns, excluded_nodes: ExcludedNodes
     ) -> "HardSpread":
         """Count the pods of every domain. Only nodes that have all topology keys count."""
         domains = [Domains(nodes, constraint.topology_key) for constraint in constraints]
         incomplete = rows_in_none(domains) if len(domains) > 1 else None
         spread = []
-        for constraint, of_key in zip(constraints, domains, strict=True):
-            excluded = either(incomplete, left_out.of(constraint, pod, nodes))
-            spread.append(SpreadDomains(constraint, Counted(of_key, excluded, pods_counted(constraint, pod, nodes))))
-        itself = [int(constraint.selector.matches(pod.labels)) for constraint in constraints]
-        return cls(pod.namespace, spread, itself)
+        for constraint, key_domains in zip(constraints, domains, strict=True):
+            excluded = union(incomplete, excluded_nodes.of(constraint, pod, nodes))
+            spread.append(
+                SpreadDomains(constraint, BaseCounts(key_domains, excluded, pods_counted(constraint, pod, nodes)))
+            )
+        self_match = [int(constraint.selector.matches(pod.labels)) for constraint in constraints]
+        return cls(pod.namespace, spread, self_match)
 
     def clone(self) -> "HardSpread":
-        return HardSpread(self._namespace, [each.clone() for each in self._domains], self._itself)
+        return HardSpread(self._namespace, [each.clone() for each in self._domains], self._self_match)
 
     def change(self, other: fw.Pod, row: int, pods: int) -> None:
         """Count `other` once more (1) or once less (-1) on a row.
@@ -220,8 +222,8 @@ class HardSpread:
     def refusals(self, rows: fw.Rows) -> fw.Int32Column:
         """Return a reason code for each of `rows`: that of the first constraint that refuses it, or 0."""
         found: fw.Int32Column | None = None
-        for domains, itself in zip(self._domains, self._itself, strict=True):
-            codes = domains.refusals(itself, rows)
+        for domains, self_match in zip(self._domains, self._self_match, strict=True):
+            codes = domains.refusals(self_match, rows)
             found = codes if found is None else np.where(found, found, codes)
         assert found is not None, "without constraints PreFilter skips"
         return found
@@ -232,11 +234,11 @@ def rows_in_none(domains: Iterable[Domains]) -> fw.BoolColumn | None:
     found: fw.BoolColumn | None = None
     for each in domains:
         if not each.is_complete:
-            found = either(found, each.codes == 0)
+            found = union(found, each.codes == 0)
     return found
 
 
-def either(some: fw.BoolColumn | None, others: fw.BoolColumn | None) -> fw.BoolColumn | None:
+def union(some: fw.BoolColumn | None, others: fw.BoolColumn | None) -> fw.BoolColumn | None:
     """Return which rows are in one of two sets; None stands for no row, and as a result for two of that."""
     if some is None or others is None:
         return others if some is None else some

@@ -1,4 +1,4 @@
-"""Which events are worth another attempt to a pod that its spread constraints kept away from all nodes.
+"""Which events make a pod that its spread constraints kept off all nodes worth another attempt.
 
 Rule: podtopologyspread/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterNodeChange) at v1.36.3.
 """
@@ -20,7 +20,7 @@ class SpreadHints:
     __slots__ = ("_constraints_of", "_key_of_defaults")
 
     def __init__(self, constraints_of: ConstraintsOf, key_of_defaults: Callable[[fw.Pod], Hashable]) -> None:
-        """`key_of_defaults`: all that the constraints of a pod without any of its own depend on."""
+        """`key_of_defaults`: everything that the default constraints of a pod depend on."""
         self._constraints_of = constraints_of
         self._key_of_defaults = key_of_defaults
 
@@ -44,7 +44,7 @@ class SpreadHints:
             return pod.namespace, str(error)
 
     def after_pod_event(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHint:
-        """A pod helps that comes to match a constraint, or ceases to. Raises ValueError as `constraints_of` does."""
+        """A pod helps that starts or stops matching a constraint. Raises ValueError as `constraints_of` does."""
         if any(each is not None and not _is_involved(each, pod) for each in (new, old)):
             return SKIP
         constraints = self._constraints_of(pod)
@@ -60,7 +60,7 @@ class SpreadHints:
         )
 
     def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node | None) -> fw.QueueingHint:
-        """A node helps that comes to count or ceases to, or moves to another domain, or has other taints.
+        """A node helps that starts or stops counting, moves to another domain, or has other taints.
 
         Raises ValueError as `constraints_of` does.
         """

@@ -1,4 +1,4 @@
-"""Which nodes a spread constraint does not count, by columns that are kept until nodes change.
+"""The nodes that a spread constraint does not count, as stored columns.
 
 Rule: podtopologyspread/common.go (matchNodeInclusionPolicies) at v1.36.3. They depend on the pod's node selector,
 affinity and tolerations and on the nodes' labels, names and taints, but on no pod that runs on them.
@@ -20,7 +20,7 @@ _READ_BY_TAINTS: Final = (fw.Aspect.TAINTS, fw.Aspect.NAME)
 
 
 class ExcludedNodes:
-    """Finds the rows that a pod's constraints leave out, and remembers them for pods that select and tolerate alike."""
+    """Finds the rows that constraints exclude, stored per node selector, affinity and tolerations."""
 
     __slots__ = ("_handle",)
 
@@ -28,12 +28,12 @@ class ExcludedNodes:
         self._handle = handle
 
     def of(self, constraint: SpreadConstraint, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.BoolColumn | None:
-        """Return for each row whether `constraint` leaves it out; None if that is none of them. To be read only."""
-        left_out = self._unselected(pod, nodes) if constraint.honors_affinity else None
+        """Return for each row whether `constraint` excludes it; None if it excludes none. To be read only."""
+        excluded_nodes = self._unselected(pod, nodes) if constraint.honors_affinity else None
         tainted = self._tainted(pod, nodes) if constraint.honors_taints else None
-        if left_out is None or tainted is None:
-            return tainted if left_out is None else left_out
-        return left_out | tainted
+        if excluded_nodes is None or tainted is None:
+            return tainted if excluded_nodes is None else excluded_nodes
+        return excluded_nodes | tainted
 
     def _unselected(self, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.BoolColumn | None:
         selector = pod.spec.node_selector

@@ -62,7 +62,7 @@ class PodTopologySpread(
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
         self._selectors = DefaultSelectors(handle)
-        self._left_out = ExcludedNodes(handle)
+        self._excluded_nodes = ExcludedNodes(handle)
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place."""
@@ -85,7 +85,7 @@ class PodTopologySpread(
             raise ValueError(f"get constraints from pod: {error}") from error
         if not constraints:
             return fw.SKIP
-        state.write(_PRE_FILTERED, HardSpread.of(constraints, pod, nodes, self._left_out))
+        state.write(_PRE_FILTERED, HardSpread.of(constraints, pod, nodes, self._excluded_nodes))
         return None
 
     def concerns(self, pod: fw.Pod) -> bool:
@@ -104,7 +104,7 @@ class PodTopologySpread(
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Return for each of `rows` whether the pod would be one too many, or the node is in no domain.
+        """Return for each of `rows` whether the pod would exceed maxSkew, or the node is in no domain.
 
         Raises LookupError if `pre_filter` was not run.
         """
@@ -127,7 +127,7 @@ class PodTopologySpread(
             return fw.SKIP
         # The system's defaults spread over nodes also where nodes have no zones.
         all_keys = bool(own) or self.defaulting_type != SYSTEM
-        state.write(_PRE_SCORED, SoftSpread.of(constraints, pod, nodes, rows, self._left_out, all_keys=all_keys))
+        state.write(_PRE_SCORED, SoftSpread.of(constraints, pod, nodes, rows, self._excluded_nodes, all_keys=all_keys))
         return None
 
     def score_nodes(

@@ -1,4 +1,4 @@
-"""How well a node suits a pod's soft spread constraints: the fewer matching pods in its domains, the better.
+"""Scores nodes by a pod's soft spread constraints: the fewer matching pods in their domains, the better.
 
 Rule: podtopologyspread/scoring.go at v1.36.3.
 """
@@ -12,20 +12,20 @@ import numpy as np
 import numpy.typing as npt
 
 from plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConstraint
-from plugins.pod_topology_spread.domains import either, pods_counted, rows_in_none
+from plugins.pod_topology_spread.domains import pods_counted, rows_in_none, union
 from plugins.pod_topology_spread.nodes import ExcludedNodes
 from plugins.shared.column_math import pick
 from plugins.shared.topology_domains import Domains
 from scheduler import framework as fw
 
 NOT_RATED: Final = -1
-"""The raw score of a node that lacks a topology key which it should have."""
+"""The raw score of a node that lacks a required topology key."""
 
 _Ratings: TypeAlias = npt.NDArray[np.float64]
 
 
 class _ConstraintScore(NamedTuple):
-    """What one constraint adds to a node's score: few different ratings, and which of them each row gets."""
+    """What one constraint adds to a node's score: a few different ratings, and the one that each row gets."""
 
     which: fw.Int32Column
     ratings: _Ratings
@@ -48,7 +48,7 @@ class SoftSpread:
         pod: fw.Pod,
         nodes: fw.NodeColumns,
         rows: fw.Rows,
-        left_out: ExcludedNodes,
+        excluded_nodes: ExcludedNodes,
         *,
         all_keys: bool,
     ) -> "SoftSpread":
@@ -61,19 +61,19 @@ class SoftSpread:
         rated = rows if lacking is None else rows[~lacking]
         incomplete = rows_in_none(domains) if all_keys and len(domains) > 1 else None
         terms = []
-        for constraint, of_key in zip(constraints, domains, strict=True):
+        for constraint, key_domains in zip(constraints, domains, strict=True):
             pods = pods_counted(constraint, pod, nodes)
-            water = float(constraint.max_skew - 1)
+            offset = float(constraint.max_skew - 1)
             if constraint.topology_key == HOSTNAME:
                 # Every node is a domain of its own: what is on it is what counts, whatever is left out elsewhere.
-                terms.append(_by_row(of_key, pods, topology_weight(len(rated)), water))
+                terms.append(_by_row(key_domains, pods, topology_weight(len(rated)), offset))
                 continue
-            excluded = either(incomplete, left_out.of(constraint, pod, nodes))
+            excluded = union(incomplete, excluded_nodes.of(constraint, pod, nodes))
             unnamed = 0 if all_keys else nodes.label_code(constraint.topology_key, "")
-            topology = _ScoredDomains(nodes, of_key, unnamed)
-            ratings = _ratings(topology.sums(pods, excluded), topology_weight(topology.size(rated)), water)
+            topology = _ScoredDomains(nodes, key_domains, unnamed)
+            ratings = _ratings(topology.sums(pods, excluded), topology_weight(topology.size(rated)), offset)
             ratings[0] = 0.0
-            terms.append(_ConstraintScore(of_key.codes, ratings))
+            terms.append(_ConstraintScore(key_domains.codes, ratings))
         return cls(terms, domains if all_keys else ())
 
     def scores(self, rows: fw.Rows) -> fw.Int64Column:
@@ -92,17 +92,17 @@ class SoftSpread:
         return found
 
 
-def _by_row(domains: Domains, pods: fw.PodCounts | None, weight: float, water: float) -> _ConstraintScore:
-    """Rate each row by the pods that are there, and with 0 if it has no such label."""
+def _by_row(domains: Domains, pods: fw.PodCounts | None, weight: float, offset: float) -> _ConstraintScore:
+    """Rate each row by its own pods, or with 0 if it lacks the label."""
     counts = np.zeros_like(domains.codes) if pods is None else pods.counts
-    ratings = _ratings(np.arange(int(counts.max(initial=0)) + 1), weight, water)
+    ratings = _ratings(np.arange(int(counts.max(initial=0)) + 1), weight, offset)
     if domains.is_complete:
         return _ConstraintScore(counts, ratings)
     return _ConstraintScore((counts + 1) * (domains.codes != 0), np.concatenate([[0.0], ratings]))
 
 
-def _ratings(pods: fw.Int64Column, weight: float, water: float) -> _Ratings:
-    return pods.astype(np.float64) * weight + water
+def _ratings(pods: fw.Int64Column, weight: float, offset: float) -> _Ratings:
+    return pods.astype(np.float64) * weight + offset
 
 
 class _ScoredDomains:
@@ -151,14 +151,14 @@ def _lacking(domains: Sequence[Domains], rows: fw.Rows) -> fw.BoolColumn | None:
 
 
 def rounded(ratings: _Ratings) -> fw.Int64Column:
-    """Round halves up, as Go does with what is not negative; whole numbers may be."""
+    """Round half up, as Go does for non-negative numbers; whole numbers may be negative."""
     whole = np.trunc(ratings)
     whole += ratings - whole >= 0.5
     return whole.astype(np.int64)
 
 
 def normalized_spread(scores: fw.Int64Column) -> fw.Int64Column:
-    """Turn raw scores around and scale them by the highest; NOT_RATED becomes 0. Rule: NormalizeScore."""
+    """Reverse raw scores and scale them by the highest; NOT_RATED becomes 0. Rule: NormalizeScore."""
     unrated: fw.BoolColumn | None = None
     highest = int(scores.max(initial=0))
     lowest = int(scores.min(initial=highest))

@@ -117,8 +117,8 @@ class PlainFilter:
             if value is None:
                 return 2
             fewest = 0 if len(domains) < constraint.min_domains else min(domains.values())
-            itself = constraint.selector.matches(self.pod.labels)
-            if domains.get(value, 0) + itself - fewest > constraint.max_skew:
+            self_match = constraint.selector.matches(self.pod.labels)
+            if domains.get(value, 0) + self_match - fewest > constraint.max_skew:
                 return 1
         return 0
 
