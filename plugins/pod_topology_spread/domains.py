@@ -157,7 +157,7 @@ class SpreadDomains:
         return base.fewest_of(self._counts())
 
     def refusals(self, self_match: int, rows: fw.Rows) -> fw.Int32Column:
-        """Return a reason code for each of `rows`, 0 where the pod may go. `self_match`: 1 if the pod matches, else 0."""
+        """Return a reason code for each of `rows`, 0 where it may go. `self_match`: 1 if the pod matches, else 0."""
         most = self.constraint.max_skew + self.fewest() - self_match
         domains = self._base.domains
         if len(rows) == 1:
