@@ -47,7 +47,7 @@ class SearchResult:
 
 
 class CandidateSearch:
-    """For one pod. Looks at one part of the nodes after the other, until there are enough candidates."""
+    """Searches candidates for one pod, part by part of the nodes, until there are enough."""
 
     def __init__(self, run: fw.DryRun, pod: fw.Pod, nodes: fw.NodeColumns, budgets: Budgets) -> None:
         self._run = run

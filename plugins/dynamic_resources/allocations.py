@@ -126,7 +126,7 @@ def results_of(claim: ResourceClaim) -> Iterator[DeviceResult]:
 
 
 def _counting(claim: ResourceClaim | None) -> Iterator[DeviceResult]:
-    """Yield the devices that no other claim can have then; all can have one for administration."""
+    """Yield the devices that are exclusively the claim's; those for admin access are not."""
     if claim is not None:
         yield from (result for result in results_of(claim) if not result.admin_access)
 

@@ -128,7 +128,7 @@ class ClaimWriter:
     async def _write(
         self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
     ) -> ResourceClaim:
-        """Make a change, one after the other for each claim: pods that share one would only get conflicts."""
+        """Make one change at a time per claim: pods that share one would only get conflicts."""
         claim_lock = self._locks.setdefault(claim.uid, _ClaimLock())
         claim_lock.users += 1
         try:

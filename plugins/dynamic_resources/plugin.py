@@ -231,7 +231,7 @@ class DynamicResources(
     def post_filter(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
-        """Give back the devices of one claim that no other pod uses, if some node cannot use them."""
+        """Deallocate one claim that no other pod uses, if some node cannot use its devices."""
         claim_state = self._state_of(state)
         if not claim_state.claims:
             return None, NOTHING_TO_DEALLOCATE

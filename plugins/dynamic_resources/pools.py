@@ -151,7 +151,7 @@ def gather_pools(
 def unusable_pool(of_pool: Collection[SliceView]) -> Pool | None:
     """Return what a pool is for nodes for which it has counters and no devices: None if it does not matter there.
 
-    An incomplete or invalid one does, as requests for all devices wait for it and refusals tell of it.
+    An incomplete or invalid one does, as requests for all devices wait for it and refusals report it.
     """
     newest: dict[PoolId, list[SliceView]] = {}
     for view in of_pool:

@@ -48,7 +48,7 @@ class Request:
 
     @property
     def admin_access(self) -> bool:
-        """Whether devices are taken although others have them; never for an alternative."""
+        """Whether devices in use may be allocated; never for an alternative."""
         return bool(self.asked.admin_access) and not self.parent
 
     @property

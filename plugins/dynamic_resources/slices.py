@@ -11,7 +11,7 @@ from scheduler.api.objects import Node
 Key = TypeVar("Key")
 
 _MAX_NODES: Final = 100_000
-"""Nodes whose pools are kept; more are worked out each time."""
+"""Nodes whose pools are kept; more are computed each time."""
 
 _MANY: Final = 64
 """Slices of a pool above which a change of one counts as a change for all nodes."""

@@ -113,7 +113,7 @@ class AttachedVolumes:
         return over
 
     def has_room(self, new: Attached, more: fw.Int64Column, rows: fw.Rows) -> fw.BoolColumn:
-        """Return which of `rows` certainly have room for the volumes of a pending pod and for this number of others."""
+        """Return which of `rows` certainly have room for the volumes of a pending pod and for `more` besides."""
         room = np.ones(len(rows), np.bool_)
         for driver, count in Counter(new.values()).items():
             column = self._room.get(driver)

@@ -43,7 +43,7 @@ Ranks = npt.NDArray[np.int32]
 
 
 class Matching:
-    """The volumes for the claims of one pod, claim after claim. Those chosen before are not chosen again."""
+    """Chooses volumes for the claims of one pod, claim by claim, and no volume twice."""
 
     def __init__(
         self, index: PersistentVolumeIndex, volumes: AssumeCache[PersistentVolume], nodes: fw.NodeColumns, rows: fw.Rows

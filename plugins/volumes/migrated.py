@@ -1,4 +1,4 @@
-"""On which nodes CSI drivers serve the volumes of an old in-tree kind, as the nodes' CSINodes tell."""
+"""On which nodes CSI drivers serve the volumes of an in-tree plugin, by the nodes' CSINodes."""
 
 from collections.abc import Mapping
 

@@ -34,7 +34,7 @@ class _PreFilterState(msgspec.Struct):
     """The pod's claims that only one pod in the cluster may use."""
 
     users: int
-    """How many uses of those other pods have."""
+    """How many times other pods use them."""
 
     def clone(self) -> "_PreFilterState":
         return _PreFilterState(self.disks, self.exclusive_claims, self.users)
