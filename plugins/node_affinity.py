@@ -130,6 +130,9 @@ class NodeAffinity(
         problem = _problem_of(preferred_terms(affinity.preferred))
         return fw.Status(fw.Code.ERROR, (problem,)) if problem else None
 
+    def concerns_score(self, pod: fw.Pod) -> bool:
+        return pod.spec.affinity is not None or bool(self.added_affinity is not None and self.added_affinity.preferred)
+
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:

@@ -122,6 +122,9 @@ class InterPodAffinity(
         state.write(_PRE_SCORED, topology_scores)
         return None
 
+    def concerns_score(self, pod: fw.Pod) -> bool:
+        return not self.ignore_preferred_terms_of_existing_pods or _has_preferred_terms(pod)
+
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:

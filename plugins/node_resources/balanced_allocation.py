@@ -58,6 +58,9 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
         """Skip pods that request none of the resources: otherwise they would all go to the same node."""
         return None if any(self._requests(pod)) else fw.SKIP
 
+    def concerns_score(self, pod: fw.Pod) -> bool:
+        return any(self._requests(pod))
+
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:

@@ -130,6 +130,9 @@ class PodTopologySpread(
         state.write(_PRE_SCORED, SoftSpread.of(constraints, pod, nodes, rows, self._excluded_nodes, all_keys=all_keys))
         return None
 
+    def concerns_score(self, pod: fw.Pod) -> bool:
+        return bool(pod.spec.topology_spread_constraints or self._soft_defaults)
+
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:

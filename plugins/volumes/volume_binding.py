@@ -140,6 +140,9 @@ class VolumeBinding(
         """Skip: only the feature StorageCapacityScoring scores nodes by their storage."""
         return fw.SKIP
 
+    def concerns_score(self, pod: fw.Pod) -> bool:
+        return False
+
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:

@@ -154,7 +154,8 @@ class PreFilterPlugin(Plugin):
     def concerns(self, pod: Pod) -> bool:
         """Say whether `pre_filter` is to be asked. False only if it would skip the pod in any cluster.
 
-        It reads only the pod's spec, except volumes without a source: pods with the same spec may be asked about once.
+        It reads only the pod's spec, except volumes without a source, and its resources: pods with the same spec may
+        be asked about once.
         That is quicker for what most pods do not ask for. In cycles in which each plugin is timed it is asked anyway.
         """
         return True
@@ -211,6 +212,13 @@ class PreScorePlugin(Plugin):
     @abstractmethod
     def pre_score(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Status | None:
         """Prepare for Score over the feasible `rows`; `SKIP` leaves this plugin's Score out of the cycle."""
+
+    def concerns_score(self, pod: Pod) -> bool:
+        """Say whether `pre_score` is to be asked. False only if it would skip the pod in any cluster.
+
+        What `PreFilterPlugin.concerns` says of its answer holds for this one too.
+        """
+        return True
 
 
 class ScorePlugin(Plugin):

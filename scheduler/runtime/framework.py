@@ -4,7 +4,8 @@ Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3. What a plugin rai
 name; a plugin that answers what its point does not allow is treated the same.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import TypeVar
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
@@ -43,6 +44,8 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_calls import PluginCalls, as_plugin_error
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.scoring import Scores, Scoring
+
+P = TypeVar("P", bound=Plugin)
 
 
 class Framework:
@@ -128,7 +131,7 @@ class Framework:
         plugins = self._pre_filter
         if not state.record_plugin_metrics:
             plugins, skipping = known.concerned or self._concerned(known, pod)
-            state.skip_filter.update(skipping)
+            state.skip_filter |= skipping
         names: frozenset[str] | None = None
         refusal: Status | None = None
         for plugin in plugins:
@@ -154,15 +157,7 @@ class Framework:
 
     def _concerned(self, known: KnownSpec, pod: Pod) -> tuple[tuple[PreFilterPlugin, ...], frozenset[str]]:
         """Ask the PreFilter plugins which of them are concerned by pods of this spec; the others skip these."""
-        concerned = []
-        for plugin in self._pre_filter:
-            try:
-                if plugin.concerns(pod):
-                    concerned.append(plugin)
-            except Exception as error:
-                raise as_plugin_error("PreFilter", plugin.name, error) from error
-        skipping = frozenset(plugin.name for plugin in self._pre_filter if plugin not in concerned)
-        known.concerned = tuple(concerned), skipping
+        known.concerned = _divided("PreFilter", self._pre_filter, lambda plugin: plugin.concerns(pod))
         return known.concerned
 
     def run_filter(self, state: CycleState, pod: Pod, asked: BoolColumn | None = None) -> FilterOutcome:
@@ -212,7 +207,7 @@ class Framework:
         if not self.scoring.steps:
             # There is nothing to prepare and nothing to time: kube-scheduler does not even ask.
             return self.scoring.run(state, pod, feasible, known.pod_class)
-        self._run_pre_score(state, pod, feasible)
+        self._run_pre_score(known, state, pod, feasible)
         with self._calls.at("Score"):
             return self.scoring.run(state, pod, feasible, known.pod_class)
 
@@ -225,14 +220,18 @@ class Framework:
         """
         if not self.scoring.steps:
             return feasible
-        self._run_pre_score(state, pod, feasible)
+        known = state.known_spec or self.classify(state, pod)
+        self._run_pre_score(known, state, pod, feasible)
         with self._calls.at("Score"):
-            known = state.known_spec or self.classify(state, pod)
             return self.scoring.best(state, pod, feasible, known.pod_class, view)
 
-    def _run_pre_score(self, state: CycleState, pod: Pod, feasible: Rows) -> None:
+    def _run_pre_score(self, known: KnownSpec, state: CycleState, pod: Pod, feasible: Rows) -> None:
         with self._calls.at("PreScore"):
-            for plugin in self._pre_score:
+            plugins = self._pre_score
+            if not state.record_plugin_metrics:
+                plugins, skipping = known.concerned_at_score or self._concerned_at_score(known, pod)
+                state.skip_score |= skipping
+            for plugin in plugins:
                 status = self._calls.run(
                     "PreScore", state, plugin.name, plugin.pre_score, state, pod, self._nodes, feasible
                 )
@@ -240,6 +239,10 @@ class Framework:
                     state.skip_score.add(plugin.name)
                 elif status is not None:
                     raise PluginError(plugin.name, "PreScore", status.message or status.code.label)
+
+    def _concerned_at_score(self, known: KnownSpec, pod: Pod) -> tuple[tuple[PreScorePlugin, ...], frozenset[str]]:
+        known.concerned_at_score = _divided("PreScore", self._pre_score, lambda plugin: plugin.concerns_score(pod))
+        return known.concerned_at_score
 
     def run_reserve(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Reserve in order; return the first refusal. Then, or after a PluginError, `run_unreserve` is due."""
@@ -336,6 +339,23 @@ class Framework:
                 except PluginError as error:
                     errors.append(error)
         return errors
+
+
+def _divided(
+    point: str, plugins: Sequence[P], is_concerned: Callable[[P], bool]
+) -> tuple[tuple[P, ...], frozenset[str]]:
+    """Return the plugins that are concerned and the names of the others. Raises PluginError."""
+    concerned: list[P] = []
+    skipping: set[str] = set()
+    for plugin in plugins:
+        try:
+            if is_concerned(plugin):
+                concerned.append(plugin)
+            else:
+                skipping.add(plugin.name)
+        except Exception as error:
+            raise as_plugin_error(point, plugin.name, error) from error
+    return tuple(concerned), frozenset(skipping)
 
 
 def _code(status: Status | None) -> Code:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from scheduler.api.objects import Volume
 from scheduler.api.pod import Pod
 from scheduler.api.requests import HostPort, PodResources
-from scheduler.framework.plugin import PreFilterPlugin, SignPlugin
+from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, SignPlugin
 from scheduler.runtime.answers.columns import Stored
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.plans import FilterPlan, ScorePlan
@@ -47,7 +47,7 @@ class PodClass(Stored):
 class KnownSpec(Stored):
     """A spec, and what follows from it for every pod that has it."""
 
-    __slots__ = ("concerned", "host_ports", "pod_class", "resources")
+    __slots__ = ("concerned", "concerned_at_score", "host_ports", "pod_class", "resources")
 
     own_bytes: ClassVar[int] = _ENTRY_BYTES
 
@@ -64,6 +64,8 @@ class KnownSpec(Stored):
         self.host_ports = host_ports
         self.concerned: tuple[tuple[PreFilterPlugin, ...], frozenset[str]] | None = None
         """The PreFilter plugins that the pods concern, and the names of the others, once the plugins were asked."""
+        self.concerned_at_score: tuple[tuple[PreScorePlugin, ...], frozenset[str]] | None = None
+        """The same for PreScore."""
 
 
 class PodClasses:

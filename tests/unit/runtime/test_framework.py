@@ -161,6 +161,46 @@ def test_post_filter_plugins_are_asked_until_one_knows(
     assert (found and found.nominated_node_name, said) == (result, status)
 
 
+# PreScore.
+
+
+def pre_scored(state: CycleState, *plugins: PreScorePlugin) -> None:
+    table = NodeTable()
+    table.set_node(a_node("n"))
+    score = plugin(ScorePlugin, "Score", score=answer(0))
+    a_framework(*plugins, score, table=table).run_score(state, a_pod(), np.array([0]))
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_a_plugin_whose_score_a_pod_does_not_concern_is_asked_only_to_be_timed(timed: bool) -> None:
+    asked: list[str] = []
+    plugins = [
+        plugin(
+            PreScorePlugin,
+            name,
+            pre_score=lambda *_, name=name: asked.append(name),
+            concerns_score=answer(concerned),
+        )
+        for name, concerned in (("Yes", True), ("No", False))
+    ]
+    state = CycleState()
+    state.record_plugin_metrics = timed
+
+    pre_scored(state, *plugins)
+
+    assert asked == (["Yes", "No"] if timed else ["Yes"])
+    assert state.skip_score == (set() if timed else {"No"})
+
+
+def test_a_plugin_that_cannot_tell_whether_a_pod_concerns_its_score_is_named() -> None:
+    unsure = plugin(PreScorePlugin, "P", pre_score=answer(None), concerns_score=fail)
+
+    with pytest.raises(PluginError) as raised:
+        pre_scored(CycleState(), unsure)
+
+    assert (raised.value.plugin, raised.value.point) == ("P", "PreScore")
+
+
 # Reserve and Permit.
 
 

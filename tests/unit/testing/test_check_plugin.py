@@ -19,7 +19,14 @@ def nodes() -> Cluster:
     return made
 
 
-class Good(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.ScoreNodesPlugin, fw.NormalizeScorePlugin, fw.SignPlugin):
+class Good(
+    fw.PreFilterPlugin,
+    fw.FilterNodesPlugin,
+    fw.PreScorePlugin,
+    fw.ScoreNodesPlugin,
+    fw.NormalizeScorePlugin,
+    fw.SignPlugin,
+):
     """Refuses nodes with too little cpu, and prefers large ones."""
 
     name = "Good"
@@ -42,6 +49,12 @@ class Good(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.ScoreNodesPlugin, fw.Nor
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return REFUSED
+
+    def concerns_score(self, pod: fw.Pod) -> bool:
+        return "cpu" in pod.requests
+
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
+        return None if "cpu" in pod.requests else fw.SKIP
 
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
@@ -107,6 +120,7 @@ BROKEN = [
     pytest.param({"filter_nodes": none_at_once}, "asked about the rows", id="None where some are refused"),
     pytest.param({"score_nodes": Counting()}, "asked twice", id="another answer each time"),
     pytest.param({"concerns": lambda self, pod: False}, "does not concern", id="skips what it answers"),
+    pytest.param({"concerns_score": lambda self, pod: False}, "does not concern", id="skips what it scores"),
     pytest.param({"status_of": lambda *_: fw.unschedulable()}, "no refusal with reasons", id="no reason"),
     pytest.param({"status_of": lambda *_: fw.SKIP}, "no refusal with reasons", id="no refusal"),
     pytest.param({"normalize_score": too_many}, "outside of 0 to 100", id="scores out of range"),

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from typing import ClassVar
 
+import numpy as np
 import pytest
 
 from scheduler import framework as fw
@@ -33,7 +34,7 @@ class SignsByLabel(Signs):
         return pod.labels.get("app")
 
 
-class Picky(fw.PreFilterPlugin):
+class Picky(fw.PreFilterPlugin, fw.PreScorePlugin, fw.ScoreNodesPlugin):
     """Is concerned by pods with a node selector."""
 
     name: ClassVar[str] = "Picky"
@@ -47,6 +48,15 @@ class Picky(fw.PreFilterPlugin):
 
     def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
         return fw.SKIP if pod.spec.node_selector is None else None
+
+    def concerns_score(self, pod: fw.Pod) -> bool:
+        return self.concerns(pod)
+
+    def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
+        return self.pre_filter(state, pod, nodes)
+
+    def score_nodes(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> None:
+        """Rate all nodes the same."""
 
 
 def seen(framework: Framework, *pods: fw.Pod) -> list[bool]:
@@ -133,6 +143,9 @@ def test_plugins_say_once_a_spec_whether_pods_concern_them(selector: dict[str, s
     for number, state in enumerate(states):
         pod = a_pod(f"pod-{number}", node_selector=selector)
         framework.run_pre_filter(state, pod, Diagnosis(1))
+        framework.run_score(state, pod, np.array([0]))
 
-    assert [state.skip_filter for state in states] == [set() if selector else {"Picky"}] * 4
-    assert picky.log == ["pod-0"]
+    skipping = [set() if selector else {"Picky"}] * 4
+    assert [state.skip_filter for state in states] == skipping
+    assert [state.skip_score for state in states] == skipping
+    assert picky.log == ["pod-0", "pod-0"]  # before Filter and before Score
