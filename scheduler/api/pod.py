@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus, Wire
-from scheduler.api.pod_affinity import AffinityTerms, affinity_terms_of
+from scheduler.api.pod_affinity import NO_TERMS, AffinityTerms, affinity_terms_of
 from scheduler.api.pod_storage import PodStorage, storage_of
 from scheduler.api.requests import HostPort, PodResources, host_ports_of, resources_of
 
@@ -98,9 +98,9 @@ class Pod(Wire, frozen=True, eq=False):
         """Its affinity and anti-affinity terms towards other pods."""
         affinity_terms = self.derived.affinity_terms
         if affinity_terms is None:
-            affinity_terms = self.derived.affinity_terms = affinity_terms_of(
-                self.spec.affinity, self.metadata.namespace
-            )
+            affinity = self.spec.affinity
+            affinity_terms = NO_TERMS if affinity is None else affinity_terms_of(affinity, self.metadata.namespace)
+            self.derived.affinity_terms = affinity_terms
         return affinity_terms
 
     @property

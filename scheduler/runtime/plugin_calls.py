@@ -9,6 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from prometheus_client import Histogram
@@ -88,16 +89,13 @@ class PluginCalls:
         self._metrics.plugin_execution_duration.labels(plugin, point, code.label).observe(seconds)
 
 
-class PointTimer:
+class PointTimer(msgspec.Struct, eq=False):
     """Observes an extension point with `code`, or as an error if the body raises."""
 
-    __slots__ = ("_calls", "_point", "_started", "code")
-
-    def __init__(self, calls: PluginCalls, point: str) -> None:
-        self._calls = calls
-        self._point = point
-        self.code = Code.SUCCESS
-        self._started = time.perf_counter()
+    calls: PluginCalls
+    point: str
+    code: Code = Code.SUCCESS
+    started: float = msgspec.field(default_factory=time.perf_counter)
 
     def __enter__(self) -> "PointTimer":
         return self
@@ -106,8 +104,8 @@ class PointTimer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         code = self.code if kind is None else Code.ERROR
-        observer = self._calls.observers.get((self._point, code)) or self._calls.new_observer(self._point, code)
-        observer.observe(time.perf_counter() - self._started)
+        observer = self.calls.observers.get((self.point, code)) or self.calls.new_observer(self.point, code)
+        observer.observe(time.perf_counter() - self.started)
 
 
 def as_plugin_error(point: str, plugin: str, error: Exception) -> PluginError:

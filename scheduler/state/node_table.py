@@ -35,9 +35,13 @@ class NodeTable:
     """Implements framework.nodes.NodeColumns. The cache is the only writer; readers see every write at once."""
 
     def __init__(self, capacity: int = 64) -> None:
+        # Plain attributes where nothing is computed: they are read for every decision.
+        self.size = 0
+        self.count = 0
+        self.pods = PodGroupIndex(capacity)
+        self._logs = AspectLogs(capacity)
+        self.volumes = VolumeUsers(self._logs.of(Aspect.VOLUMES))
         self._capacity = capacity
-        self._size = 0
-        self._count = 0
         self._free: list[int] = []
         self._row_of: dict[str, int] = {}
         self._names: list[str] = []
@@ -56,44 +60,33 @@ class NodeTable:
         self._labels = LabelColumns(capacity)
         self._images = ImageTable()
         self._ports = HostPorts()
-        self._pod_index = PodGroupIndex(capacity)
-        self._logs = AspectLogs(capacity)
-        self._volumes = VolumeUsers(self._logs.of(Aspect.VOLUMES))
 
     # What plugins read.
 
     @property
-    def size(self) -> int:
-        return self._size
-
-    @property
-    def count(self) -> int:
-        return self._count
-
-    @property
     def in_use(self) -> BoolColumn:
-        return self._in_use[: self._size]
+        return self._in_use[: self.size]
 
     @property
     def unschedulable(self) -> BoolColumn:
-        return self._unschedulable[: self._size]
+        return self._unschedulable[: self.size]
 
     @property
     def pod_count(self) -> Int64Column:
-        return self._pod_count[: self._size]
+        return self._pod_count[: self.size]
 
     @property
     def allowed_pods(self) -> Int64Column:
-        return self._allowed_pods[: self._size]
+        return self._allowed_pods[: self.size]
 
     def allocatable(self, resource: str) -> Int64Column:
-        return self._allocatable.get(resource, self._zeros)[: self._size]
+        return self._allocatable.get(resource, self._zeros)[: self.size]
 
     def requested(self, resource: str) -> Int64Column:
-        return self._requested.get(resource, self._zeros)[: self._size]
+        return self._requested.get(resource, self._zeros)[: self.size]
 
     def non_zero_requested(self, resource: str) -> Int64Column:
-        return self._non_zero[resource][: self._size]
+        return self._non_zero[resource][: self.size]
 
     def label_codes(self, key: str) -> Int32Column:
         return self.topology(key).codes
@@ -105,11 +98,11 @@ class NodeTable:
         return self.topology(key).code_of.get(value, 0)
 
     def topology(self, key: str) -> LabelColumn:
-        return self._labels.column(key, self._size, self._labels_by_row())
+        return self._labels.column(key, self.size, self._labels_by_row())
 
     @property
     def taints(self) -> Mapping[Taint, BoolColumn]:
-        return {taint: column[: self._size] for taint, column in self._taints.items()}
+        return {taint: column[: self.size] for taint, column in self._taints.items()}
 
     @property
     def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[int, int]]]:
@@ -118,14 +111,6 @@ class NodeTable:
     @property
     def images(self) -> Mapping[str, ImageRows]:
         return self._images.states
-
-    @property
-    def pods(self) -> PodGroupIndex:
-        return self._pod_index
-
-    @property
-    def volumes(self) -> VolumeUsers:
-        return self._volumes
 
     def row_of(self, name: str) -> int | None:
         row = self._row_of.get(name)
@@ -179,7 +164,7 @@ class NodeTable:
             row = self._claim_row(node.name)
         old = self._nodes[row]
         if old is None:
-            self._count += 1
+            self.count += 1
             aspects = ALL_ASPECTS
         else:
             aspects = self._clear_node(row, old, amounts, node)
@@ -216,7 +201,7 @@ class NodeTable:
         self._allowed_pods[row] = 0
         self._names[row] = ""
         self._labels.set_row(row, None)
-        self._count -= 1
+        self.count -= 1
         self._logs.of(Aspect.IMAGES).mark_all()
         self._logs.mark(row, ALL_ASPECTS)
         if not self._pods[row]:
@@ -244,7 +229,7 @@ class NodeTable:
         if old.resources == new.resources and old.host_ports == new.host_ports and old.storage == new.storage:
             row = self._row_of[name]
             self._pods[row][new.uid] = new
-            if self._pod_index.replace(row, old, new):
+            if self.pods.replace(row, old, new):
                 self._logs.mark(row, Aspect.PODS)
             if old.status.start_time != new.status.start_time or old.priority != new.priority:
                 self._logs.mark(row, Aspect.STARTS)
@@ -271,8 +256,8 @@ class NodeTable:
 
     def check_invariants(self) -> None:
         """Sums match the pods, rows match the names. For tests and debugging."""
-        assert self._count == int(self.in_use.sum()) == sum(node is not None for node in self._nodes)
-        assert sorted([*self._row_of.values(), *self._free]) == list(range(self._size))
+        assert self.count == int(self.in_use.sum()) == sum(node is not None for node in self._nodes)
+        assert sorted([*self._row_of.values(), *self._free]) == list(range(self.size))
         for name, row in self._row_of.items():
             node, pods = self._nodes[row], self._pods[row].values()
             assert (node is not None) == bool(self._in_use[row]), name
@@ -293,8 +278,8 @@ class NodeTable:
             assert not self._pods[row], row
             assert self._pod_count[row] == 0, row
             assert not any(column[row] for column in (*self._requested.values(), *self._allocatable.values())), row
-        self._pod_index.check_invariants([pods.values() for pods in self._pods])
-        self._volumes.check_invariants(pods.values() for pods in self._pods)
+        self.pods.check_invariants([pods.values() for pods in self._pods])
+        self.volumes.check_invariants(pods.values() for pods in self._pods)
 
     # Internals.
 
@@ -316,8 +301,8 @@ class NodeTable:
         if pod.host_ports:
             self._ports.count(row, pod.host_ports, sign)
         if pod.storage.volumes:
-            self._volumes.count(row, pod.storage, sign)
-        self._pod_index.count(row, pod, sign)
+            self.volumes.count(row, pod.storage, sign)
+        self.pods.count(row, pod, sign)
 
     def _clear_node(self, row: int, old: Node, amounts: Mapping[str, int], new: Node | None) -> Aspect:
         """Take the old version's facts out of the columns; return the aspects in which the new one differs, if any."""
@@ -347,14 +332,14 @@ class NodeTable:
         if self._free:
             row = self._free.pop()
         else:
-            row = self._size
+            row = self.size
             if row == self._capacity:
                 self._grow()
-            self._size += 1
+            self.size += 1
             self._names.append("")
             self._nodes.append(None)
             self._pods.append({})
-            self._pod_index.resize(self._size)
+            self.pods.resize(self.size)
         self._row_of[name] = row
         return row
 

@@ -57,7 +57,7 @@ class PodGroupIndex:
         return MatchCounts(self._column(match), self._size)
 
     def terms(self, kind: TermKind) -> Collection[TermColumn]:
-        return self._terms.of_kind(kind)
+        return self._terms.by_kind[kind].values()
 
     def term_candidates(self, kind: TermKind, namespace: str, labels: Mapping[str, str]) -> Iterator[TermColumn]:
         return self._terms.candidates(kind, namespace, labels)

@@ -4,7 +4,7 @@ A deployment of three pods may have a term of its own, and a cluster thousands o
 rows that have it, and its column is made when it is first asked for.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -51,12 +51,9 @@ class TermTable:
         self.size = 0
         """How many rows the node table has."""
         self._term_sets: dict[AffinityTerms, _TermSet] = {}
-        self._terms: dict[TermKind, dict[tuple[AffinityTerm, int], TermCounts]] = {kind: {} for kind in TermKind}
+        self.by_kind: dict[TermKind, dict[tuple[AffinityTerm, int], TermCounts]] = {kind: {} for kind in TermKind}
         self._postings: dict[TermKind, SelectorPostings[TermCounts]] = {kind: SelectorPostings() for kind in TermKind}
         self._columns: CountColumns[TermCounts] = CountColumns(capacity, limit)
-
-    def of_kind(self, kind: TermKind) -> Collection[TermCounts]:
-        return self._terms[kind].values()
 
     def candidates(self, kind: TermKind, namespace: str, labels: Mapping[str, str]) -> Iterator[TermCounts]:
         return self._postings[kind].candidates(namespace, labels)
@@ -99,11 +96,11 @@ class TermTable:
     def check_invariants(self) -> None:
         """The terms of the sets are exactly those that are listed. For tests and debugging."""
         expected = {id(term) for term_set in self._term_sets.values() for term in term_set.terms}
-        assert expected == {id(term) for terms in self._terms.values() for term in terms.values()}
+        assert expected == {id(term) for terms in self.by_kind.values() for term in terms.values()}
         assert all(term_set.pods > 0 for term_set in self._term_sets.values())
         columns = dict(self._columns.items())
         assert {id(term) for term in columns} <= expected
-        for kind, terms in self._terms.items():
+        for kind, terms in self.by_kind.items():
             for (term, weight), counts in terms.items():
                 assert (kind, term, weight) == (counts.kind, counts.term, counts.weight)
                 assert counts.rows, term
@@ -116,15 +113,15 @@ class TermTable:
                     assert {row: column.item(row) for row in column.nonzero()[0].tolist()} == counts.rows, term
 
     def _counts_of(self, kind: TermKind, term: AffinityTerm, weight: int) -> TermCounts:
-        counts = self._terms[kind].get((term, weight))
+        counts = self.by_kind[kind].get((term, weight))
         if counts is None:
-            counts = self._terms[kind][term, weight] = TermCounts(self, kind, term, weight)
+            counts = self.by_kind[kind][term, weight] = TermCounts(self, kind, term, weight)
             self._postings[kind].add(counts, _namespaces(term), term.selector)
         return counts
 
     def _drop(self, term: TermCounts) -> None:
         # Called twice for a term that a pod has twice.
-        if self._terms[term.kind].pop((term.term, term.weight), None) is not None:
+        if self.by_kind[term.kind].pop((term.term, term.weight), None) is not None:
             self._postings[term.kind].remove(term, _namespaces(term.term), term.term.selector)
             self._columns.remove(term)
 

@@ -94,7 +94,7 @@ class PodsComeAndGo(RuleBasedStateMachine):
         super().__init__()
         self.table = NodeTable(1)
         # Room for three columns of eight rows: columns are dropped and built again all the time.
-        self.table._pod_index = pod_index.PodGroupIndex(1, limit=3 * 4 * 8)
+        self.table.pods = pod_index.PodGroupIndex(1, limit=3 * 4 * 8)
         self.pods: dict[str, tuple[str, Pod]] = {}
         self.nodes: set[str] = set()
         self.asked: list[PodMatch] = []

@@ -301,7 +301,7 @@ class ManyRows(NodeTable):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self._size = size
+        self.size = size
 
 
 @pytest.mark.parametrize(
