@@ -14,7 +14,6 @@ from plugins.dynamic_resources.availability import (
     HAS_INVALID_POOLS,
     HAS_NONE,
     DeviceAvailabilities,
-    DeviceAvailability,
 )
 from plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
@@ -25,6 +24,7 @@ from plugins.dynamic_resources.binding_conditions import (
     waiting_counted,
 )
 from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.claim_state import ClaimState
 from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
 from plugins.dynamic_resources.pod_claims import (
     ClaimHints,
@@ -39,7 +39,7 @@ from plugins.shared.node_matching import matching_any
 from scheduler import framework as fw
 from scheduler.api.devices import MAX_ALTERNATIVES, Allocation, ResourceClaim
 from scheduler.api.objects import Node
-from scheduler.api.selectors import SelectorTerm, as_one_message, problems_of, required_terms
+from scheduler.api.selectors import as_one_message, problems_of, required_terms
 from scheduler.framework.field_errors import invalid
 
 NOT_AVAILABLE: Final = fw.unresolvable("resourceclaim not available on the node")
@@ -60,27 +60,6 @@ _BINDING_TIMEOUT: Final = fw.Duration(600)
 
 _POLL_SECONDS: Final = 5.0
 """How often a binding that waits for devices looks at their conditions."""
-
-
-class _ClaimState:
-    """The claims of one pod in one attempt."""
-
-    def __init__(self, claims: list[ResourceClaim], nodes: fw.NodeColumns) -> None:
-        self.claims = claims
-        self.nodes = nodes
-        self.terms: dict[int, tuple[SelectorTerm, ...]] = {}
-        """Index → where the devices of an allocated claim can be used; left out if everywhere."""
-        self.allocator: Allocator | None = None
-        """For the claims that have no devices, if there are any."""
-        self.availability: DeviceAvailability | None = None
-        """Which nodes have devices for them, once Filter was asked."""
-        self.unavailable: set[int] = set()
-        """Claims whose devices some node cannot use."""
-        self.reserved: dict[int, Allocation] = {}
-        """Index → what `reserve` took for it."""
-
-    def to_allocate(self) -> Iterator[tuple[int, ResourceClaim]]:
-        return ((i, claim) for i, claim in enumerate(self.claims) if claim.status.allocation is None)
 
 
 @dataclass
@@ -169,7 +148,7 @@ class DynamicResources(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Skip pods without claims; look at the claims, their classes and the devices that are taken."""
-        state.write(self.name, _ClaimState([], nodes))
+        state.write(self.name, ClaimState([], nodes))
         if not pod.spec.resource_claims:
             return fw.SKIP
         try:
@@ -178,7 +157,7 @@ class DynamicResources(
             return fw.unresolvable(str(problem))
         if not claims:
             return fw.SKIP
-        claim_state = _ClaimState(claims, nodes)
+        claim_state = ClaimState(claims, nodes)
         for i, claim in enumerate(claims):
             allocation = claim.status.allocation
             if allocation is None:
@@ -282,7 +261,7 @@ class DynamicResources(
 
     def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
         """Free what `reserve` took, and take the pod out of the claims that were written already."""
-        claim_state = state.get(self.name, _ClaimState)
+        claim_state = state.get(self.name, ClaimState)
         if claim_state is None:
             return
         for i, claim in enumerate(claim_state.claims):
@@ -317,14 +296,14 @@ class DynamicResources(
                 await self._wait_until_ready(claim_state)
         return None
 
-    async def _wait_until_ready(self, claim_state: _ClaimState) -> None:
+    async def _wait_until_ready(self, claim_state: ClaimState) -> None:
         deadline = time.monotonic() + self.binding_timeout
         while not self._all_ready(claim_state):
             if time.monotonic() > deadline:
                 raise BindingTimedOut("device binding timeout: context deadline exceeded")
             await self._sleep(_POLL_SECONDS)
 
-    def _all_ready(self, claim_state: _ClaimState) -> bool:
+    def _all_ready(self, claim_state: ClaimState) -> bool:
         """Rule: isPodReadyForBinding."""
         for i, known in enumerate(claim_state.claims):
             claim = self._catalog.claim(known.metadata.namespace, known.metadata.name)
@@ -337,9 +316,9 @@ class DynamicResources(
                 return False
         return True
 
-    def _state_of(self, state: fw.CycleState) -> _ClaimState:
+    def _state_of(self, state: fw.CycleState) -> ClaimState:
         """Return what PreFilter found. Raises DevicesError if PreFilter is disabled."""
-        claim_state = state.get(self.name, _ClaimState)
+        claim_state = state.get(self.name, ClaimState)
         if claim_state is None:
             raise DevicesError("not found")
         return claim_state
@@ -363,7 +342,7 @@ class DynamicResources(
         return None
 
     def _unusable(
-        self, claim_state: _ClaimState, index: int, claim: ResourceClaim, rows: fw.Rows
+        self, claim_state: ClaimState, index: int, claim: ResourceClaim, rows: fw.Rows
     ) -> fw.BoolColumn | None:
         """Return on which of `rows` an allocated claim cannot be used; None if there is no such row."""
         if claim.status.allocation is None:
