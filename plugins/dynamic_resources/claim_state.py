@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import msgspec
+
 from plugins.dynamic_resources.allocator import Allocator
 from plugins.dynamic_resources.availability import DeviceAvailability
 from scheduler import framework as fw
@@ -9,22 +11,21 @@ from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.api.selectors import SelectorTerm
 
 
-class ClaimState:
+class ClaimState(msgspec.Struct, eq=False):
     """The claims of one pod in one attempt."""
 
-    def __init__(self, claims: list[ResourceClaim], nodes: fw.NodeColumns) -> None:
-        self.claims = claims
-        self.nodes = nodes
-        self.terms: dict[int, tuple[SelectorTerm, ...]] = {}
-        """Index → where the devices of an allocated claim can be used; left out if everywhere."""
-        self.allocator: Allocator | None = None
-        """For the claims that have no devices, if there are any."""
-        self.availability: DeviceAvailability | None = None
-        """Which nodes have devices for them, once Filter was asked."""
-        self.unavailable: set[int] = set()
-        """Claims whose devices some node cannot use."""
-        self.reserved: dict[int, Allocation] = {}
-        """Index → what `reserve` took for it."""
+    claims: list[ResourceClaim]
+    nodes: fw.NodeColumns
+    terms: dict[int, tuple[SelectorTerm, ...]] = {}
+    """Index → where the devices of an allocated claim can be used; left out if everywhere."""
+    allocator: Allocator | None = None
+    """For the claims that have no devices, if there are any."""
+    availability: DeviceAvailability | None = None
+    """Which nodes have devices for them, once Filter was asked."""
+    unavailable: set[int] = set()
+    """Claims whose devices some node cannot use."""
+    reserved: dict[int, Allocation] = {}
+    """Index → what `reserve` took for it."""
 
     def to_allocate(self) -> Iterator[tuple[int, ResourceClaim]]:
         return ((i, claim) for i, claim in enumerate(self.claims) if claim.status.allocation is None)

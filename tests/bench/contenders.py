@@ -28,7 +28,7 @@ class Contender(Protocol):
 
 @dataclass
 class KubeScheduler:
-    """As it comes, but for the limit on its client."""
+    """As it comes, except for the limit on its client."""
 
     qps: float = 10_000
     burst: int = 10_000

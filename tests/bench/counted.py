@@ -105,7 +105,7 @@ class Arrivals:
         return {what: round(found[what] / pods, 2) for what in ALLOWED}
 
     async def _come(self, pods: int, profile: cProfile.Profile | None = None) -> int:
-        """Let so many pods come; return how many blocks of memory are kept for them."""
+        """Let this many pods come; return how many blocks of memory are kept for them."""
         names = [f"pod-{self._number + each:05}" for each in range(pods)]
         self._number += pods
         kept = 0

@@ -37,7 +37,7 @@ NOW: Final = 1_700_000_000.0
 """Seconds since 1970; in this world it is always now."""
 
 TICK: Final = 1e-5
-"""Seconds by which `perf_counter` goes on with each look: the loop gives others their turn after so many looks."""
+"""Seconds by which `perf_counter` goes on with each look: the loop gives others their turn after that many looks."""
 
 
 class CountedWorld:

@@ -1,6 +1,6 @@
 """Carries out the operations of a workload, in their order, as scheduler_perf's executor.go does.
 
-It differs in what it waits for: not for so many pods of a namespace, but for those that the operation has made, each
+It differs in what it waits for: not for a number of pods of a namespace but for those the operation has made, each
 once seen bound. So a pod that is deleted afterwards has still been scheduled.
 """
 
@@ -58,7 +58,7 @@ class Listener(Protocol):
     """Hears how far it is."""
 
     def doing(self, what: str, total: int) -> None:
-        """An operation begins, on so many objects."""
+        """An operation begins, on this many objects."""
 
     def done(self, count: int) -> None:
         """So many of them are done."""
@@ -271,7 +271,7 @@ class Executor:
         ]
 
     def _steady_state(self, operation: ops.CreatePods, namespace: str) -> None:
-        """Pods are deleted when all are bound, and as many created anew, until the time is over."""
+        """Pods are deleted when all are bound, and as many created again, until the time is over."""
         end = self.world.now() + operation.duration
         path, what = self.api.path("v1/Pod", namespace)
         while self.world.now() < end:

@@ -1,4 +1,4 @@
-"""Which feature gates a workload wants, and whether that is what Kubernetes does by itself. Pure but for one file.
+"""Which feature gates a workload wants, and whether that is what Kubernetes does by itself. Pure except for one file.
 
 Both schedulers run beside an API server with its default gates, so a workload that wants others is left out.
 """

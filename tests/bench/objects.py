@@ -1,4 +1,4 @@
-"""The objects of a workload, made from scheduler_perf's templates. Pure but for reading the files.
+"""The objects of a workload, made from scheduler_perf's templates. Pure except for reading the files.
 
 What is done to a template beyond filling in its fields is told at each function with its place in scheduler_perf.
 """

@@ -26,7 +26,7 @@ REQUEST = "GET {path} HTTP/1.0\r\nHost: {host}\r\nAuthorization: Bearer {token}\
 """HTTP/1.0 knows no chunks: after the head of the answer come the lines of the watch and nothing else."""
 
 OPEN = "watching"
-"""The first line of output, and again when the API server ended the watch and it was opened anew."""
+"""The first line of output, and again when the API server ended the watch and it was opened again."""
 
 PAUSE = 0.01
 """Seconds for which a batch gathers: the resolution of the times reported."""

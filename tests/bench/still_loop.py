@@ -1,7 +1,7 @@
 """An event loop without a network and without time, so that what runs on it takes the same steps every time.
 
 Connections lead to a server in this process, whose answer has come when the loop looks next. The clock stands still,
-but for waits of up to a second, which are over at once. `idle` returns when there is nothing left to do.
+except for waits of up to a second, which are over at once. `idle` returns when there is nothing left to do.
 """
 
 import asyncio

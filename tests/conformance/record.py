@@ -2,7 +2,7 @@
 
     python -m tests.conformance.record
 
-writes `cases/generated.jsonl.gz` anew; the same sources choose the same cases. A case is chosen for the features that
+rewrites `cases/generated.jsonl.gz`; the same sources choose the same cases. A case is chosen for the features that
 no case before it has: reasons, codes, scores, plugin arguments, fields of pods and nodes and what became of the pod.
 """
 

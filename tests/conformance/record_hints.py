@@ -2,7 +2,7 @@
 
     python -m tests.conformance.record_hints
 
-writes `hints/generated.jsonl` anew; the same sources choose the same questions. A question is chosen if a plugin's hint
+rewrites `hints/generated.jsonl`: the same sources choose the same questions. A question is chosen if a plugin's hint
 says something of an event that no smaller question had it say, or if an update amounts to another event.
 """
 

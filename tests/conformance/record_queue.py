@@ -2,7 +2,7 @@
 
     python -m tests.conformance.record_queue
 
-writes `queues/generated.jsonl` anew; the same sources choose the same scripts. A script is chosen for the ways in which
+rewrites `queues/generated.jsonl`; the same sources choose the same scripts. A script is chosen for the ways in which
 its pods go from one place to another.
 """
 

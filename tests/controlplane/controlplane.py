@@ -98,7 +98,7 @@ class ControlPlane(Cluster):
         """Bring all components back to work after a test of faults.
 
         What was halted goes on, what has ended is started. If etcd or the API server was away, the others are
-        started anew: by themselves they come back only after a pause of up to 30 s (client-go's backoff).
+        started again: by themselves they come back only after a pause of up to 30 s (client-go's backoff).
         """
         servers = [self.etcd, self.apiserver]
         others = [component for component in self._components.values() if component not in servers]

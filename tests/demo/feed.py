@@ -17,7 +17,7 @@ WATCHED: Final = (("Node", None, ""), ("Pod", "default", ""), ("Event", "default
 """Kind, namespace and field selector."""
 
 WATCH_SECONDS: Final = 3600.0
-"""Until a watch is opened anew, which happens only with KEEP=1; what it repeats changes nothing."""
+"""Until a watch is opened again, which happens only with KEEP=1; what it repeats changes nothing."""
 
 
 class Feed:

@@ -48,7 +48,7 @@ class Screen(Protocol):
 
 
 class LiveScreen(Screen):
-    """The terminal's second screen, drawn anew at each tick."""
+    """The terminal's second screen, drawn again at each tick."""
 
     def __init__(self, title: str) -> None:
         self._title = title

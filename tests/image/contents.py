@@ -71,7 +71,7 @@ def problems(root: Path, project: Path = PROJECT) -> list[str]:
 
 
 def wanted(project: Path, python: str) -> dict[str, str]:
-    """Return the distributions of an image with this Python: our own, and the lock's but for what builds."""
+    """Return the distributions of an image with this Python: our own, and the lock's except what builds."""
     described = tomllib.loads((project / "pyproject.toml").read_text())
     tools = {canonicalize_name(Requirement(line).name) for line in described["build-system"]["requires"]}
     lock = installed_by(locked(project / "requirements.lock"), python)

@@ -35,7 +35,7 @@ def selectors(draw: Draw, most: int = 2) -> list[Json]:
 
 
 class Devices(Topic):
-    """resource.k8s.io in all that is on by default, but for extended resources."""
+    """resource.k8s.io in all that is on by default, except extended resources."""
 
     def objects(self, draw: Draw, cluster: Cluster) -> list[Json]:
         return [*classes(draw), *slices(draw, cluster.node_names), *claims(draw, cluster.node_names)]

@@ -107,7 +107,7 @@ def pod(
     policy: str | None = None,
     conditions: Iterable[PodCondition] = (),
 ) -> fw.Pod:
-    """A pod that started so many seconds after the others; with None it has not."""
+    """A pod that started this many seconds after the others; with None it has not."""
     status = PodStatus(
         start_time=None if started is None else START + timedelta(seconds=started),
         nominated_node_name=nominated,

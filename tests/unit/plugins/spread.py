@@ -68,7 +68,7 @@ def web_pods(number: int, name: str = "web", **fields: Any) -> list[fw.Pod]:
 
 
 def nodes_in_zones(zones: Mapping[str, Iterable[str]], pods: Mapping[str, int]) -> NodeTable:
-    """Make nodes by zone, each with its hostname, and so many pods of the app `web` on each."""
+    """Make nodes by zone, each with its hostname, and this many pods of the app `web` on each."""
     nodes = [
         a_node(name, labels={HOSTNAME: name, **({ZONE: zone} if zone else {})})
         for zone, names in zones.items()

@@ -1,4 +1,4 @@
-"""What the framework makes of the answers at each extension point, but for Filter and Score."""
+"""What the framework makes of the answers at each extension point, except Filter and Score."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
