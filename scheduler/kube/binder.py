@@ -191,19 +191,19 @@ def _fields(pod: Pod, node_name: str, binding: Binding) -> dict[str, str]:
     return {"pod": str(pod), "node": node_name, "err": binding.failure}
 
 
-class _Metadata(msgspec.Struct, rename="camel", gc=False):
+class _BoundMetadata(msgspec.Struct, rename="camel", gc=False):
     uid: str = ""
     deletion_timestamp: str | None = None
 
 
-class _Spec(msgspec.Struct, rename="camel", gc=False):
+class _BoundSpec(msgspec.Struct, rename="camel", gc=False):
     node_name: str = ""
     scheduling_gates: tuple[msgspec.Raw, ...] = ()
 
 
 class _Pod(msgspec.Struct, gc=False):
-    metadata: _Metadata
-    spec: _Spec
+    metadata: _BoundMetadata
+    spec: _BoundSpec
 
 
 _pod_decoder = msgspec.json.Decoder(_Pod)

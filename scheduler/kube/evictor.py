@@ -164,12 +164,12 @@ def delete_options(uid: str) -> bytes:
     return orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
 
 
-class _Metadata(msgspec.Struct, gc=False):
+class _VictimMetadata(msgspec.Struct, gc=False):
     uid: str = ""
 
 
 class _Named(msgspec.Struct, gc=False):
-    metadata: _Metadata
+    metadata: _VictimMetadata
 
 
 _decoder = msgspec.json.Decoder(_Named)

@@ -24,7 +24,7 @@ from scheduler.simulate.storage_defaults import with_storage_defaults
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
+class SimulatedCluster:
     """The objects of some files, in their order."""
 
     nodes: tuple[Node, ...]
@@ -32,7 +32,7 @@ class Cluster:
     others: OtherObjects = field(default_factory=OtherObjects)
 
 
-def read_cluster(paths: Iterable[str]) -> Cluster:
+def read_cluster(paths: Iterable[str]) -> SimulatedCluster:
     """Read the objects in files, directories and standard input. Raises ConfigError with all problems."""
     problems: list[str] = []
     cluster = cluster_of(read_documents(paths, problems), problems)
@@ -41,7 +41,7 @@ def read_cluster(paths: Iterable[str]) -> Cluster:
     return cluster
 
 
-def cluster_of(documents: Iterable[Document], problems: list[str]) -> Cluster:
+def cluster_of(documents: Iterable[Document], problems: list[str]) -> SimulatedCluster:
     """Decode pods and nodes, keep other objects as they are, and add what is wrong to `problems`."""
     decoded: dict[str, list[Any]] = {"Node": [], "Pod": []}
     others: list[OtherObject] = []
@@ -54,7 +54,7 @@ def cluster_of(documents: Iterable[Document], problems: list[str]) -> Cluster:
         if pod_or_node is not None:
             problems += _repeated(obj, pod_or_node, first_place)
             decoded[obj.kind].append(pod_or_node)
-    return Cluster(tuple(decoded["Node"]), tuple(decoded["Pod"]), OtherObjects(others))
+    return SimulatedCluster(tuple(decoded["Node"]), tuple(decoded["Pod"]), OtherObjects(others))
 
 
 class _Object(NamedTuple):

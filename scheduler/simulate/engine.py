@@ -17,7 +17,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
-from scheduler.simulate.cluster import Cluster
+from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.explain import explain_nodes
 from scheduler.simulate.objects import OtherObjects
 from scheduler.simulate.writes import SimulatedApi
@@ -49,7 +49,7 @@ def simulate(
     writers = Writers(recording, recording, recording, recording, api)
     engine = build_engine(config, registry, writers, Metrics(), lambda: 0.0)
     try:
-        cluster = Cluster(tuple(nodes), tuple(pods), others or OtherObjects())
+        cluster = SimulatedCluster(tuple(nodes), tuple(pods), others or OtherObjects())
         return _simulated(engine, recording, api, cluster, each_alone=each_alone, explain=explain)
     finally:
         engine.close()
@@ -59,7 +59,7 @@ def _simulated(
     engine: Engine,
     recording: "_RecordingWriters",
     api: SimulatedApi,
-    cluster: Cluster,
+    cluster: SimulatedCluster,
     *,
     each_alone: bool,
     explain: bool,

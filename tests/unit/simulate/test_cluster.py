@@ -5,14 +5,14 @@ import pytest
 
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
-from scheduler.simulate.cluster import Cluster, cluster_of, read_cluster
+from scheduler.simulate.cluster import SimulatedCluster, cluster_of, read_cluster
 from tests.controlplane.objects import a_pod
 
 POD = {"kind": "Pod", "metadata": {"name": "p"}}
 NODE = {"kind": "Node", "metadata": {"name": "n"}}
 
 
-def of(*objects: Any) -> tuple[Cluster, list[str]]:
+def of(*objects: Any) -> tuple[SimulatedCluster, list[str]]:
     problems: list[str] = []
     return cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems), problems
 

@@ -11,7 +11,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import KNOWN, parse_resource
 from scheduler.runtime.registry import merge
-from scheduler.simulate.cluster import Cluster, cluster_of
+from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.objects import OtherObject, OtherObjects, guessed_plural
 
@@ -37,7 +37,7 @@ def a_budget(**metadata: Any) -> dict[str, Any]:
     return {"apiVersion": "example.com/v1", "kind": "Budget", "metadata": metadata, "spec": {"pool": "blue"}}
 
 
-def read(*objects: Any) -> Cluster:
+def read(*objects: Any) -> SimulatedCluster:
     problems: list[str] = []
     cluster = cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems)
     assert problems == []
