@@ -7,7 +7,7 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from tests.controlplane import Client, wait_until
+from tests.controlplane import Client, condition, wait_until
 from tests.node.prometheus import a_prometheus
 from tests.node.scheduler import PORT, Scheduler, started_at
 from tests.node.workloads import a_deployment, a_running_pod, a_slow_pod, running, wait_running
@@ -119,10 +119,8 @@ def test_two_schedulers_that_fill_the_node_at_once_leave_nothing_counted_twice(
     def settled() -> bool:
         """Whether each pod runs, was rejected by the kubelet, or fits nowhere."""
         left = [pod for pod in api.list("Pod", namespace) if pod["status"].get("phase") == "Pending"]
-        return all(
-            any(each["type"] == "PodScheduled" and each["status"] == "False" for each in pod["status"]["conditions"])
-            for pod in left
-        )
+        answers = [condition(pod, "PodScheduled") for pod in left]  # None: no scheduler has looked at it yet
+        return all(answer is not None and answer["status"] == "False" for answer in answers)
 
     wait_until(settled, 30, "each pod has an answer")
     wait_until(lambda: len(running(api, namespace)) == 10, 30, "the node is full")
