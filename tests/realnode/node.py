@@ -10,10 +10,11 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from tests.controlplane import Component, ControlPlane, ProcessError, Settings, is_ready, wait_until
+from tests.controlplane import ControlPlane, ProcessError, Settings, is_ready, wait_until
 from tests.controlplane.build import find_binaries
 from tests.realnode import config
 from tests.realnode.images import Images
@@ -44,14 +45,6 @@ class RealNode(ControlPlane):
         super().__init__(Settings(controller_manager=True, address=ADDRESS, apiserver_port=443, nodes=(NODE,)))
         self._images = images
         self._cgroup = cgroup
-        self._kubelet: Component | None = None
-
-    @property
-    def kubelet(self) -> Component:
-        """`stop` and `start` leave the containers running."""
-        if self._kubelet is None:
-            raise ProcessError("the node has no kubelet yet")
-        return self._kubelet
 
     @property
     def audit_log(self) -> Path:
@@ -84,11 +77,8 @@ class RealNode(ControlPlane):
         lay_out_machine(self.directory)
         policy = self.directory / "audit-policy.yaml"
         policy.write_text(AUDIT_POLICY)
-        self.settings = Settings(
-            controller_manager=True,
-            address=ADDRESS,
-            apiserver_port=443,
-            nodes=(NODE,),
+        self.settings = replace(
+            self.settings,
             apiserver_flags=(
                 "--kubelet-preferred-address-types=InternalIP",
                 f"--audit-policy-file={policy}",
@@ -100,18 +90,25 @@ class RealNode(ControlPlane):
             super()._start()
             containers.result()
         self.start_kube_scheduler()
-        self._kubelet = self._start_kubelet()
+        self._start_kubelet()
         with self.client() as api:
             wait_until(lambda: is_ready(api.get("Node", NODE)), 60, "the node's readiness")
 
     def _start_containerd(self) -> None:
         path = self.directory / "containerd.toml"
         path.write_text(config.containerd(self.directory))
-        self.spawn("containerd", lambda _: ["containerd", f"--config={path}"], lambda _: answers("ctr", "version"))
+        self.spawn("containerd", lambda _: ["containerd", f"--config={path}"], lambda _: self._containerd_answers())
         for archive in (self._images.pause, self._images.loadmaster):
             self.ctr("images", "import", str(archive))
 
-    def _start_kubelet(self) -> Component:
+    def _containerd_answers(self) -> bool:
+        try:
+            self.ctr("version")
+        except ProcessError:
+            return False
+        return True
+
+    def _start_kubelet(self) -> None:
         binary = find_binaries(["kubelet"])["kubelet"]
         path = self.directory / "kubelet.yaml"
         path.write_text(config.kubelet(self.directory, self._cgroup))
@@ -133,7 +130,7 @@ class RealNode(ControlPlane):
             def is_registered(_: int) -> bool:
                 return any(node["metadata"]["name"] == NODE for node in api.list("Node"))
 
-            return self.spawn("kubelet", argv, is_registered)
+            self.spawn("kubelet", argv, is_registered)
 
 
 def lay_out_machine(directory: Path) -> None:
@@ -161,12 +158,6 @@ def lay_out_machine(directory: Path) -> None:
     network = directory / "cni"
     network.mkdir()
     (network / "10-pods.conflist").write_text(config.pod_network(directory, GATEWAY))
-
-
-def answers(*command: str) -> bool:
-    """Whether a command succeeds."""
-    options = [f"--address={SOCKET}"] if command[0] == "ctr" else []
-    return subprocess.run([command[0], *options, *command[1:]], capture_output=True, check=False).returncode == 0
 
 
 def run(*command: str) -> str:
