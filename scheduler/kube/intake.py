@@ -6,18 +6,17 @@ we have is dropped. Versions of one resource compare as numbers (KEP-5504).
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol
 
-import msgspec
 from prometheus_client import Counter
 
-from scheduler.api.objects import Node, Wire
+from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.requests import allocatable_of
-from scheduler.api.unstructured import unstructured_hook
 from scheduler.api.versions import is_newer
 from scheduler.framework import resources
 from scheduler.framework.resources import ApiResource, struct_of
+from scheduler.kube.object_decoder import ObjectDecoder, Page, T
 from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -68,52 +67,6 @@ class ObjectHandlers(Protocol):
         """UID → the newest version taken in. A live view."""
 
 
-class HasMetadata(Protocol):
-    @property
-    def metadata(self) -> Any: ...
-
-
-T = TypeVar("T", bound=HasMetadata)
-
-
-class ListMeta(Wire, frozen=True):
-    resource_version: str = ""
-    continue_: str = msgspec.field(default="", name="continue")
-
-
-class Page(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """One page of a list."""
-
-    metadata: ListMeta
-    items: list[T]
-
-
-class WatchEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
-    """One line of a watch."""
-
-    type: str
-    object: T
-
-
-class _Version(Wire, frozen=True):
-    uid: str
-    resource_version: str
-
-
-class _Address(Wire, frozen=True):
-    """What identifies a version of an object: everything else may be unreadable."""
-
-    metadata: _Version
-
-
-class _AnyWatchEvent(msgspec.Struct, gc=False):
-    type: str
-    object: Any = None
-
-
-_any_event = msgspec.json.Decoder(_AnyWatchEvent)
-
-
 class Intake(Generic[T]):
     """Takes in the objects of one resource."""
 
@@ -130,25 +83,13 @@ class Intake(Generic[T]):
     ) -> None:
         self.api = resource
         self.resource = resource.name
-        self._type = type_
-        self._check = check
-        self._page: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(
-            Page[type_],  # type: ignore[valid-type]
-            dec_hook=unstructured_hook,
-        )
-        self._event: msgspec.json.Decoder[WatchEvent[T]] = msgspec.json.Decoder(
-            WatchEvent[type_],  # type: ignore[valid-type]
-            dec_hook=unstructured_hook,
-        )
-        self._raw_page = msgspec.json.Decoder(Page[msgspec.Raw])  # type: ignore[type-var]
+        self._decoder: ObjectDecoder[T] = ObjectDecoder(resource.name, type_, check, self._call_unreadable, metrics)
         self._known = known
         self._changed = changed
         self._deleted = deleted
         self._unreadable = unreadable
         self._metrics = metrics
         self._event_counts: dict[str, Counter] = {}
-        self._reported: dict[str, str] = {}
-        """UID → the unreadable version that was reported."""
         self._compared_at = ""
         """Version of the last compared list: what it lacked is gone, whatever the late watch still reports."""
         self._gone: dict[str, str] | None = None
@@ -162,7 +103,7 @@ class Intake(Generic[T]):
         Returns the version of its object, empty if unknown; None if the line is not about an object.
         """
         try:
-            event = self._event.decode(line)
+            event = self._decoder.event(line)
         except ValueError:  # rare, so start over, expecting less
             return self._from_odd_line(line)
         type_, found = event.type, event.object
@@ -177,7 +118,7 @@ class Intake(Generic[T]):
             self._delete(uid, version)
         elif self._is_new(uid, version):
             try:
-                self._check(found)
+                self._decoder.check(found)
             except ValueError:
                 return self._from_odd_line(line)
             self._count(type_)
@@ -187,24 +128,19 @@ class Intake(Generic[T]):
         return version
 
     def _from_odd_line(self, line: bytes | bytearray) -> str | None:
-        try:
-            event = _any_event.decode(line)
-        except ValueError:  # no event at all
-            return None
-        return self._from_event(event.type, event.object) if event.type in CHANGES else None
+        event = self._decoder.any_event(line)
+        return self._from_event(event.type, event.object) if event is not None and event.type in CHANGES else None
 
     def _from_event(self, type_: str, raw: Any) -> str:
         self._count(type_)
-        try:
-            address = msgspec.convert(raw, _Address).metadata
-        except msgspec.ValidationError as error:  # about an unknown object
-            self._count_unreadable("", str(error))
+        address = self._decoder.version_of(raw)
+        if address is None:  # about an unknown object
             return ""
         uid, version = address.uid, address.resource_version
         if type_ == DELETED:
             self._delete(uid, version)
         elif self._is_new(uid, version):
-            found = self._read(raw)
+            found = self._decoder.read(raw)
             if found is not None:
                 self._call(self._changed, found)
         return version
@@ -217,7 +153,7 @@ class Intake(Generic[T]):
         """Take in a deletion. Handlers get the version that we know; unknown objects are skipped."""
         if self._gone is not None:
             self._gone[uid] = version
-        self._reported.pop(uid, None)
+        self._decoder.forget(uid)
         known = self._known().get(uid)
         if known is not None and not is_newer(known.metadata.resource_version, version):
             self._call(self._deleted, known)
@@ -244,15 +180,7 @@ class Intake(Generic[T]):
 
         An object that cannot be read is replaced by the version that we know, or left out.
         """
-        try:
-            page = self._page.decode(body)
-            for item in page.items:
-                self._check(item)
-        except ValueError:  # rare, so start over, object by object
-            raw_page = self._raw_page.decode(body)
-            found = (self._read(msgspec.json.decode(raw)) or self._known_for(raw) for raw in raw_page.items)
-            page = Page(raw_page.metadata, [item for item in found if item is not None])
-        return page
+        return self._decoder.page(body, lambda uid: self._known().get(uid))
 
     def difference(self, listed: T) -> str | None:
         """What a listed object would change: `added`, `updated`, or None if ours is as new."""
@@ -283,31 +211,8 @@ class Intake(Generic[T]):
         """Take in the absence of a known object. Never raises."""
         self._call(self._deleted, known)
 
-    def _read(self, raw: Any) -> T | None:
-        try:
-            found = msgspec.convert(raw, self._type, dec_hook=unstructured_hook)
-            self._check(found)
-        except ValueError as error:  # msgspec's errors are ValueErrors
-            self._report(raw["metadata"], str(error))
-            return None
-        return found
-
-    def _known_for(self, raw: msgspec.Raw) -> T | None:
-        return self._known().get(msgspec.json.decode(raw, type=_Address).metadata.uid)
-
-    def _report(self, metadata: dict[str, Any], problem: str) -> None:
-        """Report an unreadable object, once per version, ignoring late older ones."""
-        uid, version = metadata["uid"], metadata["resourceVersion"]
-        if not is_newer(version, self._reported.get(uid, "")):
-            return
-        self._reported[uid] = version
-        name = "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
-        self._count_unreadable(name, problem)
+    def _call_unreadable(self, metadata: dict[str, Any], problem: str) -> None:
         self._call(lambda problem: self._unreadable(metadata, problem), problem)
-
-    def _count_unreadable(self, name: str, problem: str) -> None:
-        self._metrics.watch_errors.labels(self.resource, "unreadable").inc()
-        log.warning("An object cannot be read", extra={"resource": self.resource, "object": name, "err": problem})
 
     def _call(self, handler: Callable[[Any], None], argument: Any) -> None:
         try:

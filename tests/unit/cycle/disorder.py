@@ -62,7 +62,7 @@ class World:
         """UID → newest version that came and could not be read, since the object was last deleted."""
         self.reports = 0
         self.log = Logged()
-        logging.getLogger("scheduler.kube.intake").addHandler(self.log)
+        logging.getLogger("scheduler.kube").addHandler(self.log)
 
     # What happens.
 
@@ -175,7 +175,7 @@ class World:
         return self.events.run_until_complete(coroutine)
 
     def close(self) -> None:
-        logging.getLogger("scheduler.kube.intake").removeHandler(self.log)
+        logging.getLogger("scheduler.kube").removeHandler(self.log)
         self.run(self.engine.loop.finish(0))
         self.events.close()
 
