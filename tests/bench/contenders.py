@@ -60,8 +60,7 @@ class Loadmaster:
         config = [f"--config={workload.scheduler_config}"] if workload.scheduler_config else []
 
         def argv(port: int) -> list[str]:
-            serving = ["--bind-address=127.0.0.1", f"--port={port}"]
-            return [*self.command, "run", f"--kubeconfig={kubeconfig}", *config, *serving]
+            return [*self.command, "run", f"--kubeconfig={kubeconfig}", *config, *loadmaster.serving(port)]
 
         return controlplane.spawn(self.name, argv, loadmaster.is_ready)
 

@@ -36,10 +36,14 @@ def start(
     kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
 
     def argv(port: int) -> list[str]:
-        serving = ["--bind-address=127.0.0.1", f"--port={port}"]
-        return [sys.executable, *program, "run", f"--kubeconfig={kubeconfig}", *serving, "-v", "2", *options]
+        return [sys.executable, *program, "run", f"--kubeconfig={kubeconfig}", *serving(port), "-v", "2", *options]
 
     return cluster.spawn(name, argv, is_ready, env)
+
+
+def serving(port: int) -> list[str]:
+    """The flags with which a scheduler on this machine serves what `http_get` and `metric` ask for."""
+    return ["--bind-address=127.0.0.1", f"--port={port}"]
 
 
 def is_ready(port: int) -> bool:
