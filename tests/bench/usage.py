@@ -51,11 +51,20 @@ def peak_memory(pid: int) -> int:
     return peak_of_status(Path(f"/proc/{pid}/status").read_text())
 
 
+def resident_memory(pid: int) -> int:
+    """The resident memory that a process has now, in bytes. Raises OSError or ValueError if it has ended."""
+    return _of_status("VmRSS", Path(f"/proc/{pid}/status").read_text())
+
+
 def peak_of_status(status: str) -> int:
-    """The same from the text of /proc/PID/status."""
-    match = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
+    """The most resident memory, from the text of /proc/PID/status."""
+    return _of_status("VmHWM", status)
+
+
+def _of_status(name: str, status: str) -> int:
+    match = re.search(rf"^{name}:\s+(\d+) kB$", status, re.MULTILINE)
     if match is None:
-        raise ValueError("no VmHWM: not a running process of Linux")
+        raise ValueError(f"no {name}: not a running process of Linux")
     return int(match[1]) * 1024
 
 

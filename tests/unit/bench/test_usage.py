@@ -1,6 +1,17 @@
+import os
+
 import pytest
 
-from tests.bench.usage import TICKS, busy_of_stat, cpu_of_stat, peak_of_status, per_pod, requests_of_metrics
+from tests.bench.usage import (
+    TICKS,
+    busy_of_stat,
+    cpu_of_stat,
+    peak_memory,
+    peak_of_status,
+    per_pod,
+    requests_of_metrics,
+    resident_memory,
+)
 
 METRICS = """\
 # TYPE apiserver_request_total counter
@@ -36,3 +47,9 @@ def test_the_peak_of_memory_is_in_bytes() -> None:
     assert peak_of_status("Name:\tpython\nVmPeak:\t 900 kB\nVmHWM:\t  300 kB\nVmRSS:\t 200 kB\n") == 300 * 1024
     with pytest.raises(ValueError, match="VmHWM"):
         peak_of_status("Name:\tzombie\n")
+
+
+def test_a_process_says_what_it_has_now() -> None:
+    own = os.getpid()
+
+    assert 0 < resident_memory(own) <= peak_memory(own)
