@@ -22,6 +22,7 @@ from scheduler.config.options import RunOptions
 from scheduler.config.types import Config
 from scheduler.cycle.dumper import dump
 from scheduler.cycle.engine import Engine, build_engine
+from scheduler.cycle.rejections import Rejections
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.adapters import EventsByProfile, StatusPatches
@@ -37,6 +38,7 @@ from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import node_intake, object_intake, pod_intake
 from scheduler.kube.outages import is_outage
 from scheduler.kube.permissions import Permission, check_permissions, permissions_for
+from scheduler.kube.pod_reader import ApiPodReader
 from scheduler.kube.relister import Relister
 from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.status import PodStatuses
@@ -117,6 +119,7 @@ async def _run(options: RunOptions, config: Config) -> int:
                 parts.start("scheduling loop", engine.loop.run())
                 parts.start("queue flushers", engine.queue.run_flushers())
                 parts.start("expiry", _expire_forever(engine))
+                parts.start("rejections", _rejections(engine, client, writers, metrics).run())
             await stop.wait()
             _logger.info("Stopping", extra={"bindings": engine.loop.bindings})
             engine.queue.close()
@@ -229,6 +232,11 @@ def _show_state(engine: Engine, metrics: Metrics) -> None:
         ("operation",),
         lambda: [(("binding",), engine.loop.bindings)],
     )
+
+
+def _rejections(engine: Engine, client: Client, writers: Writers, metrics: Metrics) -> Rejections:
+    reader = ApiPodReader(client)
+    return Rejections(engine.ends, engine.cache, engine.queue, reader, writers, metrics, time.monotonic)
 
 
 async def _expire_forever(engine: Engine) -> None:

@@ -9,8 +9,10 @@ from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
+from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
+from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import ApiResource, resources_to_watch, writes_of
@@ -41,6 +43,7 @@ class Engine:
     nominator: Nominator
     algorithm: Algorithm
     handlers: ClusterEventHandlers
+    ends: EarlyEnds
     loop: SchedulingLoop
     pods: dict[str, Pod]
     objects: ObjectStore
@@ -66,6 +69,7 @@ def build_engine(
     cache = Cache(metrics, now, config.loadmaster.assumed_pod_ttl_seconds)
     nominator = Nominator()
     activator = _Activator()
+    last_look = LastLook(cache, writers.binder, metrics)
     objects = ObjectStore()
     pods: dict[str, Pod] = {}
     waiting_pods, pods_in_pre_bind, shared = WaitingPods(), PodsInPreBind(), Shared()
@@ -77,7 +81,7 @@ def build_engine(
             nominator=nominator,
             activator=activator,
             waiting_pods=waiting_pods,
-            binder=writers.binder,
+            binder=last_look,
             events=writers.events,
             objects=objects,
             pods=pods,
@@ -111,9 +115,10 @@ def build_engine(
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
     failure = FailureHandler(queue, nominator, pods, writers, metrics)
-    loop = SchedulingLoop(frameworks, queue, cache, nominator, algorithm, failure, writers, metrics, now)
+    loop = SchedulingLoop(frameworks, queue, cache, nominator, algorithm, failure, writers, last_look, metrics, now)
     waiting = {name: framework.handle.waiting_pods for name, framework in frameworks.items()}
-    handlers = ClusterEventHandlers(pods, cache, queue, waiting, writers, metrics)
+    ends = EarlyEnds(cache)
+    handlers = ClusterEventHandlers(pods, cache, queue, nominator, waiting, ends, writers, metrics)
     every = [plugin for framework in frameworks.values() for plugin in framework.plugins.by_name.values()]
     watched = resources_to_watch(every)
     object_handlers = ObjectEventHandlers(objects, queue, watched, metrics)
@@ -124,6 +129,7 @@ def build_engine(
         nominator,
         algorithm,
         handlers,
+        ends,
         loop,
         pods,
         objects,

@@ -16,6 +16,7 @@ from prometheus_client import Histogram
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
+from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.framework.events import (
     ASSIGNED_POD_ADD,
@@ -33,6 +34,7 @@ from scheduler.runtime.changes import node_changes, pod_changes
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
+from scheduler.state.nominator import Nominator
 
 
 class ClusterEventHandlers:
@@ -43,7 +45,9 @@ class ClusterEventHandlers:
         pods: dict[str, Pod],
         cache: Cache,
         queue: SchedulingQueue,
+        nominator: Nominator,
         waiting: Mapping[str, WaitingPods],
+        ends: EarlyEnds,
         writers: Writers,
         metrics: Metrics,
     ) -> None:
@@ -51,8 +55,10 @@ class ClusterEventHandlers:
         self._pods = pods
         self._cache = cache
         self._queue = queue
+        self._nominator = nominator
         self._waiting = waiting
         self._profiles: Container[str] = waiting.keys()
+        self._ends = ends
         self._nodes: dict[str, Node] = {}
         self._writers = writers
         self._handling = metrics.event_handling_duration
@@ -75,6 +81,8 @@ class ClusterEventHandlers:
         elif pod.spec.scheduler_name in self._profiles:
             self._waiting_changed(old, pod)
             self._observe(UNSCHEDULABLE_POD_UPDATE if is_known else UNSCHEDULABLE_POD_ADD, started)
+        else:
+            self._others_waiting_changed(old, pod)
 
     def pod_deleted(self, pod: Pod) -> None:
         """A pod is gone, or has run to its end."""
@@ -82,9 +90,12 @@ class ClusterEventHandlers:
         seen = self._pods.pop(pod.uid, None)
         self._queue.delete(pod.uid)
         self._writers.status.forget(pod)
-        if self._cache.get(pod.uid) is not None:
+        counted = self._cache.get(pod.uid)
+        if counted is not None:
+            if not pod.is_deleting:
+                self._ends.note(counted)
             self._make_room(pod.uid)
-        elif seen is not None and seen.nominated_node_name and seen.spec.scheduler_name in self._profiles:
+        elif seen is not None and seen.nominated_node_name:
             self._nomination_ended(seen)
         if pod.node_name:
             self._observe(ASSIGNED_POD_DELETE, started)
@@ -120,6 +131,14 @@ class ClusterEventHandlers:
             return
         self._queue.update(old, pod)
         if old.nominated_node_name and old.nominated_node_name != pod.nominated_node_name:
+            self._nomination_ended(old)
+
+    def _others_waiting_changed(self, old: Pod | None, pod: Pod) -> None:
+        """A waiting pod of another scheduler: of interest while it is nominated, as room was made for it."""
+        before = old.nominated_node_name if old is not None else ""
+        if pod.nominated_node_name or before:
+            self._nominator.add(pod)
+        if old is not None and before not in ("", pod.nominated_node_name):
             self._nomination_ended(old)
 
     def _make_room(self, uid: str) -> None:
@@ -167,9 +186,10 @@ class ClusterEventHandlers:
             self._observe(NODE_ADD, started)
             return
         updating = time.perf_counter() - started
-        for event in node_changes(old, node):
+        shown = self._cache.table.node(node.name) or node
+        for event in node_changes(old, shown):
             started = time.perf_counter() - updating
-            self._queue.move_all(event, old, node)
+            self._queue.move_all(event, old, shown)
             self._observe(event, started)
 
     def node_deleted(self, node: Node) -> None:

@@ -20,6 +20,7 @@ from typing import Final
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
 from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
@@ -71,6 +72,7 @@ class SchedulingLoop:
         algorithm: Algorithm,
         failure: FailureHandler,
         writers: Writers,
+        last_look: LastLook,
         metrics: Metrics,
         now: Callable[[], float],
     ) -> None:
@@ -83,6 +85,7 @@ class SchedulingLoop:
         self._algorithm = algorithm
         self._failure = failure
         self._writers = writers
+        self._last_look = last_look
         self._metrics = metrics
         self._bindings: dict[str, asyncio.Task[None]] = {}
         self._parked = 0
@@ -192,6 +195,7 @@ class SchedulingLoop:
         if state.pods_to_activate:
             self._queue.activate(tuple(state.pods_to_activate))
             state.pods_to_activate.clear()
+        self._last_look.note(framework, state, queued.pod, placed.node_name)
         task = asyncio.create_task(self._binding_cycle(attempt), name=f"bind {pod}")
         self._bindings[pod.uid] = task
         task.add_done_callback(lambda ended: self._forget_task(pod.uid, ended))
@@ -199,6 +203,7 @@ class SchedulingLoop:
     def _forget_task(self, uid: str, ended: "asyncio.Task[None]") -> None:
         if self._bindings.get(uid) is ended:  # a failed pod may have its next task already
             del self._bindings[uid]
+            self._last_look.drop(uid)
         self._binding_ended.set()
 
     async def _binding_cycle(self, attempt: _Attempt) -> None:

@@ -1,10 +1,36 @@
-"""What the cycle writes to the cluster. Implemented in scheduler.kube, faked in simulations and tests."""
+"""What the cycle writes to the cluster, and the little that it reads. Implemented in scheduler.kube, faked in tests."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scheduler.api.pod import Pod
-from scheduler.framework.handle import ApiWriter, Binder, EventRecorder, Evictor, NoWrites
+from scheduler.framework.handle import ApiWriter, EventRecorder, Evictor, NoWrites
+
+
+class BindingWriter(Protocol):
+    """Binds pods at the API server."""
+
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> None:
+        """Return once the pod is bound to the node. Raises BindRejected if it never will be.
+
+        `check` is called just before the binding is sent, each time; what it raises ends the binding.
+        """
+
+
+class Ending(NamedTuple):
+    """What the status of a pod that has ended says."""
+
+    phase: str
+    reason: str
+    message: str
+
+
+class PodReader(Protocol):
+    """Reads pods that the watch does not show any more."""
+
+    async def ending(self, pod: Pod) -> Ending | None:
+        """Return how a pod has ended; None if it is gone. Raises ClusterError."""
 
 
 class StatusWriter(Protocol):
@@ -24,7 +50,7 @@ class StatusWriter(Protocol):
 class Writers:
     """All that the scheduler writes with."""
 
-    binder: Binder
+    binder: BindingWriter
     events: EventRecorder
     status: StatusWriter
     evictor: Evictor

@@ -136,8 +136,12 @@ class Binding:
         return wait
 
 
+def _always_send() -> None:
+    """What a binding is checked by where nobody has an objection."""
+
+
 class ApiBinder:
-    """framework.handle.Binder on the API server."""
+    """cycle.writers.BindingWriter on the API server."""
 
     def __init__(self, client: Client, metrics: Metrics, timeout: float = 10.0, max_in_flight: int = MAX_IN_FLIGHT):
         """`timeout`: seconds for one call, after which its answer counts as lost."""
@@ -152,8 +156,12 @@ class ApiBinder:
         """Whether bindings are on their way to the API server."""
         return self._post.limit.in_use > 0
 
-    async def bind(self, pod: Pod, node_name: str) -> None:
-        """Return once the pod is bound to the node. Raises BindRejected if it never will be."""
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None] = _always_send) -> None:
+        """Return once the pod is bound to the node. Raises BindRejected if it never will be.
+
+        `check` is called just before each POST; what it raises ends the binding. If an earlier POST is carried out
+        after all, the watch reports it.
+        """
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
         body = binding_body(pod, node_name)
         binding = Binding(pod.uid, node_name)
@@ -162,7 +170,7 @@ class ApiBinder:
             match step:
                 case Post(wait=wait):
                     await pause(wait)
-                    step = binding.posted(await self._client.attempt(self._post, f"{path}/binding", body))
+                    step = binding.posted(await self._client.attempt(self._post, f"{path}/binding", body, check))
                 case Read(wait=wait):
                     await pause(wait)
                     if not wait:

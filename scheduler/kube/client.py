@@ -15,6 +15,7 @@ aiohttp's session.
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -212,9 +213,16 @@ class Client:
             raise outcome
         return outcome
 
-    async def attempt(self, operation: Operation, path: str, body: bytes | None = None) -> Reply | NoReply:
-        """Like `call`, with the lack of an answer as a value."""
+    async def attempt(
+        self, operation: Operation, path: str, body: bytes | None = None, check: Callable[[], None] | None = None
+    ) -> Reply | NoReply:
+        """Like `call`, with the lack of an answer as a value.
+
+        `check` is called when it is the call's turn; if it raises, the call is not made.
+        """
         async with operation.limit:
+            if check is not None:
+                check()
             started = time.perf_counter()
             code = "cancelled"
             outcome: Reply | NoReply

@@ -185,11 +185,14 @@ class Filtering:
                     break  # every node has its answer: the others are not asked, as in kube-scheduler
         return passing
 
-    def run_one(self, state: CycleState, pod: Pod, row: int) -> Status | None:
-        """Return what the first plugin that refuses one row says, from the live table. Raises PluginError."""
+    def run_one(self, state: CycleState, pod: Pod, row: int, only: Collection[str] | None = None) -> Status | None:
+        """Return what the first plugin that refuses one row says, from the live table. Raises PluginError.
+
+        `only`: names of the plugins to ask; None for all.
+        """
         rows: Rows = np.array([row])
         for step in self.steps:
-            if step.name in state.skip_filter:
+            if step.name in state.skip_filter or (only is not None and step.name not in only):
                 continue
             codes = step.ask(state, pod, rows)
             if codes is not None and codes[0]:

@@ -84,6 +84,7 @@ class Framework:
         self.scoring = Scoring(plugins.at["score"], plugins.weights, store, calls)
         signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
         self.pod_classes = PodClasses(tuple(signers.values()), self.name, store)
+        self._by_spec_alone = {name for name, plugin in signers.items() if plugin.signs_spec}
         dry_runs.attach(self.filtering, nominator)
 
     @property
@@ -167,6 +168,14 @@ class Framework:
             if asked is None:
                 return self.filtering.run_everywhere(state, pod, known.pod_class)
             return self.filtering.run(state, pod, asked, known.pod_class)
+
+    def run_filter_again(self, state: CycleState, pod: Pod, row: int) -> Status | None:
+        """Return why a node that was chosen refuses the pod now, as far as spec and node alone say. Raises PluginError.
+
+        `state` is that of the decision. Whatever else a plugin may have prepared there is not looked at.
+        """
+        known = state.known_spec or self.classify(state, pod)
+        return self.filtering.run_one(state, pod, row, only=known.pod_class.signatures.keys() & self._by_spec_alone)
 
     def run_post_filter(
         self, state: CycleState, pod: Pod, diagnosis: Diagnosis

@@ -153,6 +153,16 @@ class Metrics:
             "Bindings whose answer was lost and that a read settled, by what it found.",
             ("found",),
         )
+        self.bindings_withdrawn = counter(
+            "loadmaster_bindings_withdrawn",
+            "Bindings that were not sent: others had changed the node since it was chosen, and the pod fits there no "
+            "longer.",
+        )
+        self.kubelet_rejections = counter(
+            "loadmaster_kubelet_rejections",
+            "Pods that we bound and the kubelet rejected, by its reason; resources beyond the common ones are one.",
+            ("reason",),
+        )
         self.events_dropped = counter(
             "loadmaster_events_dropped",
             "Events not sent because too many were waiting or sending failed.",

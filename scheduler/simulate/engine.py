@@ -163,7 +163,7 @@ class _RecordingWriters:
     def __init__(self) -> None:
         self.results: dict[str, Result] = {}
 
-    async def bind(self, pod: Pod, node_name: str) -> None:
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> None:
         self.results[pod.uid]["node"] = node_name
         self.results[pod.uid]["message"] = ""
         self.bound(pod)

@@ -19,6 +19,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import PodResources
 from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
+from scheduler.state.resting import RestingNodes
 
 _logger = logging.getLogger(__name__)
 
@@ -29,6 +30,8 @@ _NOTHING = PodResources({}, 0, 0)
 class _Entry:
     pod: Pod
     assumed: bool
+    ours: bool
+    """Whether we have bound it, or are about to, as far as this process knows."""
     deadline: float | None = None
     """When the assumption lapses, in seconds of the cache's clock; None while the binding runs, or if it never does."""
 
@@ -45,6 +48,10 @@ class Cache:
         self._metrics = metrics
         self._now = now
         self._ttl = ttl
+        self._others: dict[str, int] = {}
+        """Node → the number of the last change that was not an assumption of ours."""
+        self._changes = 0
+        self._resting = RestingNodes()
 
     # Our own assumptions.
 
@@ -87,6 +94,7 @@ class Cache:
         entry = self._entries.get(pod.uid)
         if entry is None:
             self._add(pod, assumed=False)
+            self._note_change(pod.node_name)
             return None
         old = entry.pod
         if old.node_name != pod.node_name:
@@ -97,8 +105,11 @@ class Cache:
             )
             self._drop(entry)
             self._add(pod, assumed=False)
+            self._note_change(pod.node_name)
             return old
         self._make_countable(pod)
+        if not entry.assumed and pod.resources != old.resources:
+            self._note_change(pod.node_name)  # resized
         self.table.replace_pod(pod.node_name, old, pod)
         entry.pod = pod
         self.assumed_count -= entry.assumed
@@ -117,14 +128,33 @@ class Cache:
     def set_node(self, node: Node) -> Node | None:
         """Take over a node in its newest version; return the version before. Raises ValueError if unreadable."""
         old = self.table.node(node.name)
-        self.table.set_node(node)
+        self.table.set_node(self._resting.shown(node))
+        self._note_change(node.name)
         return old
 
     def remove_node(self, name: str) -> Node | None:
         """Remove a node; pods on it stay counted until they are removed themselves. Return its last version."""
         old = self.table.node(name)
         self.table.remove_node(name)
+        self._others.pop(name, None)
+        self._resting.discard(name)
         return old
+
+    # Nodes left alone for a moment.
+
+    def rest(self, node_name: str) -> None:
+        """Show a node with one more taint, until `end_rest`. No effect on nodes that are not there."""
+        node = self.table.node(node_name)
+        if node is not None:
+            self._resting.add(node_name)
+            self.set_node(node)
+
+    def end_rest(self, node_name: str) -> None:
+        """Show a node as it is."""
+        self._resting.discard(node_name)
+        node = self.table.node(node_name)
+        if node is not None:
+            self.set_node(node)
 
     # Queries.
 
@@ -132,6 +162,15 @@ class Cache:
         """The pod as counted on its node, or None."""
         entry = self._entries.get(uid)
         return None if entry is None else entry.pod
+
+    def changed_by_others(self, node_name: str) -> int:
+        """Return a number that is another one after each change of a node that was not an assumption of ours."""
+        return self._others.get(node_name, 0)
+
+    def was_placed_by_us(self, uid: str) -> bool:
+        """Whether a counted pod is where it is by a decision of this process."""
+        entry = self._entries.get(uid)
+        return entry is not None and entry.ours
 
     def is_assumed(self, uid: str) -> bool:
         entry = self._entries.get(uid)
@@ -161,10 +200,15 @@ class Cache:
 
     # Internals.
 
+    def _note_change(self, node_name: str) -> None:
+        if self.table.node(node_name) is not None:
+            self._changes += 1
+            self._others[node_name] = self._changes
+
     def _add(self, pod: Pod, *, assumed: bool) -> None:
         self._make_countable(pod)
         self.table.add_pod(pod.node_name, pod)
-        self._entries[pod.uid] = _Entry(pod, assumed)
+        self._entries[pod.uid] = _Entry(pod, assumed, ours=assumed)
         self.assumed_count += assumed
 
     def _drop(self, entry: _Entry) -> None:

@@ -4,7 +4,7 @@ Nodes have 32 cores and 256 GiB and lie in three zones, pods ask for 100m and 50
 """
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -31,7 +31,7 @@ class NoWorld:
     def __init__(self) -> None:
         self.victims: list[Pod] = []
 
-    async def bind(self, pod: Pod, node_name: str) -> None:
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> None:
         raise AssertionError("decisions are not bound here")
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:

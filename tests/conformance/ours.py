@@ -1,10 +1,11 @@
 """Loadmaster's verdict. The only place of the suite that knows how to ask for it."""
 
+from collections.abc import Container
 from typing import Any
 
 import plugins
 from scheduler.api.objects import node_from_dict
-from scheduler.api.pod import pod_from_dict
+from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.objects import OtherObject, OtherObjects
@@ -23,12 +24,20 @@ def judge(case: Json) -> Json:
     """The verdict on a case, in the oracle's form but without `best`."""
     config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE)
     nodes = [node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node"]
-    pods = [pod_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Pod"]
+    profiles = {profile.scheduler_name for profile in config.profiles}
+    pods = [_as_kube_scheduler_sees(obj, profiles) for obj in case["objects"] if obj["kind"] == "Pod"]
     verdict = simulate(nodes, pods, config, plugins.IN_TREE, others(case), each_alone=True, explain=True)
     add_claims(verdict, pods, nodes, others(case))
     # kube-scheduler does not judge pods that are being deleted; they are still there.
     deleting = {str(pod) for pod in pods if pod.is_deleting}
     return {"pods": [pod for pod in verdict["pods"] if f"{pod['namespace']}/{pod['name']}" not in deleting]}
+
+
+def _as_kube_scheduler_sees(obj: Json, profiles: Container[str]) -> Pod:
+    """A pod without a nomination that kube-scheduler does not look at: a deliberate difference, docs/differences.md."""
+    if obj["spec"].get("schedulerName", "default-scheduler") not in profiles:
+        obj = {**obj, "status": {**obj.get("status", {}), "nominatedNodeName": ""}}
+    return pod_from_dict(obj)
 
 
 def others(case: Json) -> OtherObjects:

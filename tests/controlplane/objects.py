@@ -21,8 +21,9 @@ def a_node(
     zone: str = "",
     resources: Mapping[str, str] | None = None,
     unschedulable: bool = False,
+    annotations: Mapping[str, str] = KWOK,
 ) -> Object:
-    """A node that is Ready; `resources` are extended ones.
+    """A node that is Ready; `resources` are extended ones. Without annotations kwok leaves it, and its pods, alone.
 
     One POST is enough: the API server keeps the status of a node that is created, unlike that of most kinds.
     """
@@ -45,7 +46,7 @@ def a_node(
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": {"name": name, "labels": {**own_labels, **(labels or {})}, "annotations": dict(KWOK)},
+        "metadata": {"name": name, "labels": {**own_labels, **(labels or {})}, "annotations": dict(annotations)},
         "spec": spec,
         "status": {"capacity": amounts, "allocatable": amounts, "conditions": [ready]},
     }

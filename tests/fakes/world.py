@@ -136,10 +136,11 @@ class FakeWorld:
         """The texts of the events of one kind."""
         return [event.note for event in self.events if event.reason == reason]
 
-    async def bind(self, pod: Pod, node_name: str) -> None:
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None] = lambda: None) -> None:
         self.asked.append((pod.uid, node_name))
         if not self.exists(pod.uid):
             raise BindRejected("not found")
+        check()
         if self.hangs:
             if pod.uid in self.hanging:
                 self.doubled.append(str(pod))

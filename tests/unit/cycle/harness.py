@@ -8,7 +8,9 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
+from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.rejections import EarlyEnds
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import NodeInfo
 from scheduler.framework.plugin import BindPlugin, PermitPlugin, PermitWait, Plugin, ReservePlugin
@@ -40,11 +42,11 @@ PROFILE = "default-scheduler"
 class WorldBinder(BindPlugin):
     name = "WorldBinder"
 
-    def __init__(self, world: FakeWorld) -> None:
-        self.world = world
+    def __init__(self) -> None:
+        self.binder: LastLook
 
     async def bind(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
-        await self.world.bind(pod, node_name)
+        await self.binder.bind(pod, node_name)
         return None
 
 
@@ -59,7 +61,7 @@ class Scheduler:
         self.world, self.clock, self.metrics = FakeWorld(), FakeClock(), Metrics()
         self.cache, self.nominator = Cache(self.metrics, self.clock, ttl), Nominator()
         self.pods: dict[str, Pod] = {}
-        every: tuple[Plugin, ...] = (PlainFilter(one_pod_a_node, "One"), *plugins, WorldBinder(self.world))
+        every: tuple[Plugin, ...] = (PlainFilter(one_pod_a_node, "One"), *plugins, binder := WorldBinder())
         self.framework: Framework = a_framework(
             *every, table=self.cache.table, nominated=self.nominator, metrics=self.metrics, profile=PROFILE
         )
@@ -72,6 +74,7 @@ class Scheduler:
             self.nominator,
             self.clock,
         )
+        binder.binder = LastLook(self.cache, self.world, self.metrics)
         writers, frameworks = self.world.writers, {PROFILE: self.framework}
         failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics)
         self.loop = SchedulingLoop(
@@ -82,12 +85,20 @@ class Scheduler:
             Algorithm(self.cache.table),
             failure,
             writers,
+            binder.binder,
             self.metrics,
             self.clock,
         )
         self.waiting = self.framework.handle.waiting_pods
         self.handlers = ClusterEventHandlers(
-            self.pods, self.cache, self.queue, {PROFILE: self.waiting}, writers, self.metrics
+            self.pods,
+            self.cache,
+            self.queue,
+            self.nominator,
+            {PROFILE: self.waiting},
+            EarlyEnds(self.cache),
+            writers,
+            self.metrics,
         )
         for name in nodes:
             self.handlers.node_changed(a_node(name))

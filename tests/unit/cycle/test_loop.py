@@ -116,13 +116,13 @@ def test_a_pod_tried_again_at_once_is_known_to_be_binding() -> None:
         gate = asyncio.Event()
         original = scheduler.world.bind
 
-        async def bind(tried: Pod, node: str) -> None:
+        async def bind(tried: Pod, node: str, check: Callable[[], None]) -> None:
             nonlocal first
             if first:
                 first = False
                 scheduler.queue.activate([tried.uid])
                 asyncio.get_running_loop().call_soon(lambda: scheduler.queue.activate([tried.uid]))
-                await original(tried, node)
+                await original(tried, node, check)
             await gate.wait()
 
         scheduler.world.bind = bind  # type: ignore[method-assign,assignment]

@@ -1,0 +1,89 @@
+"""The last look at a node before a pod's binding is sent to it.
+
+Between decision and binding, a pod may wait on Permit, for its volumes, or for its turn at the API server; meanwhile
+other schedulers bind pods to the same node, and people cordon it. The API server would accept the binding all the same,
+and the kubelet reject the pod for good (`OutOfcpu`). So the live table is looked at again when it is the call's turn.
+
+Our own pods cannot have done that, as each was counted before the next one was decided: only a node that others have
+changed is asked again, so that a binding costs a look-up. Then those Filter plugins answer that judge by the pod's spec
+and the node alone (`signs_spec`), which are those that the kubelet asks, too: resources, ports, node affinity, taints.
+kube-scheduler does not look again.
+"""
+
+import logging
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.writers import BindingWriter
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import BindRejected
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.metrics import Metrics
+from scheduler.state.cache import Cache
+
+NODE_GONE: Final = "the node is gone"
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Placement:
+    framework: Framework
+    state: CycleState
+    pod: Pod
+    """As it was decided on: without its node."""
+    node_name: str
+    version: int
+    """The node's, when it was chosen."""
+
+
+class LastLook:
+    """Implements framework.handle.Binder: passes bindings on, with the last look."""
+
+    def __init__(self, cache: Cache, writer: BindingWriter, metrics: Metrics) -> None:
+        self._cache = cache
+        self._writer = writer
+        self._withdrawn = metrics.bindings_withdrawn
+        self._placements: dict[str, _Placement] = {}
+
+    def note(self, framework: Framework, state: CycleState, pod: Pod, node_name: str) -> None:
+        """Note where a pod was placed, and by whom, until `drop`."""
+        version = self._cache.changed_by_others(node_name)
+        self._placements[pod.uid] = _Placement(framework, state, pod, node_name, version)
+
+    def drop(self, uid: str) -> None:
+        """Forget a placement: its binding has ended, or there will be none."""
+        self._placements.pop(uid, None)
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        """Return once the pod is bound. Raises BindRejected if it never will be, or must not be any more."""
+        await self._writer.bind(pod, node_name, partial(self._check, pod.uid, node_name))
+
+    def _check(self, uid: str, node_name: str) -> None:
+        """Raise BindRejected if the node has no place for the pod any more."""
+        placement = self._placements.get(uid)
+        if placement is None or placement.node_name != node_name:
+            return  # a Bind plugin's own idea, of which nobody knows whether it fits
+        if self._cache.changed_by_others(node_name) == placement.version:
+            return
+        reason = self._refusal(placement)
+        if not reason:
+            return
+        self._withdrawn.inc()
+        fields = {"pod": str(placement.pod), "node": node_name, "reason": reason}
+        _logger.info("A binding was withdrawn: the node changed since it was chosen", extra=fields)
+        raise BindRejected(f"node {node_name!r} changed since it was chosen: {reason}")
+
+    def _refusal(self, placement: _Placement) -> str:
+        """Why the pod no longer fits; empty if it does, or if the API server will say what became of it."""
+        table = self._cache.table
+        row, counted = table.row_of(placement.node_name), self._cache.get(placement.pod.uid)
+        if row is None:
+            return NODE_GONE
+        if counted is None or not self._cache.is_assumed(placement.pod.uid):
+            return ""
+        with table.what_if(row, remove=(counted,)):
+            status = placement.framework.run_filter_again(placement.state, placement.pod, row)
+        return "" if status is None else status.message

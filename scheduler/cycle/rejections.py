@@ -1,0 +1,173 @@
+"""Pods that a kubelet rejects (`OutOfcpu`, `OutOfmemory`, …): counted, reported, their node left alone for a moment.
+
+    bound by us ──leaves the watch before it ran──► asked about ──failed, out of a resource──► its node rests
+                                                        │                                          │ REST_SECONDS
+                                                        └──gone, or ended in another way           ▼
+                                                                                             as it was before
+
+The watch shows no pods that have ended, so a rejection looks like any end, and the pod is read. It happens when the
+kubelet knows of something that we do not: a pod that another scheduler bound at the same moment, or one that was
+deleted by force and still runs. Without the rest, whatever controls the pod makes another one, which would be rejected
+on the same node, over and over.
+
+Only pods that we have bound count, and only a lack of resources lets a node rest: whoever creates pods that a kubelet
+refuses for their own sake (sysctls, AppArmor) must not keep others from its node.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.writers import Ending, PodReader, Writers
+from scheduler.framework.errors import ClusterError
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.changes import node_changes
+from scheduler.runtime.metrics import Metrics
+from scheduler.state.cache import Cache
+
+REST_SECONDS: Final = 10.0
+"""How long a node is left alone: a kubelet needs a few seconds to end a pod and free what it had."""
+
+MAX_WAITING: Final = 1_000
+"""Pods waiting to be read. More are not looked into: none is lost by that but its count."""
+
+OUT_OF: Final = "OutOf"
+REASONS: Final = frozenset(
+    (
+        "OutOfcpu",
+        "OutOfmemory",
+        "OutOfephemeral-storage",
+        "OutOfpods",
+        "AppArmor",
+        "InitContainerRestartPolicyForbidden",
+        "InvalidNodeInfo",
+        "NodeAffinity",
+        "NodeName",
+        "NodePorts",
+        "NodeShutdown",
+        "PodLevelResourcesNotSupported",
+        "PodOSNotSupported",
+        "PodOSSelectorNodeLabelDoesNotMatch",
+        "SupplementalGroupsPolicyNotSupported",
+        "SysctlForbidden",
+        "TaintToleration",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+        "UnexpectedPredicateFailureType",
+        "UnknownReason",
+    )
+)
+"""What a kubelet gives as the reason when it does not admit a pod, from pkg/kubelet at v1.36.3: lifecycle, cm, sysctl,
+nodeshutdown. A lack of another resource is `OutOf` and the resource's name."""
+
+_logger = logging.getLogger(__name__)
+
+
+class EarlyEnds:
+    """Pods that we had bound and that left the watch before they ran. Bounded: what is too much is not looked into."""
+
+    def __init__(self, cache: Cache) -> None:
+        self.came = asyncio.Event()
+        self._cache = cache
+        self._pods: deque[Pod] = deque()
+
+    def note(self, counted: Pod) -> None:
+        """Note that a pod has left the watch, while it is still counted."""
+        never_ran = counted.status.phase in ("", "Pending") and not counted.is_deleting
+        if never_ran and self._cache.was_placed_by_us(counted.uid) and len(self._pods) < MAX_WAITING:
+            self._pods.append(counted)
+            self.came.set()
+
+    def take(self) -> Pod | None:
+        """Return the next one, if any."""
+        if self._pods:
+            return self._pods.popleft()
+        self.came.clear()
+        return None
+
+
+class Rejections:
+    """`run` it as a task."""
+
+    def __init__(
+        self,
+        ends: EarlyEnds,
+        cache: Cache,
+        queue: SchedulingQueue,
+        reader: PodReader,
+        writers: Writers,
+        metrics: Metrics,
+        now: Callable[[], float],
+    ) -> None:
+        """`now`: seconds, monotonic."""
+        self._ends = ends
+        self._cache = cache
+        self._queue = queue
+        self._reader = reader
+        self._events = writers.events
+        self._counts = metrics.kubelet_rejections
+        self._now = now
+        self._rests: dict[str, float] = {}
+        """Node → when its rest ends."""
+
+    async def run(self) -> None:
+        """Look into the pods that ended early, and end the rests of nodes, until cancelled."""
+        while True:
+            while (pod := self._ends.take()) is not None:
+                await self.look_into(pod)
+            await self._wait()
+            self.end_rests()
+
+    def end_rests(self) -> None:
+        """Take up the nodes again whose time is over."""
+        now = self._now()
+        for name in [name for name, end in self._rests.items() if end <= now]:
+            del self._rests[name]
+            self._show(name, at_rest=False)
+
+    async def _wait(self) -> None:
+        until = min(self._rests.values(), default=None)
+        try:
+            await asyncio.wait_for(self._ends.came.wait(), None if until is None else max(0.0, until - self._now()))
+        except TimeoutError:
+            return  # a rest is over
+
+    async def look_into(self, pod: Pod) -> None:
+        """Find out how a pod ended, and draw the conclusions."""
+        try:
+            ending = await self._reader.ending(pod)
+        except ClusterError as error:
+            _logger.warning("A pod ended before it ran; why is not known", extra={"pod": str(pod), "err": str(error)})
+            return
+        if ending is not None and ending.phase == "Failed" and is_rejection(ending.reason):
+            self._rejected(pod, ending)
+
+    def _rejected(self, pod: Pod, ending: Ending) -> None:
+        reason, node = ending.reason, pod.node_name
+        self._counts.labels(reason if reason in REASONS else "other").inc()
+        _logger.warning("A kubelet rejected a pod", extra={"pod": str(pod), "node": node, "reason": reason})
+        note = f"Node {node} rejected the pod: {reason}: {ending.message}"
+        if reason.startswith(OUT_OF):
+            self._rests[node] = self._now() + REST_SECONDS
+            self._show(node, at_rest=True)
+            note = f"Node {node} rejected the pod and is left alone for {REST_SECONDS:g}s: {reason}: {ending.message}"
+        self._events.event(pod, "Warning", "RejectedByKubelet", "Binding", note)
+
+    def _show(self, name: str, *, at_rest: bool) -> None:
+        old = self._cache.table.node(name)
+        if at_rest:
+            self._cache.rest(name)
+        else:
+            self._cache.end_rest(name)
+        new = self._cache.table.node(name)
+        if old is not None and new is not None:
+            for event in node_changes(old, new):
+                self._queue.move_all(event, old, new)
+
+
+def is_rejection(reason: str) -> bool:
+    """Whether a kubelet gives this as the reason why it did not admit a pod."""
+    return reason in REASONS or reason.startswith(OUT_OF)

@@ -1,0 +1,35 @@
+"""Nodes that are left alone for a moment, because a kubelet has rejected a pod that fits as far as we know.
+
+A node at rest has one more taint in the node table, so that TaintToleration and the messages to the pods' owners treat
+it like any taint. It is ours alone: the API server never sees it.
+"""
+
+from typing import Final
+
+import msgspec
+
+from scheduler.api.objects import Node, Taint
+
+REST: Final = Taint("loadmaster/rejected-a-pod", "", "NoSchedule")
+
+
+class RestingNodes:
+    """Which nodes are at rest, by name."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def add(self, name: str) -> None:
+        self._names.add(name)
+
+    def discard(self, name: str) -> None:
+        self._names.discard(name)
+
+    def shown(self, node: Node) -> Node:
+        """The node as it is to be scheduled: with our taint if it is at rest, otherwise without."""
+        taints = tuple(taint for taint in node.taints if taint != REST)
+        if node.name in self._names:
+            taints += (REST,)
+        if taints == node.taints:
+            return node
+        return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, taints=taints or None))
