@@ -29,6 +29,12 @@ lock: install ## Write the image's requirements.lock and requirements-dev.lock f
 	$(COMPILE) --extra fast --group build -o requirements.lock
 	$(COMPILE) --all-extras --group dev --constraint requirements.lock -o requirements-dev.lock
 
+.PHONY: audit
+audit: install ## Ask PyPI whether a locked library has a known vulnerability
+	$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip --requirement requirements.lock
+	$(BIN)/uv tool run pip-audit --require-hashes --disable-pip --requirement requirements-dev.lock
+
 .PHONY: fmt
 fmt: install ## Format the code and fix what ruff can fix
 	$(BIN)/ruff check --quiet --fix-only .

@@ -41,7 +41,7 @@ PERMISSIONS: Final = (
     Permission("", "pods/status", ("patch",)),
     Permission("events.k8s.io", "events", ("create", "patch")),
 )
-"""Least privilege: `get` on pods is for bindings whose answer was lost."""
+"""Least privilege: docs/permissions.md has the reason for each verb."""
 
 
 def permissions_for(
