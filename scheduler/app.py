@@ -7,14 +7,13 @@ the cluster is listed again. Bad configuration and missing permissions are Confi
 """
 
 import asyncio
-import contextlib
 import gc
 import logging
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any, Final
+from typing import Final
 
 from scheduler.config.load import load_config
 from scheduler.config.notes import notes
@@ -24,6 +23,7 @@ from scheduler.cycle.dumper import dump
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.rejections import Rejections
 from scheduler.cycle.writers import Writers
+from scheduler.framework.awaited import first_of
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.adapters import EventsByProfile, StatusPatches
 from scheduler.kube.api_writer import PluginWriter
@@ -46,6 +46,7 @@ from scheduler.kube.watch import Watch
 from scheduler.logs import set_up_logging
 from scheduler.queue.ages import oldest_ages
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
 from scheduler.serve.http import Check, HttpServer
 
 SHUTDOWN_SECONDS: Final = 20.0
@@ -78,18 +79,24 @@ async def _run(options: RunOptions, config: Config) -> int:
     deadlines.expect(FIRST_COMPARISON, COMPARISON_SECONDS)
     stop = asyncio.Event()
     _stop_on_signals(stop)
+    tasks = Tasks(metrics, stop)
     async with AsyncExitStack() as stack:
         credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
         client = await stack.enter_async_context(Client(credentials, metrics))
+        stack.push_async_callback(tasks.close)
+        tasks.start("task watch", tasks.watch())
         binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
-        events = await stack.enter_async_context(_running(Events(client, metrics, binder.is_binding)))
-        statuses = await stack.enter_async_context(_running(PodStatuses(client)))
+        events = Events(client, metrics, tasks, binder.is_binding)
+        events.start()
+        stack.push_async_callback(events.close)
+        statuses = PodStatuses(client, tasks)
+        stack.push_async_callback(statuses.close)
         names = [profile.scheduler_name for profile in config.profiles]
         evictor, writer = ApiEvictor(client, statuses), PluginWriter(client)
         writers = Writers(binder, EventsByProfile(events, names), StatusPatches(statuses), evictor, writer)
-        engine = build_engine(config, options.registry, writers, metrics, time.monotonic)
+        engine = build_engine(config, options.registry, writers, metrics, time.monotonic, tasks)
         stack.callback(engine.close)
-        _show_state(engine, metrics)
+        _show_state(engine, tasks, metrics)
         intakes = (pod_intake(engine.handlers, metrics), node_intake(engine.handlers, metrics))
         further = [object_intake(*each, engine.object_handlers, metrics) for each in engine.watched.items()]
         relister = Relister(client, (*intakes, *further), deadlines, metrics, config.loadmaster.resync_seconds)
@@ -97,38 +104,35 @@ async def _run(options: RunOptions, config: Config) -> int:
             Watch(client, watched, relister, deadlines, metrics, after_start=lambda: _stop_on_signals(stop))
             for watched in (intakes, *((intake,) for intake in further))
         ]
-        parts = _Parts(stop)
         comparer = Comparer(client, engine.cache, engine.queue, engine.frameworks)
-        debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, relister.synced.is_set)
+        debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, relister.synced.is_set, tasks)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
         stack.push_async_callback(debugger.close)
-        live = {"parts": parts.are_running, "watches": deadlines.are_met}
+        live = {"parts": tasks.are_running, "watches": deadlines.are_met}
         await _serve(stack, options, metrics, live, relister)
         permissions = permissions_for(engine.watched.values(), engine.written)
-        await _first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
+        await first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
         if stop.is_set():
             return 0
         for watch in watches:
-            parts.start(f"watch on {watch.label}", watch.run())
-        parts.start("relister", relister.run())
-        try:
-            await _first_of(stop.wait(), relister.synced.wait())
-            if relister.synced.is_set():
-                _settle_memory()
-                _logger.info("Ready", extra={"nodes": engine.cache.table.count, "profiles": ",".join(names)})
-                parts.start("scheduling loop", engine.loop.run())
-                parts.start("queue flushers", engine.queue.run_flushers())
-                parts.start("expiry", _expire_forever(engine))
-                parts.start("rejections", _rejections(engine, client, writers, metrics).run())
-            await stop.wait()
-            _logger.info("Stopping", extra={"bindings": engine.loop.bindings})
-            engine.queue.close()
-            cancelled = await engine.loop.finish(SHUTDOWN_SECONDS)
-            if cancelled:
-                _logger.warning("Bindings were left to the next start", extra={"bindings": cancelled})
-        finally:
-            await parts.cancel()
-    return 1 if parts.failed else 0
+            tasks.start(f"watch on {watch.label}", watch.run())
+        tasks.start("relister", relister.run())
+        await first_of(stop.wait(), relister.synced.wait())
+        if relister.synced.is_set():
+            _settle_memory()
+            _logger.info("Ready", extra={"nodes": engine.cache.table.count, "profiles": ",".join(names)})
+            tasks.start("scheduling loop", engine.loop.run())
+            tasks.start("queue flushers", engine.queue.run_flushers())
+            tasks.start("expiry", _expire_forever(engine))
+            tasks.start("rejections", _rejections(engine, client, writers, metrics).run())
+        await stop.wait()
+        _logger.info("Stopping", extra={"bindings": engine.loop.bindings})
+        engine.queue.close()
+        cancelled = await engine.loop.finish(SHUTDOWN_SECONDS)
+        if cancelled:
+            _logger.warning("Bindings were left to the next start", extra={"bindings": cancelled})
+        await tasks.cancel()
+    return 1 if tasks.failed else 0
 
 
 async def _check_permissions(client: Client, permissions: Sequence[Permission], deadlines: Deadlines) -> None:
@@ -145,46 +149,6 @@ async def _check_permissions(client: Client, permissions: Sequence[Permission], 
         await asyncio.sleep(wait)
 
 
-class _Parts:
-    """The tasks that run for as long as the program does."""
-
-    def __init__(self, stop: asyncio.Event) -> None:
-        self._stop = stop
-        self._tasks: list[asyncio.Task[None]] = []
-        self.failed = False
-
-    def start(self, name: str, part: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(part, name=name)
-        task.add_done_callback(self._ended)
-        self._tasks.append(task)
-
-    def are_running(self) -> bool:
-        return not self.failed
-
-    async def cancel(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        if self._stop.is_set() or task.cancelled():
-            return
-        self.failed = True
-        _logger.critical(
-            "A part ended; the program ends too", extra={"part": task.get_name()}, exc_info=task.exception()
-        )
-        self._stop.set()
-
-
-@contextlib.asynccontextmanager
-async def _running(sender: Events | PodStatuses) -> AsyncIterator[Any]:
-    sender.start()
-    try:
-        yield sender
-    finally:
-        await sender.close()
-
-
 async def _serve(
     stack: AsyncExitStack, options: RunOptions, metrics: Metrics, live: Mapping[str, Check], relister: Relister
 ) -> None:
@@ -193,7 +157,7 @@ async def _serve(
         await stack.enter_async_context(HttpServer(metrics.registry, live, ready, options.bind_address, options.port))
 
 
-def _show_state(engine: Engine, metrics: Metrics) -> None:
+def _show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
     """Add gauges that are read on demand."""
     queue, cache = engine.queue, engine.cache
     metrics.watch_gauge(
@@ -230,7 +194,13 @@ def _show_state(engine: Engine, metrics: Metrics) -> None:
         "scheduler_goroutines",
         "Number of running tasks split by the work they do such as binding.",
         ("operation",),
-        lambda: [(("binding",), engine.loop.bindings)],
+        tasks.counts,
+    )
+    metrics.watch_gauge(
+        "loadmaster_oldest_task_age_seconds",
+        "How long the oldest of the running tasks that end by themselves has been running, by the work they do.",
+        ("operation",),
+        tasks.ages,
     )
 
 
@@ -245,18 +215,6 @@ async def _expire_forever(engine: Engine) -> None:
         for pod in engine.cache.expire():
             _logger.warning("An assumed pod was never confirmed; its node is free again", extra={"pod": str(pod)})
             engine.handlers.assumption_expired(pod)
-
-
-async def _first_of(*waits: Coroutine[Any, Any, Any]) -> None:
-    """Return when one of them ends, raising what it raised; the others are cancelled."""
-    tasks = [asyncio.ensure_future(wait) for wait in waits]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-    for task in done:
-        task.result()
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

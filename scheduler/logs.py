@@ -6,6 +6,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Final
 
+from scheduler.api.text import encodable
+
 _PLAIN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """What every record has; the rest are the fields of this one."""
 
@@ -24,7 +26,8 @@ def set_up_logging(verbosity: int, form: str) -> None:
 
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
     """Return what the caller gave as `extra`."""
-    return {key: value for key, value in vars(record).items() if key not in _PLAIN}
+    given = ((key, value) for key, value in vars(record).items() if key not in _PLAIN)
+    return {key: encodable(value) if isinstance(value, str) else value for key, value in given}
 
 
 class TextFormatter(logging.Formatter):
@@ -33,7 +36,7 @@ class TextFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(f" {key}={json.dumps(value, default=str)}" for key, value in fields_of(record).items())
         text = f"{_time(record)} {record.levelname} {record.getMessage()}{fields}"
-        return text + "\n" + self.formatException(record.exc_info) if record.exc_info else text
+        return encodable(text + "\n" + self.formatException(record.exc_info) if record.exc_info else text)
 
 
 class JsonFormatter(logging.Formatter):
@@ -48,7 +51,7 @@ class JsonFormatter(logging.Formatter):
             **fields_of(record),
         }
         if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
+            line["exception"] = encodable(self.formatException(record.exc_info))
         return json.dumps(line, default=str)
 
 

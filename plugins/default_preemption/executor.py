@@ -9,7 +9,6 @@ come back once its last victim is going, for what brings it back is that deletio
 Rule: framework/preemption/executor.go at v1.36.3.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Sequence
@@ -22,6 +21,9 @@ _logger = logging.getLogger(__name__)
 SUCCESS: Final = "success"
 ERROR: Final = "error"
 
+MAX_SECONDS: Final = 900.0
+"""For one preemption, which is retried within for a few minutes a victim; then the preemptor is tried again."""
+
 
 class Executor:
     """The preemptions of one profile that are under way."""
@@ -31,7 +33,7 @@ class Executor:
         self._plugin = plugin
         self._last_victims: dict[str, str] = {}
         """UID of a preemptor → UID of its last victim; empty as long as there are more."""
-        self._tasks: set[asyncio.Task[None]] = set()  # the event loop alone does not keep them
+        self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
     def is_running(self, uid: str) -> bool:
         """Whether a pod has to wait for its own preemption."""
@@ -48,17 +50,18 @@ class Executor:
             return
         self._handle.metrics.preemption_victims.observe(len(victims))
         self._last_victims[preemptor.uid] = ""
-        work = self._run(preemptor, node_name, staying)
-        task = asyncio.get_running_loop().create_task(work, name=f"preempt for {preemptor}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._jobs.start(f"preempt for {preemptor}", self._run(preemptor, node_name, staying))
 
     async def _run(self, preemptor: fw.Pod, node_name: str, victims: Sequence[fw.Pod]) -> None:
         started = time.perf_counter()
+        done = False
         try:
             done = await self._make_room(preemptor, node_name, victims)
         finally:
-            del self._last_victims[preemptor.uid]
+            self._end(preemptor, started, done=done)
+
+    def _end(self, preemptor: fw.Pod, started: float, *, done: bool) -> None:
+        del self._last_victims[preemptor.uid]
         if not done:
             # No deletion may come that would bring it back.
             self._handle.activator.activate((preemptor.uid,))
@@ -73,7 +76,7 @@ class Executor:
             if pod.priority < preemptor.priority and pod.nominated_node_name:
                 self._handle.evictor.clear_nomination(pod)
         *others, last = victims
-        if not all(await asyncio.gather(*(self._preempt(preemptor, node_name, victim) for victim in others))):
+        if not all(await fw.together(*(self._preempt(preemptor, node_name, victim) for victim in others))):
             return False
         # Its deletion may be known before we hear that it succeeded: from here on `is_running` looks at the pod.
         self._last_victims[preemptor.uid] = last.uid

@@ -8,7 +8,7 @@ Every write names the resource version that it was made for, so two that meet ne
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -29,6 +29,9 @@ _RETRIES: Final = (0.01, 0.05, 0.2, 0.5, 1.0)
 _RETRY_DEALLOCATION: Final = 5.0
 """Seconds after which a pod is tried again whose claim could not be deallocated: no event would bring it back."""
 
+_MAX_SECONDS: Final = 900.0
+"""For one change in the background, with all its retries and the wait for those of the same claim before it."""
+
 
 class WriteFailed(Exception):
     """A claim could not be written; the text says why."""
@@ -42,7 +45,7 @@ class _ClaimLock:
 
 
 class ClaimWriter:
-    """Writes through a handle. Background tasks end by themselves."""
+    """Writes through a handle."""
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class ClaimWriter:
         self._now = now
         self._locks: dict[str, _ClaimLock] = {}
         """UID → the lock of a claim that is being written."""
-        self._tasks: set[asyncio.Task[None]] = set()  # the event loop alone does not keep them
+        self._jobs = handle.tasks.jobs("resourceclaim", _MAX_SECONDS)
 
     async def reserve(self, pod: fw.Pod, claim: ResourceClaim, allocation: Allocation | None) -> ResourceClaim:
         """Write the pod into `reservedFor`, and the allocation if there is one. Return what is stored then.
@@ -72,11 +75,16 @@ class ClaimWriter:
 
     def unreserve(self, pod: fw.Pod, claim: ResourceClaim) -> None:
         """Take the pod out of `reservedFor`, in the background: if that fails, its next attempt finds it there."""
-        self._start(self._unreserve(pod, claim), f"unreserve {claim}")
+        self._jobs.start(f"unreserve {claim}", self._unreserve(pod, claim))
 
     def deallocate(self, pod: fw.Pod, claim: ResourceClaim) -> None:
         """Give the devices of a claim back, in the background; the event of that wakes `pod`."""
-        self._start(self._deallocate(pod, claim), f"deallocate {claim}")
+
+        def ended(error: BaseException | None) -> None:
+            if error is not None:  # no event would bring it back
+                self._handle.activator.activate((pod.uid,))
+
+        self._jobs.start(f"deallocate {claim}", self._deallocate(pod, claim), ended)
 
     async def _reserve(self, pod: fw.Pod, claim: ResourceClaim, allocation: Allocation | None) -> ResourceClaim:
         if claim.metadata.deletion_timestamp is not None:
@@ -185,8 +193,3 @@ class ClaimWriter:
             return msgspec.convert(answer, ResourceClaim)
         except msgspec.ValidationError as error:
             raise WriteFailed(f"{what}: the API server's answer: {error}") from error
-
-    def _start(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.get_running_loop().create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

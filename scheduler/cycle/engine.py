@@ -27,6 +27,7 @@ from scheduler.runtime.pre_binding import PodsInPreBind
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.profile_spec import ProfileSpec
 from scheduler.runtime.registry import Registry
+from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
@@ -60,12 +61,18 @@ class Engine:
 
 
 def build_engine(
-    config: Config, registry: Registry, writers: Writers, metrics: Metrics, now: Callable[[], float]
+    config: Config,
+    registry: Registry,
+    writers: Writers,
+    metrics: Metrics,
+    now: Callable[[], float],
+    tasks: Tasks | None = None,
 ) -> Engine:
-    """Put a scheduler together and start its plugins; `now` in seconds, monotonic.
+    """Put a scheduler together and start its plugins; `now` in seconds, monotonic; `tasks` are its own by default.
 
     Raises ConfigError if a profile cannot be built, or a plugin does not start.
     """
+    tasks = tasks or Tasks(metrics)
     cache = Cache(metrics, now, config.loadmaster.assumed_pod_ttl_seconds)
     nominator = Nominator()
     activator = _Activator()
@@ -91,6 +98,7 @@ def build_engine(
             pods_in_pre_bind=pods_in_pre_bind,
             api=writers.api,
             shared=shared,
+            tasks=tasks,
         )
 
     plugins = _plugins(config, registry)
@@ -115,7 +123,9 @@ def build_engine(
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
     failure = FailureHandler(queue, nominator, pods, writers, metrics)
-    loop = SchedulingLoop(frameworks, queue, cache, nominator, algorithm, failure, writers, last_look, metrics, now)
+    loop = SchedulingLoop(
+        frameworks, queue, cache, nominator, algorithm, failure, writers, last_look, metrics, now, tasks
+    )
     waiting = {name: framework.handle.waiting_pods for name, framework in frameworks.items()}
     ends = EarlyEnds(cache)
     handlers = ClusterEventHandlers(pods, cache, queue, nominator, waiting, ends, writers, metrics)

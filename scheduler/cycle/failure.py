@@ -62,6 +62,16 @@ class FailureHandler:
             _logger.error("Error scheduling pod; retrying", extra={"pod": str(queued.pod), "err": message})
         self._metrics.schedule_attempts.labels(result, profile).inc()
         self._metrics.scheduling_attempt_duration.labels(result, profile).observe(time.perf_counter() - started)
+        newest = self.give_back(queued)
+        if newest is None:
+            return
+        # Without a new nomination, the one in the pod's status counts.
+        self._nominator.add(newest, nominated)
+        self._writers.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
+        self._writers.status.unschedulable(newest, reason, message, nominated)
+
+    def give_back(self, queued: QueuedPod) -> Pod | None:
+        """Requeue a pod whose attempt is over, and return its newest version: None if it is bound or gone."""
         newest = self._pods.get(queued.pod.uid)
         if newest is None or newest.node_name:
             _logger.debug(
@@ -69,10 +79,7 @@ class FailureHandler:
                 extra={"pod": str(queued.pod), "node": newest.node_name if newest is not None else ""},
             )
             self._queue.done(queued.pod.uid)
-            return
+            return None
         queued.pod = newest
         self._queue.add_unschedulable_if_not_present(queued)
-        # Without a new nomination, the one in the pod's status counts.
-        self._nominator.add(newest, nominated)
-        self._writers.events.event(newest, "Warning", "FailedScheduling", "Scheduling", message)
-        self._writers.status.unschedulable(newest, reason, message, nominated)
+        return newest

@@ -15,6 +15,7 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from scheduler.api.pod import Pod
@@ -31,6 +32,7 @@ from scheduler.framework.status import Code, Status
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.runtime.tasks import Tasks
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 
@@ -43,10 +45,14 @@ MAX_BINDINGS: Final = 1_000
 Pods that Permit or PreBind plugins keep waiting do not count: they may be waiting for pods still to be scheduled.
 """
 
+LATE_SECONDS: Final = 1_800.0
+"""A binding that takes longer is reported. The plugins that it may wait for have time limits of their own, 15 minutes
+at most for Permit; the API server may be away for any time."""
+
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class _Attempt:
     """What the scheduling cycle hands to the binding task."""
 
@@ -58,6 +64,7 @@ class _Attempt:
     placed: Placed
     started: float
     on_hold: bool
+    is_bound: bool = False
 
 
 class SchedulingLoop:
@@ -75,6 +82,7 @@ class SchedulingLoop:
         last_look: LastLook,
         metrics: Metrics,
         now: Callable[[], float],
+        tasks: Tasks,
     ) -> None:
         """`now` is the queue's clock."""
         self._now = now
@@ -87,7 +95,10 @@ class SchedulingLoop:
         self._writers = writers
         self._last_look = last_look
         self._metrics = metrics
-        self._bindings: dict[str, asyncio.Task[None]] = {}
+        self._tasks = tasks
+        self._jobs = tasks.jobs("binding", LATE_SECONDS, cancels_late=False)
+        self._bindings: dict[str, _Attempt] = {}
+        """UID of the pod → its newest attempt that has a task."""
         self._parked = 0
         """Number of binding tasks that wait for a Permit or PreBind plugin."""
         self._binding_ended = asyncio.Event()
@@ -112,7 +123,13 @@ class SchedulingLoop:
                 if queued is None:
                     return
                 stretch_began = time.perf_counter()
-            self.schedule_one(queued)
+            try:
+                self.schedule_one(queued)
+            except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
+                self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
+                if queued.pod.uid not in self._bindings:
+                    self._cache.forget(queued.pod)
+                    self._failure.give_back(queued)
             while len(self._bindings) - self._parked >= MAX_BINDINGS:
                 self._binding_ended.clear()
                 await self._binding_ended.wait()
@@ -125,14 +142,7 @@ class SchedulingLoop:
 
         A cancelled binding may have reached the API server or not; the next start finds out when it lists the pods.
         """
-        tasks = list(self._bindings.values())
-        if not tasks:
-            return 0
-        _, late = await asyncio.wait(tasks, timeout=seconds)
-        for task in late:
-            task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
-        return len(late)
+        return await self._jobs.finish(seconds)
 
     def schedule_one(self, queued: QueuedPod) -> None:
         """Try to place one pod. Raises nothing: whatever goes wrong concerns this pod only."""
@@ -196,15 +206,28 @@ class SchedulingLoop:
             self._queue.activate(tuple(state.pods_to_activate))
             state.pods_to_activate.clear()
         self._last_look.note(framework, state, queued.pod, placed.node_name)
-        task = asyncio.create_task(self._binding_cycle(attempt), name=f"bind {pod}")
-        self._bindings[pod.uid] = task
-        task.add_done_callback(lambda ended: self._forget_task(pod.uid, ended))
+        self._bindings[pod.uid] = attempt
+        self._jobs.start(f"bind {pod}", self._binding_cycle(attempt), partial(self._task_ended, attempt))
 
-    def _forget_task(self, uid: str, ended: "asyncio.Task[None]") -> None:
-        if self._bindings.get(uid) is ended:  # a failed pod may have its next task already
+    def _task_ended(self, attempt: _Attempt, error: BaseException | None) -> None:
+        uid = attempt.pod.uid
+        if self._bindings.get(uid) is attempt:  # a failed pod may have its next task already
             del self._bindings[uid]
             self._last_look.drop(uid)
         self._binding_ended.set()
+        if error is not None:
+            self._settle(attempt)
+
+    def _settle(self, attempt: _Attempt) -> None:
+        """Leave nothing behind of a binding that failed where it should not, at whichever step."""
+        self._end_hold(attempt)
+        if attempt.is_bound:
+            self._queue.done(attempt.pod.uid)
+            return
+        try:
+            self._undo(attempt)
+        finally:
+            self._failure.give_back(attempt.queued)
 
     async def _binding_cycle(self, attempt: _Attempt) -> None:
         framework, pod = attempt.framework, attempt.pod
@@ -224,6 +247,10 @@ class SchedulingLoop:
             # After the pod itself has been queued: the room that it leaves does not help the pod itself.
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
             return
+        self._cache.finish_binding(pod)
+        self._writers.status.forget(pod)
+        note = f"Successfully assigned {pod} to {attempt.placed.node_name}"
+        self._writers.events.event(pod, "Normal", "Scheduled", "Binding", note)
         self._count_bound(attempt)
         for problem in await framework.run_post_bind(attempt.state, pod, attempt.placed.node_name):
             _logger.error("PostBind failed; the pod is bound", extra={"pod": str(pod), "err": str(problem)})
@@ -244,9 +271,7 @@ class SchedulingLoop:
                 self._writers.status.nominate(pod, node)
             refusal = await self._wait_on_permit(framework, pod) if attempt.on_hold else None
         finally:
-            if attempt.on_hold:
-                framework.handle.waiting_pods.remove(pod.uid)
-                self._parked -= 1
+            self._end_hold(attempt)
         if refusal is not None:
             return _unplaced_by(refusal)
         # From here on the pod can fail, but no event in the cluster decides where it goes then.
@@ -263,11 +288,14 @@ class SchedulingLoop:
         refusal = await framework.run_bind(state, pod, node)
         if refusal is not None:
             return Unplaced(refusal.message)
-        self._cache.finish_binding(pod)
-        self._writers.status.forget(pod)
-        note = f"Successfully assigned {pod} to {node}"
-        self._writers.events.event(pod, "Normal", "Scheduled", "Binding", note)
+        attempt.is_bound = True
         return None
+
+    def _end_hold(self, attempt: _Attempt) -> None:
+        if attempt.on_hold:
+            attempt.on_hold = False
+            attempt.framework.handle.waiting_pods.remove(attempt.pod.uid)
+            self._parked -= 1
 
     async def _wait_on_permit(self, framework: Framework, pod: Pod) -> Status | None:
         waiting = framework.handle.waiting_pods.get(pod.uid)

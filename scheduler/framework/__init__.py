@@ -5,6 +5,7 @@ from scheduler.api.objects import Taint as Taint
 from scheduler.api.objects import Toleration as Toleration
 from scheduler.api.pod import Pod as Pod
 from scheduler.api.unstructured import Unstructured as Unstructured
+from scheduler.framework.awaited import together as together
 from scheduler.framework.change_log import BoundedLog as BoundedLog
 from scheduler.framework.cycle_state import Cloneable as Cloneable
 from scheduler.framework.cycle_state import CycleState as CycleState
@@ -57,6 +58,7 @@ from scheduler.framework.handle import EventRecorder as EventRecorder
 from scheduler.framework.handle import Evictor as Evictor
 from scheduler.framework.handle import Handle as Handle
 from scheduler.framework.handle import Histogram as Histogram
+from scheduler.framework.handle import Jobs as Jobs
 from scheduler.framework.handle import Listener as Listener
 from scheduler.framework.handle import Metrics as Metrics
 from scheduler.framework.handle import ObjectLister as ObjectLister

@@ -1,6 +1,6 @@
 """What the scheduler offers to its plugins. The roles are Protocols here and implemented in upper rooms."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Self, TypeAlias
 
@@ -132,6 +132,27 @@ class Evictor(Protocol):
         """Take the nominated node out of a pod's status. Never waits, never raises."""
 
 
+class Jobs(Protocol):
+    """Work of one kind in the background, that ends by itself."""
+
+    def start(self, name: str, work: Coroutine[Any, Any, None], ended: "Ended | None" = None) -> object:
+        """Do `work` in a task of that name, then call `ended`.
+
+        With None if the work is done, or the program ends; otherwise with what went wrong, which is logged and counted:
+        what the work was responsible for is to be settled then.
+        """
+
+
+Ended: TypeAlias = Callable[[BaseException | None], None]
+
+
+class Tasks(Protocol):
+    """Starts what a plugin does in the background. A task started otherwise may fail or hang unseen."""
+
+    def jobs(self, operation: str, seconds: float) -> Jobs:
+        """The jobs of one kind: one that takes more than `seconds` is cancelled. `operation` labels them in metrics."""
+
+
 class ApiWriter(Protocol):
     """Changes objects in the cluster, for plugins that declare it in `writes`. Resources are named as in events.
 
@@ -207,6 +228,7 @@ class Handle:
     metrics: Metrics
     columns: StoredColumns
     """Columns that a plugin keeps, refreshed only where a node has changed."""
+    tasks: Tasks
     pods_in_pre_bind: PodsInPreBind
     dry_runs: DryRuns
     """For use within one call of a PostFilter plugin."""

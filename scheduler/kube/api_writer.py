@@ -22,6 +22,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 import orjson
 
+from scheduler.api.text import to_json
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import ApiResource, written_resource
 from scheduler.kube.client import AnswerLost, CallLimit, Client, Operation
@@ -128,7 +129,7 @@ class PluginWriter:
 
     async def _write(self, operation: Operation, place: "_Place", wanted: Mapping[str, Any]) -> dict[str, Any]:
         get = self._operation("GET", place, self._reads)
-        body = orjson.dumps(wanted)
+        body = to_json(wanted)
         writing = Writing(wanted)
         step: Step = Send()
         while True:

@@ -17,6 +17,7 @@ from kubernetes.aio import config
 from kubernetes.aio.client import Configuration
 from kubernetes.aio.config.incluster_config import SERVICE_HOST_ENV_NAME, SERVICE_TOKEN_FILENAME
 
+from scheduler.framework.awaited import child
 from scheduler.framework.errors import ConfigError
 
 REFRESH_SECONDS: Final = 60.0
@@ -89,7 +90,7 @@ class Credentials:
         if age < (UNAUTHORIZED_REFRESH_SECONDS if rejected else REFRESH_SECONDS):
             return
         if self._reading is None or self._reading.done():
-            self._reading = asyncio.create_task(self._read(), name="refresh credentials")
+            self._reading = child("refresh credentials", self._read())
         # Shared by all waiting callers: the cancellation of one must not cancel it.
         await asyncio.shield(self._reading)
 

@@ -13,9 +13,13 @@ from typing import Final
 from scheduler.cycle.dumper import Line
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.comparer import Comparer, Comparison, Difference
+from scheduler.runtime.tasks import Tasks
 
 MAX_SECONDS_AT_A_STRETCH: Final = 0.003
 """How long to write lines before other tasks (scheduling, the watch) get their turn."""
+
+MAX_SECONDS: Final = 600.0
+"""For one run."""
 
 MAX_NAMES: Final = 1_000
 """Objects named on one line; their number is always given."""
@@ -26,33 +30,30 @@ log = logging.getLogger(__name__)
 class Debugger:
     """One run at a time. A failure costs that run only."""
 
-    def __init__(self, dump: Callable[[], Iterable[Line]], comparer: Comparer, is_synced: Callable[[], bool]) -> None:
+    def __init__(
+        self, dump: Callable[[], Iterable[Line]], comparer: Comparer, is_synced: Callable[[], bool], tasks: Tasks
+    ) -> None:
         """`is_synced`: whether the first list is complete; before that, there is nothing to compare."""
         self._dump = dump
         self._comparer = comparer
         self._is_synced = is_synced
-        self._task: asyncio.Task[None] | None = None
+        self._jobs = tasks.jobs("debugger", MAX_SECONDS)
 
     def start(self) -> None:
         """Dump and compare in a task. Ignored, with a log line, while one is running. For signal handlers."""
-        if self._task is not None and not self._task.done():
+        if self._jobs:
             log.warning("The debugger is running already; signal ignored")
             return
-        self._task = asyncio.create_task(self.run(), name="debugger")
+        self._jobs.start("debugger", self.run())
 
     async def close(self) -> None:
         """Cancel a running dump or comparison."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
+        await self._jobs.finish(0)
 
     async def run(self) -> None:
-        """Dump, then compare. Never raises."""
-        try:
-            await self._write_dump()
-            await self._compare()
-        except Exception:
-            log.exception("The debugger failed")
+        """Dump, then compare."""
+        await self._write_dump()
+        await self._compare()
 
     async def _write_dump(self) -> None:
         started = began = time.perf_counter()

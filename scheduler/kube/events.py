@@ -23,13 +23,14 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
-import orjson
 
 from scheduler.api.pod import Pod
+from scheduler.api.text import encodable, to_json
 from scheduler.framework.handle import EventRecorder
 from scheduler.kube.client import CallLimit, Client, Operation, Reply
 from scheduler.kube.retries import Meaning, Outcome, RetryPolicy, meaning_of
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +67,12 @@ MAX_SERIES: Final = 4096
 RETRIES: Final = RetryPolicy(first=0.1, limit=10.0, tries=12)
 """For one Event; limit and tries are client-go's."""
 
+TURN_SECONDS: Final = 60.0
+"""After this time a sender leaves further Events to a new one."""
+
+MAX_SECONDS: Final = 900.0
+"""For one sender: its turn, and the last Event with all its retries."""
+
 _Key: TypeAlias = tuple[str, str, str, str, str, str]
 
 
@@ -97,6 +104,7 @@ class Events:
         self,
         client: Client,
         metrics: Metrics,
+        tasks: Tasks,
         is_binding: Callable[[], bool],
         now: Callable[[], float] = time.time,
         hostname: str | None = None,
@@ -115,11 +123,11 @@ class Events:
         self._known: OrderedDict[_Key, _Event] = OrderedDict()
         self._last_stamp = 0
         """Nanoseconds since 1970, the suffix of an Event's name; unique."""
-        self._in_flight = 0
         self._is_binding = is_binding
         self._looking: asyncio.TimerHandle | None = None
         self._closing = False
-        self._senders: set[asyncio.Task[None]] = set()
+        self._tasks = tasks
+        self._jobs = tasks.jobs("event", MAX_SECONDS)
         self._ending_series: asyncio.Task[None] | None = None
         """Set while started."""
 
@@ -128,7 +136,7 @@ class Events:
         return _Recorder(self, scheduler_name, f"{scheduler_name}-{self._hostname}"[:MAX_INSTANCE])
 
     def start(self) -> None:
-        self._ending_series = asyncio.create_task(self._end_series_forever(), name="end event series")
+        self._ending_series = self._tasks.start("end of event series", self._end_series_forever())
         self._add_senders()
 
     async def close(self, grace: float = 2.0) -> None:
@@ -144,18 +152,16 @@ class Events:
                 await self._sent()
         except TimeoutError:
             self._dropped("shutdown", len(self._waiting))
-        tasks = {*self._senders, self._ending_series}
-        self._ending_series = None
+        ending_series, self._ending_series = self._ending_series, None
         if self._looking is not None:
             self._looking.cancel()
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
+        await self._tasks.cancel(ending_series)
+        await self._jobs.finish(0)
 
     async def _sent(self) -> None:
         """Return when no Event is waiting or in flight."""
-        while self._senders:
-            await asyncio.wait(self._senders)
+        while self._jobs:
+            await asyncio.wait(self._jobs)
 
     def record(self, key: _Key, pod: Pod, instance: str, related: Pod | None = None) -> None:
         """Record an Event, or count a repetition. Never waits, never raises."""
@@ -206,11 +212,8 @@ class Events:
         """Start as many senders as the waiting Events need and the limit allows."""
         if self._ending_series is None:
             return
-        while self._waiting and self._in_flight < self._allowed():
-            self._in_flight += 1
-            sender = asyncio.create_task(self._send_from(self._waiting.popleft()), name="send events")
-            self._senders.add(sender)
-            sender.add_done_callback(self._senders.discard)
+        while self._waiting and len(self._jobs) < self._allowed():
+            self._jobs.start("send events", self._send_from(self._waiting.popleft()), self._sender_ended)
         if self._waiting and self._looking is None:
             self._looking = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
 
@@ -239,20 +242,23 @@ class Events:
         head = _HEAD % (name, namespace, _micro_time(now), controller, instance) + _REGARDING % _reference(pod)
         if related is not None:
             head += _RELATED % _reference(related)
-        tail = _TAIL % (orjson.dumps(type_), orjson.dumps(reason), orjson.dumps(action), orjson.dumps(note))
+        tail = _TAIL % (to_json(type_), to_json(reason), to_json(action), to_json(note))
         return _Event(namespace, name, head.encode() + tail, 1, now, 1, now)
 
     async def _send_from(self, item: _Sending) -> None:
         """Send an Event, then waiting ones while this many senders are allowed."""
-        try:
-            while True:
-                await self._send(item)
-                if not self._waiting or self._in_flight > self._allowed():
-                    return
-                item = self._waiting.popleft()
-        finally:
-            self._in_flight -= 1
-            self._add_senders()
+        loop = asyncio.get_running_loop()
+        until = loop.time() + TURN_SECONDS
+        while True:
+            await self._send(item)
+            if not self._waiting or len(self._jobs) > self._allowed() or loop.time() > until:
+                return
+            item = self._waiting.popleft()
+
+    def _sender_ended(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._dropped("failed")  # the one that it was sending
+        self._add_senders()
 
     async def _end_series_forever(self) -> None:
         while True:
@@ -306,7 +312,7 @@ class _Recorder:
 
 def truncated(note: str) -> str:
     """The note as the API server accepts it."""
-    encoded = note.encode(errors="replace")
+    encoded = encodable(note).encode()
     if len(encoded) > MAX_NOTE:
         encoded = encoded[: MAX_NOTE - 4] + b" ..."
     return encoded.decode(errors="ignore")

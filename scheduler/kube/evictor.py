@@ -22,9 +22,9 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 import msgspec
-import orjson
 
 from scheduler.api.pod import Pod
+from scheduler.api.text import to_json
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import AnswerLost, CallLimit, Client, NoReply, Operation
 from scheduler.kube.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
@@ -145,7 +145,7 @@ class ApiEvictor:
     async def _call(self, step: Call, path: str, victim: Pod, condition: Condition) -> Outcome:
         match step:
             case Patch():
-                body = orjson.dumps(self._difference(victim, condition))
+                body = to_json(self._difference(victim, condition))
                 outcome = await self._client.attempt(self._patch, f"{path}/status", body)
             case Read():
                 outcome = await self._client.attempt(self._get, path)
@@ -161,7 +161,7 @@ class ApiEvictor:
 
 def delete_options(uid: str) -> bytes:
     """The body of the deletion: only the pod with this UID, with its own grace period."""
-    return orjson.dumps({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
+    return to_json({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
 
 
 class _VictimMetadata(msgspec.Struct, gc=False):

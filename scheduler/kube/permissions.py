@@ -4,13 +4,13 @@ A test compares the manifest's ClusterRole with what the default profile needs; 
 with what the configuration needs.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 import orjson
 
+from scheduler.framework.awaited import together
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import ApiResource
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
@@ -70,7 +70,7 @@ async def check_permissions(client: Client, permissions: Sequence[Permission]) -
     """
     operation = Operation("POST", "selfsubjectaccessreviews", CallLimit(10))
     asked = [(permission, verb) for permission in permissions for verb in permission.verbs]
-    allowed = await asyncio.gather(*(_is_allowed(client, operation, permission, verb) for permission, verb in asked))
+    allowed = await together(*(_is_allowed(client, operation, permission, verb) for permission, verb in asked))
     missing: dict[Permission, list[str]] = {}
     for (permission, verb), is_allowed in zip(asked, allowed, strict=True):
         if not is_allowed:

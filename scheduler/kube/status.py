@@ -3,12 +3,17 @@
 Only the newest state of a pod is sent, one patch per pod at a time, and only what differs from the pod's current
 status: that of the pod given or, as the watch may lag, of the answer to our last patch, whichever is newer.
 
-    (nothing) --set--> WANTED --a sender takes it--> IN FLIGHT --answered, or dropped--> (nothing)
-                         ^                               |
-                         +-------- set meanwhile --------+
+    (nothing) ──set──► WANTED ──a sender takes it──► SENDING ──answered, refused, or tried too often──► (nothing)
+                         ▲                              │ ──set meanwhile──► the newer state is next
+                         └──────────────────────────────┘
+    any ──forget──► (nothing)
+
+Whether to send it is asked again when it is a call's turn: so once a pod is forgotten nothing more is sent for it,
+neither what waits for its turn nor a repetition. A call under way cannot be called back. It does no harm to another
+pod, as it carries the UID: the API server refuses it for a new pod of the same name.
 
 Rules: podutil.UpdatePodCondition, updatePod in pkg/scheduler/schedule_one.go and PatchPodStatus in pkg/scheduler/util,
-at v1.36.3. The patch carries the UID as a precondition: a new pod of the same name is never touched.
+at v1.36.3.
 """
 
 import asyncio
@@ -17,16 +22,18 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 import msgspec
-import orjson
 
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pod import Pod, decode_pod
+from scheduler.api.text import encodable, to_json
 from scheduler.api.versions import is_newer
 from scheduler.kube.client import CallLimit, Client, Operation
-from scheduler.kube.retries import Meaning, RetryPolicy, meaning_of
+from scheduler.kube.retries import Meaning, Outcome, RetryPolicy, meaning_of
+from scheduler.runtime.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +47,12 @@ MAX_ANSWERS: Final = 10_000
 
 RETRIES: Final = RetryPolicy(first=0.1, limit=5.0, tries=10)
 """About 25 s. By then the pod's next attempt, and so the next patch, is near."""
+
+TURN_SECONDS: Final = 60.0
+"""After this time a sender leaves further pods to a new one."""
+
+MAX_SECONDS: Final = 900.0
+"""For one sender: its turn, and the last patch with all its retries."""
 
 
 class Condition(msgspec.Struct, frozen=True, gc=False):
@@ -60,33 +73,34 @@ class _Wanted(msgspec.Struct):
     """None leaves it as it is."""
 
 
-class PodStatuses:
-    """Sends patches in the background. `start` it, `close` it."""
+class _NothingToSend(Exception):
+    """The pod was forgotten, or its status is as wanted."""
 
-    def __init__(self, client: Client, now: Callable[[], float] = time.time) -> None:
+
+class PodStatuses:
+    """Sends patches in the background, until it is closed."""
+
+    def __init__(self, client: Client, tasks: Tasks, now: Callable[[], float] = time.time) -> None:
         """`now`: seconds since 1970."""
         self._client = client
+        self._jobs = tasks.jobs("pod status", MAX_SECONDS)
         self._now = now
         self._patch = Operation(
             "PATCH", "pods/status", CallLimit(SENDERS), content_type="application/strategic-merge-patch+json"
         )
         self._wanted: dict[str, _Wanted] = {}
-        self._in_flight: set[str] = set()
-        self._queue: deque[str] = deque()
-        self._work = asyncio.Semaphore(0)
+        """UID → what is to be sent next."""
+        self._sending: dict[str, _Wanted | None] = {}
+        """UID → what a sender is sending, None once the pod is forgotten."""
+        self._waiting: deque[str] = deque()
+        """UIDs of those wanted that no sender has, and of some that were forgotten."""
         self._answers: OrderedDict[str, Pod] = OrderedDict()
-        self._tasks: list[asyncio.Task[None]] = []
-
-    def start(self) -> None:
-        self._tasks = [asyncio.create_task(self._send_forever(), name="patch pod status") for _ in range(SENDERS)]
+        self._closed = False
 
     async def close(self) -> None:
         """Stop and drop unsent patches: after a restart the pods are tried again."""
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-        self._tasks = []
+        self._closed = True
+        await self._jobs.finish(0)
 
     def set(self, pod: Pod, condition: Condition | None = None, nominated_node_name: str | None = None) -> None:
         """Bring the pod's status to this, in the background. None leaves a part as it is; "" clears a nomination."""
@@ -101,8 +115,8 @@ class PodStatuses:
             wanted.nominated_node_name = nominated_node_name
         if uid in self._wanted:
             return
-        # While a patch is in flight, what the next one has to change is unknown.
-        if uid in self._in_flight:
+        # While a patch is under way, what the next one has to change is unknown.
+        if uid in self._sending:
             self._wanted[uid] = wanted
         elif self._difference(wanted) is not None:
             self._wanted[uid] = wanted
@@ -110,63 +124,98 @@ class PodStatuses:
 
     @property
     def busy(self) -> bool:
-        """Whether anything waits or is in flight."""
-        return bool(self._wanted or self._in_flight or self._queue)
+        """Whether anything waits or is under way."""
+        return bool(self._wanted or self._sending)
 
     def forget(self, pod: Pod) -> None:
-        """The pod is gone: send nothing more."""
-        self._answers.pop(pod.uid, None)
-        self._wanted.pop(pod.uid, None)
+        """The pod is bound or gone: send nothing more."""
+        uid = pod.uid
+        self._answers.pop(uid, None)
+        self._wanted.pop(uid, None)
+        if uid in self._sending:
+            self._sending[uid] = None
 
     def _enqueue(self, uid: str) -> None:
-        self._queue.append(uid)
-        self._work.release()
+        self._waiting.append(uid)
+        self._add_senders()
 
-    async def _send_forever(self) -> None:
+    def _add_senders(self) -> None:
+        while self._waiting and len(self._jobs) < SENDERS and not self._closed:
+            uid = self._waiting.popleft()
+            self._jobs.start("patch pod status", self._send_from(uid), partial(self._sender_ended, uid))
+
+    def _sender_ended(self, uid: str, error: BaseException | None) -> None:
+        if error is not None and uid in self._wanted and uid not in self._sending:
+            self._waiting.append(uid)  # it never began
+        self._add_senders()
+
+    async def _send_from(self, uid: str) -> None:
+        """Send the state of a pod, then of those that wait."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + TURN_SECONDS
         while True:
-            await self._work.acquire()
-            uid = self._queue.popleft()
-            if uid in self._in_flight:
-                continue  # its sender continues with it
-            self._in_flight.add(uid)
-            try:
-                await self._send(uid)
-            finally:
-                self._in_flight.discard(uid)
-                if uid in self._wanted:
-                    self._enqueue(uid)
+            await self._send_next(uid)
+            if not self._waiting or loop.time() > until:
+                return
+            uid = self._waiting.popleft()
+
+    async def _send_next(self, uid: str) -> None:
+        if uid in self._sending or (wanted := self._wanted.pop(uid, None)) is None:
+            return  # its sender goes on with it, or it was forgotten
+        self._sending[uid] = wanted
+        try:
+            await self._send(uid)
+        finally:
+            del self._sending[uid]
+            if uid in self._wanted:
+                self._waiting.append(uid)
 
     async def _send(self, uid: str) -> None:
         """Send the state until it is answered; between tries, a newer one takes its place."""
-        wanted = self._wanted.pop(uid, None)
         for failures in range(RETRIES.tries):
-            patch = self._difference(wanted) if wanted else None
-            if wanted is None or patch is None:
+            try:
+                outcome = await self._try(uid)
+            except _NothingToSend:
                 return
-            path = f"/api/v1/namespaces/{wanted.pod.namespace}/pods/{wanted.pod.name}/status"
-            # Sending the same patch twice does no harm.
-            outcome = await self._client.attempt(self._patch, path, orjson.dumps(patch))
+            sent = self._sending[uid]
+            if sent is None:
+                return
             if outcome.ok:
                 self._remember(outcome.body)
                 return
             if meaning_of(outcome) is Meaning.SETTLED:
                 # 404 and 409: the pod is gone, or another one has its name.
-                log.info("A status patch was refused", extra={"pod": str(wanted.pod), "err": outcome.message})
+                log.info("A status patch was refused", extra={"pod": str(sent.pod), "err": outcome.message})
                 return
             await asyncio.sleep(RETRIES.wait(failures, outcome.retry_after))
-            wanted = self._newest(wanted)
-        log.warning("Gave up on a status patch", extra={"pod": str(wanted.pod) if wanted else uid})
+        if (given_up := self._sending[uid]) is not None:
+            log.warning("Gave up on a status patch", extra={"pod": str(given_up.pod)})
 
-    def _newest(self, wanted: _Wanted) -> _Wanted:
-        newer = self._wanted.pop(wanted.pod.uid, None)
-        if newer is None:
-            return wanted
-        nominated = newer.nominated_node_name
-        return _Wanted(
-            newer.pod,
-            wanted.conditions | newer.conditions,
-            wanted.nominated_node_name if nominated is None else nominated,
-        )
+    async def _try(self, uid: str) -> Outcome:
+        """Send what is wanted now, unless the pod is forgotten before its turn. Raises _NothingToSend."""
+        wanted = self._newest(uid)
+        patch = wanted and self._difference(wanted)
+        if wanted is None or patch is None:
+            raise _NothingToSend
+
+        def check() -> None:
+            if self._sending[uid] is None:
+                raise _NothingToSend
+
+        path = f"/api/v1/namespaces/{wanted.pod.namespace}/pods/{wanted.pod.name}/status"
+        # Sending the same patch twice does no harm.
+        return await self._client.attempt(self._patch, path, to_json(patch), check)
+
+    def _newest(self, uid: str) -> _Wanted | None:
+        """What is to be sent: what was wanted before, with what is wanted since. None for a forgotten pod."""
+        wanted, newer = self._sending[uid], self._wanted.pop(uid, None)
+        if wanted is not None and newer is not None:
+            newer.conditions = wanted.conditions | newer.conditions
+            if newer.nominated_node_name is None:
+                newer.nominated_node_name = wanted.nominated_node_name
+        if newer is not None:
+            self._sending[uid] = wanted = newer
+        return wanted
 
     def _remember(self, body: bytes) -> None:
         try:
@@ -205,17 +254,14 @@ def status_patch(
 
 def _condition_patch(pod: Pod, condition: Condition, now: float) -> dict[str, Any] | None:
     old = _condition(pod.status, condition.type)
-    if old is not None and (old.status, old.reason, old.message) == (
-        condition.status,
-        condition.reason,
-        condition.message,
-    ):
+    reason, message = encodable(condition.reason), encodable(condition.message)
+    if old is not None and (old.status, old.reason, old.message) == (condition.status, reason, message):
         return None
     patch: dict[str, Any] = {
         "type": condition.type,
         "status": condition.status,
-        "reason": condition.reason,
-        "message": condition.message,
+        "reason": reason,
+        "message": message,
         "observedGeneration": pod.metadata.generation,
         "lastProbeTime": None,
     }

@@ -35,6 +35,7 @@ import aiohttp
 import kopf
 from yarl import URL
 
+from scheduler.framework.awaited import child
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import Client
 from scheduler.kube.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
@@ -183,12 +184,14 @@ class Watch:
         finally:
             await self._end(tasks)
         for task in done:
+            if task.cancelled():  # not by us, so it is not for us either
+                raise ClusterError(f"kopf's task {task.get_name()!r} was cancelled")
             task.result()
 
     async def _until_listed(self, tasks: Collection[asyncio.Task[Any]]) -> None:
         if self._optional is None:
             return
-        listed = asyncio.ensure_future(self._listed.wait())
+        listed = child(f"first list of {self.label}", self._listed.wait())
         try:
             done, _ = await asyncio.wait({*tasks, listed}, timeout=LIST_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -14,6 +14,7 @@ from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.pre_binding import PodsInPreBind
 from scheduler.runtime.preemption.dry_run import DryRuns
+from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.waiting import WaitingPods
 
 
@@ -24,6 +25,7 @@ class EngineHandle(Handle):
     columns: "PluginColumns"
     waiting_pods: WaitingPods
     metrics: Metrics
+    tasks: Tasks
     pods_in_pre_bind: PodsInPreBind = field(default_factory=PodsInPreBind)
     dry_runs: DryRuns = field(default_factory=DryRuns)
 

@@ -137,6 +137,11 @@ class Metrics:
             ("profile", "driver", "status"),
             exponential(0.1, 2, 14),
         )
+        self.task_failures = counter(
+            "loadmaster_task_failures",
+            "Tasks that failed, were cancelled or took too long though nobody expected it, by the work they do.",
+            ("operation",),
+        )
         self.api_calls = counter(
             "loadmaster_api_calls",
             "Calls to the API server by verb, resource and outcome: an HTTP status, 'timeout' or 'connection'.",

@@ -7,6 +7,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from scheduler.framework.awaited import child
 from scheduler.framework.errors import SchedulerError
 
 T = TypeVar("T")
@@ -28,7 +29,7 @@ class PodsInPreBind:
 
     async def run(self, uid: str, work: Coroutine[Any, Any, T]) -> T:
         """Return what the PreBind plugins of a pod answer. Raises SchedulerError with its message if `cancel` comes."""
-        task = asyncio.ensure_future(work)
+        task = child(f"pre-bind {uid}", work)
         pre_binding = self._pods[uid] = _PreBinding(task)
         try:
             answer = await task

@@ -11,6 +11,7 @@ from scheduler.framework.plugin import Plugin
 from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
@@ -91,7 +92,7 @@ def started(plugin: P, handle: Handle) -> P:
 def a_handle(nodes: LiveNodes, objects: GivenObjects = None) -> EngineHandle:
     """Make a plugin's `handle` over some nodes and objects; pods are not nominated, not on hold, and bound nowhere."""
     lister = Objects(objects or {}) if objects is None or isinstance(objects, Mapping) else objects
-    silent = _Silent()
+    silent, metrics = _Silent(), Metrics()
     return EngineHandle(
         profile_name="default-scheduler",
         nodes=nodes,
@@ -103,8 +104,9 @@ def a_handle(nodes: LiveNodes, objects: GivenObjects = None) -> EngineHandle:
         objects=lister,
         pods={},
         evictor=silent,
-        metrics=Metrics(),
+        metrics=metrics,
         columns=PluginColumns(nodes),
+        tasks=Tasks(metrics),
     )
 
 

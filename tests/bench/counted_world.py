@@ -30,6 +30,7 @@ from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import pod_intake
 from scheduler.kube.status import PodStatuses
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
 from tests.bench.cycle_world import PROFILE, Json, numbered_node, pod_dict
 from tests.bench.still_loop import Answer, StillLoop, Tally
 
@@ -65,13 +66,14 @@ class CountedWorld:
         metrics = Metrics()
         self._client = Client(_credentials(), metrics)
         binder = ApiBinder(self._client, metrics)
-        self._events = Events(self._client, metrics, binder.is_binding, now=lambda: NOW, hostname="host")
-        self._statuses = PodStatuses(self._client, now=lambda: NOW)
+        tasks = Tasks(metrics)
+        self._events = Events(self._client, metrics, tasks, binder.is_binding, now=lambda: NOW, hostname="host")
+        self._statuses = PodStatuses(self._client, tasks, now=lambda: NOW)
         events, statuses = EventsByProfile(self._events, [PROFILE]), StatusPatches(self._statuses)
         evictor, writer = ApiEvictor(self._client, self._statuses), PluginWriter(self._client)
         writers = Writers(binder, events, statuses, evictor, writer)
         config = load_config(None, plugins.IN_TREE)
-        self.engine = build_engine(config, plugins.IN_TREE, writers, metrics, loop.time)
+        self.engine = build_engine(config, plugins.IN_TREE, writers, metrics, loop.time, tasks)
         self._intake = pod_intake(self.engine.handlers, metrics)
         for number in range(nodes):
             self.engine.handlers.node_changed(numbered_node(number))
@@ -114,7 +116,6 @@ class CountedWorld:
         """Let the scheduler run."""
         async with self._client:
             self._events.start()
-            self._statuses.start()
             scheduling = asyncio.create_task(self.engine.loop.run())
             try:
                 yield

@@ -134,3 +134,17 @@ def test_setting_up_twice_does_not_double_the_lines(capsys: Any) -> None:
     logging.getLogger("scheduler").warning("Once")
 
     assert capsys.readouterr().err.count("Once") == 1
+
+
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
+def test_a_text_that_utf8_cannot_carry_is_logged_all_the_same(formatter: logging.Formatter) -> None:
+    record = a_record(err="half a pair: \ud800.")
+    try:
+        raise ValueError(f"another: {chr(0xDCFF)}.")
+    except ValueError:
+        record.exc_info = sys.exc_info()
+
+    line = formatter.format(record).encode()
+
+    assert b"half a pair: \\ufffd." in line
+    assert b"\\ud" not in line

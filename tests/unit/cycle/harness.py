@@ -19,6 +19,7 @@ from scheduler.framework.status import Status, unschedulable
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
+from scheduler.runtime.tasks import Tasks
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node
@@ -88,6 +89,7 @@ class Scheduler:
             binder.binder,
             self.metrics,
             self.clock,
+            Tasks(self.metrics),
         )
         self.waiting = self.framework.handle.waiting_pods
         self.handlers = ClusterEventHandlers(

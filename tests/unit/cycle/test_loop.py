@@ -149,3 +149,90 @@ async def test_metrics_are_those_of_the_profile() -> None:
     labels = {"result": "scheduled", "profile": PROFILE}
     assert sample(scheduler.metrics, "scheduler_scheduling_attempt_duration_seconds_count", **labels) == 1
     assert sample(scheduler.metrics, "scheduler_pod_scheduling_attempts_count") == 1
+
+
+# --- what fails where nothing should ---
+
+
+def broken_once(call: Callable[..., Any]) -> Callable[..., Any]:
+    """`call`, but the first time it fails."""
+    failures = iter([RuntimeError("a bug")])
+
+    def broken(*args: Any, **kwargs: Any) -> Any:
+        for failure in failures:
+            raise failure
+        return call(*args, **kwargs)
+
+    return broken
+
+
+async def test_an_attempt_that_fails_unexpectedly_costs_that_pod_a_retry_and_not_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scheduler, hapless, other = Scheduler(nodes=("a", "b")), a_pod("hapless"), a_pod("other")
+    scheduler.handlers.pod_changed(hapless)
+    scheduler.handlers.pod_changed(other)
+    monkeypatch.setattr(scheduler.nominator, "delete", broken_once(scheduler.nominator.delete))  # once it is assumed
+    task = asyncio.create_task(scheduler.loop.run())
+    await settle()
+
+    assert scheduler.where(hapless) == "backoff"
+    assert scheduler.cache.get(hapless.uid) is None
+    assert list(scheduler.world.bound) == [other.uid]
+    assert sample(scheduler.metrics, "loadmaster_task_failures_total", operation="scheduling") == 1
+    scheduler.check()
+    scheduler.queue.close()
+    await task
+
+
+@pytest.mark.parametrize("step", ["unreserve", "move", "event", "status"])
+async def test_a_refused_binding_that_cannot_be_reported_still_brings_the_pod_back(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler, pod = Scheduler(), a_pod()
+    scheduler.world.refusal = BindRejected("no")
+    holder, name = {
+        "unreserve": (scheduler.cache, "forget"),
+        "move": (scheduler.queue, "move_all"),
+        "event": (scheduler.world, "event"),
+        "status": (scheduler.world, "unschedulable"),
+    }[step]
+    monkeypatch.setattr(holder, name, broken_once(getattr(holder, name)))
+    await scheduler.schedule(pod)
+
+    assert scheduler.where(pod) == "backoff"
+    assert scheduler.cache.get(pod.uid) is None
+    assert scheduler.loop.bindings == 0
+    assert sample(scheduler.metrics, "loadmaster_task_failures_total", operation="binding") == 1
+    scheduler.check()
+
+
+async def test_a_bound_pod_stays_assumed_whatever_fails_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    scheduler, pod = Scheduler(), a_pod()
+    monkeypatch.setattr(scheduler.world, "event", broken_once(scheduler.world.event))
+    await scheduler.schedule(pod)
+
+    assert scheduler.world.bound == {pod.uid: "a"}
+    assert scheduler.where(pod) == "assumed"
+    assert sample(scheduler.metrics, "loadmaster_task_failures_total", operation="binding") == 1
+    scheduler.check()
+
+
+@pytest.mark.parametrize("began", [False, True])
+@pytest.mark.parametrize("held", [False, True])
+async def test_a_binding_that_somebody_else_cancels_brings_the_pod_back(*, held: bool, began: bool) -> None:
+    scheduler, pod = Scheduler(*([holding()] if held else [])), a_pod()
+    scheduler.world.hangs = True
+    before = asyncio.all_tasks()
+    scheduler.handlers.pod_changed(pod)
+    scheduler.loop.schedule_one(scheduler.pop())
+    if began:
+        await settle()
+    for task in asyncio.all_tasks() - before:
+        task.cancel()
+    await settle()
+
+    assert scheduler.where(pod) == "backoff"
+    assert scheduler.cache.get(pod.uid) is None
+    assert (scheduler.loop.bindings, list(scheduler.waiting)) == (0, [])
+    scheduler.check()

@@ -14,6 +14,8 @@ from scheduler.kube import debugger as module
 from scheduler.kube.comparer import Comparer, Comparison, Difference
 from scheduler.kube.debugger import MAX_NAMES, Debugger
 from scheduler.logs import TextFormatter
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
 from tests.fakes import run, settle
 
 AGREED = Comparison(Difference(), Difference(), 3, 5)
@@ -41,7 +43,7 @@ def one_line() -> Iterator[Line]:
 def a_debugger(
     comparer: FakeComparer, dump: Callable[[], Iterator[Line]] = one_line, *, synced: bool = True
 ) -> Debugger:
-    return Debugger(dump, cast("Comparer", comparer), lambda: synced)
+    return Debugger(dump, cast("Comparer", comparer), lambda: synced, Tasks(Metrics()))
 
 
 @pytest.fixture
@@ -96,13 +98,22 @@ async def test_an_api_server_in_trouble_costs_one_line(logged: Callable[[], list
     assert logged()[1:] == ["INFO Dump finished", 'WARNING Cache comparer failed err="403: may not"']
 
 
-async def test_whatever_fails_is_logged_and_raises_nothing(logged: Callable[[], list[str]]) -> None:
-    def broken() -> Iterator[Line]:
-        raise RuntimeError("a bug")
+async def test_whatever_fails_costs_that_run_only(logged: Callable[[], list[str]]) -> None:
+    dumps = iter([RuntimeError("a bug"), None])
 
-    await a_debugger(FakeComparer(), broken).run()
+    def broken_once() -> Iterator[Line]:
+        if problem := next(dumps):
+            raise problem
+        yield from one_line()
 
-    assert logged() == ["ERROR The debugger failed"]
+    debugger = a_debugger(FakeComparer(), broken_once)
+    debugger.start()
+    await settle()
+    debugger.start()
+    await settle()
+
+    assert logged()[0] == 'ERROR A job failed unexpectedly operation="debugger" task="debugger"'
+    assert logged()[-1].startswith("INFO Cache comparer finished")
 
 
 async def test_nothing_is_compared_before_the_first_list(logged: Callable[[], list[str]]) -> None:

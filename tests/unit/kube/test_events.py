@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from scheduler.kube.client import Operation
 from scheduler.kube.events import MAX_IN_FLIGHT, MIN_IN_FLIGHT, PATIENCE, Events, truncated
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
 from scheduler.testing import a_pod
 from tests.fakes import sample
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
@@ -25,12 +27,14 @@ WAITING = ("Warning", "FailedScheduling", "Scheduling", "0/3 nodes are available
 class Setup:
     def __init__(self, api: FakeApi, client: Any, max_waiting: int) -> None:
         self.api = api
+        self.client = client
         self.time = NOW
         self.metrics = Metrics()
         self.is_binding: Callable[[], bool] = lambda: False
         self.events = Events(
             client,
             self.metrics,
+            Tasks(self.metrics),
             lambda: self.is_binding(),
             lambda: self.time,
             hostname="host-1",
@@ -222,9 +226,42 @@ async def test_a_refused_event_is_dropped(tmp_path: Path) -> None:
         ("x" * 1024, "x" * 1024),
         ("x" * 1025, "x" * 1020 + " ..."),
         ("\u20ac" * 400, "\u20ac" * 340 + " ..."),
-        ("half \ud800", "half ?"),
+        ("half \ud800", "half \ufffd"),
     ],
     ids=["short", "at the limit", "long", "long in bytes", "not a character"],
 )
 def test_a_note_has_at_most_1024_bytes(note: str, sent: str) -> None:
     assert truncated(note) == sent
+
+
+async def test_an_event_that_fails_unexpectedly_is_counted_and_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with a_setup(tmp_path) as setup:
+        attempt = setup.client.attempt
+
+        async def broken(operation: Operation, path: str, body: bytes) -> Any:
+            if b"broken" in body:
+                raise RuntimeError("a bug")
+            return await attempt(operation, path, body)
+
+        monkeypatch.setattr(setup.client, "attempt", broken)
+        for number in range(2 * MIN_IN_FLIGHT):
+            setup.recorder.event(POD, "Normal", "X", "Y", f"broken {number}")
+        setup.recorder.event(POD, "Normal", "X", "Y", "fine")
+        await until(lambda: setup.api.requests)
+
+        assert setup.dropped("failed") == 2 * MIN_IN_FLIGHT
+    assert [request.body["note"] for request in setup.api.requests] == ["fine"]
+
+
+async def test_texts_that_utf8_cannot_carry_are_made_fit(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.recorder.event(POD, "Normal", "Odd\ud800", "Odd\udfff", "half a pair: \udcff.")
+
+    (request,) = setup.api.requests
+    assert [request.body[key] for key in ("reason", "action", "note")] == [
+        "Odd\ufffd",
+        "Odd\ufffd",
+        "half a pair: \ufffd.",
+    ]

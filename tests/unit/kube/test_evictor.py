@@ -12,6 +12,8 @@ from scheduler.kube.client import AnswerLost, NotSent, Reply
 from scheduler.kube.evictor import ApiEvictor, Delete, Deleted, Eviction, Gone, Patch, Step
 from scheduler.kube.retries import WRITES, Failed, Outcome, Read
 from scheduler.kube.status import PodStatuses
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
 from scheduler.testing import a_pod
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
@@ -91,7 +93,7 @@ NOW = 1_700_000_000.0
 async def evict(directory: Path, api: FakeApi, **status: Any) -> bool:
     victim = msgspec.structs.replace(POD, status=PodStatus(**status))
     async with fake_client(directory, api) as client:
-        return await ApiEvictor(client, PodStatuses(client), lambda: NOW).evict(victim, HIGH, MESSAGE)
+        return await ApiEvictor(client, PodStatuses(client, Tasks(Metrics())), lambda: NOW).evict(victim, HIGH, MESSAGE)
 
 
 async def test_the_owner_reads_why_and_only_this_pod_is_deleted(tmp_path: Path) -> None:
@@ -151,8 +153,7 @@ async def test_a_nomination_is_cleared_in_the_background(tmp_path: Path) -> None
     api = FakeApi()
     api.on(PATCH, Answer())
     async with fake_client(tmp_path, api) as client:
-        statuses = PodStatuses(client)
-        statuses.start()
+        statuses = PodStatuses(client, Tasks(Metrics()))
         nominated = msgspec.structs.replace(POD, status=PodStatus(nominated_node_name="n1"))
         ApiEvictor(client, statuses).clear_nomination(nominated)
         await until(lambda: api.requests and not statuses.busy)

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.kube.status import Condition, PodStatuses, status_patch
+from scheduler.api.text import to_json
+from scheduler.kube import status as module
+from scheduler.kube.status import SENDERS, Condition, PodStatuses, status_patch
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
+from tests.fakes import sample, settle
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
 
 PATCH = "PATCH /api/v1/namespaces/default/pods/web/status"
@@ -95,12 +100,13 @@ def answer(version: int, **status: Any) -> Answer:
 
 
 @asynccontextmanager
-async def statuses(directory: Path, *answers: Answer) -> AsyncIterator[tuple[PodStatuses, FakeApi]]:
+async def statuses(
+    directory: Path, *answers: Answer, metrics: Metrics | None = None
+) -> AsyncIterator[tuple[PodStatuses, FakeApi]]:
     api = FakeApi()
     api.on(PATCH, *answers)
     async with fake_client(directory, api) as client:
-        sender = PodStatuses(client, now=lambda: NOW)
-        sender.start()
+        sender = PodStatuses(client, Tasks(metrics or Metrics()), now=lambda: NOW)
         try:
             yield sender, api
         finally:
@@ -192,3 +198,112 @@ async def test_a_forgotten_pod_gets_nothing(tmp_path: Path) -> None:
         await sent(sender)
 
         assert api.requests == []
+
+
+async def test_a_pod_that_is_forgotten_while_its_patch_waits_for_a_retry_gets_no_other(tmp_path: Path) -> None:
+    async with statuses(tmp_path, Answer(500), answer(2)) as (sender, api):
+        sender.set(a_web_pod(), NO_ROOM)
+        await until(lambda: api.requests and not api.busy)
+        sender.forget(a_web_pod())
+        await sent(sender)
+
+        assert len(api.requests) == 1
+
+
+async def test_a_pod_that_is_forgotten_while_its_patch_is_under_way_gets_no_other(tmp_path: Path) -> None:
+    async with statuses(tmp_path, Answer(500), answer(2)) as (sender, api):
+        api.held.clear()
+        sender.set(a_web_pod(), NO_ROOM)
+        await until(lambda: api.busy)
+        sender.forget(a_web_pod())
+        api.held.set()
+        await sent(sender)
+
+        assert len(api.requests) == 1
+
+
+async def test_a_pod_that_is_forgotten_while_the_server_holds_us_back_gets_no_patch(tmp_path: Path) -> None:
+    other = pod_from_dict({"metadata": {"name": "other", "namespace": "default", "uid": "uid-other"}})
+    async with statuses(tmp_path, Answer(429, headers={"Retry-After": "0.05"}), answer(2)) as (sender, api):
+        sender.set(a_web_pod(), NO_ROOM)
+        await until(lambda: api.requests and not api.busy)
+        sender.set(other, NO_ROOM)  # waits within its slot
+        await settle()
+        sender.forget(other)
+        await sent(sender)
+
+    assert [request.path.split("/")[-2] for request in api.requests] == ["web", "web"]
+
+
+async def test_what_is_set_after_a_pod_was_forgotten_is_sent_without_the_old(tmp_path: Path) -> None:
+    async with statuses(tmp_path, Answer(500), answer(2)) as (sender, api):
+        sender.set(a_web_pod(), NO_ROOM)
+        await until(lambda: api.requests and not api.busy)
+        sender.forget(a_web_pod())
+        sender.set(a_web_pod(), nominated_node_name="n1")
+        await sent(sender)
+
+    assert [list(request.body["status"]) for request in api.requests] == [["conditions"], ["nominatedNodeName"]]
+
+
+async def test_a_pod_that_is_forgotten_and_set_again_while_it_waits_is_sent_once_at_a_time(tmp_path: Path) -> None:
+    async with statuses(tmp_path, answer(2)) as (sender, api):
+        api.held.clear()
+        for _ in range(3):
+            sender.set(a_web_pod(), NO_ROOM)
+            sender.forget(a_web_pod())
+        sender.set(a_web_pod(), NO_ROOM)
+        await until(lambda: api.busy)
+        sender.set(a_web_pod(), nominated_node_name="n1")
+        await settle()
+        api.held.set()
+        await sent(sender)
+
+    assert (len(api.requests), api.most_at_once) == (2, 1)
+
+
+async def test_a_text_that_utf8_cannot_carry_is_made_fit(tmp_path: Path) -> None:
+    async with statuses(tmp_path, answer(2)) as (sender, api):
+        sender.set(a_web_pod(), Condition("False", "Odd\ud800", "half a pair: \udcff."))
+        await sent(sender)
+
+        (request,) = api.requests
+    condition = request.body["status"]["conditions"][0]
+    assert (condition["reason"], condition["message"]) == ("Odd\ufffd", "half a pair: \ufffd.")
+    fit = Condition("False", "Odd\ufffd", "half a pair: \ufffd.")
+    assert (
+        status_patch(a_web_pod(condition=fit), (Condition("False", "Odd\ud800", "half a pair: \udcff."),), None, 0)
+        is None
+    )
+
+
+async def test_a_patch_that_fails_unexpectedly_costs_nobody_else_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(patch: Any) -> bytes:
+        if patch["metadata"]["uid"] != "uid-web":
+            raise RuntimeError("a bug")
+        return to_json(patch)
+
+    monkeypatch.setattr(module, "to_json", broken)
+    metrics = Metrics()
+    async with statuses(tmp_path, answer(2), metrics=metrics) as (sender, api):
+        for number in range(SENDERS + 1):
+            metadata = {"name": f"w{number}", "namespace": "default", "uid": f"uid-{number}"}
+            sender.set(pod_from_dict({"metadata": metadata}), NO_ROOM)
+        sender.set(a_web_pod(), NO_ROOM)
+        await sent(sender)
+
+        assert len(api.requests) == 1
+        assert sample(metrics, "loadmaster_task_failures_total", operation="pod status") == SENDERS + 1
+
+
+async def test_a_sender_that_is_cancelled_before_it_began_loses_nothing(tmp_path: Path) -> None:
+    async with statuses(tmp_path, answer(2)) as (sender, api):
+        before = asyncio.all_tasks()
+        sender.set(a_web_pod(), NO_ROOM)
+        for task in asyncio.all_tasks() - before:
+            task.cancel()
+        await sent(sender)
+
+        assert len(api.requests) == 1
