@@ -224,9 +224,11 @@ async def test_a_pod_that_is_forgotten_while_its_patch_is_under_way_gets_no_othe
 
 async def test_a_pod_that_is_forgotten_while_the_server_holds_us_back_gets_no_patch(tmp_path: Path) -> None:
     other = pod_from_dict({"metadata": {"name": "other", "namespace": "default", "uid": "uid-other"}})
-    async with statuses(tmp_path, Answer(429, headers={"Retry-After": "0.05"}), answer(2)) as (sender, api):
+    refused, metrics = {"verb": "PATCH", "resource": "pods/status", "code": "429"}, Metrics()
+    answers = Answer(429, headers={"Retry-After": "1"}), answer(2)
+    async with statuses(tmp_path, *answers, metrics=metrics) as (sender, api):
         sender.set(a_web_pod(), NO_ROOM)
-        await until(lambda: api.requests and not api.busy)
+        await until(lambda: sample(metrics, "loadmaster_api_calls_total", **refused))
         sender.set(other, NO_ROOM)  # waits within its slot
         await settle()
         sender.forget(other)
