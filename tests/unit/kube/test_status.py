@@ -105,7 +105,7 @@ async def statuses(
 ) -> AsyncIterator[tuple[PodStatuses, FakeApi]]:
     api = FakeApi()
     api.on(PATCH, *answers)
-    async with fake_client(directory, api) as client:
+    async with fake_client(directory, api, metrics) as client:
         sender = PodStatuses(client, Tasks(metrics or Metrics()), now=lambda: NOW)
         try:
             yield sender, api
