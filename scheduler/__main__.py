@@ -3,7 +3,7 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:  # loads numpy, which `--version` and `--help` do without: see
 WRONG_INPUT = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
+
+LEADER_ELECTION = "leader_election."
+"""Begins what argparse calls the fields of `leaderElection`."""
 
 DEFAULTS = RunOptions(registry={})
 
@@ -70,6 +73,7 @@ def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULTS.port,
         help="port for health and metrics, plain HTTP; 0 opens none; default: %(default)s",
     )
+    _add_leader_election_arguments(parser)
     parser.add_argument(
         "-v",
         "--v",
@@ -87,6 +91,49 @@ def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULTS.logging_format,
         help="default: %(default)s",
     )
+
+
+def _add_leader_election_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "leader election", "which of several replicas works; what is not given here is as the configuration says"
+    )
+
+    def add(flag: str, field: str, type_: Callable[[str], object], metavar: str, text: str) -> None:
+        kind = {"nargs": "?", "const": True} if type_ is _truth else {}
+        dest = f"{LEADER_ELECTION}{field}"
+        group.add_argument(flag, type=type_, metavar=metavar, dest=dest, help=text, **kind)  # type: ignore[arg-type]
+
+    add("--leader-elect", "leaderElect", _truth, "BOOL", "whether a replica works only while it holds the Lease")
+    for name, field, text in (
+        ("lease-duration", "leaseDuration", "how long after its last renewal another replica may take the Lease over"),
+        ("renew-deadline", "renewDeadline", "how long the leader tries to renew; less than the lease duration"),
+        ("retry-period", "retryPeriod", "how long between two attempts to take or renew the Lease"),
+    ):
+        add(f"--leader-elect-{name}", field, _duration, "TIME", text)
+    for name, field, text in (
+        ("lock", "resourceLock", "kind of the lock: leases"),
+        ("name", "resourceName", "name of the Lease"),
+        ("namespace", "resourceNamespace", "where the Lease is"),
+    ):
+        add(f"--leader-elect-resource-{name}", field, str, name.upper(), text)
+
+
+def _truth(text: str) -> bool:
+    """What Go's strconv.ParseBool takes."""
+    if text in ("1", "t", "T", "true", "TRUE", "True"):
+        return True
+    if text in ("0", "f", "F", "false", "FALSE", "False"):
+        return False
+    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+
+
+def _duration(text: str) -> object:
+    from scheduler.framework.duration import Duration  # not at the top: as `plugins` below
+
+    try:
+        return Duration.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
 
 
 def _port(text: str) -> int:
@@ -119,10 +166,12 @@ def _simulate(options: argparse.Namespace, registry: "Registry") -> int:
 
 def _run(options: argparse.Namespace, registry: "Registry") -> int:
     given = {key: value for key, value in vars(options).items() if key != "command"}
+    election = [key for key in given if key.startswith(LEADER_ELECTION)]
+    flags = {key.removeprefix(LEADER_ELECTION): value for key in election if (value := given.pop(key)) is not None}
     # Not at the top: `simulate` needs neither kopf nor a client, and starts in a fraction of the time without.
     from scheduler import app
 
-    return app.run(RunOptions(registry=registry, **given))
+    return app.run(RunOptions(registry=registry, leader_election=flags, **given))
 
 
 if __name__ == "__main__":

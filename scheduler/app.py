@@ -1,6 +1,7 @@
 """The composition root of `loadmaster run`: builds every part, starts them in order, stops them in reverse.
 
-    permissions ─► watch, relister ─► synced ─► scheduling loop … SIGTERM ─► no more pops ─► bindings finish ─► exit 0
+    permissions ─► watch, relister ─► synced ─► the Lease is ours ─► scheduling loop …
+        … SIGTERM ─► no more pops ─► bindings finish ─► the Lease is released ─► exit 0
 
 A part that ends by itself, which none should, ends the program with exit code 1: its supervisor starts it again, and
 the cluster is listed again. Bad configuration and missing permissions are ConfigErrors, for the command line to print.
@@ -33,9 +34,11 @@ from scheduler.kube.comparer import Comparer
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
 from scheduler.kube.debugger import Debugger
+from scheduler.kube.election import Election
 from scheduler.kube.events import Events
 from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import node_intake, object_intake, pod_intake
+from scheduler.kube.leadership import Leadership
 from scheduler.kube.outages import is_outage
 from scheduler.kube.permissions import Permission, check_permissions, permissions_for
 from scheduler.kube.pod_reader import ApiPodReader
@@ -66,7 +69,7 @@ def run(options: RunOptions) -> int:
     # Its default would end the program; there is nothing to dump before the engine is there.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     set_up_logging(options.verbosity, options.logging_format)
-    config = load_config(options.config, options.registry)
+    config = load_config(options.config, options.registry, options.leader_election)
     for note in notes(config):
         _logger.warning(note)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
@@ -82,7 +85,9 @@ async def _run(options: RunOptions, config: Config) -> int:
     tasks = Tasks(metrics, stop)
     async with AsyncExitStack() as stack:
         credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
-        client = await stack.enter_async_context(Client(credentials, metrics))
+        leadership = Leadership() if config.leader_election.leader_elect else None
+        client = Client(credentials, metrics, leadership.is_held if leadership else None)
+        await stack.enter_async_context(client)
         stack.push_async_callback(tasks.close)
         tasks.start("task watch", tasks.watch())
         binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
@@ -108,9 +113,15 @@ async def _run(options: RunOptions, config: Config) -> int:
         debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, relister.synced.is_set, tasks)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
         stack.push_async_callback(debugger.close)
-        live = {"parts": tasks.are_running, "watches": deadlines.are_met}
-        await _serve(stack, options, metrics, live, relister)
+        live: dict[str, Check] = {"parts": tasks.are_running, "watches": deadlines.are_met}
         permissions = permissions_for(engine.watched.values(), engine.written)
+        election = None
+        if leadership is not None:
+            of_election = await stack.enter_async_context(Client(credentials, metrics))
+            election = Election(of_election, config.leader_election, leadership, names[0], metrics)
+            live["leaderElection"] = election.is_healthy
+            permissions += election.permissions
+        await _serve(stack, options, metrics, live, relister)
         await first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
         if stop.is_set():
             return 0
@@ -121,16 +132,24 @@ async def _run(options: RunOptions, config: Config) -> int:
         if relister.synced.is_set():
             _settle_memory()
             _logger.info("Ready", extra={"nodes": engine.cache.table.count, "profiles": ",".join(names)})
-            tasks.start("scheduling loop", engine.loop.run())
-            tasks.start("queue flushers", engine.queue.run_flushers())
-            tasks.start("expiry", _expire_forever(engine))
-            tasks.start("rejections", _rejections(engine, client, writers, metrics).run())
+            if election is not None:
+                tasks.start("watch on the leader lease", election.watch.run())
+                tasks.start("leader election", election.run())
+                await first_of(stop.wait(), election.won(relister))
+            if not stop.is_set():
+                tasks.start("scheduling loop", engine.loop.run())
+                tasks.start("queue flushers", engine.queue.run_flushers())
+                tasks.start("expiry", _expire_forever(engine))
+                tasks.start("rejections", _rejections(engine, client, writers, metrics).run())
         await stop.wait()
         _logger.info("Stopping", extra={"bindings": engine.loop.bindings})
         engine.queue.close()
-        cancelled = await engine.loop.finish(SHUTDOWN_SECONDS)
+        may_write = leadership is None or leadership.is_held()
+        cancelled = await engine.loop.finish(SHUTDOWN_SECONDS if may_write else 0.0)
         if cancelled:
             _logger.warning("Bindings were left to the next start", extra={"bindings": cancelled})
+        if election is not None:
+            await election.release()
         await tasks.cancel()
     return 1 if tasks.failed else 0
 

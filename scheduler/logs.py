@@ -20,6 +20,8 @@ def set_up_logging(verbosity: int, form: str) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
     logging.basicConfig(level=logging.DEBUG if verbosity >= 4 else logging.WARNING, handlers=[handler], force=True)
+    if verbosity < 4:  # it repeats what ours say, with less
+        logging.getLogger("kubernetes.aio.leaderelection").setLevel(logging.CRITICAL)
     for ours in ("scheduler", "plugins"):
         logging.getLogger(ours).setLevel(logging.DEBUG if verbosity >= 2 else logging.INFO)
 

@@ -11,7 +11,6 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "enableProfiling": "there is no /debug/pprof",
     "enableContentionProfiling": "there is no /debug/pprof",
     "delayCacheUntilActive": "the cache is filled at the start",
-    "leaderElection": "leader election is not available yet: run one replica",
     "clientConnection.qps": "requests are not limited here, but by the API server's priority and fairness",
     "clientConnection.burst": "requests are not limited here, but by the API server's priority and fairness",
     "clientConnection.contentType": "requests are JSON",
@@ -23,8 +22,6 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 def notes(config: Config) -> list[str]:
     """Return a line to log for each setting that differs from the default and has no effect."""
     given, default = arguments_of(config), arguments_of(Config(profiles=()))
-    if not config.leader_election.leader_elect:
-        given["leaderElection"] = default["leaderElection"]  # it is off in any case, so there is nothing to note
     return [
         f"{path} has no effect: {reason}"
         for path, reason in WITHOUT_EFFECT.items()

@@ -1,6 +1,7 @@
 """The options of `loadmaster run`."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:  # loads numpy, which the command line's `--version` does without
@@ -19,6 +20,9 @@ class RunOptions:
 
     kubeconfig: str | None = None
     """Path of a kubeconfig file. None: `clientConnection.kubeconfig`, then the usual places."""
+
+    leader_election: Mapping[str, object] = field(default_factory=dict)
+    """Fields of `leaderElection` that were given as flags, as a file spells them."""
 
     verbosity: int = 0
     """How much to log, as klog's -v: 2 adds a line for each pod's outcome, 4 the libraries' own lines."""

@@ -4,13 +4,17 @@ Names, meanings and messages are those of kubescheduler.config.k8s.io/v1 in kube
 (pkg/scheduler/apis/config/types.go and validation/validation.go); `docs/configuration.md` explains each field.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
 
-from scheduler.framework.arguments import YAML
+from scheduler.framework.arguments import YAML, camel_case
 from scheduler.framework.duration import Duration
-from scheduler.framework.field_errors import invalid
+from scheduler.framework.field_errors import invalid, required
 from scheduler.runtime.profile_spec import ProfileSpec
+
+JITTER_FACTOR: Final = 1.2
+"""How much of `retryPeriod` a replica waits longer at random, at most, before it tries again to take the Lease."""
 
 Problems = Iterator[tuple[str, str]]
 """Path of a field, message."""
@@ -40,12 +44,21 @@ class LeaderElection:
 
     resource_lock: str = "leases"
     resource_name: str = "loadmaster"
-    """The Lease. Not kube-scheduler's own name: with a shared one, only one of the two schedulers would run."""
+    """Name of the Lease. Not kube-scheduler's own name: with a shared one, only one of the two schedulers would run."""
 
     resource_namespace: str = "kube-system"
 
     def __post_init__(self) -> None:
         _default_for_zero(self)
+
+    def with_flags(self, flags: Mapping[str, Any]) -> "LeaderElection":
+        """The same with the fields that were given on the command line, where a zero is a zero."""
+        changed = replace(self)
+        for setting in fields(self):
+            key = camel_case(setting.name)
+            if key in flags:
+                object.__setattr__(changed, setting.name, flags[key])
+        return changed
 
     def problems(self) -> Problems:
         if not self.leader_elect:
@@ -58,7 +71,16 @@ class LeaderElection:
             if value <= 0:
                 yield key, invalid(str(value), "must be greater than zero")
         if self.lease_duration <= self.renew_deadline:
-            yield "leaseDuration", invalid(str(self.lease_duration), "must be greater than `RenewDeadline`")
+            yield "leaseDuration", invalid(str(self.renew_deadline), "must be greater than `RenewDeadline`")
+        if self.renew_deadline <= JITTER_FACTOR * self.retry_period:
+            yield "renewDeadline", invalid(str(self.renew_deadline), "must be greater than retryPeriod*JitterFactor")
+        for key, text in (
+            ("resourceLock", self.resource_lock),
+            ("resourceNamespace", self.resource_namespace),
+            ("resourceName", self.resource_name),
+        ):
+            if not text:
+                yield key, required()
         if self.resource_lock != "leases":
             yield "resourceLock", invalid(self.resource_lock, 'resourceLock value must be "leases"')
 

@@ -15,12 +15,12 @@ aiohttp's session.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 import aiohttp
 import msgspec
@@ -94,7 +94,9 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
 class CallLimit:
     """Limits the calls of one kind in flight. A 429 holds all of them back for as long as the server asks."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, max_pause: float = MAX_PAUSE_SECONDS) -> None:
+        """`max_pause`: seconds that a Retry-After counts at most."""
+        self._max_pause = max_pause
         self._slots = asyncio.Semaphore(limit)
         self._paused_until = 0.0
         self.in_use = 0
@@ -119,7 +121,7 @@ class CallLimit:
         self._slots.release()
 
     def pause(self, seconds: float) -> None:
-        until = asyncio.get_running_loop().time() + min(seconds, MAX_PAUSE_SECONDS)
+        until = asyncio.get_running_loop().time() + min(seconds, self._max_pause)
         self._paused_until = max(self._paused_until, until)
 
 
@@ -141,12 +143,20 @@ class Operation:
     content_type: str | None = None
     """None for JSON."""
 
+    fenced: bool = True
+    """Whether a write is sent only while we lead; reads always are."""
+
+
+MayWrite: TypeAlias = Callable[[], bool]
+
 
 class Client:
     """One session to the API server; an async context manager."""
 
-    def __init__(self, credentials: Credentials, metrics: Metrics) -> None:
+    def __init__(self, credentials: Credentials, metrics: Metrics, may_write: MayWrite | None = None) -> None:
+        """`may_write`: whether we lead, asked directly before a fenced write is sent; None: always."""
         self._credentials = credentials
+        self._may_write = may_write
         self._metrics = metrics
         self._session: aiohttp.ClientSession | None = None
         self._connections: Connections | None = None
@@ -243,23 +253,26 @@ class Client:
         except ConfigError as error:
             raise NotSent(str(error)) from error
         connections = self._connections
+        may_send = self._may_write if operation.fenced and operation.verb != "GET" else None
         if connections is not None and operation.verb != "GET" and is_plain(path):
-            reply = await self._write(connections, operation, path, body or b"")
+            reply = await self._write(connections, operation, path, body or b"", may_send)
         else:
-            reply = await self._request(session, operation, path, body)
+            reply = await self._request(session, operation, path, body, may_send)
         if reply.status == 429:
             operation.limit.pause(reply.retry_after or 1.0)
         elif reply.status == 401:
             await self._reauthorize()
         return reply
 
-    async def _write(self, connections: Connections, operation: Operation, path: str, body: bytes) -> Reply:
+    async def _write(
+        self, connections: Connections, operation: Operation, path: str, body: bytes, may_send: MayWrite | None
+    ) -> Reply:
         head = (
             f"{operation.verb} {connections.prefix}{path}{self._headers}"
             f"Content-Type: {operation.content_type or JSON}\r\nContent-Length: {len(body)}\r\n\r\n"
         )
         try:
-            answer = await connections.ask(head.encode() + body, operation.timeout)
+            answer = await connections.ask(head.encode() + body, operation.timeout, may_send)
         except CannotConnect as error:
             raise NotSent(f"{operation.verb} {path}: {error}") from error
         except (BadAnswer, OSError) as error:
@@ -267,14 +280,23 @@ class Client:
         return Reply(answer.status, answer.body, _seconds(answer.retry_after) if answer.retry_after else 0.0)
 
     async def _request(
-        self, session: aiohttp.ClientSession, operation: Operation, path: str, body: bytes | None
+        self,
+        session: aiohttp.ClientSession,
+        operation: Operation,
+        path: str,
+        body: bytes | None,
+        may_send: MayWrite | None,
     ) -> Reply:
-        headers = {"Content-Type": operation.content_type} if operation.content_type else None
+        headers = {"Content-Type": operation.content_type} if operation.content_type else {}
+        fenced = None
+        if may_send is not None:
+            fenced = _FencedBody(body or b"", may_send)
+            headers["Content-Length"] = str(len(body or b""))
         try:
             async with session.request(
                 operation.verb,
                 self._credentials.server + path,
-                data=body,
+                data=body if fenced is None else fenced.chunks(),
                 headers=headers,
                 timeout=self._timeout(operation.timeout),
                 allow_redirects=False,
@@ -285,6 +307,8 @@ class Client:
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise NotSent(f"{operation.verb} {path}: {_text(error)}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if fenced is not None and fenced.refused:
+                raise NotSent(f"{operation.verb} {path}: this replica does not lead") from error
             raise AnswerLost(f"{operation.verb} {path}: {_text(error)}") from error
 
     async def _reauthorize(self) -> None:
@@ -326,6 +350,21 @@ class Client:
             observed = self._observed[key] = (calls, duration)
         observed[0].inc()
         observed[1].observe(seconds)
+
+
+class _FencedBody:
+    """A body that is given out only while we lead. aiohttp sends the head of a request with the first bytes of it."""
+
+    def __init__(self, body: bytes, may_send: MayWrite) -> None:
+        self._body = body
+        self._may_send = may_send
+        self.refused = False
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        if not self._may_send():
+            self.refused = True
+            raise ConnectionError("this replica does not lead")
+        yield self._body
 
 
 class _Status(msgspec.Struct, gc=False):

@@ -82,25 +82,27 @@ class Connections:
         """How many connections there are, idle or busy."""
         return len(self._open)
 
-    async def ask(self, request: bytes, seconds: float) -> Answer:
+    async def ask(self, request: bytes, seconds: float, may_send: Callable[[], bool] | None = None) -> Answer:
         """Send a request and return its answer, whatever it is.
 
-        Raises CannotConnect if nothing was sent; TimeoutError after `seconds`, another OSError or BadAnswer if the
-        answer is lost.
+        `may_send` is asked right before the bytes are written. Raises CannotConnect if nothing was sent; TimeoutError
+        after `seconds`, another OSError or BadAnswer if the answer is lost.
         """
         connection = self._take()
         if connection is None:
             started = self._loop.time()
             connection = await self._connect(min(seconds, CONNECT_SECONDS))
             seconds -= self._loop.time() - started
+        # No await between this and the system call that writes: `_Connection.ask` begins with it, and both event loops
+        # write at once what fits into the socket's buffer, as one request on a connection does.
+        if may_send is not None and not may_send():
+            self._keep(connection)
+            raise CannotConnect("this replica does not lead")
         answer = await connection.ask(request, seconds)
         if self._retired or not answer.reusable or answer.status == 401:  # 401: perhaps for an old certificate
             connection.close()
-        elif connection.usable:
-            connection.idle_since = self._loop.time()
-            self._idle.append(connection)
-            if self._sweeping is None:
-                self._sweeping = self._loop.call_later(self._keepalive / 4, self._sweep)
+        else:
+            self._keep(connection)
         return answer
 
     def retire(self) -> None:
@@ -120,6 +122,16 @@ class Connections:
             for connection in tuple(self._open):
                 connection.abort()
             await asyncio.wait([self._emptied], timeout=CLOSE_SECONDS)
+
+    def _keep(self, connection: "_Connection") -> None:
+        if self._retired:
+            connection.close()
+        if not connection.usable:
+            return
+        connection.idle_since = self._loop.time()
+        self._idle.append(connection)
+        if self._sweeping is None:
+            self._sweeping = self._loop.call_later(self._keepalive / 4, self._sweep)
 
     def _take(self) -> "_Connection | None":
         oldest = self._loop.time() - self._keepalive

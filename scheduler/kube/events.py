@@ -116,8 +116,8 @@ class Events:
         self._metrics = metrics
         self._now = now
         self._hostname = hostname or socket.gethostname()
-        self._create = Operation("POST", "events", limit)
-        self._patch = Operation("PATCH", "events", limit, content_type="application/merge-patch+json")
+        self._create = Operation("POST", "events", limit, fenced=False)
+        self._patch = Operation("PATCH", "events", limit, content_type="application/merge-patch+json", fenced=False)
         self._max_waiting = max_waiting
         self._waiting: deque[_Sending] = deque()
         self._known: OrderedDict[_Key, _Event] = OrderedDict()

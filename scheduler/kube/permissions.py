@@ -16,10 +16,14 @@ from scheduler.framework.resources import ApiResource
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 
 HOW_TO_GRANT: Final = (
-    "grant this account the ClusterRole NAMESPACE:RELEASE of the Helm chart (kube-system:loadmaster in "
-    "deploy/loadmaster.yaml); if it has that already, reapply it, or add what your own plugins need to rbac.extraRules"
+    "grant this account the ClusterRole NAMESPACE:RELEASE and the Role RELEASE of the Helm chart (loadmaster and "
+    "kube-system:loadmaster in deploy/loadmaster.yaml); if it has these already, reapply them, or add what your own "
+    "plugins need to rbac.extraRules"
 )
 """Ends the list of missing permissions, and so the container's termination message."""
+
+
+WITHOUT_A_LEASE: Final = "without other replicas no Lease is needed: --leader-elect=false"
 
 
 class Permission(NamedTuple):
@@ -32,6 +36,11 @@ class Permission(NamedTuple):
     """With its subresource, like `pods/binding`."""
 
     verbs: tuple[str, ...]
+    namespace: str = ""
+    """Where; empty for everywhere."""
+
+    name: str = ""
+    """The only object that is meant, if not all."""
 
 
 PERMISSIONS: Final = (
@@ -51,7 +60,7 @@ def permissions_for(
 
     `written`: resource, subresource or empty, verbs.
     """
-    verbs = {(group, resource): set(these) for group, resource, these in PERMISSIONS}
+    verbs = {(each.group, each.resource): set(each.verbs) for each in PERMISSIONS}
     further: dict[tuple[str, str], set[str]] = {}
     for resource in watched:
         further.setdefault((resource.group, resource.plural), set()).update(("list", "watch"))
@@ -62,13 +71,22 @@ def permissions_for(
     return tuple(Permission(*key, tuple(sorted(these))) for key, these in verbs.items())
 
 
+def lease_permissions(namespace: str, name: str) -> tuple[Permission, ...]:
+    """What leader election needs. A creation cannot be limited to a name."""
+    group, resource = "coordination.k8s.io", "leases"
+    return (
+        Permission(group, resource, ("create",), namespace),
+        Permission(group, resource, ("get", "list", "update", "watch"), namespace, name),
+    )
+
+
 async def check_permissions(client: Client, permissions: Sequence[Permission]) -> None:
     """Ask the API server about each permission. Raises ConfigError with those missing, or ClusterError.
 
     It answers for resources that it does not serve yet, too. A line names all that is missing for one resource: of
     the log of a container that ended, `kubectl describe` shows the last 2,048 bytes.
     """
-    operation = Operation("POST", "selfsubjectaccessreviews", CallLimit(10))
+    operation = Operation("POST", "selfsubjectaccessreviews", CallLimit(10), fenced=False)
     asked = [(permission, verb) for permission in permissions for verb in permission.verbs]
     allowed = await together(*(_is_allowed(client, operation, permission, verb) for permission, verb in asked))
     missing: dict[Permission, list[str]] = {}
@@ -77,15 +95,24 @@ async def check_permissions(client: Client, permissions: Sequence[Permission]) -
             missing.setdefault(permission, []).append(verb)
     if missing:
         lines = [
-            f"may not {', '.join(verbs)} {permission.resource} ({permission.group or 'core'})"
+            f"may not {', '.join(verbs)} {permission.resource} ({permission.group or 'core'}){_where(permission)}"
             for permission, verbs in missing.items()
         ]
+        if any(permission.resource == "leases" for permission in missing):
+            lines.append(WITHOUT_A_LEASE)
         raise ConfigError([*lines, f"{client.credentials.source}: {HOW_TO_GRANT}"])
 
 
 async def _is_allowed(client: Client, operation: Operation, permission: Permission, verb: str) -> bool:
     resource, _, subresource = permission.resource.partition("/")
-    attributes = {"verb": verb, "group": permission.group, "resource": resource, "subresource": subresource}
+    attributes = {
+        "verb": verb,
+        "group": permission.group,
+        "resource": resource,
+        "subresource": subresource,
+    }
+    if permission.namespace:
+        attributes |= {"namespace": permission.namespace, "name": permission.name}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
@@ -98,6 +125,12 @@ async def _is_allowed(client: Client, operation: Operation, permission: Permissi
     if not reply.ok:
         raise BadStatus("asking for permissions", reply)
     return _review_decoder.decode(reply.body).status.allowed
+
+
+def _where(permission: Permission) -> str:
+    if not permission.namespace:
+        return ""
+    return f" in namespace {permission.namespace}" + (f" named {permission.name}" if permission.name else "")
 
 
 class _ReviewStatus(msgspec.Struct):

@@ -80,6 +80,9 @@ class Relister:
         self._done: set[str] = set()
         self._absent: set[str] = set()
         self._scheduled: set[str] = set()
+        self._round = 0
+        """Comparisons that began in an earlier one do not count as done."""
+        self._advanced = asyncio.Event()
         self._failures = 0
         self._failed_at = -CALM_SECONDS
         for intake in self._intakes.values():
@@ -90,6 +93,19 @@ class Relister:
         self._absent.discard(resource)
         self._requested.add(resource)
         self._wake.set()
+
+    async def compare_anew(self) -> None:
+        """Return once everything was compared with lists that began after this call.
+
+        What differs is taken over at once, and not counted as missed: the watch may only be late.
+        """
+        self._done.clear()
+        self._round += 1
+        for resource in self._intakes.keys() - self._absent:
+            self.request(resource)
+        while not self._is_complete():
+            self._advanced.clear()
+            await self._advanced.wait()
 
     def absent(self, resource: str) -> None:
         """Note that the API server does not serve this resource, until it is requested again."""
@@ -136,7 +152,7 @@ class Relister:
                     await self._compare(intake)
 
     async def _compare(self, intake: Intake[Any]) -> None:
-        resource = intake.resource
+        resource, round_ = intake.resource, self._round
         self._requested.discard(resource)
         started = time.perf_counter()
         try:
@@ -150,12 +166,16 @@ class Relister:
         self._metrics.resync_duration.observe(time.perf_counter() - started)
         if resource in self._absent:
             self._drop_all(intake)  # no longer served since its list was requested
-        else:
+        elif round_ == self._round:
             self._done.add(resource)
         self._set_synced()
 
+    def _is_complete(self) -> bool:
+        return self._intakes.keys() <= self._done | self._absent
+
     def _set_synced(self) -> None:
-        if self._intakes.keys() <= self._done | self._absent:
+        self._advanced.set()
+        if self._is_complete():
             self.synced.set()
             self._deadlines.drop(FIRST_COMPARISON)
 
@@ -178,19 +198,22 @@ class Relister:
                 continue_, version = page.metadata.continue_, page.metadata.resource_version
             if not first and (different or intake.missing(listed, version)):
                 await asyncio.sleep(self._settle)
-            self._repair(intake, different, listed, version)
+            self._repair(intake, different, listed, version, first=first)
             intake.compared(version)
         finally:
             intake.end_listing()
 
-    def _repair(self, intake: Intake[Any], different: list[Any], listed: set[str], version: str) -> None:
+    def _repair(
+        self, intake: Intake[Any], different: list[Any], listed: set[str], version: str, *, first: bool
+    ) -> None:
         for item in different:
             kind = intake.difference(item)
             if kind is not None:
                 self._count(intake, kind, item)
                 intake.take(item)
         for known in intake.missing(listed, version):
-            self._count(intake, "deleted", known)
+            if not first:
+                self._count(intake, "deleted", known)
             intake.drop(known)
 
     def _count(self, intake: Intake[Any], kind: str, item: Any) -> None:

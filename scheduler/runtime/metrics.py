@@ -142,6 +142,11 @@ class Metrics:
             "Tasks that failed, were cancelled or took too long though nobody expected it, by the work they do.",
             ("operation",),
         )
+        self.leader_election_slowpath = counter(
+            "leader_election_slowpath",
+            "Total number of slow path exercised in renewing leader leases: the Lease had to be read first.",
+            ("name",),
+        )
         self.api_calls = counter(
             "loadmaster_api_calls",
             "Calls to the API server by verb, resource and outcome: an HTTP status, 'timeout' or 'connection'.",

@@ -60,7 +60,8 @@ class Loadmaster:
         config = [f"--config={workload.scheduler_config}"] if workload.scheduler_config else []
 
         def argv(port: int) -> list[str]:
-            return [*self.command, "run", f"--kubeconfig={kubeconfig}", *config, *loadmaster.serving(port)]
+            common = [f"--kubeconfig={kubeconfig}", *loadmaster.serving(port), "--leader-elect=false"]
+            return [*self.command, "run", *common, *config]
 
         return controlplane.spawn(self.name, argv, loadmaster.is_ready)
 

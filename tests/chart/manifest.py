@@ -14,7 +14,17 @@ from tests.chart.helm import Helm, HelmError
 from tests.controlplane.toolchain import BuildError
 
 MANIFEST: Final = Path(__file__).parents[2] / "deploy" / "loadmaster.yaml"
-ORDER: Final = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "Service", "Deployment")
+ORDER: Final = (
+    "ServiceAccount",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "Role",
+    "RoleBinding",
+    "ConfigMap",
+    "Service",
+    "PodDisruptionBudget",
+    "Deployment",
+)
 HEADER: Final = """\
 # Loadmaster in kube-system without Helm: `make manifest` renders this file from charts/loadmaster.
 # Set `image` in the Deployment to where yours is.

@@ -31,12 +31,15 @@ def start(
 ) -> Component:
     """Start the scheduler as its shipped account and wait until it is ready. A context manager.
 
+    It takes part in no election, unless `options` say so: a test would wait for the Lease of the one before.
+
     `program`: what Python is to run, with `env` added to its environment.
     """
     kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
 
     def argv(port: int) -> list[str]:
-        return [sys.executable, *program, "run", f"--kubeconfig={kubeconfig}", *serving(port), "-v", "2", *options]
+        common = [f"--kubeconfig={kubeconfig}", *serving(port), "-v", "2", "--leader-elect=false"]
+        return [sys.executable, *program, "run", *common, *options]
 
     return cluster.spawn(name, argv, is_ready, env)
 
@@ -61,12 +64,12 @@ def http_get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
         return 0, ""
 
 
-def metric(port: int, name: str, **labels: str) -> float:
+def metric(port: int, name: str, /, **labels: str) -> float:
     """The sum of all samples of a metric that have these labels, of a scheduler on this machine."""
     return sum_of(http_get(port, "/metrics")[1], name, **labels)
 
 
-def sum_of(exposition: str, name: str, **labels: str) -> float:
+def sum_of(exposition: str, name: str, /, **labels: str) -> float:
     """The sum of all samples of a metric that have these labels, in what /metrics answered."""
     from prometheus_client.parser import text_string_to_metric_families
 

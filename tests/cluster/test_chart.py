@@ -111,6 +111,10 @@ ACCEPTED: dict[str, Values] = {
     },
     "everything extra": EVERYTHING,
     "a place of its own": PLACED,
+    "one replica that elects nobody": {"replicas": 1, "config": {"leaderElection": {"leaderElect": False}}},
+    "a Lease of another name in another place": {
+        "config": {"leaderElection": {"resourceName": "theirs", "resourceNamespace": "default"}}
+    },
     "several profiles": {"config": {"profiles": [{"schedulerName": "one"}, {"schedulerName": "two"}]}},
     "an account that exists": {"rbac": {"create": False}, "serviceAccount": {"create": False, "name": "default"}},
     "other names": {"nameOverride": "placer", "fullnameOverride": "team-a-placer"},
@@ -126,6 +130,33 @@ ACCEPTED: dict[str, Values] = {
         "podSecurityContext": None,
     },
 }
+
+
+def test_flags_and_role_name_the_same_lease(helm: Helm) -> None:
+    def lease(values: Values) -> tuple[list[str], str, list[str]]:
+        documents = load_documents(helm.render(values, release="lm"))
+        role = of_kind(documents, "Role")
+        flags = [each for each in container_of(documents)["args"] if "lead" in each]
+        return flags, role["metadata"]["namespace"], role["rules"][1]["resourceNames"]
+
+    theirs = {"config": {"leaderElection": {"resourceName": "theirs", "resourceNamespace": "there"}}}
+
+    flag = "--leader-elect-resource-"
+    flags, namespace, names = lease({})
+    assert (flags, names) == ([f"{flag}namespace={namespace}", f"{flag}name=lm"], ["lm"])
+    assert lease(theirs) == ([f"{flag}namespace=there", f"{flag}name=theirs"], "there", ["theirs"])
+
+
+def test_replicas_are_spread_and_not_all_drained_at_once(helm: Helm) -> None:
+    documents = load_documents(helm.render({}))
+    budget, pod = of_kind(documents, "PodDisruptionBudget"), template_of(documents)
+    (spread,) = pod["spec"]["topologySpreadConstraints"]
+
+    assert of_kind(documents, "Deployment")["spec"]["replicas"] == 2
+    assert spread["topologyKey"] == "kubernetes.io/hostname"
+    for selector in (spread["labelSelector"], budget["spec"]["selector"]):
+        assert selector["matchLabels"].items() <= pod["metadata"]["labels"].items()
+    assert "PodDisruptionBudget" not in helm.render({"replicas": 1})
 
 
 def test_helm_lint_finds_nothing(helm: Helm) -> None:
@@ -217,7 +248,7 @@ def test_extra_values_are_rendered_alongside_the_charts_own(helm: Helm) -> None:
         "team": "scheduling",
     }
     assert metadata["annotations"].keys() == {CHECKSUM, "example.com/scrape"}
-    assert container["args"][3:] == ["--logging-format=json", "-v=2", "--bind-address=::"]
+    assert container["args"][-3:] == ["--logging-format=json", "-v=2", "--bind-address=::"]
     assert container["ports"] == [{"name": "http", "containerPort": 8080}]
     assert [variable["name"] for variable in container["env"]] == ["HTTPS_PROXY", "NODE"]
     assert [mount["name"] for mount in container["volumeMounts"]] == ["config", "plugins"]
@@ -233,7 +264,8 @@ def test_extra_values_are_rendered_alongside_the_charts_own(helm: Helm) -> None:
 def test_with_an_account_that_exists_nothing_is_granted_or_created(helm: Helm) -> None:
     documents = load_documents(helm.render(ACCEPTED["an account that exists"]))
 
-    assert {each["kind"] for each in documents} == {"ConfigMap", "Deployment", "Service", "Pod"}
+    kinds = {each["kind"] for each in documents}
+    assert kinds == {"ConfigMap", "Deployment", "PodDisruptionBudget", "Service", "Pod"}
     assert template_of(documents)["spec"]["serviceAccountName"] == "default"
 
 
@@ -309,7 +341,15 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "another version of it": ({"config": {"apiVersion": "v1"}}, "at '/config/apiVersion': value must be"),
     "no profile": ({"config": {"profiles": []}}, "at '/config/profiles': minItems"),
     "a profile without a name": ({"config": {"profiles": [{}]}}, "missing property 'schedulerName'"),
-    "two replicas": ({"replicas": 2}, "replicas: 2 schedulers would each do the same work, as there is no leader"),
+    "replicas that do not elect": (
+        {"config": {"leaderElection": {"leaderElect": False}}},
+        "replicas: 2 schedulers would each do the same work with config.leaderElection.leaderElect=false",
+    ),
+    "a flag of leader election": (
+        repeated("--leader-elect=false"),
+        "extraArgs: --leader-elect=false is about leader election, which the chart sets up with its Role",
+    ),
+    "the Lease's name as a flag": (repeated("--leader-elect-resource-name=x"), "use the value config.leaderElection"),
     "the label of the selector": ({"podLabels": {NAME: "x"}}, f"podLabels: {NAME} is a label of the selector"),
     "the same on all objects": ({"commonLabels": {INSTANCE: "x"}}, f"commonLabels: {INSTANCE} is a label of the"),
     "the same on the Service": ({"service": {"labels": {NAME: "x"}}}, f"service.labels: {NAME} is a label of the"),
@@ -366,8 +406,11 @@ def test_a_release_whose_name_no_service_can_have_is_told_what_to_do(helm: Helm)
 
 
 def test_all_contradictions_are_told_at_once(helm: Helm) -> None:
+    alone = {"leaderElection": {"leaderElect": False}}
+    values: Values = {"replicas": 3, "config": alone, "serviceAccount": {"create": False}, "extraArgs": ["--port=1"]}
+
     with pytest.raises(HelmError) as raised:
-        helm.render({"replicas": 3, "serviceAccount": {"create": False}, "extraArgs": ["--port=1"]})
+        helm.render(values)
 
     lines = str(raised.value).partition("these values contradict each other:\n")[2].partition("\n\n")[0]
     assert [line.partition(":")[0] for line in lines.splitlines()] == ["replicas", "serviceAccount.name", "extraArgs"]
@@ -387,7 +430,8 @@ def test_a_release_is_installed_upgraded_rolled_back_and_leaves_nothing(
         return text
 
     def left() -> list[str]:
-        kinds = "all,configmaps,secrets,serviceaccounts,clusterroles,clusterrolebindings"
+        kinds = "all,configmaps,secrets,serviceaccounts,roles,rolebindings,clusterroles,clusterrolebindings"
+        kinds += ",poddisruptionbudgets"
         found = cluster.kubectl("get", kinds, where, f"--selector={INSTANCE}=lm", "--output=name").split()
         return found + cluster.kubectl("get", "secrets", where, "--output=name").split()  # helm's own
 

@@ -20,6 +20,20 @@ a-b/c and a/b-c would with a dash.
 {{ .Values.serviceAccount.name | default (include "loadmaster.fullname" .) }}
 {{- end }}
 
+{{/* The Lease by which replicas know which of them works: its name and namespace. */}}
+{{- define "loadmaster.leaseName" -}}
+{{ (.Values.config.leaderElection).resourceName | default (include "loadmaster.fullname" .) }}
+{{- end }}
+
+{{- define "loadmaster.leaseNamespace" -}}
+{{ (.Values.config.leaderElection).resourceNamespace | default .Release.Namespace }}
+{{- end }}
+
+{{/* Not empty if only one replica works at a time. */}}
+{{- define "loadmaster.elects" -}}
+{{- if not (eq (toString (.Values.config.leaderElection).leaderElect) "false") -}}true{{- end -}}
+{{- end }}
+
 {{- define "loadmaster.image" -}}
 {{- $image := .Values.image -}}
 {{- $tag := $image.tag | default (ternary "" .Chart.AppVersion (not (empty $image.digest))) -}}

@@ -2,8 +2,8 @@
 {{- define "loadmaster.problems" -}}
 {{- $values := .Values -}}
 
-{{- if gt (int $values.replicas) 1 }}
-replicas: {{ $values.replicas }} schedulers would each do the same work, as there is no leader election yet: use 1, or 0 to pause
+{{- if and (gt (int $values.replicas) 1) (not (include "loadmaster.elects" .)) }}
+replicas: {{ $values.replicas }} schedulers would each do the same work with config.leaderElection.leaderElect=false: use 1, or 0 to pause
 {{- end }}
 
 {{- $fullname := include "loadmaster.fullname" . -}}
@@ -45,6 +45,9 @@ strategy.rollingUpdate: has no meaning with strategy.type=Recreate: use RollingU
     {{- if and (hasPrefix "--" $flag) (gt (len $flag) 2) (hasPrefix $flag $own) }}
 extraArgs: {{ $argument }} repeats {{ $own }}, which the chart sets: {{ $instead }}
     {{- end -}}
+  {{- end -}}
+  {{- if and (gt (len $flag) 2) (or (hasPrefix "--leader-elect" $flag) (and (hasPrefix "--" $flag) (hasPrefix $flag "--leader-elect"))) }}
+extraArgs: {{ $argument }} is about leader election, which the chart sets up with its Role: use the value config.leaderElection
   {{- end -}}
 {{- end -}}
 

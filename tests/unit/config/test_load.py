@@ -6,6 +6,7 @@ import pytest
 from scheduler.config.load import config_from_dict, load_config
 from scheduler.config.notes import notes
 from scheduler.config.types import Config, LeaderElection
+from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from scheduler.runtime.profile_spec import PluginRef
 from tests.unit.config.fakes import REGISTRY, a_config, a_profile
@@ -85,7 +86,7 @@ def test_settings_are_read(fields: dict[str, Any], expected: dict[str, Any]) -> 
         ),
         pytest.param(
             {"leaderElection": {"leaseDuration": "5s"}},
-            'leaderElection.leaseDuration: Invalid value: "5s": must be greater than `RenewDeadline`',
+            'leaderElection.leaseDuration: Invalid value: "10s": must be greater than `RenewDeadline`',
             id="lease duration",
         ),
         pytest.param(
@@ -238,14 +239,41 @@ def test_json_is_read_too(tmp_path: Path) -> None:
     assert load_config(str(path), REGISTRY).parallelism == 3
 
 
-def test_leader_election_is_noted_only_if_it_is_asked_for() -> None:
-    def of(**given: object) -> list[str]:
-        return notes(config_from_dict({**a_profile(), "leaderElection": given}, REGISTRY))
+def test_a_flag_takes_the_place_of_what_the_file_says_in_either_spelling() -> None:
+    section = {"leaseDuration": "5s", "resource_name": "mine", "retryPeriod": "3s"}
+    flags = {"leaseDuration": Duration(20), "resourceName": "ours", "leaderElect": False}
 
-    assert of(leaderElect=False, resourceName="mine") == []
-    assert of(leaderElect=True, resourceName="mine") == [
-        "leaderElection has no effect: leader election is not available yet: run one replica"
-    ]
+    election = config_from_dict(a_config(leaderElection=section), REGISTRY, flags).leader_election
+
+    assert election == LeaderElection(False, Duration(20), retry_period=Duration(3), resource_name="ours")
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        pytest.param(
+            {"leaseDuration": Duration(0)},
+            'leaderElection.leaseDuration: Invalid value: "0s": must be greater than zero',
+            id="no time",
+        ),
+        pytest.param({"resourceName": ""}, "leaderElection.resourceName: Required value", id="no name"),
+        pytest.param({"resourceNamespace": ""}, "leaderElection.resourceNamespace: Required value", id="no namespace"),
+        pytest.param(
+            {"retryPeriod": Duration(9)},
+            'leaderElection.renewDeadline: Invalid value: "10s": must be greater than retryPeriod*JitterFactor',
+            id="a period too long",
+        ),
+    ],
+)
+def test_a_zero_as_a_flag_is_a_zero(flags: dict[str, object], problem: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        config_from_dict(a_config(), REGISTRY, flags)
+
+    assert raised.value.problems[0] == problem
+
+
+def test_leader_election_is_not_noted_as_without_effect() -> None:
+    assert notes(config_from_dict({**a_profile(), "leaderElection": {"resourceName": "mine"}}, REGISTRY)) == []
 
 
 def test_a_setting_without_effect_is_noted() -> None:

@@ -13,6 +13,7 @@ from scheduler.kube.permissions import (
     PERMISSIONS,
     Permission,
     check_permissions,
+    lease_permissions,
     permissions_for,
 )
 from tests.chart import load_documents
@@ -39,8 +40,19 @@ def the_cluster_role() -> Any:
 
 def test_the_cluster_role_is_the_table() -> None:
     assert the_cluster_role()["rules"] == [
-        {"apiGroups": [group], "resources": [resource], "verbs": list(verbs)}
-        for group, resource, verbs in default_permissions()
+        {"apiGroups": [each.group], "resources": [each.resource], "verbs": list(each.verbs)}
+        for each in default_permissions()
+    ]
+
+
+def test_the_role_is_what_leader_election_needs() -> None:
+    documents = load_documents((ROOT / "deploy/loadmaster.yaml").read_text())
+    (role,) = (each for each in documents if each["kind"] == "Role")
+
+    assert role["rules"] == [
+        {"apiGroups": [each.group], "resources": [each.resource], "verbs": list(each.verbs)}
+        | ({"resourceNames": [each.name]} if each.name else {})
+        for each in lease_permissions(role["metadata"]["namespace"], "loadmaster")
     ]
 
 
@@ -88,7 +100,7 @@ def test_what_is_written_is_added_to_what_is_watched_or_done_anyway() -> None:
     budgets = parse_resource("foos.v1.example.com")
     written = [(budgets, "", ("get", "patch")), (budgets, "status", ("update",)), (PODS, "status", ("get",))]
 
-    rules = {(group, resource): verbs for group, resource, verbs in permissions_for([budgets], written)}
+    rules = {(each.group, each.resource): each.verbs for each in permissions_for([budgets], written)}
 
     assert rules["example.com", "foos"] == ("get", "list", "patch", "watch")
     assert rules["example.com", "foos/status"] == ("update",)
@@ -126,10 +138,14 @@ def test_what_an_account_without_any_permission_lacks_fits_into_a_termination_me
         api = FakeApi()
         api.on(REVIEW, Answer(201, {"status": {"allowed": False}}))
         async with fake_client(tmp_path, api) as client:
-            await check_permissions(client, default_permissions())
+            await check_permissions(client, (*default_permissions(), *lease_permissions("kube-system", "loadmaster")))
 
     with pytest.raises(ConfigError) as raised:
         run(scenario())
+    leases = "leases (coordination.k8s.io) in namespace kube-system"
+    assert f"may not create {leases}" in raised.value.problems
+    assert f"may not get, list, update, watch {leases} named loadmaster" in raised.value.problems
+    assert raised.value.problems[-2].endswith("--leader-elect=false")
     assert len("\n".join(raised.value.problems).encode()) < 2048 - 100  # the source may have a longer name
     assert raised.value.problems[-1].endswith(HOW_TO_GRANT)
 
