@@ -61,6 +61,9 @@ START_RETRIES: Final = RetryPolicy(first=0.5, limit=10.0)
 EXPIRY_SECONDS: Final = 1.0
 """Between two searches for assumed pods that were never confirmed."""
 
+IDLE_SECONDS: Final = 15.0
+"""What was made for pods is given back once nobody has asked for it for this long, or for up to twice as long."""
+
 _logger = logging.getLogger(__name__)
 
 
@@ -132,6 +135,7 @@ async def _run(options: RunOptions, config: Config) -> int:
         if relister.synced.is_set():
             _settle_memory()
             _logger.info("Ready", extra={"nodes": engine.cache.table.count, "profiles": ",".join(names)})
+            tasks.start("forgetting what is idle", _forget_idle_forever(engine))
             if election is not None:
                 tasks.start("watch on the leader lease", election.watch.run())
                 tasks.start("leader election", election.run())
@@ -221,6 +225,12 @@ def _show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
         ("operation",),
         tasks.ages,
     )
+    metrics.watch_gauge(
+        "loadmaster_cache_bytes",
+        "About how much memory each kind of cache takes, of those that are made for pods and given back.",
+        ("cache",),
+        lambda: (((name,), size) for name, size in engine.cache_bytes()),
+    )
 
 
 def _rejections(engine: Engine, client: Client, writers: Writers, metrics: Metrics) -> Rejections:
@@ -234,6 +244,12 @@ async def _expire_forever(engine: Engine) -> None:
         for pod in engine.cache.expire():
             _logger.warning("An assumed pod was never confirmed; its node is free again", extra={"pod": str(pod)})
             engine.handlers.assumption_expired(pod)
+
+
+async def _forget_idle_forever(engine: Engine) -> None:
+    while True:
+        await asyncio.sleep(IDLE_SECONDS)
+        engine.forget_idle()
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

@@ -5,7 +5,6 @@ asked for, the classes, the slices that it can use and the devices that are take
 is not stored: it is searched again for the node that is chosen.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final
 
@@ -18,15 +17,15 @@ from plugins.dynamic_resources.catalog import DeviceCatalog
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
+from scheduler.api.recent_caches import RecentCache
 
 HAS_DEVICES, HAS_NONE, HAS_INVALID_POOLS = 0, 1, 2
 
 MAX_BYTES: Final = 16 * 1024 * 1024
-"""The approximate bound of the stored columns; the least recently used are dropped first."""
+"""The bound of the stored columns, with what the claims ask for."""
 
 _BYTES_A_NODE: Final = 10
-_LEAST: Final = 8
-"""Entries that are kept however many nodes there are."""
+_ENTRY_BYTES: Final = 1024
 
 _ASPECTS: Final = (fw.Aspect.NAME, fw.Aspect.LABELS)
 """The aspects of a node that slices select by."""
@@ -129,7 +128,9 @@ class DeviceAvailabilities:
     def __init__(self, catalog: DeviceCatalog) -> None:
         self._catalog = catalog
         self._nodes: fw.NodeColumns | None = None
-        self._by_request_key: OrderedDict[bytes, DeviceAvailability] = OrderedDict()
+        self._by_request_key: RecentCache[bytes, DeviceAvailability] = RecentCache(
+            "device availability", MAX_BYTES, self._weight_of
+        )
 
     def of(
         self, claims: Sequence[ResourceClaim], nodes: fw.NodeColumns, columns: fw.StoredColumns
@@ -142,17 +143,14 @@ class DeviceAvailabilities:
         classes = tuple(self._catalog.device_class(name) for name in _class_names(claims))
         availability = self._by_request_key.get(key)
         if availability is None or not _are_same(availability.classes, classes):
-            availability = self._by_request_key[key] = DeviceAvailability(
-                classes, columns.changes(_ASPECTS), self._catalog
-            )
-            self._trim(nodes)
-        self._by_request_key.move_to_end(key)
+            self._by_request_key.discard(key)
+            availability = DeviceAvailability(classes, columns.changes(_ASPECTS), self._catalog)
+            self._by_request_key.put(key, availability)
         return availability
 
-    def _trim(self, nodes: fw.NodeColumns) -> None:
-        room = max(_LEAST, MAX_BYTES // (_BYTES_A_NODE * max(1, nodes.size)))
-        while len(self._by_request_key) > room:
-            self._by_request_key.popitem(last=False)
+    def _weight_of(self, key: bytes, availability: DeviceAvailability) -> int:
+        assert self._nodes is not None, "`of` was given them"
+        return _ENTRY_BYTES + len(key) + _BYTES_A_NODE * self._nodes.size
 
 
 def request_key(claims: Sequence[ResourceClaim]) -> bytes:

@@ -34,14 +34,12 @@ class DevicesError(Exception):
 class SliceDevice:
     """A device of a slice, with values that are computed at most once."""
 
-    __slots__ = ("_view", "device", "has_plain_capacity", "id", "selected", "slice")
+    __slots__ = ("_view", "device", "has_plain_capacity", "id", "slice")
 
     def __init__(self, slice_: ResourceSlice, device: Device) -> None:
         self.slice = slice_
         self.device = device
         self.id = DeviceId(slice_.spec.driver, slice_.spec.pool.name, device.name)
-        self.selected: dict[str, bool] = {}
-        """CEL expression → whether it holds."""
         self._view: DeviceView | None = None
         self.has_plain_capacity = all(each.request_policy is None for each in (device.capacity or {}).values())
 

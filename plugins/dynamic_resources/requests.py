@@ -1,15 +1,17 @@
 """The requests of claims, checked and made ready for the search for devices."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from plugins.dynamic_resources.pools import DevicesError, Pool, SliceDevice, node_matches
 from plugins.dynamic_resources.selectors import SelectorError, compiled
 from scheduler.api.devices import DeviceClass, DeviceSelector, DeviceToleration, ExactRequest, ResourceClaim
 from scheduler.api.objects import Node
+from scheduler.api.recent_caches import RecentCache
 
 ALL, EXACT_COUNT = "All", "ExactCount"
 _MAX_INT = 2**63 - 1
+_CACHE_BYTES: Final = 32 << 20
 
 
 class DeviceCandidate(NamedTuple):
@@ -69,14 +71,19 @@ class Request:
 def _holds(device: SliceDevice, where: str, index: int, selector: DeviceSelector) -> bool:
     if selector.cel is None:
         raise DevicesError(f"{where}: selector #{index}: CEL compile error: empty expression")
-    expression = selector.cel.expression
-    known = device.selected.get(expression)
+    expression = compiled(selector.cel.expression)
+    key = expression.number, device
+    known = _known.get(key)
     if known is None:
         try:
-            known = device.selected[expression] = compiled(expression).matches(device.view)
+            known = _known.put(key, expression.matches(device.view))
         except SelectorError as error:
             raise DevicesError(f"{where}: selector #{index}: {error}") from error
     return known
+
+
+_known: RecentCache[tuple[int, SliceDevice], bool] = RecentCache("selected devices", _CACHE_BYTES, lambda *_: 100)
+"""Number of an expression and device → whether it holds."""
 
 
 def tolerates(tolerations: Sequence[DeviceToleration], device: SliceDevice) -> bool:

@@ -6,7 +6,7 @@ k8s.io/dynamic-resource-allocation cel/compile.go at v0.36.3. What differs is in
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from itertools import count
 from typing import Any, Final, NamedTuple
 
 from cel_expr_python import cel
@@ -14,8 +14,15 @@ from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
 
 from plugins.dynamic_resources.cel_values import FUNCTIONS, quantity, version
 from scheduler.api.devices import Attribute, Device
+from scheduler.api.recent_caches import RecentCache
 
-_MAX_COMPILED: Final = 1000
+_CACHE_BYTES: Final = 32 << 20
+_BYTES_A_CHARACTER: Final = 100
+"""About what the evaluator takes for each character of an expression."""
+_EXPRESSION_BYTES: Final = 4096
+"""And for the expression as such."""
+
+_numbers = count()
 
 _TOKENS: Final = re.compile(
     r"""(?P<string>[rRbB]{0,2}(?:"{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))"""
@@ -49,9 +56,11 @@ class DeviceView(NamedTuple):
 class Expression:
     """A compiled selector."""
 
-    __slots__ = ("_domains", "_problem", "_program")
+    __slots__ = ("_domains", "_problem", "_program", "number")
 
     def __init__(self, text: str) -> None:
+        self.number = next(_numbers)
+        """No other expression has it, not even one of the same text that is compiled later."""
         written, self._domains = _with_defaults(text)
         self._problem = ""
         try:
@@ -85,10 +94,16 @@ class Expression:
         return bool(found.value())
 
 
-@lru_cache(maxsize=_MAX_COMPILED)
 def compiled(text: str) -> Expression:
     """Return an expression, ready to be asked; one that cannot be compiled says so when it is."""
-    return Expression(text)
+    return _compiled.get(text) or _compiled.put(text, Expression(text))
+
+
+def _weight_of(text: str, expression: Expression) -> int:
+    return _EXPRESSION_BYTES + _BYTES_A_CHARACTER * len(text)
+
+
+_compiled: RecentCache[str, Expression] = RecentCache("device selectors", _CACHE_BYTES, _weight_of)
 
 
 def view_of(driver: str, device: Device) -> DeviceView:

@@ -10,9 +10,10 @@ from plugins.inter_pod_affinity.namespaces import namespaces_version, selected_n
 from scheduler import framework as fw
 from scheduler.api.label_selectors import EVERYTHING, Selector
 from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms, WeightedTerm
+from scheduler.api.recent_caches import RecentCache
 
-MAX_STORED: Final = 4096
-"""Lists of terms, or selectors, that are cached until a namespace changes."""
+CACHE_BYTES: Final = 16 << 20
+"""Of the terms, and of the selectors of namespaces, that are cached until a namespace changes."""
 
 
 class PreferredMatch(NamedTuple):
@@ -45,18 +46,14 @@ class TermResolver:
     def __init__(self, handle: fw.Handle) -> None:
         self._handle = handle
         self._version = -1
-        self._wanted: dict[AffinityTerms, WantedPods] = {}
-        self._selected: dict[Selector, frozenset[str]] = {}
+        self._wanted: RecentCache[AffinityTerms, WantedPods] = RecentCache("wanted pods", CACHE_BYTES)
+        self._selected: RecentCache[Selector, frozenset[str]] = RecentCache("selected namespaces", CACHE_BYTES)
 
     def wanted(self, terms: AffinityTerms) -> WantedPods:
         """Return the terms with their namespaces."""
         self._forget_old_namespaces()
         found = self._wanted.get(terms)
-        if found is None:
-            if len(self._wanted) >= MAX_STORED:
-                self._wanted.clear()
-            found = self._wanted[terms] = self._find(terms)
-        return found
+        return self._wanted.put(terms, self._find(terms)) if found is None else found
 
     def resolved(self, terms: Sequence[AffinityTerm]) -> tuple[AffinityTerm, ...]:
         """Return the terms with the namespaces that their selectors name added by name.
@@ -90,11 +87,7 @@ class TermResolver:
 
     def _names(self, selector: Selector) -> frozenset[str]:
         names = self._selected.get(selector)
-        if names is None:
-            if len(self._selected) >= MAX_STORED:
-                self._selected.clear()
-            names = self._selected[selector] = selected_namespaces(self._handle, selector)
-        return names
+        return self._selected.put(selector, selected_namespaces(self._handle, selector)) if names is None else names
 
     def _forget_old_namespaces(self) -> None:
         version = namespaces_version(self._handle)

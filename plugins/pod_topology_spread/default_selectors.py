@@ -11,6 +11,7 @@ import msgspec
 from scheduler import framework as fw
 from scheduler.api.label_selectors import Selector, parse_label_selector, selector_from_labels, selector_of
 from scheduler.api.objects import LabelSelector, OwnerReference
+from scheduler.api.recent_caches import RecentCache
 
 RESOURCES: Final = (fw.SERVICE, fw.REPLICATION_CONTROLLER, fw.REPLICA_SET, fw.STATEFUL_SET)
 """The resources to watch for `DefaultSelectors`."""
@@ -21,7 +22,7 @@ _CONTROLLERS: Final = {
     ("apps/v1", "StatefulSet"): fw.STATEFUL_SET,
 }
 
-_CACHED_LABELS: Final = 4096
+_CACHE_BYTES: Final = 8 << 20
 
 
 class DefaultSelectors:
@@ -32,7 +33,9 @@ class DefaultSelectors:
     def __init__(self, handle: fw.Handle) -> None:
         self._handle = handle
         self._version = -1
-        self._by_services: dict[tuple[str, frozenset[tuple[str, str]]], Selector] = {}
+        self._by_services: RecentCache[tuple[str, frozenset[tuple[str, str]]], Selector] = RecentCache(
+            "selectors of services", _CACHE_BYTES
+        )
         """(Namespace, labels) → what the Services that select such pods ask for."""
 
     def of(self, pod: fw.Pod) -> Selector:
@@ -55,7 +58,7 @@ class DefaultSelectors:
     def _of_services(self, pod: fw.Pod) -> Selector:
         objects = self._handle.objects
         version = objects.version(fw.SERVICE)
-        if version != self._version or len(self._by_services) >= _CACHED_LABELS:
+        if version != self._version:
             self._by_services.clear()
             self._version = version
         labels = pod.labels
@@ -68,7 +71,7 @@ class DefaultSelectors:
                 selector = (service.content.get("spec") or {}).get("selector") or {}
                 if selector.items() <= labels.items():
                     merged.update(selector)
-            found = self._by_services[key] = selector_from_labels(merged)
+            found = self._by_services.put(key, selector_from_labels(merged))
         return found
 
 

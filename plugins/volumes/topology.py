@@ -4,7 +4,7 @@ Rule: component-helpers, storage/volume/helpers.go (CheckNodeAffinity) at v0.36.
 (tryTranslatePVToCSI) at v1.36.3.
 """
 
-from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from plugins.volumes.migrated import MigratedNodes, is_migrated
 from scheduler import framework as fw
 from scheduler.api.csi_translation import TranslationError, plugin_of, translated
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
+from scheduler.api.recent_caches import RecentCache
 from scheduler.api.selectors import (
     IN,
     SelectorTerm,
@@ -25,6 +26,8 @@ from scheduler.api.volumes import PersistentVolume, StorageClass
 
 NO_MATCH = "no matching NodeSelectorTerms"
 
+_CACHE_BYTES: Final = 4 << 20
+
 
 def terms_of(volume: PersistentVolume) -> tuple[SelectorTerm, ...] | None:
     """Return terms, any of which a node's labels must match; None if any node will do.
@@ -35,9 +38,15 @@ def terms_of(volume: PersistentVolume) -> tuple[SelectorTerm, ...] | None:
     return None if affinity is None or affinity.required is None else _by_labels(affinity.required)
 
 
-@lru_cache(maxsize=4096)
 def _by_labels(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
-    return tuple(term._replace(fields=()) for term in required_terms(selector))
+    found = _terms_by_labels.get(selector)
+    if found is None:
+        found = tuple(term._replace(fields=()) for term in required_terms(selector))
+        _terms_by_labels.put(selector, found)
+    return found
+
+
+_terms_by_labels: RecentCache[NodeSelector, tuple[SelectorTerm, ...]] = RecentCache("volume topologies", _CACHE_BYTES)
 
 
 def only_label(terms: tuple[SelectorTerm, ...]) -> tuple[str, frozenset[str]] | None:

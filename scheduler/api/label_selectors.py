@@ -5,19 +5,22 @@ pkg/labels/selector.go (NewRequirement, Matches) at v0.36.3.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from scheduler.api.labels import label_key_problems, label_value_problems
 from scheduler.api.messages import aggregated, quoted
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement
+from scheduler.api.recent_caches import RecentCache
 
 IN: Final = "In"
 NOT_IN: Final = "NotIn"
 EXISTS: Final = "Exists"
 DOES_NOT_EXIST: Final = "DoesNotExist"
 
-_CACHED_SELECTORS = 4096
+_CACHE_BYTES: Final = 4 << 20
+
+_Written: TypeAlias = tuple[tuple[tuple[str, str], ...], tuple[LabelSelectorRequirement, ...]]
+"""`matchLabels` and `matchExpressions`."""
 
 
 class Requirement(NamedTuple):
@@ -86,10 +89,10 @@ def parse_label_selector(selector: LabelSelector | None) -> Selector:
     """
     if selector is None:
         return NOTHING
-    return _parse(tuple((selector.match_labels or {}).items()), selector.match_expressions or ())
+    written = tuple((selector.match_labels or {}).items()), selector.match_expressions or ()
+    return _parsed.get(written) or _parsed.put(written, _parse(*written))
 
 
-@lru_cache(maxsize=_CACHED_SELECTORS)
 def _parse(labels: tuple[tuple[str, str], ...], expressions: tuple[LabelSelectorRequirement, ...]) -> Selector:
     requirements = []
     for key, value in labels:
@@ -120,6 +123,9 @@ def _check(key: str, operator: str, values: tuple[str, ...]) -> None:
     )
     if problems:
         raise ValueError(aggregated(problems))
+
+
+_parsed: RecentCache[_Written, Selector] = RecentCache("label selectors", _CACHE_BYTES)
 
 
 def _order(requirement: Requirement) -> tuple[str, str, list[str]]:

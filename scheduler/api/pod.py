@@ -120,10 +120,12 @@ class Pod(Wire, frozen=True, eq=False):
         return signatures
 
     def derive_like(self, old: "Pod") -> None:
-        """Take over the requests of `old`, a version of the same pod, if they cannot differ: faster than parsing.
+        """Take over what was derived of `old`, a version of the same pod, if it cannot differ: faster than parsing.
 
         Resizes are not looked into: once a kubelet reports what containers have, the amounts are computed again.
         """
+        if self.spec.affinity == old.spec.affinity:
+            self.derived.affinity_terms = old.derived.affinity_terms
         if old.derived.resources is None or _reports_amounts(old.status) or _reports_amounts(self.status):
             return
         a, b = old.spec, self.spec
@@ -140,6 +142,15 @@ class Pod(Wire, frozen=True, eq=False):
         """This pod as it will be once bound to `node`."""
         # What was derived does not depend on the node: `replace` passes it on.
         return msgspec.structs.replace(self, spec=msgspec.structs.replace(self.spec, node_name=node))
+
+    @property
+    def reference(self) -> "Pod":
+        """What names it, and no more: to be kept when the pod, which may be large, is gone."""
+        meta = self.metadata
+        kept = ObjectMeta(
+            name=meta.name, namespace=meta.namespace, uid=meta.uid, resource_version=meta.resource_version
+        )
+        return Pod(metadata=kept, spec=PodSpec(node_name=self.node_name, scheduler_name=self.spec.scheduler_name))
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"

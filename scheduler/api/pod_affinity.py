@@ -5,7 +5,6 @@ pkg/scheduler/framework/types.go (PodInfo.Update) in Kubernetes 1.36.3.
 """
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 import msgspec
@@ -13,8 +12,10 @@ import msgspec
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.messages import aggregated
 from scheduler.api.objects import Affinity, PodAffinity, PodAffinityTerm, WeightedPodAffinityTerm
+from scheduler.api.recent_caches import RecentCache
+from scheduler.api.weights import weight_of
 
-_CACHED_AFFINITIES = 8192
+_CACHE_BYTES: Final = 16 << 20
 
 
 class AffinityTerm(NamedTuple):
@@ -80,10 +81,10 @@ def affinity_terms_of(affinity: Affinity | None, namespace: str) -> AffinityTerm
     if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
         return NO_TERMS
     # A label selector holds a dict and cannot be hashed; its bytes can, and encoding costs less than parsing it again.
-    return _parse(_encoder.encode((affinity.pod_affinity, affinity.pod_anti_affinity)), namespace)
+    key = _encoder.encode((affinity.pod_affinity, affinity.pod_anti_affinity)), namespace
+    return _parsed.get(key) or _parsed.put(key, _parse(*key))
 
 
-@lru_cache(maxsize=_CACHED_AFFINITIES)
 def _parse(encoded: bytes, namespace: str) -> AffinityTerms:
     affinity, anti_affinity = _decoder.decode(encoded)
     errors: list[str] = []
@@ -124,5 +125,10 @@ def _parse_term(term: PodAffinityTerm, namespace: str) -> AffinityTerm:
     return AffinityTerm(namespaces, parse_label_selector(term.namespace_selector), selector, term.topology_key)
 
 
+def _weight_of(key: tuple[bytes, str], terms: AffinityTerms) -> int:
+    return weight_of(key, terms, *(getattr(terms, name) for name in AffinityTerms.__slots__))
+
+
+_parsed: RecentCache[tuple[bytes, str], AffinityTerms] = RecentCache("pod affinities", _CACHE_BYTES, _weight_of)
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(tuple[PodAffinity | None, PodAffinity | None])

@@ -7,7 +7,6 @@ node; its problems say why.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from scheduler.api.label_selectors import DOES_NOT_EXIST as DOES_NOT_EXIST
@@ -18,6 +17,7 @@ from scheduler.api.labels import label_key_problems, label_value_problems
 from scheduler.api.messages import aggregated, quoted
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, PreferredSchedulingTerm
 from scheduler.api.pod import Pod
+from scheduler.api.recent_caches import RecentCache
 
 GT: Final = "Gt"
 LT: Final = "Lt"
@@ -25,7 +25,7 @@ LT: Final = "Lt"
 NODE_NAME_FIELD: Final = "metadata.name"
 """The only field of a node that `matchFields` knows; any other counts as empty."""
 
-_CACHED_SELECTORS = 4096
+_CACHE_BYTES: Final = 8 << 20
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
@@ -107,24 +107,30 @@ class PreferredTerm(NamedTuple):
     term: SelectorTerm
 
 
-@lru_cache(maxsize=_CACHED_SELECTORS)
 def required_terms(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
     """Parse a required selector: a node must match any of the terms. Empty terms match nothing and are left out."""
-    return tuple(
-        _parse_term(term, f"nodeSelectorTerms[{i}]")
-        for i, term in enumerate(selector.node_selector_terms or ())
-        if term.match_expressions or term.match_fields
-    )
+    found = _required.get(selector)
+    if found is None:
+        terms = tuple(
+            _parse_term(term, f"nodeSelectorTerms[{i}]")
+            for i, term in enumerate(selector.node_selector_terms or ())
+            if term.match_expressions or term.match_fields
+        )
+        found = _required.put(selector, _Parsed(terms, _keys_of(terms)))
+    return found.terms
 
 
-@lru_cache(maxsize=_CACHED_SELECTORS)
 def preferred_terms(terms: tuple[PreferredSchedulingTerm, ...]) -> tuple[PreferredTerm, ...]:
     """Parse preferred terms. Those without weight or requirements are left out."""
-    return tuple(
-        PreferredTerm(preferred.weight, _parse_term(preferred.preference, f"[{i}]"))
-        for i, preferred in enumerate(terms)
-        if preferred.weight and (preferred.preference.match_expressions or preferred.preference.match_fields)
-    )
+    found = _preferred.get(terms)
+    if found is None:
+        found = tuple(
+            PreferredTerm(preferred.weight, _parse_term(preferred.preference, f"[{i}]"))
+            for i, preferred in enumerate(terms)
+            if preferred.weight and (preferred.preference.match_expressions or preferred.preference.match_fields)
+        )
+        _preferred.put(terms, found)
+    return found
 
 
 def matches_any(terms: Iterable[SelectorTerm], labels: Mapping[str, str], name: str) -> bool:
@@ -149,12 +155,29 @@ def pod_selector_keys(pod: Pod) -> frozenset[str] | None:
     return keys | selector.keys() if selector and keys is not None else keys
 
 
-@lru_cache(maxsize=_CACHED_SELECTORS)
 def _required_keys(selector: NodeSelector) -> frozenset[str] | None:
-    terms = required_terms(selector)
+    found = _required.get(selector)
+    return _keys_of(required_terms(selector)) if found is None else found.keys
+
+
+def _keys_of(terms: Iterable[SelectorTerm]) -> frozenset[str] | None:
     if any(term.problems for term in terms):
         return None
     return frozenset(expression.key for term in terms for expression in term.expressions)
+
+
+class _Parsed(NamedTuple):
+    """What is made of a required selector."""
+
+    terms: tuple[SelectorTerm, ...]
+    keys: frozenset[str] | None
+    """The labels that it names; None if a term cannot be parsed."""
+
+
+_required: RecentCache[NodeSelector, _Parsed] = RecentCache("required node affinities", _CACHE_BYTES)
+_preferred: RecentCache[tuple[PreferredSchedulingTerm, ...], tuple[PreferredTerm, ...]] = RecentCache(
+    "preferred node affinities", _CACHE_BYTES
+)
 
 
 def pod_selects(pod: Pod, labels: Mapping[str, str], name: str) -> bool:

@@ -1,9 +1,10 @@
 """The scheduler without its connection to a cluster: tables, queue, profiles and loop, for `run` and `simulate`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from scheduler.api import recent_caches
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
@@ -53,6 +54,22 @@ class Engine:
     """Event resource → API resource, of all that the plugins watch besides pods and nodes."""
     written: frozenset[tuple[ApiResource, str, tuple[str, ...]]]
     """What the plugins change: resource, subresource or empty, verbs."""
+
+    def forget_idle(self) -> None:
+        """Give back what was made for pods, and nobody asked for since the last call: they are probably gone.
+
+        It costs what is given back. It changes no decision: what is asked for again is made again.
+        """
+        recent_caches.forget_idle()
+        self.cache.table.forget_idle()
+        for framework in self.frameworks.values():
+            framework.forget_idle()
+
+    def cache_bytes(self) -> Iterator[tuple[str, int]]:
+        """Yield about how much memory each kind of cache takes. See docs/operations.md, "Memory"."""
+        yield from recent_caches.cache_sizes()
+        yield "stored answers", sum(framework.stored_bytes for framework in self.frameworks.values())
+        yield from self.cache.table.cache_bytes()
 
     def close(self) -> None:
         """Stop the plugins, when no pod is scheduled any more."""

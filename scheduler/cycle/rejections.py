@@ -78,7 +78,7 @@ class EarlyEnds:
         """Note that a pod has left the watch, while it is still counted."""
         never_ran = counted.status.phase in ("", "Pending") and not counted.is_deleting
         if never_ran and self._cache.was_placed_by_us(counted.uid) and len(self._pods) < MAX_WAITING:
-            self._pods.append(counted)
+            self._pods.append(counted.reference)
             self.came.set()
 
     def take(self) -> Pod | None:

@@ -110,6 +110,15 @@ class Framework:
         known = state.known_spec = self.pod_classes.of(pod)
         return known
 
+    def forget_idle(self) -> None:
+        """Give back what is stored for pods, and was not used since the last call."""
+        self.pod_classes.store.forget_idle()
+
+    @property
+    def stored_bytes(self) -> int:
+        """About how much memory the stored answers take."""
+        return self.pod_classes.store.bytes
+
     # The scheduling cycle.
 
     def run_pre_filter(

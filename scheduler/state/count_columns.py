@@ -1,4 +1,4 @@
-"""Columns of counts that can be computed again: a cache, least recently used first out, bounded by bytes."""
+"""Columns of counts that can be computed again: a cache, bounded by bytes; the least recently used are dropped."""
 
 from collections.abc import Hashable, Iterator
 from typing import Final, Generic, TypeVar
@@ -20,6 +20,8 @@ DOMAIN_ROWS: Final = 8
 """Sums are kept for topologies with at least this many rows per domain: all sums of a column then double its bytes."""
 
 _BYTES_PER_COUNT: Final = 4
+_KEY_BYTES: Final = 2_000
+"""About what the key of a column takes, a match or a term, with all that points to it."""
 _DROPPED_SHARE: Final = 4
 """A full store drops a quarter at once: finding the oldest columns means looking at all of them."""
 
@@ -77,6 +79,11 @@ def summed(topology: Topology, counts: Int32Column) -> Int64Column:
     return sums
 
 
+def column_bytes(capacity: int) -> int:
+    """Return about how much memory a column of that length takes, with its key."""
+    return _BYTES_PER_COUNT * capacity + _KEY_BYTES
+
+
 class CountColumns(Generic[KeyT]):
     """Columns by key. The least recently used are dropped first."""
 
@@ -86,6 +93,8 @@ class CountColumns(Generic[KeyT]):
         self._limit = limit
         self._columns: dict[KeyT, CountColumn] = {}
         self._requests = 0
+        self._idle_before = 0
+        """The number of requests at the last `forget_idle`."""
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -113,7 +122,7 @@ class CountColumns(Generic[KeyT]):
 
     def make_room(self) -> list[tuple[KeyT, CountColumn]]:
         """Drop columns until one more fits; return them, so that their owner can forget them too."""
-        room = max(1, self._limit // (_BYTES_PER_COUNT * self.capacity))
+        room = max(1, self._limit // column_bytes(self.capacity))
         if len(self._columns) < room:
             return []
         oldest = sorted(self._columns.items(), key=lambda item: item[1].used)
@@ -121,6 +130,19 @@ class CountColumns(Generic[KeyT]):
         for key, _ in dropped:
             del self._columns[key]
         return dropped
+
+    def forget_idle(self) -> list[tuple[KeyT, CountColumn]]:
+        """Drop the columns that were not asked for since the last call; return them as `make_room` does."""
+        idle = [(key, column) for key, column in self._columns.items() if column.used <= self._idle_before]
+        for key, _ in idle:
+            del self._columns[key]
+        self._idle_before = self._requests
+        return idle
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory the columns take, with their keys."""
+        return column_bytes(self.capacity) * len(self._columns)
 
     def remove(self, key: KeyT) -> None:
         """Drop a column. Unknown keys are ignored."""

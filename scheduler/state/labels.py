@@ -1,14 +1,17 @@
-"""Node labels as columns of small integers, made for the keys that are asked for."""
+"""Node labels as columns of small integers, made for the keys that are asked for.
 
-from collections.abc import Iterable, Mapping
+Pods name the keys: so a key that no node has gets no column of its own, and one that nobody asks for is given back.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
 from scheduler.framework.nodes import Int32Column, Rows
 
-MAX_KEYS: Final = 512
-"""Label keys stored as columns. Pods name the keys: without a limit, users could fill our memory."""
+VALUE_BYTES: Final = 300
+"""About what a value of a label takes at most in a column: its text, its code, and the entries for both."""
 
 
 class LabelColumn:
@@ -20,6 +23,7 @@ class LabelColumn:
         "_distinct_at",
         "_rows_of",
         "_shared",
+        "asked_for",
         "code_of",
         "labelled",
         "size",
@@ -38,6 +42,8 @@ class LabelColumn:
         self.values = [""]
         self.code_of: dict[str, int] = {}
         self.labelled = 0
+        self.asked_for = True
+        """Since the last `LabelColumns.forget_idle`."""
         self.version = 0
         """Changes with any code of any row, and when the column is dropped."""
         self.size = 0
@@ -57,6 +63,11 @@ class LabelColumn:
             self._distinct = np.flatnonzero(self._rows_of)
             self._distinct_at = self.version
         return self._distinct
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes at most."""
+        return self._codes.nbytes + VALUE_BYTES * len(self.values)
 
     def code_at(self, row: int) -> int:
         """Return the code of one row, even beyond `size`."""
@@ -98,35 +109,75 @@ class LabelColumns:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._columns: dict[str, LabelColumn] = {}
+        self._absent = LabelColumn(capacity)
+        """The column of every key that no node has."""
+        self.rows_with: dict[str, int] = {}
+        """Label key → number of rows that have it; never 0."""
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory the columns take at most."""
+        return sum(column.bytes for column in (self._absent, *self._columns.values()))
 
     def column(self, key: str, size: int, labels: Iterable[Mapping[str, str] | None]) -> LabelColumn:
         """Return the column of `key` for a table of `size` rows; `labels`: those of every row, read if it is new."""
         column = self._columns.get(key)
         if column is None:
-            if len(self._columns) >= MAX_KEYS:
-                self._forget(list(self._columns))
+            if key not in self.rows_with:
+                self._absent.size = size
+                return self._absent
             column = self._columns[key] = LabelColumn(self._capacity)
             for row, of_row in enumerate(labels):
                 if of_row:
                     column.set(row, of_row.get(key))
         column.size = size
+        column.asked_for = True
         return column
 
-    def set_row(self, row: int, labels: Mapping[str, str] | None) -> None:
-        """Take over the labels of one row; None clears it."""
+    def set_row(self, row: int, old: Mapping[str, str] | None, new: Mapping[str, str] | None) -> Sequence[str]:
+        """Replace the labels of one row; None stands for no labels.
+
+        Returns the keys that have come to the table, or left it.
+        """
+        if old == new:
+            return ()
+        old, new = old or {}, new or {}
         outgrown: list[str] = []
         for key, column in self._columns.items():
-            column.set(row, labels.get(key) if labels else None)
+            column.set(row, new.get(key))
             if len(column.values) > 2 * self._capacity:
                 outgrown.append(key)
         # Most of their values belong to nodes that are gone: the next request makes a new column.
-        self._forget(outgrown)
+        self._drop(outgrown)
+        return self._count_keys(old, new)
+
+    def forget_idle(self) -> None:
+        """Drop the columns that were not asked for since the last call."""
+        self._drop([key for key, column in self._columns.items() if not column.asked_for])
+        for column in self._columns.values():
+            column.asked_for = False
 
     def grow(self, capacity: int) -> None:
-        for column in self._columns.values():
+        for column in (self._absent, *self._columns.values()):
             column.grow(capacity)
         self._capacity = capacity
 
-    def _forget(self, keys: Iterable[str]) -> None:
+    def _count_keys(self, old: Mapping[str, str], new: Mapping[str, str]) -> Sequence[str]:
+        rows_with = self.rows_with
+        changed: list[str] = []
+        for key in new.keys() - old.keys():
+            rows_with[key] = rows_with.get(key, 0) + 1
+            if rows_with[key] == 1:
+                changed.append(key)
+        for key in old.keys() - new.keys():
+            rows_with[key] -= 1
+            if not rows_with[key]:
+                del rows_with[key]
+                changed.append(key)
+                if key in self._columns:
+                    self._drop((key,))
+        return changed
+
+    def _drop(self, keys: Iterable[str]) -> None:
         for key in keys:
             self._columns.pop(key).drop()

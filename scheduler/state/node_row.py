@@ -4,27 +4,19 @@ from collections.abc import Collection, Mapping, Sequence
 
 from scheduler.api.objects import Node, Taint
 from scheduler.api.pod import Pod
-from scheduler.framework.nodes import Int64Column
+from scheduler.state.amounts import Amounts
 
 
 class NodeRow:
     """Implements framework.nodes.NodeInfo: a lazy view of the table, valid within one decision."""
 
-    __slots__ = ("_allocatable", "_pods", "_requested", "node", "row")
+    __slots__ = ("_amounts", "_pods", "node", "row")
 
-    def __init__(
-        self,
-        row: int,
-        node: Node,
-        pods: Mapping[str, Pod],
-        allocatable: Mapping[str, Int64Column],
-        requested: Mapping[str, Int64Column],
-    ) -> None:
+    def __init__(self, row: int, node: Node, pods: Mapping[str, Pod], amounts: Amounts) -> None:
         self.row = row
         self.node = node
         self._pods = pods
-        self._allocatable = allocatable
-        self._requested = requested
+        self._amounts = amounts
 
     @property
     def name(self) -> str:
@@ -48,11 +40,8 @@ class NodeRow:
 
     @property
     def allocatable(self) -> Mapping[str, int]:
-        return self._non_zero_entries(self._allocatable)
+        return dict(self._amounts.allocatable_at(self.row))
 
     @property
     def requested(self) -> Mapping[str, int]:
-        return self._non_zero_entries(self._requested)
-
-    def _non_zero_entries(self, columns: Mapping[str, Int64Column]) -> dict[str, int]:
-        return {name: amount for name, column in columns.items() if (amount := column.item(self.row))}
+        return self._amounts.requested_at(self.row, (pod.requests for pod in self._pods.values()))

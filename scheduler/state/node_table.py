@@ -21,6 +21,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
 from scheduler.framework.change_log import ChangeLog
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column
+from scheduler.state.amounts import Amounts
 from scheduler.state.aspect_logs import ALL_ASPECTS, AspectLogs, node_aspects, pod_aspects
 from scheduler.state.go_int64 import add_at, wrapped
 from scheduler.state.host_ports import HostPorts
@@ -51,8 +52,7 @@ class NodeTable:
         self._unschedulable = np.zeros(capacity, np.bool_)
         self._pod_count = np.zeros(capacity, np.int64)
         self._allowed_pods = np.zeros(capacity, np.int64)
-        self._allocatable: dict[str, Int64Column] = {}
-        self._requested: dict[str, Int64Column] = {}
+        self._amounts = Amounts(capacity)
         self._non_zero = {CPU: np.zeros(capacity, np.int64), MEMORY: np.zeros(capacity, np.int64)}
         self._zeros = np.zeros(capacity, np.int64)
         self._zeros.flags.writeable = False
@@ -80,10 +80,13 @@ class NodeTable:
         return self._allowed_pods[: self.size]
 
     def allocatable(self, resource: str) -> Int64Column:
-        return self._allocatable.get(resource, self._zeros)[: self.size]
+        return self._amounts.allocatable.get(resource, self._zeros)[: self.size]
 
     def requested(self, resource: str) -> Int64Column:
-        return self._requested.get(resource, self._zeros)[: self.size]
+        column = self._amounts.requested.get(resource)
+        if column is None:
+            column = self._amounts.unoffered(resource)
+        return (self._zeros if column is None else column)[: self.size]
 
     def non_zero_requested(self, resource: str) -> Int64Column:
         return self._non_zero[resource][: self.size]
@@ -123,7 +126,7 @@ class NodeTable:
         node = self._nodes[row]
         if node is None:
             raise KeyError(f"row {row} is not in use")
-        return NodeRow(row, node, self._pods[row], self._allocatable, self._requested)
+        return NodeRow(row, node, self._pods[row], self._amounts)
 
     def has_pod(self, row: int, uid: str) -> bool:
         """Whether a pod is on a row, also within a what-if."""
@@ -167,20 +170,20 @@ class NodeTable:
             self.count += 1
             aspects = ALL_ASPECTS
         else:
-            aspects = self._clear_node(row, old, amounts, node)
+            aspects = self._clear_node(row, old, node)
+        if self._amounts.set_allocatable(row, amounts):
+            aspects |= Aspect.ALLOCATABLE
         self._nodes[row] = node
         self._names[row] = node.name
         self._in_use[row] = True
         self._unschedulable[row] = node.spec.unschedulable
         self._allowed_pods[row] = amounts.get(PODS, 0)
-        for resource, amount in amounts.items():
-            self._column(self._allocatable, resource)[row] = amount
         for taint in node.taints:
             column = self._taints.get(taint)
             if column is None:
                 column = self._taints[taint] = np.zeros(self._capacity, np.bool_)
             column[row] = True
-        self._labels.set_row(row, node.metadata.labels)
+        self._labels.set_row(row, None if old is None else old.metadata.labels, node.metadata.labels)
         self._images.add(row, node)
         if aspects & Aspect.IMAGES and self._images.states:
             # An image scores by its share of all nodes: one more node changes the share of every image.
@@ -194,13 +197,14 @@ class NodeTable:
         node = None if row is None else self._nodes[row]
         if row is None or node is None:
             return
-        self._clear_node(row, node, {}, None)
+        self._clear_node(row, node, None)
+        self._amounts.set_allocatable(row, {})
         self._nodes[row] = None
         self._in_use[row] = False
         self._unschedulable[row] = False
         self._allowed_pods[row] = 0
         self._names[row] = ""
-        self._labels.set_row(row, None)
+        self._labels.set_row(row, node.metadata.labels, None)
         self.count -= 1
         self._logs.of(Aspect.IMAGES).mark_all()
         self._logs.mark(row, ALL_ASPECTS)
@@ -254,6 +258,16 @@ class NodeTable:
             for pod, sign in reversed(done):
                 self._count_pod(row, pod, pod.resources.requests, -sign)
 
+    def forget_idle(self) -> None:
+        """Give back what was derived for pods, and was not asked for since the last call."""
+        self._labels.forget_idle()
+        self.pods.forget_idle()
+
+    def cache_bytes(self) -> Iterator[tuple[str, int]]:
+        """Yield about how much memory what is derived for pods takes, by kind."""
+        yield "label columns", self._labels.bytes
+        yield "pod counts", self.pods.bytes
+
     def check_invariants(self) -> None:
         """Sums match the pods, rows match the names. For tests and debugging."""
         assert self.count == int(self.in_use.sum()) == sum(node is not None for node in self._nodes)
@@ -268,8 +282,9 @@ class NodeTable:
             for pod in pods:
                 for resource, amount in pod.requests.items():
                     expected[resource] = expected.get(resource, 0) + amount
-            for resource, column in self._requested.items():
-                assert column[row] == wrapped(expected.get(resource, 0)), (name, resource)
+            requested = self._amounts.requested_at(row, (pod.requests for pod in pods))
+            sums = {resource: wrapped(amount) for resource, amount in expected.items()}
+            assert requested == {resource: amount for resource, amount in sums.items() if amount}, (name, requested)
             assert self._non_zero[CPU][row] == wrapped(sum(pod.resources.non_zero_cpu for pod in pods)), name
             assert self._non_zero[MEMORY][row] == wrapped(sum(pod.resources.non_zero_memory for pod in pods)), name
             taints = {taint for taint, column in self._taints.items() if column[row]}
@@ -277,7 +292,8 @@ class NodeTable:
         for row in self._free:
             assert not self._pods[row], row
             assert self._pod_count[row] == 0, row
-            assert not any(column[row] for column in (*self._requested.values(), *self._allocatable.values())), row
+            assert self._amounts.is_clear(row), row
+        self._amounts.check_invariants()
         self.pods.check_invariants([pods.values() for pods in self._pods])
         self.volumes.check_invariants(pods.values() for pods in self._pods)
 
@@ -294,8 +310,7 @@ class NodeTable:
         else:
             del self._pods[row][pod.uid]
         self._pod_count[row] += sign
-        for resource, amount in requests.items():
-            add_at(self._column(self._requested, resource), row, sign * amount)
+        self._amounts.count(row, requests, sign)
         add_at(self._non_zero[CPU], row, sign * pod.resources.non_zero_cpu)
         add_at(self._non_zero[MEMORY], row, sign * pod.resources.non_zero_memory)
         if pod.host_ports:
@@ -304,15 +319,9 @@ class NodeTable:
             self.volumes.count(row, pod.storage, sign)
         self.pods.count(row, pod, sign)
 
-    def _clear_node(self, row: int, old: Node, amounts: Mapping[str, int], new: Node | None) -> Aspect:
+    def _clear_node(self, row: int, old: Node, new: Node | None) -> Aspect:
         """Take the old version's facts out of the columns; return the aspects in which the new one differs, if any."""
         aspects = Aspect(0) if new is None else node_aspects(old, new)
-        for resource, column in self._allocatable.items():
-            if column[row] != amounts.get(resource, 0):
-                aspects |= Aspect.ALLOCATABLE
-                column[row] = 0
-        if amounts.keys() - self._allocatable.keys():
-            aspects |= Aspect.ALLOCATABLE  # this node is the first one with such a resource
         for taint in set(old.taints):
             self._taints[taint][row] = False
             if not self._taints[taint].any():
@@ -321,12 +330,6 @@ class NodeTable:
             aspects |= Aspect.IMAGES
         self._images.remove(row, old)
         return aspects
-
-    def _column(self, columns: dict[str, Int64Column], resource: str) -> Int64Column:
-        column = columns.get(resource)
-        if column is None:
-            column = columns[resource] = np.zeros(self._capacity, np.int64)
-        return column
 
     def _claim_row(self, name: str) -> int:
         if self._free:
@@ -359,9 +362,9 @@ class NodeTable:
         self._allowed_pods = longer(self._allowed_pods)
         self._zeros = longer(self._zeros)
         self._zeros.flags.writeable = False
-        for columns in (self._allocatable, self._requested, self._non_zero):
-            for resource in columns:
-                columns[resource] = longer(columns[resource])
+        for resource, non_zero in self._non_zero.items():
+            self._non_zero[resource] = longer(non_zero)
+        self._amounts.grow(capacity)
         for taint, column in self._taints.items():
             self._taints[taint] = np.concatenate([column, np.zeros(self._capacity, np.bool_)])
         self._labels.grow(capacity)

@@ -107,6 +107,16 @@ class PodGroupIndex:
         self.count(row, new, 1)
         return True
 
+    def forget_idle(self) -> None:
+        """Drop the columns that were not asked for since the last call."""
+        self._forget(self._matches.forget_idle())
+        self._terms.forget_idle()
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory the columns take."""
+        return self._matches.bytes + self._terms.bytes
+
     def check_invariants(self, pods_by_row: Sequence[Collection[Pod]]) -> None:
         """Every column equals a recount of the pods. For tests and debugging."""
         assert self._size == len(pods_by_row)
@@ -135,7 +145,7 @@ class PodGroupIndex:
     def _column(self, match: PodMatch) -> CountColumn:
         column = self._matches.get(match)
         if column is None:
-            self._forget_unused()
+            self._forget(self._matches.make_room())
             column = self._matches.add(match)
             self._postings.add(match, match.namespaces, match.selector)
             groups = self._fulfilling(match)
@@ -176,8 +186,7 @@ class PodGroupIndex:
             fulfilling += (group for group in groups if fulfils(match, namespace, group))
         return fulfilling
 
-    def _forget_unused(self) -> None:
-        dropped = self._matches.make_room()
+    def _forget(self, dropped: Sequence[tuple[PodMatch, CountColumn]]) -> None:
         if not dropped:
             return
         gone = {id(column) for _, column in dropped}
@@ -185,5 +194,5 @@ class PodGroupIndex:
             self._postings.remove(match, match.namespaces, match.selector)
         for groups in self._groups.values():
             for group in groups.values():
-                if any(id(column) in gone for column in group.columns):
+                if group.columns and not gone.isdisjoint(map(id, group.columns)):
                     group.columns = tuple(column for column in group.columns if id(column) not in gone)

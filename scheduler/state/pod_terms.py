@@ -4,7 +4,7 @@ A deployment of three pods may have a term of its own, and a cluster thousands o
 rows that have it, and its column is made when it is first asked for.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -83,12 +83,20 @@ class TermTable:
         """Return the column of a term, making it if there is none."""
         column = self._columns.get(term)
         if column is None:
-            for dropped, _ in self._columns.make_room():
-                dropped.column = None
+            _forget(self._columns.make_room())
             column = term.column = self._columns.add(term)
             for row, pods in term.rows.items():
                 column.counts[row] = pods
         return column
+
+    def forget_idle(self) -> None:
+        """Drop the columns that were not asked for since the last call."""
+        _forget(self._columns.forget_idle())
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory the columns take."""
+        return self._columns.bytes
 
     def grow(self, capacity: int) -> None:
         self._columns.grow(capacity)
@@ -124,6 +132,11 @@ class TermTable:
         if self.by_kind[term.kind].pop((term.term, term.weight), None) is not None:
             self._postings[term.kind].remove(term, _namespaces(term.term), term.term.selector)
             self._columns.remove(term)
+
+
+def _forget(dropped: Iterable[tuple[TermCounts, CountColumn]]) -> None:
+    for term, _ in dropped:
+        term.column = None
 
 
 def _namespaces(term: AffinityTerm) -> frozenset[str] | None:

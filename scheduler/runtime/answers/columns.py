@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
+from scheduler.api.weights import weight_of
 from scheduler.framework.change_log import ChangeLog, LogReader
 from scheduler.framework.nodes import Rows
 
@@ -26,13 +27,15 @@ Evaluate = Callable[[Rows], Values | None]
 class Stored(LogReader):
     """An entry of the store (`answers/store.py`): what it is made of, and what is made of it."""
 
-    __slots__ = ("dependents", "key", "sources")
+    __slots__ = ("dependents", "key", "own_bytes", "sources")
 
-    own_bytes: ClassVar[int] = 0
-    """About how much memory it takes whatever the number of nodes."""
+    least_bytes: ClassVar[int] = 2048
+    """About how much memory it takes without its key, whatever the number of nodes."""
 
     def __init__(self, key: Hashable, logs: Iterable[ChangeLog] = (), sources: Iterable["Stored"] = ()) -> None:
         super().__init__(logs)
+        self.own_bytes = self.least_bytes + weight_of(key)
+        """About how much memory it takes whatever the number of nodes. Never changes once it is stored."""
         self.key = key
         self.sources = list(sources)
         self.dependents: set[Stored] = set()

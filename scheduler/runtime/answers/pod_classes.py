@@ -1,7 +1,7 @@
 """Pod classes: pods that no signing plugin can tell apart, and how plugins are asked about them."""
 
 from collections.abc import Hashable, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import msgspec
 from msgspec.structs import replace
@@ -9,14 +9,12 @@ from msgspec.structs import replace
 from scheduler.api.objects import Volume
 from scheduler.api.pod import Pod
 from scheduler.api.requests import HostPort, PodResources
+from scheduler.api.weights import weight_of
 from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, SignPlugin
 from scheduler.runtime.answers.columns import Stored
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.plans import FilterPlan, ScorePlan
 from scheduler.runtime.plugin_calls import as_plugin_error
-
-_ENTRY_BYTES: Final = 4096
-"""About what a class or a spec takes, with its key."""
 
 _NO_SOURCE = Volume()
 
@@ -28,7 +26,7 @@ class PodClass(Stored):
 
     __slots__ = ("filter_plans", "score_plans", "signatures")
 
-    own_bytes: ClassVar[int] = _ENTRY_BYTES
+    least_bytes: ClassVar[int] = 4096
 
     def __init__(self, key: Hashable, signatures: dict[str, Hashable]) -> None:
         super().__init__(key)
@@ -49,8 +47,6 @@ class KnownSpec(Stored):
 
     __slots__ = ("concerned", "concerned_at_score", "host_ports", "pod_class", "resources")
 
-    own_bytes: ClassVar[int] = _ENTRY_BYTES
-
     def __init__(
         self,
         key: Hashable,
@@ -62,6 +58,7 @@ class KnownSpec(Stored):
         self.pod_class = pod_class
         self.resources = resources
         self.host_ports = host_ports
+        self.own_bytes += weight_of(resources, host_ports)
         self.concerned: tuple[tuple[PreFilterPlugin, ...], frozenset[str]] | None = None
         """The PreFilter plugins that the pods concern, and the names of the others, once the plugins were asked."""
         self.concerned_at_score: tuple[tuple[PreScorePlugin, ...], frozenset[str]] | None = None
@@ -74,7 +71,7 @@ class PodClasses:
     def __init__(self, signers: Sequence[SignPlugin], profile: str, store: AnswerStore) -> None:
         self._signers = signers
         self._profile = profile
-        self._store = store
+        self.store = store
         self._by_spec = all(plugin.signs_spec for plugin in signers)
 
     def of(self, pod: Pod) -> KnownSpec:
@@ -85,11 +82,11 @@ class PodClasses:
         encoded = _encoded_spec(pod) if self._by_spec else None
         if encoded is None:
             return KnownSpec(None, self._class_of(pod))
-        known = self._store.find(encoded, KnownSpec)
+        known = self.store.find(encoded, KnownSpec)
         if known is None:
             pod_class = self._class_of(pod)
             try:
-                return self._store.add(KnownSpec(encoded, pod_class, pod.resources, pod.host_ports))
+                return self.store.add(KnownSpec(encoded, pod_class, pod.resources, pod.host_ports))
             except ValueError:  # a quantity that cannot be read: a plugin says which
                 return KnownSpec(encoded, pod_class)
         derived = pod.derived
@@ -102,8 +99,8 @@ class PodClasses:
     def _class_of(self, pod: Pod) -> PodClass:
         signatures = self._signatures(pod)
         key = ("class", *signatures.items())
-        pod_class = self._store.find(key, PodClass)
-        return self._store.add(PodClass(key, signatures)) if pod_class is None else pod_class
+        pod_class = self.store.find(key, PodClass)
+        return self.store.add(PodClass(key, signatures)) if pod_class is None else pod_class
 
     def _signatures(self, pod: Pod) -> dict[str, Hashable]:
         """Sign a pod, once per version of it: it may be classified again in its next attempt."""

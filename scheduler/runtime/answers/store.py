@@ -7,7 +7,8 @@
 An arrow leads from an entry to what is made of it. An entry that is dropped takes with it everything that was made
 of it, so whatever is found here is valid; it may only need a refresh. Where room is needed, the least recently used
 entry goes of which nothing is made, such as the spec that no pod has had for the longest time, and with it what only
-this one was made of: its class, views and columns.
+this one was made of: its class, views and columns. The same happens to what is not used from one `forget_idle` to the
+next, since its pods are probably gone.
 """
 
 from collections import OrderedDict
@@ -36,8 +37,9 @@ class AnswerStore:
     def __init__(self, nodes: LiveNodes) -> None:
         self.nodes = nodes
         self._entries: dict[Hashable, Stored] = {}
-        self._tops: OrderedDict[Stored, None] = OrderedDict()
-        """The entries of which nothing is made, the least recently used first."""
+        self._mark = Stored("what comes before it was not used since the last `forget_idle`")
+        self._tops: OrderedDict[Stored, None] = OrderedDict({self._mark: None})
+        """The entries of which nothing is made, the least recently used first; and the mark."""
         self._bytes_per_row = 0
         self._own_bytes = 0
         self._all_rows: Rows = np.arange(0)
@@ -73,7 +75,7 @@ class AnswerStore:
         for source in entry.sources:
             self._depend(entry, source)
         while self.bytes > STORE_BYTES and len(self) > FEWEST:
-            oldest = next(iter(self._tops))
+            oldest = next(top for top in self._tops if top is not self._mark)
             if oldest is entry:
                 break
             self._release(oldest)
@@ -100,6 +102,12 @@ class AnswerStore:
         for dependent in dependents:
             self.drop(dependent)
         entry.on_drop()
+
+    def forget_idle(self) -> None:
+        """Drop what was not used since the last call."""
+        while (oldest := next(iter(self._tops))) is not self._mark:
+            self._release(oldest)
+        self._tops.move_to_end(self._mark)
 
     def _release(self, entry: Stored) -> None:
         """Drop an entry of which nothing is made, and what only it was made of."""

@@ -12,7 +12,7 @@ from abc import abstractmethod
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Collection, Hashable, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -28,10 +28,16 @@ _SINGLY: Final = 64
 """Up to this many changed rows are re-ranked singly; beyond it, the maximum is recomputed."""
 
 
+_TRAIL: Final = 2 * _SINGLY
+"""Changed rows that a view remembers for the next one, which reads them in the same decision."""
+
+
 class View(Stored):
     """Made of columns. Its `trail` tells the next view in which rows it changed."""
 
     __slots__ = ("_nodes", "columns", "size", "trail")
+
+    least_bytes: ClassVar[int] = 3072 + 40 * _TRAIL
 
     def __init__(self, key: Hashable, columns: Sequence[Column], aspects: Collection[Aspect], nodes: LiveNodes) -> None:
         """`aspects`: everything that the columns read. Every row of it is stale."""
@@ -41,7 +47,7 @@ class View(Stored):
         self.columns = columns
         self.size = 0
         """The number of rows when it was last updated."""
-        self.trail = ChangeLog()
+        self.trail = ChangeLog(_TRAIL)
 
     @abstractmethod
     def update(self, stale: Collection[int] | None, size: int) -> None:

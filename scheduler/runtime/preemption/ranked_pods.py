@@ -6,18 +6,21 @@ The order is that of api/importance.py.
 """
 
 from array import array
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from scheduler.api.importance import started
 from scheduler.api.pod import Pod
+from scheduler.api.weights import weight_of
 from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, Rows
 from scheduler.runtime.live_nodes import LiveNodes
 
 _MAX_KINDS: Final = 2**14
 """Beyond this many kinds, those without pods are dropped once they are at least half of all."""
+_KIND_BYTES: Final = 16 << 20
+"""The same once they take more memory than this, and twice as much as those of all pods did."""
 
 
 class PodKinds:
@@ -25,33 +28,37 @@ class PodKinds:
 
     def __init__(self) -> None:
         self._codes: dict[Hashable, int] = {}
-        self._pods: list[Pod] = []
+        self._asked: list[tuple[int, Mapping[str, int]]] = []
+        """Priority and requests."""
         self._amounts: dict[str, Int64Column] = {}
         self._priorities: Int64Column = np.zeros(0, np.int64)
+        self.bytes = 0
+        """About how much memory they take."""
 
     def __len__(self) -> int:
-        return len(self._pods)
+        return len(self._asked)
 
     def code(self, pod: Pod) -> int:
         """Raises ValueError for a quantity that cannot be read."""
         key = pod.priority, tuple(pod.requests.items())
         found = self._codes.get(key)
         if found is None:
-            found = self._codes[key] = len(self._pods)
-            self._pods.append(pod)
+            found = self._codes[key] = len(self._asked)
+            self._asked.append((pod.priority, pod.requests))
+            self.bytes += weight_of(key, pod.requests)
         return found
 
     def priorities(self) -> Int64Column:
         """By code."""
-        if len(self._priorities) < len(self._pods):
-            self._priorities = np.array([pod.priority for pod in self._pods], np.int64)
+        if len(self._priorities) < len(self._asked):
+            self._priorities = np.array([priority for priority, _ in self._asked], np.int64)
         return self._priorities
 
     def amounts(self, resource: str) -> Int64Column:
         """What pods of each kind request, by code."""
         found = self._amounts.get(resource)
-        if found is None or len(found) < len(self._pods):
-            found = np.array([pod.requests.get(resource, 0) for pod in self._pods], np.int64)
+        if found is None or len(found) < len(self._asked):
+            found = np.array([requests.get(resource, 0) for _, requests in self._asked], np.int64)
             self._amounts[resource] = found
         return found
 
@@ -72,11 +79,14 @@ class RankedPods:
         self._kinds = PodKinds()
         self._on_nodes: dict[int, _OnNode] = {}
         self._position = self._log.position
+        self._rebuild_at = _KIND_BYTES
 
     def below(self, priority: int, rows: Rows) -> "RankedLowerPods":
         """Return the pods of a lower priority on each of `rows`, which are nodes. Raises ValueError as `code` does."""
         self._catch_up()
         on_nodes = [self._on(row) for row in rows.tolist()]
+        if not self._rebuild_at:
+            self._rebuild_at = max(_KIND_BYTES, 2 * self._kinds.bytes)
         codes = np.frombuffer(b"".join([each.codes for each in on_nodes]), np.int32)
         starts = np.frombuffer(b"".join([each.starts for each in on_nodes]), np.int64)
         ends = np.cumsum([len(each.codes) // 4 for each in on_nodes], dtype=np.int64)
@@ -85,9 +95,11 @@ class RankedPods:
         return RankedLowerPods(self._kinds, codes[lower], starts[lower], ends)
 
     def _catch_up(self) -> None:
-        if len(self._kinds) > _MAX_KINDS and len(self._kinds) > 2 * int(self._nodes.pod_count.sum()):
+        too_many = len(self._kinds) > _MAX_KINDS and len(self._kinds) > 2 * int(self._nodes.pod_count.sum())
+        if too_many or self._kinds.bytes > self._rebuild_at:
             self._kinds = PodKinds()
             self._on_nodes.clear()
+            self._rebuild_at = 0  # until the next pods were read
         changed = self._log.since(self._position)
         self._position = self._log.position
         if changed is None:

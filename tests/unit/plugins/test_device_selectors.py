@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from plugins.dynamic_resources import selectors
 from plugins.dynamic_resources.cel_values import parse_version
 from plugins.dynamic_resources.selectors import SelectorError, compiled, view_of
 from scheduler.api.devices import Device
@@ -140,3 +141,11 @@ def test_versions_have_the_order_of_semver() -> None:
 def test_what_is_no_version_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="version"):
         parse_version(text)
+
+
+def test_expressions_take_a_bounded_amount_of_memory_however_many_there_are() -> None:
+    for number in range(1000):
+        compiled(f'device.driver == "{number}{"x" * 1000}"')
+
+    assert selectors._compiled.bytes <= selectors._compiled.limit
+    assert compiled('device.driver == "gpu.example.com"').matches(view())

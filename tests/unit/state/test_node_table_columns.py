@@ -3,7 +3,6 @@
 import msgspec
 
 from scheduler.api.objects import ContainerImage, ContainerPort, NodeStatus
-from scheduler.state.labels import MAX_KEYS
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import GPU, LOCKED, SLOW, a_table, with_ports
 
@@ -50,6 +49,53 @@ def test_a_resource_that_no_node_has_is_zero_everywhere_and_cannot_be_written() 
 
     assert column.tolist() == [0, 0]
     assert not column.flags.writeable
+
+
+def test_pods_that_ask_for_a_resource_that_no_node_offers_are_counted_without_a_column() -> None:
+    table = a_table(a_node("a"), a_node("b"))
+    names = [f"example.com/{number}" for number in range(1000)]
+    greedy = a_pod("greedy", requests=dict.fromkeys(names, "3"))
+
+    table.add_pod("b", greedy)
+    table.add_pod("b", a_pod("modest", requests={names[7]: "2"}))
+
+    table.check_invariants()
+    assert table.requested(names[7]).tolist() == [0, 5]
+    assert table.requested(names[8]).tolist() == [0, 3]
+    assert table.info(1).requested[names[7]] == 5
+    assert table._amounts.requested.keys() == {"cpu", "memory", "ephemeral-storage", "pods"}
+    table.remove_pod("b", greedy)
+    table.check_invariants()
+    assert table._amounts._unoffered == {names[7]: {1: 2}}
+
+
+def test_a_resource_has_columns_for_as_long_as_any_node_offers_it() -> None:
+    table = a_table(a_node("a"), a_node("b"))
+    table.add_pod("a", a_pod(requests={GPU: "3"}))
+    table.add_pod("gone", a_pod("waits for its node", requests={GPU: "1"}))
+
+    table.set_node(a_node("b", allocatable={GPU: "8"}))
+    offered = table.allocatable(GPU).tolist(), table.requested(GPU).tolist()
+    table.check_invariants()
+    table.set_node(a_node("b", allocatable={GPU: "0"}))
+    table.check_invariants()
+
+    assert offered == ([0, 8, 0], [3, 0, 1])
+    assert (table.allocatable(GPU).tolist(), table.requested(GPU).tolist()) == ([0, 0, 0], [3, 0, 1])
+    assert GPU not in table._amounts.requested
+
+
+def test_sums_of_what_no_node_offers_wrap_as_in_go() -> None:
+    table = a_table(a_node("a"))
+    most = str(2**63 - 1)
+
+    for name in ("x", "y"):
+        table.add_pod("a", a_pod(name, requests={GPU: most}))
+
+    assert table.requested(GPU).tolist() == [-2]
+    table.set_node(a_node("a", allocatable={GPU: "1"}))
+    table.check_invariants()
+    assert table.requested(GPU).tolist() == [-2]
 
 
 def test_a_node_without_a_status_has_room_for_nothing() -> None:
@@ -115,17 +161,44 @@ def test_a_key_that_is_asked_for_later_is_read_from_all_nodes() -> None:
     assert [table.label_values("disk")[code] for code in codes] == ["ssd", "", "hdd", ""]
 
 
-def test_pods_cannot_make_us_keep_more_than_a_limited_number_of_keys() -> None:
+def test_keys_that_no_node_has_take_no_memory_however_many_pods_name() -> None:
     table = a_table(a_node("a", labels={"zone": "1"}))
+    before = table._labels.bytes
 
-    for i in range(MAX_KEYS + 5):
-        table.label_codes(f"key-{i}")
+    for i in range(1000):
+        assert table.label_codes(f"key-{i}").tolist() == [0]
 
-    assert len(table._labels._columns) <= MAX_KEYS
-    assert table.label_values("zone")[table.label_codes("zone")[0]] == "1"
+    assert table._labels.bytes == before
 
 
-# Taints.
+def test_a_key_gets_a_column_with_the_first_node_that_has_it_and_loses_it_with_the_last() -> None:
+    table = a_table(a_node("a"), a_node("b"))
+    absent = table.topology("zone")
+    before = table._labels.bytes
+
+    table.set_node(a_node("b", labels={"zone": "1"}))
+    present = table.topology("zone")
+    codes, version = present.codes.tolist(), present.version
+    table.set_node(a_node("b", labels={"disk": "ssd"}))
+
+    assert absent.codes.tolist() == table.label_codes("zone").tolist() == [0, 0]
+    assert [present.values[code] for code in codes] == ["", "1"]
+    assert present.version != version
+    assert table._labels.bytes == before
+
+
+def test_a_column_that_is_not_asked_for_is_given_back_and_made_anew_when_it_is() -> None:
+    table = a_table(a_node("a", labels={"zone": "1", "disk": "ssd"}))
+    table.label_codes("zone")
+    before = table._labels.bytes
+    table.label_codes("disk")
+
+    table.forget_idle()
+    table.label_codes("zone")
+    table.forget_idle()
+
+    assert table._labels.bytes == before
+    assert table.label_values("disk")[table.label_codes("disk").item(0)] == "ssd"
 
 
 def test_values_of_nodes_that_are_gone_are_forgotten_in_time() -> None:
@@ -140,6 +213,9 @@ def test_values_of_nodes_that_are_gone_are_forgotten_in_time() -> None:
 
     assert len(values) < 200
     assert values[codes[table.row_of("stays") or 0]] == "stays"
+
+
+# Taints.
 
 
 def test_a_taint_is_listed_with_its_nodes_while_any_has_it() -> None:

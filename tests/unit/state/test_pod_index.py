@@ -9,6 +9,7 @@ from scheduler.api.label_selectors import EVERYTHING, NOTHING, Selector, selecto
 from scheduler.api.objects import Affinity, LabelSelector, PodAffinityTerm, PodAntiAffinity
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.framework.pods import PodMatch, TermKind
+from scheduler.state.count_columns import column_bytes
 from scheduler.state.node_table import NodeTable
 from scheduler.state.pod_index import PodGroupIndex
 from scheduler.testing import a_node, a_pod
@@ -253,7 +254,7 @@ def test_term_candidates_are_those_that_may_match() -> None:
 
 
 def test_the_least_recently_used_matches_are_forgotten_when_memory_is_full() -> None:
-    index = PodGroupIndex(8, limit=4 * 8 * 4)  # room for four columns
+    index = PodGroupIndex(8, limit=4 * column_bytes(8))
     index.resize(2)
     index.count(1, app_pod("p", {"app": "web"}), 1)
     matches = [matching(EVERYTHING, f"ns{i}", "default") for i in range(4)]
@@ -268,8 +269,31 @@ def test_the_least_recently_used_matches_are_forgotten_when_memory_is_full() -> 
     assert [index.counts(match).tolist() for match in (*matches, ALL)] == [[1, 1]] * 5
 
 
+def test_columns_that_are_not_asked_for_are_given_back_and_made_again_when_they_are() -> None:
+    index = PodGroupIndex(8)
+    index.resize(1)
+    pods = [app_pod(value, apart=value) for value in "xyz"]
+    for pod in pods:
+        index.count(0, pod, 1)
+    matches = [matching(EVERYTHING, f"ns{i}", "default") for i in range(3)]
+    for match in matches:
+        index.counts(match)
+    kept = index._matches.peek(matches[1])
+    assert [column.counts.tolist() for column in index.terms(ANTI)] == [[1]] * 3
+
+    index.forget_idle()
+    index.counts(matches[1])
+    index.forget_idle()
+
+    index.check_invariants([pods])
+    assert index.bytes == column_bytes(8)
+    assert index._matches.peek(matches[1]) is kept
+    assert [index.counts(match).tolist() for match in matches] == [[3]] * 3
+    assert [column.counts.tolist() for column in index.terms(ANTI)] == [[1]] * 3
+
+
 def test_the_columns_of_terms_are_made_again_when_memory_is_full() -> None:
-    index = PodGroupIndex(8, limit=2 * 8 * 4)  # room for two columns
+    index = PodGroupIndex(8, limit=2 * column_bytes(8))
     index.resize(1)
     pods = [app_pod(value, apart=value) for value in "xyz"]
     for pod in pods:

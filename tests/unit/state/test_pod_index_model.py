@@ -12,7 +12,7 @@ from scheduler.api.objects import LabelSelector, LabelSelectorRequirement
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.pod_affinity import AffinityTerm
 from scheduler.framework.pods import PodMatch, TermKind
-from scheduler.state import pod_index
+from scheduler.state import count_columns, pod_index
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node
 
@@ -94,7 +94,7 @@ class PodsComeAndGo(RuleBasedStateMachine):
         super().__init__()
         self.table = NodeTable(1)
         # Room for three columns of eight rows: columns are dropped and built again all the time.
-        self.table.pods = pod_index.PodGroupIndex(1, limit=3 * 4 * 8)
+        self.table.pods = pod_index.PodGroupIndex(1, limit=3 * count_columns.column_bytes(8))
         self.pods: dict[str, tuple[str, Pod]] = {}
         self.nodes: set[str] = set()
         self.asked: list[PodMatch] = []

@@ -9,7 +9,6 @@ from scheduler.api.label_selectors import EVERYTHING
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.framework.pods import PodMatch, TermKind
 from scheduler.state.count_columns import DOMAIN_ROWS, MAX_TOPOLOGIES
-from scheduler.state.labels import MAX_KEYS
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 
@@ -115,8 +114,8 @@ def test_sums_of_terms_follow_their_pods() -> None:
 def test_sums_are_right_when_the_table_forgets_the_key_and_then_grows() -> None:
     table = a_table(64)
     sums(table)
-    for number in range(MAX_KEYS):
-        table.topology(f"key-{number}")
+    for _ in range(2):
+        table.forget_idle()
 
     for number in range(64, 200):
         table.set_node(a_node(f"n{number}", labels={"zone": ZONES[number % 3]}))
@@ -129,6 +128,7 @@ def test_sums_are_right_when_the_table_forgets_the_key_and_then_grows() -> None:
 def test_sums_are_kept_for_a_few_topologies_of_few_domains_only() -> None:
     table = a_table(64)
     column = table.pods.matching(ALL)
+    table.set_node(a_node("n0", labels={f"key-{number}": "" for number in range(MAX_TOPOLOGIES + 3)}))
 
     for number in range(MAX_TOPOLOGIES + 3):
         column.sums(table.topology(f"key-{number}"))

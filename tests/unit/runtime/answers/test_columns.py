@@ -307,7 +307,7 @@ class ManyRows(NodeTable):
 @pytest.mark.parametrize(
     ("size", "room"),
     [
-        pytest.param(STORE_BYTES // 8 // 30, 30, id="as many as fit"),
+        pytest.param(STORE_BYTES // 8 // 31, 30, id="as many as fit"),
         pytest.param(STORE_BYTES // 8, FEWEST, id="a few, however long they are"),
     ],
 )

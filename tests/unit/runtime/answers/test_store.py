@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from scheduler.api.requests import PodResources
 from scheduler.framework.nodes import Aspect
 from scheduler.runtime.answers import store as store_module
 from scheduler.runtime.answers.columns import Column, Stored
@@ -96,7 +97,7 @@ def test_the_bytes_are_those_of_the_rows_and_of_the_entries_and_grow_with_the_ta
     store = AnswerStore(table)
     web = Entries(store)
     per_row = 8 + 8 + (1 + 8) + 8 + (8 + 8)
-    own = PodClass.own_bytes + KnownSpec.own_bytes
+    own = sum(each.own_bytes for each in vars(web).values() if isinstance(each, Stored))
     few = store.bytes
 
     table.set_node(a_node("n20"))
@@ -135,10 +136,35 @@ def test_an_entry_that_others_are_made_of_stays_though_it_was_not_looked_up_for_
     store = AnswerStore(a_table())
     web = Entries(store)
     monkeypatch.setattr(store_module, "FEWEST", 0)
-    monkeypatch.setattr(store_module, "STORE_BYTES", store.bytes + 2 * 20 * 8)
+    column = store.column((("filter", "Other"), "a"), ASPECTS, np.int64, lambda rows: rows * 0)
+    monkeypatch.setattr(store_module, "STORE_BYTES", store.bytes + 20 * 8 + column.own_bytes)
 
     for number in range(5):
         store.column((("filter", "Other"), number), ASPECTS, np.int64, lambda rows: rows * 0)
         assert store.find(b"web", KnownSpec) is web.spec
 
     assert web.stored == ALL
+
+
+def test_what_was_not_used_from_one_call_to_the_next_is_forgotten_with_what_only_it_has() -> None:
+    store = AnswerStore(a_table())
+    web, db = Entries(store), Entries(store, "db")
+
+    store.forget_idle()
+    assert store.find(b"web", KnownSpec) is web.spec
+    store.forget_idle()
+
+    assert (web.stored, db.stored) == (ALL, set())
+    store.forget_idle()
+    assert store.bytes == len(store) == 0
+
+
+def test_a_spec_that_is_large_counts_as_large() -> None:
+    store = AnswerStore(a_table())
+    small = store.add(PodClass("small", {}))
+    before = store.bytes
+    requests = {f"example.com/{number}": number for number in range(1000)}
+
+    store.add(KnownSpec(b"x" * 100_000, small, PodResources(requests, 0, 0)))
+
+    assert store.bytes - before > 100_000 + 1000 * len("example.com/100")

@@ -89,3 +89,19 @@ def test_shapes_that_no_pod_has_any_more_are_forgotten(monkeypatch: pytest.Monke
         table.remove_pod("n", each)
 
     assert len(pods.below(0, np.array([0]))._kinds) <= 3
+
+
+def test_shapes_that_take_much_memory_are_forgotten_when_their_pods_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranked_pods, "_KIND_BYTES", 100_000)
+    table = a_cluster(a_node("n"))
+    pods = RankedPods(table)
+    every = np.array([0])
+
+    for number in range(50):
+        table.add_pod("n", each := a_pod("p", requests={f"example.com/{number}-{i}": "1" for i in range(300)}))
+        assert pods.below(1, every).counts.tolist() == [1]
+        table.remove_pod("n", each)
+
+    kinds = pods.below(1, every)._kinds
+    assert len(kinds) <= 3
+    assert kinds.bytes < 200_000

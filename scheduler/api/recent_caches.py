@@ -1,0 +1,102 @@
+"""Caches for what is made of pods and claims, whose authors may write what they like and as much as they like.
+
+Each is bounded in bytes, and forgets what nobody has asked for lately, as what it was made for is probably gone:
+
+    put ──► young ──the young ones take half of the limit, or `forget_idle`──► old ──the same again──► gone
+              ▲                                                                 │
+              └────────────────────────── get ──────────────────────────────────┘
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, ClassVar, Final, Generic, TypeVar
+from weakref import WeakSet
+
+from scheduler.api.weights import weight_of
+
+KeyT = TypeVar("KeyT", bound=Hashable)
+ValueT = TypeVar("ValueT")
+
+ENTRY_BYTES: Final = 150
+"""What a dict takes for an entry, at worst, and the weight that is stored with it."""
+
+
+class RecentCache(Generic[KeyT, ValueT]):
+    """Values by key. A hit costs one look-up; None cannot be stored."""
+
+    every: ClassVar["WeakSet[RecentCache[Any, Any]]"] = WeakSet()
+
+    def __init__(self, name: str, limit: int, weigh: Callable[[KeyT, ValueT], int] = weight_of) -> None:
+        """`limit` in bytes, as `weigh` tells them; `name` is the one in the metric `loadmaster_cache_bytes`."""
+        self.name = name
+        self.limit = limit
+        self._weigh = weigh
+        self._young: dict[KeyT, tuple[ValueT, int]] = {}
+        self._old: dict[KeyT, tuple[ValueT, int]] = {}
+        self._young_bytes = self._old_bytes = 0
+        self.every.add(self)
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory its entries take."""
+        return self._young_bytes + self._old_bytes
+
+    def get(self, key: KeyT) -> ValueT | None:
+        """Return what is stored under `key`, or None."""
+        entry = self._young.get(key)
+        if entry is not None:
+            return entry[0]
+        if self._old:
+            entry = self._old.pop(key, None)
+            if entry is not None:
+                self._old_bytes -= entry[1]
+                self._put(key, entry)
+                return entry[0]
+        return None
+
+    def put(self, key: KeyT, value: ValueT) -> ValueT:
+        """Store a value under a key that is not in use, unless it takes more than half of the limit; return it."""
+        weight = self._weigh(key, value) + ENTRY_BYTES
+        if 2 * weight <= self.limit:
+            self._put(key, (value, weight))
+        return value
+
+    def discard(self, key: KeyT) -> None:
+        """Forget what is stored under `key`, if anything is."""
+        entry = self._young.pop(key, None)
+        if entry is not None:
+            self._young_bytes -= entry[1]
+        entry = self._old.pop(key, None)
+        if entry is not None:
+            self._old_bytes -= entry[1]
+
+    def clear(self) -> None:
+        self._young, self._old = {}, {}
+        self._young_bytes = self._old_bytes = 0
+
+    def forget_idle(self) -> None:
+        """Forget what was not asked for since the last call."""
+        self._old, self._old_bytes = self._young, self._young_bytes
+        self._young, self._young_bytes = {}, 0
+
+    def _put(self, key: KeyT, entry: tuple[ValueT, int]) -> None:
+        if 2 * (self._young_bytes + entry[1]) > self.limit:
+            self.forget_idle()
+        self._young[key] = entry
+        self._young_bytes += entry[1]
+
+
+def forget_idle() -> None:
+    """Let every cache forget what was not asked for since the last call."""
+    for cache in tuple(RecentCache.every):
+        cache.forget_idle()
+
+
+def cache_sizes() -> Iterator[tuple[str, int]]:
+    """Yield name and bytes of every kind of cache."""
+    sizes: dict[str, int] = {}
+    for cache in tuple(RecentCache.every):
+        sizes[cache.name] = sizes.get(cache.name, 0) + cache.bytes
+    yield from sorted(sizes.items())
