@@ -97,6 +97,10 @@ profile: install ## Where the time of a real run goes: WORKLOAD=CASE/NAME [SCALE
 counted: install ## Compare what a pod costs in calls, arrays and memory with what is recorded (WRITE=1: record it)
 	$(BIN)/python -m tests.bench.counted $(if $(WRITE),--write)
 
+.PHONY: soak
+soak: install ## Pods that come and go on 1,000 fake nodes, hostile ones among them: does anything grow? (MINUTES=30)
+	$(BIN)/python -m tests.soak --minutes $(or $(MINUTES),30)
+
 .PHONY: bench-queue
 bench-queue: install ## What waiting pods cost: events that help none or all of 100,000, add and pop, memory
 	$(BIN)/python -m tests.bench.queue

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.attacks import affinity, counts
+from tests.attacks import affinity, counts, memory
 from tests.attacks.attack import Attack
 
-ATTACKS: Final[Mapping[str, Attack]] = {each.name: each for each in (*affinity.ATTACKS, *counts.ATTACKS)}
+ATTACKS: Final[Mapping[str, Attack]] = {
+    each.name: each for each in (*affinity.ATTACKS, *counts.ATTACKS, *memory.ATTACKS)
+}
