@@ -46,8 +46,8 @@ RUN set -eu; \
     # nothing here changes after the build, and tools that give all files one date do no harm.
     PYTHONHASHSEED=0 /opt/loadmaster/bin/python -m compileall -qf --invalidation-mode unchecked-hash .; \
     # Fail here if something was removed that is needed.
-    /opt/loadmaster/bin/python -c "import aiohttp, cel_expr_python, kopf, kubernetes.aio.config, msgspec, numpy.testing, \
-        orjson, prometheus_client, uvloop, yaml"
+    /opt/loadmaster/bin/python -c "import aiohttp, cel_expr_python, cryptography.x509, kopf, kubernetes.aio.config, msgspec, \
+        numpy.testing, orjson, prometheus_client, uvloop, yaml"
 
 # Debian and Python without what does not run.
 FROM ${BASE} AS system

@@ -12,7 +12,7 @@ import gc
 import logging
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
@@ -47,10 +47,12 @@ from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.watch import Watch
 from scheduler.logs import set_up_logging
+from scheduler.port import open_port
 from scheduler.queue.ages import oldest_ages
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
-from scheduler.serve.http import Check, HttpServer
+from scheduler.serve.health import Check
+from scheduler.serve.http import Pages
 
 SHUTDOWN_SECONDS: Final = 20.0
 """For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
@@ -124,7 +126,8 @@ async def _run(options: RunOptions, config: Config) -> int:
             election = Election(of_election, config.leader_election, leadership, names[0], metrics)
             live["leaderElection"] = election.is_healthy
             permissions += election.permissions
-        await _serve(stack, options, metrics, live, relister)
+        ready = {"sched-handler-sync": relister.synced.is_set}
+        await open_port(stack, options.serving, Pages(metrics.registry, live, ready), metrics, tasks)
         await first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
         if stop.is_set():
             return 0
@@ -170,14 +173,6 @@ async def _check_permissions(client: Client, permissions: Sequence[Permission], 
             if is_outage(error):
                 deadlines.excuse()
         await asyncio.sleep(wait)
-
-
-async def _serve(
-    stack: AsyncExitStack, options: RunOptions, metrics: Metrics, live: Mapping[str, Check], relister: Relister
-) -> None:
-    if options.port:
-        ready = {"sched-handler-sync": relister.synced.is_set}
-        await stack.enter_async_context(HttpServer(metrics.registry, live, ready, options.bind_address, options.port))
 
 
 def _show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from scheduler.config.serving import ServingOptions
+
 if TYPE_CHECKING:  # loads numpy, which the command line's `--version` does without
     from scheduler.runtime.registry import Registry
 
@@ -28,8 +30,5 @@ class RunOptions:
     """How much to log, as klog's -v: 2 adds a line for each pod's outcome, 4 the libraries' own lines."""
 
     logging_format: Literal["text", "json"] = "text"
-    bind_address: str = "0.0.0.0"
-    """Where to serve health, metrics and explanations."""
-
-    port: int = 10259
-    """The port for these; 0: none is opened."""
+    serving: ServingOptions = field(default_factory=ServingOptions)
+    """The port for health and metrics."""

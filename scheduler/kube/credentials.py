@@ -112,9 +112,14 @@ async def load_credentials(
 
     The last is what KUBECONFIG names, or `~/.kube/config`. Raises ConfigError.
     """
-    if kubeconfig is None and SERVICE_HOST_ENV_NAME in os.environ:
+    if kubeconfig is None and is_in_cluster():
         return await _from_service_account(now)
     return await _from_kubeconfig(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config", context, now)
+
+
+def is_in_cluster() -> bool:
+    """Whether this runs in a pod, which has a service account."""
+    return SERVICE_HOST_ENV_NAME in os.environ
 
 
 async def _from_service_account(now: Callable[[], float]) -> Credentials:

@@ -204,6 +204,22 @@ class Metrics:
             "loadmaster_cache_corrections", "Facts from the watch that contradicted our state.", ("kind",)
         )
 
+        self.serving_requests = counter(
+            "loadmaster_serving_requests",
+            "Requests that were answered, by page and HTTP status. Without a page: there is none of that path.",
+            ("page", "code"),
+        )
+        self.serving_connections_ended = counter(
+            "loadmaster_serving_connections_ended",
+            "Connections that we refused or ended, by why: the limit of their state, or to make room for others.",
+            ("reason",),
+        )
+        self.certificate_reloads = counter(
+            "loadmaster_certificate_reloads",
+            "Changes of the port's certificates, by certificate and result. After an error the former one stays.",
+            ("certificate", "result"),
+        )
+
     def watch_gauge(self, name: str, text: str, labels: Sequence[str], read: Callable[[], Samples]) -> None:
         """Add a gauge whose values are read at each scrape."""
         self.registry.register(_ReadGauge(name, text, labels, read))

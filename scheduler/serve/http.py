@@ -1,31 +1,77 @@
-"""The HTTP server: health in kube-scheduler's format (`/healthz`, `/livez`, `/readyz`), and `/metrics`.
+"""The port: health for everyone, metrics for those who may see them, over HTTPS, within limits.
 
-A health path answers `ok`, or 500 with the list of its checks, as k8s.io/apiserver/pkg/server/healthz writes it:
+    accept ──place──► TLS ──► head ──► method, no body ──► who asks ──► what is asked for ──► may he ──► answer
+    (listener, places)   (connection)      405, 413        401          404                  403, 500
 
-    [+]ping ok
-    [-]sched-handler-sync failed: reason withheld
-    readyz check failed
-
-`?verbose` shows the list in any case, `?exclude=NAME` leaves a check out, `/readyz/NAME` asks for one.
+As in kube-scheduler, who shows a wrong token gets 401 for health, too. Unlike there, a path that we do not serve is not
+asked about: the API server has no work with names that somebody makes up.
 """
 
+import asyncio
 import logging
-import os
-import socket
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Mapping
 from types import TracebackType
-from typing import Self, TypeAlias
+from typing import Final, Self
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
 
-from scheduler.framework.errors import ConfigError
+from scheduler.config.serving import ServingOptions
+from scheduler.framework.errors import ClusterError
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
+from scheduler.serve.answers import NO_BODY, NO_METHOD, NOT_FOUND, UNAUTHORIZED, Answer, forbidden, internal_error
+from scheduler.serve.authentication import Authentication, Unauthorized
+from scheduler.serve.authorization import Authorization
+from scheduler.serve.certificates import Certificates
+from scheduler.serve.connection import Connection
+from scheduler.serve.exposition import Exposition
+from scheduler.serve.health import Check, Health
+from scheduler.serve.limits import DEFAULTS, Limits
+from scheduler.serve.listener import Listener
+
+METRICS: Final = "/metrics"
+
+CHUNK: Final = 64 * 1024
+"""Bytes written at once; the next when the peer has taken these, but for some."""
+
+QUIET_SECONDS: Final = 60.0
+"""Between two log lines about reviews that failed."""
 
 log = logging.getLogger(__name__)
 
-Check: TypeAlias = Callable[[], bool]
-"""Whether one part is healthy. Must be quick."""
+
+class Pages:
+    """What is served."""
+
+    def __init__(self, registry: CollectorRegistry, live: Mapping[str, Check], ready: Mapping[str, Check]) -> None:
+        """`live` and `ready` are checks by name; being ready includes being live."""
+        alive = dict(live)
+        checks = {"healthz": alive, "livez": alive, "readyz": {**alive, **ready}}
+        self._health = {name: Health(name, of) for name, of in checks.items()}
+        self._metrics = Exposition(registry)
+
+    def kind(self, path: str) -> str:
+        """The page that a path is, or is below: a label with few values. Empty: there is none."""
+        if path == METRICS:
+            return "metrics"
+        first = path.removeprefix("/").partition("/")[0]
+        return first if first in self._health else ""
+
+    async def get(self, request: web.BaseRequest) -> Answer:
+        """The page at a path that is of a kind."""
+        if request.path == METRICS:
+            text, content_type = await self._metrics.text(request.headers.get("Accept", ""))
+            return Answer(200, text, content_type)
+        name, slash, check = request.path[1:].partition("/")
+        health = self._health[name]
+        if not slash:
+            query = request.query
+            status, said = health.all(set(query.getall("exclude", [])), verbose="verbose" in query)
+            return Answer(status, said.encode())
+        found = health.one(check)
+        return NOT_FOUND if found is None else Answer(found[0], found[1].encode())
 
 
 class HttpServer:
@@ -33,98 +79,106 @@ class HttpServer:
 
     def __init__(
         self,
-        registry: CollectorRegistry,
-        live: Mapping[str, Check],
-        ready: Mapping[str, Check],
-        host: str = "0.0.0.0",
-        port: int = 10259,
+        options: ServingOptions,
+        pages: Pages,
+        authentication: Authentication,
+        authorization: Authorization,
+        metrics: Metrics,
+        tasks: Tasks,
+        limits: Limits = DEFAULTS,
     ) -> None:
-        """`live` and `ready` are checks by name; being ready includes being live. Port 0: any free one."""
-        self._registry = registry
-        self._host = host
-        self._port = port
-        every = {"ping": _ping, **live, **ready}
-        alive = {"ping": _ping, **live}
-        self.app = web.Application()
-        for name, checks in (("healthz", alive), ("livez", alive), ("readyz", every)):
-            handler = _HealthHandler(name, checks)
-            self.app.router.add_get(f"/{name}", handler.all)
-            self.app.router.add_get(f"/{name}/{{check}}", handler.one)
-        self.app.router.add_get("/metrics", self._metrics)
-        self._runner: web.AppRunner | None = None
+        """Raises ConfigError if the options make no sense."""
+        self._address = options.bind_address, options.secure_port
+        self._pages = pages
+        self._authentication, self._authorization = authentication, authorization
+        self._requests = metrics.serving_requests
+        self.certificates = Certificates(options, metrics)
+        self._listener = Listener(lambda: self.certificates.context, self._serve, limits, metrics, tasks)
+        self.certificates.on_new_client_ca = self._listener.evict_identified
+        self._tasks = tasks
+        self._parts: list[asyncio.Task[None]] = []
+        self._told_at = -QUIET_SECONDS
 
     async def __aenter__(self) -> Self:
-        """Start to listen. Raises ConfigError if the address cannot be bound."""
-        runner = web.AppRunner(self.app, access_log=None, handle_signals=False)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, self._host, self._port).start()
-        except OSError as error:
-            await runner.cleanup()
-            raise ConfigError([f"cannot listen on {self._host}:{self._port}: {_reason(error)}"]) from error
-        self._runner = runner
+        """Take the port; 0: any free one. Raises ConfigError if it cannot be had."""
+        self._listener.open(*self._address)
+        self._parts = [
+            self._tasks.start("port", self._listener.accept()),
+            self._tasks.start("certificates of the port", self.certificates.follow()),
+        ]
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        await self._tasks.cancel(*self._parts)
+        await self._listener.close()
 
     @property
     def port(self) -> int:
         """The port it listens on."""
-        if self._runner is None:
-            raise RuntimeError("the server is not started: use it in an `async with` statement")
-        return int(self._runner.addresses[0][1])
+        return self._listener.port
 
-    async def _metrics(self, request: web.Request) -> web.Response:
-        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
-        # Not in a thread: some gauges read the scheduler's state, which belongs to the event loop.
-        return web.Response(body=encode(self._registry), headers={"Content-Type": content_type})
+    @property
+    def connections(self) -> dict[str, int]:
+        """How many there are, by what they do."""
+        busy = self._listener.places.busy
+        return {"busy": busy, "quiet": len(self._listener.places) - busy}
 
+    async def _serve(self, connection: Connection, request: web.BaseRequest) -> web.StreamResponse:
+        with connection.busy():
+            kind = self._pages.kind(request.path)
+            answer = await self._answer(connection, request, kind)
+            self._requests.labels(kind, str(answer.status)).inc()
+            return await _write(request, answer)
 
-class _HealthHandler:
-    def __init__(self, name: str, checks: Mapping[str, Check]) -> None:
-        self._name = name
-        self._checks = checks
+    async def _answer(self, connection: Connection, request: web.BaseRequest, kind: str) -> Answer:
+        if request.method not in ("GET", "HEAD"):
+            return NO_METHOD
+        if request.body_exists:
+            return NO_BODY
+        path, verb = request.path, request.method.lower()
+        try:
+            authorization = request.headers.get("Authorization", "")
+            user = await self._authentication.user(connection.client_certificate, authorization)
+            if not kind:
+                return NOT_FOUND
+            verdict = await self._authorization.verdict(user, path, verb)
+        except Unauthorized as error:
+            self._tell("A request cannot be authenticated", connection, error)
+            return UNAUTHORIZED
+        except ClusterError as error:
+            self._tell("A request cannot be authorized", connection, error)
+            return internal_error(request.path_qs, error)
+        if not verdict.allowed or verdict.denied:
+            return forbidden(user.username, verb, path, verdict.reason)
+        return await self._pages.get(request)
 
-    async def all(self, request: web.Request) -> web.Response:
-        excluded = set(request.query.getall("exclude", []))
-        results = {name: _passes(name, check) for name, check in self._checks.items() if name not in excluded}
-        passed = all(results.values())
-        lines = [f"[+]{name} ok" if ok else f"[-]{name} failed: reason withheld" for name, ok in results.items()]
-        if not passed:
-            return web.Response(status=500, text="\n".join([*lines, f"{self._name} check failed\n"]))
-        if "verbose" in request.query:
-            return web.Response(text="\n".join([*lines, f"{self._name} check passed\n"]))
-        return web.Response(text="ok")
-
-    async def one(self, request: web.Request) -> web.Response:
-        name = request.match_info["check"]
-        check = self._checks.get(name)
-        if check is None:
-            return web.Response(status=404, text="404 page not found\n")
-        if _passes(name, check):
-            return web.Response(text="ok")
-        return web.Response(status=500, text=f"internal server error: {name} failed\n")
-
-
-def _reason(error: OSError) -> str:
-    # asyncio repeats the address, as a tuple; a name that cannot be resolved has error numbers of its own.
-    if error.errno is None or isinstance(error, socket.gaierror):
-        return error.strerror or str(error)
-    return os.strerror(error.errno)
-
-
-def _ping() -> bool:
-    return True
+    def _tell(self, what: str, connection: Connection, error: Exception) -> None:
+        """Log it, but not for each of many requests."""
+        now = time.monotonic()
+        if now - self._told_at >= QUIET_SECONDS:
+            self._told_at = now
+            log.warning(what, extra={"peer": connection.address, "err": str(error)})
 
 
-def _passes(name: str, check: Check) -> bool:
-    try:
-        return check()
-    except Exception:
-        log.exception("A health check failed to run", extra={"check": name})
-        return False
+async def _write(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+    """Send an answer as fast as the peer takes it; little of it is in buffers."""
+    headers = {
+        "Server": "loadmaster",
+        "Content-Type": answer.content_type,
+        "Cache-Control": "no-cache, private",
+        "X-Content-Type-Options": "nosniff",
+    }
+    if answer.status == 405:
+        headers["Allow"] = "GET, HEAD"
+    response = web.StreamResponse(status=answer.status, headers=headers)
+    response.content_length = len(answer.body)
+    if answer.close:
+        response.force_close()
+    await response.prepare(request)
+    if request.method != "HEAD":
+        for first in range(0, len(answer.body), CHUNK):
+            await response.write(answer.body[first : first + CHUNK])
+    await response.write_eof()
+    return response

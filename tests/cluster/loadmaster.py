@@ -1,15 +1,16 @@
 """`loadmaster run` beside the cluster under test, with the manifest, the account and the RBAC that are shipped."""
 
+import json
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.cluster.https import http_get as http_get
 from tests.controlplane import Cluster, Component
 from tests.controlplane.client import Object
 
 MANIFEST = Path(__file__).parents[2] / "deploy" / "loadmaster.yaml"
+METRICS_READER = Path(__file__).parents[2] / "docs" / "examples" / "metrics-reader.yaml"
 NAMESPACE = "kube-system"
 ACCOUNT = "loadmaster"
 
@@ -46,22 +47,25 @@ def start(
 
 def serving(port: int) -> list[str]:
     """The flags with which a scheduler on this machine serves what `http_get` and `metric` ask for."""
-    return ["--bind-address=127.0.0.1", f"--port={port}"]
+    # Without a token for each look: many tests look at metrics, also while the API server is away.
+    open_to_all = "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"
+    return ["--bind-address=127.0.0.1", f"--secure-port={port}", open_to_all]
+
+
+def metrics_token(cluster: Cluster) -> str:
+    """A token of the account that may see metrics by the example in the documentation."""
+    account = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "monitoring"}},
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "prometheus", "namespace": "monitoring"}},
+    ]
+    for each in account:
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
+    cluster.kubectl("apply", "-f", str(METRICS_READER))
+    return cluster.kubectl("create", "token", "prometheus", "--namespace=monitoring", "--duration=24h").strip()
 
 
 def is_ready(port: int) -> bool:
     return http_get(port, "/readyz")[0] == 200
-
-
-def http_get(port: int, path: str, host: str = "127.0.0.1") -> tuple[int, str]:
-    """Status and body; status 0 if nobody answers."""
-    try:
-        with urllib.request.urlopen(f"http://{host}:{port}{path}", timeout=5) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-    except OSError:
-        return 0, ""
 
 
 def metric(port: int, name: str, /, **labels: str) -> float:

@@ -12,7 +12,7 @@ from tests.controlplane import Cluster
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "scheduler", "run", "--port=0", *options]
+    command = [sys.executable, "-m", "scheduler", "run", "--secure-port=0", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 

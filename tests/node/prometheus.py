@@ -28,12 +28,14 @@ class Prometheus:
 
 
 @contextmanager
-def a_prometheus(node: RealNode, target: str) -> Iterator[Prometheus]:
-    """Prometheus, scraping `target`, an address with a port, each second."""
+def a_prometheus(node: RealNode, target: str, token: str) -> Iterator[Prometheus]:
+    """Prometheus, scraping `target`, an address with a port, each second, with a bearer token."""
     directory = node.directory / "prometheus"
     directory.mkdir()
     config = directory / "prometheus.yaml"
-    config.write_text(yaml.safe_dump(configuration(target)))
+    credentials = directory / "token"
+    credentials.write_text(token)
+    config.write_text(yaml.safe_dump(configuration(target, str(credentials))))
 
     def argv(port: int) -> list[str]:
         return [
@@ -55,7 +57,13 @@ def is_ready(port: int) -> bool:
         return False
 
 
-def configuration(target: str) -> dict[str, Any]:
-    """One job, `loadmaster`, with one target."""
-    job = {"job_name": "loadmaster", "static_configs": [{"targets": [target]}]}
+def configuration(target: str, token_file: str) -> dict[str, Any]:
+    """One job, `loadmaster`, with one target, as docs/operations.md shows it."""
+    job = {
+        "job_name": "loadmaster",
+        "scheme": "https",
+        "tls_config": {"insecure_skip_verify": True},
+        "authorization": {"credentials_file": token_file},
+        "static_configs": [{"targets": [target]}],
+    }
     return {"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": [job]}

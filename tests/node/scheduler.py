@@ -3,10 +3,11 @@
 import json
 import os
 import time
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tests.cluster.loadmaster import MANIFEST, http_get, sum_of
+from tests.cluster.loadmaster import MANIFEST, http_get, metrics_token, sum_of
 from tests.controlplane import Client, wait_until
 from tests.controlplane.client import Object
 from tests.realnode.node import RealNode
@@ -87,7 +88,12 @@ class Scheduler:
 
     def get(self, path: str) -> tuple[int, str]:
         """Status and body of a GET to its port."""
-        return http_get(PORT, path, self.pod["status"]["podIP"])
+        return http_get(PORT, path, self.pod["status"]["podIP"], token=self.token)
+
+    @cached_property
+    def token(self) -> str:
+        """Of somebody who may see its metrics."""
+        return metrics_token(self._node)
 
     @property
     def pid(self) -> int:

@@ -177,7 +177,8 @@ def test_a_real_prometheus_scrapes_it(loadmaster: Scheduler, node: RealNode, api
     api.create(a_running_pod("counted"), namespace)
     wait_running(api, namespace, 1)
 
-    with a_prometheus(node, f"{loadmaster.pod['status']['podIP']}:{PORT}") as prometheus:
+    target = f"{loadmaster.pod['status']['podIP']}:{PORT}"
+    with a_prometheus(node, target, loadmaster.token) as prometheus:
         up = wait_until(lambda: prometheus.query('up{job="loadmaster"} == 1'), 30, "a scrape")
         attempts = prometheus.query('scheduler_schedule_attempts_total{result="scheduled",profile="loadmaster"}')
         failed = prometheus.query("scrape_samples_post_metric_relabeling == 0")

@@ -43,7 +43,7 @@ def test_a_pod_without_a_token_ends_with_where_it_was_looked_for() -> None:
     if Path("/var/run/secrets/kubernetes.io/serviceaccount/token").exists():
         pytest.skip("runs in a pod that has a token")
 
-    (line,) = last_lines("--port=0", KUBERNETES_SERVICE_HOST="10.0.0.1", KUBERNETES_SERVICE_PORT="443")
+    (line,) = last_lines("--secure-port=0", KUBERNETES_SERVICE_HOST="10.0.0.1", KUBERNETES_SERVICE_PORT="443")
 
     assert line.startswith("in-cluster service account: no token at /var/run/secrets/")
 
@@ -54,6 +54,6 @@ def test_a_port_that_is_taken_ends_with_its_address(tmp_path: Path) -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        lines = last_lines(f"--kubeconfig={kubeconfig}", "--bind-address=127.0.0.1", f"--port={port}")
+        lines = last_lines(f"--kubeconfig={kubeconfig}", "--bind-address=127.0.0.1", f"--secure-port={port}")
 
     assert lines[-1] == f"cannot listen on 127.0.0.1:{port}: Address already in use"

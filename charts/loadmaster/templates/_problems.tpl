@@ -33,11 +33,19 @@ serviceAccount.annotations: nothing is annotated with serviceAccount.create=fals
 rbac.extraRules: no rule is added with rbac.create=false: add these to the ClusterRole that you grant yourself
 {{- end }}
 
+{{- if and (not $values.networkPolicy.enabled) (or $values.networkPolicy.from $values.networkPolicy.extraEgress) }}
+networkPolicy: nothing is let in or out by networkPolicy.from and extraEgress with networkPolicy.enabled=false
+{{- end }}
+
 {{- if and (eq ($values.strategy).type "Recreate") ($values.strategy).rollingUpdate }}
 strategy.rollingUpdate: has no meaning with strategy.type=Recreate: use RollingUpdate, or leave it out
 {{- end }}
 
-{{- $set := dict "--config" "use the value config" "--port" "use the value port" "--logging-format" "the log is JSON" -}}
+{{- $set := dict "--config" "use the value config" "--secure-port" "use the value port" "--logging-format" "the log is JSON" -}}
+{{- if $values.tls.secretName -}}
+  {{- $_ := set $set "--tls-cert-file" "use the value tls.secretName" -}}
+  {{- $_ := set $set "--tls-private-key-file" "use the value tls.secretName" -}}
+{{- end -}}
 {{- range $argument := $values.extraArgs -}}
   {{- $flag := splitList "=" $argument | first -}}
   {{- range $own, $instead := $set -}}
@@ -51,10 +59,11 @@ extraArgs: {{ $argument }} is about leader election, which the chart sets up wit
   {{- end -}}
 {{- end -}}
 
+{{- $own := list "config" "tls" -}}
 {{- $volumes := list "config" -}}
 {{- range $volume := $values.extraVolumes -}}
-  {{- if eq $volume.name "config" }}
-extraVolumes: the volume `config` is the chart's own: choose another name
+  {{- if has $volume.name $own }}
+extraVolumes: the volume `{{ $volume.name }}` is the chart's own: choose another name
   {{- else if has $volume.name $volumes }}
 extraVolumes: there are two volumes {{ $volume.name | quote }}
   {{- end -}}

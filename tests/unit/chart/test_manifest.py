@@ -58,8 +58,11 @@ def test_a_kind_without_a_place_in_the_order_is_an_error() -> None:
         plain("---\nkind: Ingress\n")
 
 
-def test_the_manifest_has_each_kind_once_in_order() -> None:
-    assert tuple(each["kind"] for each in load_documents(MANIFEST.read_text())) == ORDER
+def test_the_manifest_has_each_kind_in_order() -> None:
+    kinds = [each["kind"] for each in load_documents(MANIFEST.read_text())]
+
+    assert tuple(dict.fromkeys(kinds)) == ORDER
+    assert kinds == sorted(kinds, key=ORDER.index)
 
 
 def test_nothing_in_the_manifest_is_about_helm() -> None:
@@ -77,14 +80,21 @@ def test_deployment_and_service_choose_the_pods_of_the_manifest() -> None:
     ]
 
 
-def test_the_binding_joins_the_role_and_the_account_of_the_pods() -> None:
-    binding, pod = of_kind("ClusterRoleBinding"), of_kind("Deployment")["spec"]["template"]["spec"]
+def test_the_bindings_join_the_roles_and_the_account_of_the_pods() -> None:
+    pod = of_kind("Deployment")["spec"]["template"]["spec"]
     account = of_kind("ServiceAccount")["metadata"]
+    bindings = [each for each in load_documents(MANIFEST.read_text()) if each["kind"].endswith("RoleBinding")]
 
-    assert binding["roleRef"]["name"] == of_kind("ClusterRole")["metadata"]["name"]
-    assert binding["subjects"] == [
-        {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}
+    assert [(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in bindings] == [
+        ("ClusterRole", "system:auth-delegator"),
+        ("ClusterRole", of_kind("ClusterRole")["metadata"]["name"]),
+        ("Role", "extension-apiserver-authentication-reader"),
+        ("Role", of_kind("Role")["metadata"]["name"]),
     ]
+    for each in bindings:
+        assert each["subjects"] == [
+            {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}
+        ]
     assert pod["serviceAccountName"] == account["name"]
 
 

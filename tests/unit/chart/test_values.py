@@ -16,9 +16,11 @@ ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 (VALUES,) = load_documents((CHART / "values.yaml").read_text())
 HANDED_BY_HELM = {"global"}
+PEERS = ("namespaceSelector", "podSelector", "ipBlock")
 FREE = {"global", "podSecurityContext", "config", "config.profiles[]", "topologySpreadConstraints[]"}
 FREE |= {"affinity.nodeAffinity", "affinity.podAffinity", "affinity.podAntiAffinity"}
-FREE |= {"extraEnv[].valueFrom", "extraVolumes[]", "extraVolumeMounts[]"}
+FREE |= {f"networkPolicy.{of}[].{kind}" for of in ("from", "apiServer.to") for kind in PEERS}
+FREE |= {"networkPolicy.extraEgress[]", "extraEnv[].valueFrom", "extraVolumes[]", "extraVolumeMounts[]"}
 """Where keys are not ours to know: Kubernetes' objects, and the scheduler's own configuration."""
 
 
@@ -45,7 +47,7 @@ def test_every_value_is_in_the_schema_and_has_a_default() -> None:
     assert set(SCHEMA["properties"]) - HANDED_BY_HELM == set(VALUES)
 
 
-@pytest.mark.parametrize("name", ["image", "serviceAccount", "rbac", "service"])
+@pytest.mark.parametrize("name", ["image", "serviceAccount", "rbac", "tls", "networkPolicy", "service"])
 def test_every_value_of_a_group_is_in_the_schema_and_has_a_default(name: str) -> None:
     assert set(SCHEMA["properties"][name]["properties"]) == set(VALUES[name])
 
@@ -76,7 +78,7 @@ def test_the_documentation_has_a_row_for_every_value() -> None:
     page = (ROOT / "docs/chart.md").read_text()
 
     for key, value in VALUES.items():
-        if key in ("image", "serviceAccount", "rbac", "service"):
+        if key in ("image", "serviceAccount", "rbac", "tls", "networkPolicy", "service"):
             assert [each for each in value if f"| `{key}.{each}` |" not in page] == [], key
         else:
             assert f"| `{key}` |" in page, key

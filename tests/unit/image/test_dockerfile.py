@@ -25,7 +25,11 @@ def instruction(pattern: str) -> str:
 
 def test_the_port_is_everywhere_the_same() -> None:
     (container,) = POD["containers"]
-    ports = {VALUES["port"], RunOptions({}).port, *(each["containerPort"] for each in container["ports"])}
+    ports = {
+        VALUES["port"],
+        RunOptions({}).serving.secure_port,
+        *(each["containerPort"] for each in container["ports"]),
+    }
 
     assert ports == {int(instruction(r"EXPOSE (\d+)"))}
 

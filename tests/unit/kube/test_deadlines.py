@@ -1,13 +1,10 @@
 """Progress in time, or not: what `/livez` says of it."""
 
-import asyncio
-
-import aiohttp
 import pytest
 
 from scheduler.kube.deadlines import FIRST_COMPARISON, Deadlines
-from scheduler.serve.http import HttpServer
 from tests.fakes import FakeClock, Metrics, sample
+from tests.unit.serve.serving import a_server
 
 
 class Setup:
@@ -114,12 +111,10 @@ async def test_livez_answers_500_while_something_is_overdue() -> None:
     setup.deadlines.expect("pods", 60.0)
 
     answers = []
-    server = HttpServer(setup.metrics.registry, {"watches": setup.deadlines.are_met}, {}, "127.0.0.1", 0)
-    async with server, aiohttp.ClientSession() as session, asyncio.timeout(5.0):
+    async with a_server({"watches": setup.deadlines.are_met}) as served:
         for seconds in (1.0, 61.0, 1.0):
             setup.clock.advance(seconds)
-            async with session.get(f"http://127.0.0.1:{server.port}/livez?verbose") as answer:
-                answers.append((answer.status, await answer.text()))
+            answers.append(await served.get("/livez?verbose"))
             setup.deadlines.progress("pods")
     well, ill, well_again = answers
 

@@ -101,7 +101,14 @@ def test_every_problem_is_a_line_on_stderr_and_exit_code_2(tmp_path: Path, capsy
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["fly"], ["simulate"], ["run", "--port", "70000"], ["run", "--port", "x"], ["simulate", "-o", "xml"]],
+    [
+        [],
+        ["fly"],
+        ["simulate"],
+        ["run", "--secure-port", "70000"],
+        ["run", "--secure-port", "x"],
+        ["simulate", "-o", "xml"],
+    ],
 )
 def test_wrong_arguments_exit_with_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

@@ -1,0 +1,37 @@
+"""TokenReview and SubjectAccessReview: what the API server says of a token, and of what somebody may do."""
+
+from typing import Final
+
+import msgspec
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who somebody is. Fields are named as in TokenReview's `status.user`."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = {}
+
+
+AUTHENTICATED_GROUP: Final = "system:authenticated"
+UNAUTHENTICATED_GROUP: Final = "system:unauthenticated"
+MASTERS_GROUP: Final = "system:masters"
+
+ANONYMOUS: Final = User(username="system:anonymous", groups=(UNAUTHENTICATED_GROUP,))
+
+
+class TokenVerdict(msgspec.Struct, frozen=True):
+    """The status of a TokenReview."""
+
+    authenticated: bool = False
+    user: User = User()
+    error: str = ""
+
+
+class AccessVerdict(msgspec.Struct, frozen=True):
+    """The status of a SubjectAccessReview."""
+
+    allowed: bool = False
+    denied: bool = False
+    reason: str = ""

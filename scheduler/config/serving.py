@@ -1,0 +1,52 @@
+"""The options of the port of `loadmaster run`: names, defaults and meanings are those of kube-scheduler's flags."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ServingOptions:
+    """Where and how health and metrics are served, and who may see them. Empty strings: not given."""
+
+    secure_port: int = 10259
+    """For HTTPS; 0 opens none."""
+
+    bind_address: str = "0.0.0.0"
+    """An IP address; an unspecified one (0.0.0.0, ::) means all addresses of both families."""
+
+    cert_dir: str = ""
+    """Where our own certificate is kept, if none is given. Empty: in memory."""
+
+    tls_cert_file: str = ""
+    tls_private_key_file: str = ""
+    tls_min_version: str = ""
+    """`VersionTLS12` or `VersionTLS13`. Empty: the former."""
+
+    tls_cipher_suites: tuple[str, ...] = ()
+    """IANA's names. Empty: Python's choice."""
+
+    client_ca_file: str = ""
+    """Whose certificates identify clients. Empty: what the cluster says, see `authentication_skip_lookup`."""
+
+    authentication_kubeconfig: str = ""
+    """Who asks about tokens. Empty: the service account of the pod this runs in; without one nobody is known."""
+
+    authentication_skip_lookup: bool = False
+    """Do not ask the cluster for its client CA."""
+
+    authentication_tolerate_lookup_failure: bool = True
+    """Start even if the cluster's client CA cannot be read."""
+
+    authentication_token_webhook_cache_ttl: float = 10.0
+    """Seconds for which an answer about a token is kept; 0: not at all."""
+
+    authorization_kubeconfig: str = ""
+    """Who asks about rights. Empty: the service account of the pod this runs in; without one nobody has any."""
+
+    authorization_always_allow_paths: tuple[str, ...] = ("/healthz", "/readyz", "/livez")
+    """Paths that need no rights; `*` at the end means all that begin so."""
+
+    authorization_webhook_cache_authorized_ttl: float = 10.0
+    """Seconds for which a permission is kept; 0: not at all."""
+
+    authorization_webhook_cache_unauthorized_ttl: float = 10.0
+    """The same of a refusal."""

@@ -1,0 +1,98 @@
+"""Builds the port: what `scheduler.serve` serves, and what `scheduler.kube` asks a cluster for it.
+
+As in kube-scheduler, the clusters that are asked about tokens and about rights have options of their own. Without them
+the service account of the pod asks; outside of a cluster nobody does: then tokens are ignored, and all but health is
+refused. The clients are not those that schedule, since a replica that does not lead has to answer, too.
+"""
+
+import logging
+from contextlib import AsyncExitStack
+
+from scheduler.config.serving import ServingOptions
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.kube.client import Client
+from scheduler.kube.client_ca import ClusterClientCA
+from scheduler.kube.credentials import is_in_cluster, load_credentials
+from scheduler.kube.reviews import Reviews
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
+from scheduler.serve.authentication import Authentication
+from scheduler.serve.authorization import Authorization
+from scheduler.serve.http import HttpServer, Pages
+
+_logger = logging.getLogger(__name__)
+
+
+async def open_port(
+    stack: AsyncExitStack, options: ServingOptions, pages: Pages, metrics: Metrics, tasks: Tasks
+) -> HttpServer | None:
+    """Serve until `stack` ends; None if the options want no port. Raises ConfigError."""
+    if not options.secure_port:
+        return None
+    clients = _Clients(stack, metrics)
+    about_tokens = await clients.get(options.authentication_kubeconfig, "authentication")
+    about_rights = await clients.get(options.authorization_kubeconfig, "authorization")
+    authentication = Authentication(
+        Reviews(about_tokens) if about_tokens else None, options.authentication_token_webhook_cache_ttl
+    )
+    authorization = Authorization(
+        Reviews(about_rights) if about_rights else None,
+        options.authorization_always_allow_paths,
+        options.authorization_webhook_cache_authorized_ttl,
+        options.authorization_webhook_cache_unauthorized_ttl,
+    )
+    server = await stack.enter_async_context(HttpServer(options, pages, authentication, authorization, metrics, tasks))
+    if about_tokens and not options.client_ca_file and not options.authentication_skip_lookup:
+        client_ca = ClusterClientCA(about_tokens, server.certificates.trust)
+        if not options.authentication_tolerate_lookup_failure:
+            await _must_have(client_ca)
+        tasks.start("cluster's client CA", client_ca.follow())
+    metrics.watch_gauge(
+        "loadmaster_serving_connections",
+        "Connections to the port: busy ones have a request under way, quiet ones do not.",
+        ("state",),
+        lambda: (((state,), count) for state, count in server.connections.items()),
+    )
+    _logger.info("Serving securely", extra={"port": server.port})
+    return server
+
+
+async def _must_have(client_ca: ClusterClientCA) -> None:
+    try:
+        await client_ca.read()
+    except ClusterError as error:
+        hint = "--authentication-tolerate-lookup-failure=true starts without client certificates"
+        raise ConfigError([f"{error}: {hint}"]) from error
+
+
+class _Clients:
+    """Clients by kubeconfig, one for each."""
+
+    def __init__(self, stack: AsyncExitStack, metrics: Metrics) -> None:
+        self._stack = stack
+        self._metrics = metrics
+        self._clients: dict[str, Client | None] = {}
+
+    async def get(self, kubeconfig: str, what_for: str) -> Client | None:
+        """The client of a kubeconfig, or of the pod's service account if that is empty; None if there is none."""
+        if kubeconfig not in self._clients:
+            self._clients[kubeconfig] = await self._make(kubeconfig, what_for)
+        return self._clients[kubeconfig]
+
+    async def _make(self, kubeconfig: str, what_for: str) -> Client | None:
+        if not kubeconfig and not is_in_cluster():
+            fields = {"flag": f"--{what_for}-kubeconfig"}
+            _logger.warning(
+                "Outside of a cluster nobody is asked who may see metrics; only health is served", extra=fields
+            )
+            return None
+        try:
+            credentials = await load_credentials(kubeconfig or None)
+        except ConfigError as error:
+            if kubeconfig:
+                raise
+            _logger.warning(
+                "The pod's service account cannot be used to ask who may see metrics", extra={"err": str(error)}
+            )
+            return None
+        return await self._stack.enter_async_context(Client(credentials, self._metrics))

@@ -1,0 +1,52 @@
+"""What the port answers, as kube-scheduler words it: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters."""
+
+import json
+from typing import Final, NamedTuple
+
+TEXT: Final = "text/plain; charset=utf-8"
+JSON: Final = "application/json"
+
+
+class Answer(NamedTuple):
+    """An HTTP answer."""
+
+    status: int
+    body: bytes
+    content_type: str = TEXT
+    close: bool = False
+    """Whether the connection ends with it."""
+
+
+NOT_FOUND: Final = Answer(404, b"404 page not found\n")
+NO_METHOD: Final = Answer(405, b"only GET and HEAD are served\n", close=True)
+NO_BODY: Final = Answer(413, b"a request has no body here\n", close=True)
+
+
+def _status(code: int, reason: str, message: str, details: dict[str, str] | None = None) -> bytes:
+    fields = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": message}
+    fields["reason"] = reason
+    if details is not None:
+        fields["details"] = details
+    return (
+        json.dumps({**fields, "code": code}, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n"
+    )
+
+
+UNAUTHORIZED: Final = Answer(401, _status(401, "Unauthorized", "Unauthorized"), JSON, close=True)
+"""Its connection ends: each token that is tried costs its sender a new one, and these are limited."""
+
+
+def forbidden(user: str, verb: str, path: str, reason: str) -> Answer:
+    """`reason`: the authorizer's, perhaps empty."""
+    message = f"forbidden: User {json.dumps(user)} cannot {verb} path {json.dumps(path)}"
+    for character, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        message = message.replace(character, instead)
+    return Answer(403, _status(403, "Forbidden", f"{message}: {reason}" if reason else message, {}), JSON)
+
+
+def internal_error(path: str, error: Exception) -> Answer:
+    """`path`: with its query, as it was asked for."""
+    message = f"Internal Server Error: {json.dumps(path)}: {error}"
+    for character, instead in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        message = message.replace(character, instead)
+    return Answer(500, message.encode(errors="replace") + b"\n")

@@ -1,0 +1,120 @@
+"""A server on a port of this machine, and clients for it."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import aiohttp
+
+from scheduler.api.reviews import AccessVerdict, TokenVerdict, User
+from scheduler.config.serving import ServingOptions
+from scheduler.framework.errors import ClusterError
+from scheduler.runtime.tasks import Tasks
+from scheduler.serve.authentication import Authentication, TokenReviewer
+from scheduler.serve.authorization import AccessReviewer, Authorization
+from scheduler.serve.health import Check
+from scheduler.serve.http import HttpServer, Pages
+from scheduler.serve.limits import DEFAULTS, Limits
+from tests.fakes import Metrics
+
+HEALTH = ("/healthz", "/readyz", "/livez")
+ANYWHERE = ServingOptions(secure_port=0, bind_address="127.0.0.1")
+
+
+@dataclass
+class FakeReviews:
+    """Knows users by token, and who may do what; counts what it is asked."""
+
+    users: Mapping[str, User] = field(default_factory=dict)
+    allowed: Sequence[tuple[str, str, str]] = ()
+    """User, verb, path."""
+    is_away: bool = False
+    tokens: list[str] = field(default_factory=list)
+    accesses: list[tuple[str, str, str]] = field(default_factory=list)
+    held: asyncio.Event | None = None
+    """If there is one, no answer comes before it is set."""
+    at_once: int = 0
+    most_at_once: int = 0
+
+    async def review_token(self, token: str) -> TokenVerdict:
+        self.tokens.append(token)
+        await self._wait()
+        user = self.users.get(token)
+        return TokenVerdict() if user is None else TokenVerdict(authenticated=True, user=user)
+
+    async def review_access(self, user: User, path: str, verb: str) -> AccessVerdict:
+        asked = user.username, verb, path
+        self.accesses.append(asked)
+        await self._wait()
+        return AccessVerdict(allowed=asked in self.allowed)
+
+    async def _wait(self) -> None:
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.held is not None:
+                await self.held.wait()
+            if self.is_away:
+                raise ClusterError("connection refused")
+        finally:
+            self.at_once -= 1
+
+
+class Served:
+    """A server that answers, and a client that trusts any certificate."""
+
+    def __init__(self, server: HttpServer, session: aiohttp.ClientSession, metrics: Metrics) -> None:
+        self.server = server
+        self.metrics = metrics
+        self._session = session
+
+    async def get(self, path: str, token: str = "", method: str = "GET", **headers: str) -> tuple[int, str]:
+        """Status and text."""
+        answer = await self.answer(path, token, method, **headers)
+        return answer.status, await answer.text()
+
+    async def answer(self, path: str, token: str = "", method: str = "GET", **headers: str) -> aiohttp.ClientResponse:
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        url = f"https://127.0.0.1:{self.server.port}{path}"
+        response = await self._session.request(method, url, headers=headers)
+        await response.read()
+        return response
+
+
+@asynccontextmanager
+async def a_server(
+    live: Mapping[str, Check] | None = None,
+    ready: Mapping[str, Check] | None = None,
+    *,
+    tokens: TokenReviewer | None = None,
+    rights: AccessReviewer | None = None,
+    always_allow: Sequence[str] = (*HEALTH, "/metrics"),
+    options: ServingOptions = ANYWHERE,
+    limits: Limits = DEFAULTS,
+    metrics: Metrics | None = None,
+    client: ssl.SSLContext | None = None,
+) -> AsyncIterator[Served]:
+    """Serve these checks, and metrics."""
+    metrics = metrics or Metrics()
+    pages = Pages(metrics.registry, live or {}, ready or {})
+    authentication, authorization = Authentication(tokens, 10.0), Authorization(rights, always_allow, 10.0, 10.0)
+    tasks = Tasks(metrics)
+    server = HttpServer(options, pages, authentication, authorization, metrics, tasks, limits)
+    async with asyncio.timeout(15.0), server:
+        connector = aiohttp.TCPConnector(ssl=client or any_certificate())
+        async with aiohttp.ClientSession(connector=connector) as session:
+            yield Served(server, session, metrics)
+    await tasks.close()
+    assert not tasks.failed
+    assert server.connections == {"busy": 0, "quiet": 0}
+
+
+def any_certificate() -> ssl.SSLContext:
+    """A client's context that asks for no signature."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
