@@ -61,13 +61,13 @@ class Certificates:
         """Look at the files for ever."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
-            await self.check()
+            self.check()
 
-    async def check(self) -> None:
-        """Adopt what has changed."""
-        await self._try(SERVING, self._source.read, self._use_pair)
+    def check(self) -> None:
+        """Adopt what has changed. The files are small and on a volume of the pod: nobody need wait for them."""
+        self._try(SERVING, self._source.read, self._use_pair)
         if self._client_ca_file:
-            await self._try(CLIENT_CA, self._read_client_ca, self.trust)
+            self._try(CLIENT_CA, self._read_client_ca, self.trust)
 
     def trust(self, client_ca: str) -> bool:
         """Accept certificates of these authorities, in PEM, and of no others. Whether that is new.
@@ -94,10 +94,9 @@ class Certificates:
             raise ValueError("there is no certificate in it")
         return text
 
-    async def _try(self, which: str, read: Callable[[], T], use: Callable[[T], bool]) -> None:
+    def _try(self, which: str, read: Callable[[], T], use: Callable[[T], bool]) -> None:
         try:
-            # In a thread: a volume on the network may not answer.
-            changed = use(await asyncio.to_thread(read))
+            changed = use(read())
         except (OSError, ValueError) as error:
             self._reloads.labels(which, "error").inc()
             problem = _reason(error)

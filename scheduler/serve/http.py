@@ -11,6 +11,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Final, Self
 
@@ -176,9 +177,10 @@ async def _write(request: web.BaseRequest, answer: Answer) -> web.StreamResponse
     response.content_length = len(answer.body)
     if answer.close:
         response.force_close()
-    await response.prepare(request)
-    if request.method != "HEAD":
-        for first in range(0, len(answer.body), CHUNK):
-            await response.write(answer.body[first : first + CHUNK])
-    await response.write_eof()
+    with suppress(ConnectionError):  # the peer has gone: aiohttp notices by itself
+        await response.prepare(request)
+        if request.method != "HEAD":
+            for first in range(0, len(answer.body), CHUNK):
+                await response.write(answer.body[first : first + CHUNK])
+        await response.write_eof()
     return response
