@@ -7,11 +7,10 @@ registry of its own, so that two schedulers in one process (tests, simulations) 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeAlias
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from scheduler.runtime.instruments import Counter, Histogram
+from scheduler.runtime.instruments import Counter, Histogram, Registry
 
 PLUGIN_METRICS_SAMPLE_PERCENT: Final = 10
 """Share of the scheduling cycles in which each plugin is timed."""
@@ -30,7 +29,7 @@ class Metrics:
     """Every metric of one scheduler; `registry` is what `/metrics` shows."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        self.registry = Registry()
         counter, histogram = self._counter, self._histogram
 
         self.schedule_attempts = counter(

@@ -1,17 +1,19 @@
 """The text of all metrics, made in pieces so that the event loop is never held for long.
 
-A family is read at one moment; between families, and between parts of a large one's text, others get their turn.
+A part of a family is read at one moment, whole children each; between parts others get their turn.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+from scheduler.runtime.instruments import Registry
 
 SLICE_SECONDS: Final = 0.002
 """For which the event loop is held, about."""
@@ -29,7 +31,7 @@ Encode = Callable[[Collector], bytes]
 class Exposition:
     """Metrics in the format that a request accepts; one is made at a time."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: Registry) -> None:
         self._registry = registry
         self._turn = asyncio.Lock()
 
@@ -40,8 +42,8 @@ class Exposition:
         pieces = []
         async with self._turn:
             until = time.perf_counter() + SLICE_SECONDS
-            for family in self._registry.collect():
-                for piece in _pieces(family, encode, in_order=is_openmetrics):
+            for family, parts in self._registry.families(SAMPLES):
+                for piece in _pieces(family, parts, encode, in_order=is_openmetrics):
                     pieces.append(piece.removesuffix(_END))
                     if time.perf_counter() >= until:
                         await asyncio.sleep(0)
@@ -61,23 +63,27 @@ class _Only(Collector):
         return (self._family,)
 
 
-def _pieces(family: Metric, encode: Encode, *, in_order: bool) -> Iterator[bytes]:
-    """The text of a family, by up to `SAMPLES` samples. `in_order`: as they are, as in OpenMetrics.
+def _pieces(family: Metric, parts: Iterable[Sequence[Sample]], encode: Encode, *, in_order: bool) -> Iterator[bytes]:
+    """The text of a family, part by part. `in_order`: as they are, as in OpenMetrics.
 
-    Prometheus' own format puts `_created` behind the others, under a header of its own.
+    Prometheus' own format puts `_created` behind all others, under a header of its own.
     """
-    samples = family.samples
-    if len(samples) <= SAMPLES:
+    name_of_created = f"{family.name}_created"
+    created: list[Sample] = []
+    number = 0
+    for number, part in enumerate(parts):
+        family.samples = list(part)
+        if not in_order:
+            created += [each for each in part if each.name == name_of_created]
+            family.samples = [each for each in part if each.name != name_of_created]
+        text = encode(_Only(family))
+        yield _without_header(text) if number else text
+    if not number and not family.samples:
         yield encode(_Only(family))
-        return
-    created = [] if in_order else [each for each in samples if each.name == f"{family.name}_created"]
-    others = [each for each in samples if each.name != f"{family.name}_created"] if created else samples
-    for group, of_family in ((others, 0), (created, 2)):
-        for first in range(0, len(group), SAMPLES):
-            part = Metric(family.name, family.documentation, family.type, family.unit)
-            part.samples = group[first : first + SAMPLES]
-            text = encode(_Only(part))
-            yield _without_header(text) if first else text.split(b"\n", of_family)[of_family]
+    for first in range(0, len(created), SAMPLES):
+        family.samples = created[first : first + SAMPLES]
+        text = encode(_Only(family))
+        yield _without_header(text) if first else text.split(b"\n", 2)[2]
 
 
 def _without_header(piece: bytes) -> bytes:

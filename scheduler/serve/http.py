@@ -16,10 +16,10 @@ from types import TracebackType
 from typing import Final, Self
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry
 
 from scheduler.config.serving import ServingOptions
 from scheduler.framework.errors import ClusterError
+from scheduler.runtime.instruments import Registry
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.serve.answers import NO_BODY, NO_METHOD, NOT_FOUND, UNAUTHORIZED, Answer, forbidden, internal_error
@@ -46,7 +46,7 @@ log = logging.getLogger(__name__)
 class Pages:
     """What is served."""
 
-    def __init__(self, registry: CollectorRegistry, live: Mapping[str, Check], ready: Mapping[str, Check]) -> None:
+    def __init__(self, registry: Registry, live: Mapping[str, Check], ready: Mapping[str, Check]) -> None:
         """`live` and `ready` are checks by name; being ready includes being live."""
         alive = dict(live)
         checks = {"healthz": alive, "livez": alive, "readyz": {**alive, **ready}}
