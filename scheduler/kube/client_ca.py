@@ -22,6 +22,10 @@ PERIOD_SECONDS: Final = 60.0
 log = logging.getLogger(__name__)
 
 
+class NoClientCA(ClusterError):
+    """The cluster accepts no client certificates."""
+
+
 class ClusterClientCA:
     """Follows the authorities in the ConfigMap."""
 
@@ -35,15 +39,18 @@ class ClusterClientCA:
     async def read(self) -> None:
         """Read them once. Raises ClusterError; what was known stays."""
         reply = await self._client.call(self._operation, f"/api/v1/namespaces/{NAMESPACE}/configmaps/{NAME}")
+        if reply.status == 404:
+            raise NoClientCA(f"there is no configmap {NAMESPACE}/{NAME}")
         if not reply.ok:
             raise BadStatus(f"reading configmap {NAMESPACE}/{NAME}", reply)
         try:
             client_ca = _decoder.decode(reply.body).data.get(KEY, "")
-            if not client_ca.strip():
-                raise ValueError(f"it has no {KEY}")
-            self._trust(client_ca)
+            if client_ca.strip():
+                self._trust(client_ca)
         except (OSError, ValueError, RecursionError) as error:  # msgspec's are ValueErrors
             raise ClusterError(f"configmap {NAMESPACE}/{NAME}: {error}") from error
+        if not client_ca.strip():
+            raise NoClientCA(f"configmap {NAMESPACE}/{NAME} has no {KEY}")
 
     async def follow(self) -> None:
         """Read them for ever; a failure is told once."""
@@ -54,7 +61,10 @@ class ClusterClientCA:
             except ClusterError as error:
                 if str(error) != self._told:
                     self._told = str(error)
-                    log.warning("The cluster's client CA cannot be read", extra={"err": self._told})
+                    if isinstance(error, NoClientCA):
+                        log.info("The cluster accepts no client certificates", extra={"why": self._told})
+                    else:
+                        log.warning("The cluster's client CA cannot be read", extra={"err": self._told})
             await asyncio.sleep(PERIOD_SECONDS)
 
 

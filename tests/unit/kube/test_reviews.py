@@ -125,8 +125,11 @@ async def test_the_cluster_says_whose_client_certificates_count(tmp_path: Path) 
     ("answer", "said"),
     [
         (Answer(403, {"kind": "Status", "message": "forbidden"}), "403: forbidden"),
-        (Answer(404, {"kind": "Status", "message": "not found"}), "404: not found"),
-        (Answer(200, {"data": {}}), "it has no client-ca-file"),
+        (
+            Answer(404, {"kind": "Status", "message": "not found"}),
+            "there is no configmap kube-system/extension-apiserver-authentication",
+        ),
+        (Answer(200, {"data": {}}), "has no client-ca-file"),
         (Answer(200, {"data": {"client-ca-file": 5}}), "configmap kube-system/extension-apiserver-authentication"),
     ],
 )
