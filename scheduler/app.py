@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import Final
 
+from scheduler import allocator
 from scheduler.config.load import load_config
 from scheduler.config.notes import notes
 from scheduler.config.options import RunOptions
@@ -74,6 +75,7 @@ def run(options: RunOptions) -> int:
     # Its default would end the program; there is nothing to dump before the engine is there.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     set_up_logging(options.verbosity, options.logging_format)
+    allocator.settle()
     config = load_config(options.config, options.registry, options.leader_election)
     for note in notes(config):
         _logger.warning(note)
@@ -108,7 +110,10 @@ async def _run(options: RunOptions, config: Config) -> int:
         stack.callback(engine.close)
         _show_state(engine, tasks, metrics)
         intakes = (pod_intake(engine.handlers, metrics), node_intake(engine.handlers, metrics))
-        further = [object_intake(*each, engine.object_handlers, metrics) for each in engine.watched.items()]
+        further = [
+            object_intake(name, resource, engine.object_handlers, metrics, engine.parts_read.get(name))
+            for name, resource in engine.watched.items()
+        ]
         relister = Relister(client, (*intakes, *further), deadlines, metrics, config.loadmaster.resync_seconds)
         watches = [
             Watch(client, watched, relister, deadlines, metrics, after_start=lambda: _stop_on_signals(stop))
@@ -245,6 +250,7 @@ async def _forget_idle_forever(engine: Engine) -> None:
     while True:
         await asyncio.sleep(IDLE_SECONDS)
         engine.forget_idle()
+        allocator.give_back()
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:

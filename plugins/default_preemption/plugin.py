@@ -34,6 +34,9 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
 
     name: ClassVar[str] = "DefaultPreemption"
     reads: ClassVar[Sequence[str]] = (POD_DISRUPTION_BUDGET,)
+    parts: ClassVar[Mapping[str, Sequence[str]]] = {
+        POD_DISRUPTION_BUDGET: ("spec.selector", "status.disruptionsAllowed", "status.disruptedPods")
+    }
 
     min_candidate_nodes_percentage: int = 10
     """How many candidates to look for before the best is chosen, in percent of the nodes that preemption may help."""

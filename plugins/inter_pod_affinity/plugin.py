@@ -1,6 +1,6 @@
 """Keep pods near pods or away from them, by their affinity and anti-affinity terms."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -37,6 +37,7 @@ class InterPodAffinity(
     """
 
     name: ClassVar[str] = "InterPodAffinity"
+    parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: ()}
 
     hard_pod_affinity_weight: int = 1
     """What a required affinity term of a pod on a node adds to the score, towards the pods that it names. 0 to 100."""

@@ -1,6 +1,6 @@
 """Spread pods evenly over zones, nodes or any other topology."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -47,6 +47,7 @@ class PodTopologySpread(
 
     name: ClassVar[str] = "PodTopologySpread"
     reads: ClassVar[Sequence[str]] = RESOURCES
+    parts: ClassVar[Mapping[str, Sequence[str]]] = dict.fromkeys(RESOURCES, ("spec.selector",))
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     """For pods without constraints of their own, with `defaultingType: List`."""

@@ -25,7 +25,7 @@ _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)  # the API server rewrites quantities, so none is longer than 30 characters
 def parse_quantity(text: str | int | float) -> int:
     """Return `text` in billionths, rounded away from zero.
 

@@ -1,16 +1,20 @@
 """Kubernetes objects for which there is no struct, custom resources above all."""
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 import msgspec
 
 from scheduler.api.objects import ObjectMeta
 
+_KIND: Final = ("apiVersion", "kind")
+
 
 class Unstructured:
     """An object as the API server sends it, with its metadata read. Compared by identity; not to be written to.
 
-    `metadata.managedFields` is left out: often half of an object, and scheduling does not need it.
+    `metadata.managedFields` is left out: often half of an object, and scheduling does not need it. Of a resource of
+    which no plugin reads more than some parts, only these are kept, besides `metadata` itself.
     """
 
     __slots__ = ("content", "metadata")
@@ -28,6 +32,13 @@ class Unstructured:
             metadata = {key: value for key, value in content["metadata"].items() if key != "managedFields"}
             content = {**content, "metadata": metadata}
         return cls(with_metadata.metadata, content)
+
+    def keep_only(self, parts: Iterable[str]) -> None:
+        """Forget all but its kind and these parts, such as `spec.selector`. Only for whoever has just read it."""
+        kept: dict[str, Any] = {key: self.content[key] for key in _KIND if key in self.content}
+        for part in parts:
+            _copy_part(self.content, kept, part.split("."))
+        self.content = kept
 
     @property
     def name(self) -> str:
@@ -47,6 +58,17 @@ class Unstructured:
     def __repr__(self) -> str:
         name = "/".join(filter(None, (self.namespace, self.name)))
         return f"<{self.content.get('kind', 'object')} {name}>"
+
+
+def _copy_part(content: dict[str, Any], kept: dict[str, Any], path: Sequence[str]) -> None:
+    """Put what is at the end of the path, if there is anything, into `kept` at the same place."""
+    key, *inner = path
+    if key not in content:
+        return
+    if not inner:
+        kept[key] = content[key]
+    elif isinstance(content[key], dict):
+        _copy_part(content[key], kept.setdefault(key, {}), inner)
 
 
 class _AnyObject(msgspec.Struct, gc=False):

@@ -16,7 +16,7 @@ from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.resources import ApiResource, resources_to_watch, writes_of
+from scheduler.framework.resources import ApiResource, parts_read, resources_to_watch, writes_of
 from scheduler.framework.shared import Shared
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -52,6 +52,8 @@ class Engine:
     object_handlers: ObjectEventHandlers
     watched: dict[str, ApiResource]
     """Event resource → API resource, of all that the plugins watch besides pods and nodes."""
+    parts_read: dict[str, frozenset[str]]
+    """Event resource → the parts that plugins read of its objects, for those of which none reads everything."""
     written: frozenset[tuple[ApiResource, str, tuple[str, ...]]]
     """What the plugins change: resource, subresource or empty, verbs."""
 
@@ -162,6 +164,7 @@ def build_engine(
         objects,
         object_handlers,
         watched,
+        parts_read(every),
         writes_of(every),
     )
 

@@ -58,6 +58,13 @@ class Plugin(ABC):
     reads: ClassVar[Sequence[str]] = ()
     """Resources whose objects it looks up with `handle.objects`, besides those that its events name."""
 
+    parts: ClassVar[Mapping[str, Sequence[str]]] = {}
+    """Resource → all that it reads of its objects besides their metadata, such as `("spec.selector",)`.
+
+    For resources without a struct: if all plugins that name one say what they read, the rest takes no memory. Of
+    those that are left out here it reads everything.
+    """
+
     writes: ClassVar[Sequence[Write]] = ()
     """What it changes with `handle.api`. Permissions follow from it."""
 

@@ -154,6 +154,19 @@ def resources_to_watch(plugins: Iterable[Plugin]) -> dict[str, ApiResource]:
     return {name: parse_resource(name) for name in sorted(names)}
 
 
+def parts_read(plugins: Iterable[Plugin]) -> dict[str, frozenset[str]]:
+    """Return event resource → the parts that plugins read of its objects, for those of which none reads everything."""
+    parts: dict[str, set[str]] = {}
+    whole: set[str] = set()
+    for plugin in plugins:
+        for name in _named_by(plugin):
+            if name in plugin.parts:
+                parts.setdefault(name, set()).update(plugin.parts[name])
+            else:
+                whole.add(name)
+    return {name: frozenset(read) for name, read in parts.items() if name not in whole}
+
+
 def writes_of(plugins: Iterable[Plugin]) -> frozenset[tuple[ApiResource, str, tuple[str, ...]]]:
     """Return what the plugins write: resource, subresource or empty, verbs. Raises ValueError as `parse_resource`."""
     return frozenset(

@@ -5,7 +5,7 @@ we have is dropped. Versions of one resource compare as numbers (KEP-5504).
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Generic, Protocol
 
 from prometheus_client import Counter
@@ -13,6 +13,7 @@ from prometheus_client import Counter
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.requests import allocatable_of
+from scheduler.api.unstructured import Unstructured
 from scheduler.api.versions import is_newer
 from scheduler.framework import resources
 from scheduler.framework.resources import ApiResource, struct_of
@@ -260,12 +261,26 @@ def node_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Node]:
     )
 
 
-def object_intake(name: str, resource: ApiResource, handlers: ObjectHandlers, metrics: Metrics) -> Intake[Any]:
-    """The intake of any other resource; `name`: its name in events."""
+def object_intake(
+    name: str,
+    resource: ApiResource,
+    handlers: ObjectHandlers,
+    metrics: Metrics,
+    parts: Collection[str] | None = None,
+) -> Intake[Any]:
+    """The intake of any other resource; `name`: its name in events.
+
+    `parts`: what is read of its objects besides their metadata; None for everything.
+    """
+
+    def reduce(new: Any) -> None:
+        if parts is not None and isinstance(new, Unstructured):
+            new.keep_only(parts)
+
     return Intake(
         resource,
         struct_of(name),
-        lambda _: None,
+        reduce,
         lambda: handlers.known_objects(name),
         lambda new: handlers.object_changed(name, new),
         lambda gone: handlers.object_deleted(name, gone),

@@ -2,6 +2,9 @@
 
 Rule: pkg/scheduler/backend/queue/active_queue.go at v1.36.3 (inFlightPods, inFlightEvents). An event
 is recorded once for all pods in flight; a pod remembers how long the log was when it was popped.
+
+Unlike there the log is bounded: a pod that waits ten minutes for its volume would otherwise hold every object of the
+cluster that changed meanwhile. Whoever was popped before what is dropped takes it for an event that may help any pod.
 """
 
 import itertools
@@ -11,11 +14,18 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
-from scheduler.framework.events import ClusterEvent
+from scheduler.api.weights import weight_of
+from scheduler.framework.events import ANY, Action, ClusterEvent
 from scheduler.framework.queued import QueuedPod
 
 POD_POPPED: Final = "PodPopped"
 """How kube-scheduler's metric labels the entry of a pod in flight."""
+
+UNWEIGHED: Final = 256
+"""The log is not weighed while it is this short, as it is unless a pod stays in flight for long."""
+
+MAX_BYTES: Final = 32 << 20
+"""Beyond that, its objects may take so much memory; then the older half of it is dropped."""
 
 
 class ObservedEvent(NamedTuple):
@@ -24,6 +34,13 @@ class ObservedEvent(NamedTuple):
     event: ClusterEvent
     old: object | None
     new: object | None
+
+
+_EVENT_BYTES: Final = 200
+"""What an event takes without its objects."""
+
+DROPPED: Final = ObservedEvent(ClusterEvent(ANY, Action.ALL, "DroppedEvents"), None, None)
+"""Stands for the events that are not in the log any more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -45,7 +62,7 @@ class Flight:
 class InFlightPods:
     """Pods by UID, in the order in which they were popped."""
 
-    __slots__ = ("_events", "_flights", "_start")
+    __slots__ = ("_bytes", "_events", "_flights", "_start", "_weights")
 
     def __init__(self) -> None:
         # Pods mostly leave at the front; to find its first item, a plain dict would step over all that have left.
@@ -53,6 +70,10 @@ class InFlightPods:
         self._events: deque[ObservedEvent] = deque()
         self._start = 0
         """Number of the first event that is stored."""
+        self._weights: deque[int] = deque()
+        """The bytes of the events from number `UNWEIGHED` on."""
+        self._bytes = 0
+        """Their sum."""
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -74,11 +95,14 @@ class InFlightPods:
         """Store an event for every pod in flight."""
         if self._flights:
             self._events.append(observed)
+            if len(self._events) > UNWEIGHED:
+                self._weigh(observed)
 
     def since(self, flight: Flight) -> list[ObservedEvent]:
         """Return the events since a pod was popped, the latest first."""
         count = self._start + len(self._events) - flight.start
-        return [*reversed(flight.own_events), *itertools.islice(reversed(self._events), count)]
+        missed = (DROPPED,) if flight.start < self._start else ()
+        return [*reversed(flight.own_events), *missed, *itertools.islice(reversed(self._events), count)]
 
     def event_counts(self) -> Counter[str]:
         """Count the stored events by label."""
@@ -103,13 +127,33 @@ class InFlightPods:
     def _prune(self) -> None:
         oldest = next(iter(self._flights.values()), None)
         needed_from = self._start + len(self._events) if oldest is None else oldest.start
-        while self._start < needed_from:
+        self._drop(needed_from - self._start)
+
+    def _weigh(self, observed: ObservedEvent) -> None:
+        weight = _EVENT_BYTES + weight_of(_parts_of(observed.old), _parts_of(observed.new))
+        self._weights.append(weight)
+        self._bytes += weight
+        if self._bytes > MAX_BYTES:
+            self._drop(len(self._events) // 2)
+
+    def _drop(self, count: int) -> None:
+        """Drop so many of the oldest events."""
+        for _ in range(count):
             self._events.popleft()
             self._start += 1
+        while len(self._weights) > max(0, len(self._events) - UNWEIGHED):
+            self._bytes -= self._weights.popleft()
 
     def check_invariants(self) -> None:
-        """Starts are in order, and the log begins where the oldest pod needs it."""
+        """Starts are in order, and the log begins where the oldest pod needs it, or later if events were dropped."""
         starts = [flight.start for flight in self]
         assert starts == sorted(starts)
-        assert starts[0] == self._start if starts else not self._events
+        assert starts[0] <= self._start if starts else not self._events
+        assert len(self._weights) == max(0, len(self._events) - UNWEIGHED)
+        assert self._bytes == sum(self._weights) <= MAX_BYTES
         assert all(flight.queued.pod.uid == flight.newest.uid == uid for uid, flight in self._flights.items())
+
+
+def _parts_of(changed: object | None) -> object:
+    """What an object holds. Of one that is not a struct, only what came over the wire counts."""
+    return getattr(changed, "content", changed)

@@ -105,6 +105,15 @@ class CountedWorld:
             pod["status"]["conditions"] = [condition]
         return [self._line("MODIFIED", name) for name in names]
 
+    def deleted_pods(self, names: Sequence[str]) -> list[bytes]:
+        """What the watch sends of pods that are gone; nothing of them is kept here."""
+        lines = [self._line("DELETED", name) for name in names]
+        for name in names:
+            del self._pods[name]
+            self._bound.pop(name, None)
+            self._refused.discard(name)
+        return lines
+
     async def schedule(self, lines: Sequence[bytes]) -> None:
         """Hear what the watch sends, and let everything go as far as it can."""
         for line in lines:

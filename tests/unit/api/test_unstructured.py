@@ -59,3 +59,26 @@ def test_lists_of_objects_are_decoded_from_json() -> None:
 def test_only_unstructured_objects_are_read_this_way() -> None:
     with pytest.raises(NotImplementedError, match="nothing reads a complex"):
         unstructured_hook(complex, 1)
+
+
+def test_of_an_object_only_the_parts_that_are_read_are_kept() -> None:
+    template = {"spec": {"containers": [{"name": "main"}]}}
+    owner = Unstructured.from_dict(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "ReplicaSet",
+            "metadata": {"name": "web", "namespace": "shop", "labels": {"a": "b"}, "annotations": {"x": "y" * 1000}},
+            "spec": {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+            "status": {"replicas": 3},
+        }
+    )
+
+    owner.keep_only(["spec.selector", "status.replicas", "status.none", "other.none", "spec.selector.none.none"])
+
+    assert owner.content == {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "spec": {"selector": {"matchLabels": {"app": "web"}}},
+        "status": {"replicas": 3},
+    }
+    assert (owner.name, owner.namespace, owner.metadata.labels) == ("web", "shop", {"a": "b"})

@@ -14,6 +14,7 @@ from scheduler.framework.resources import (
     PODS,
     ApiResource,
     parse_resource,
+    parts_read,
     resource_problems,
     resources_to_watch,
     struct_of,
@@ -111,6 +112,28 @@ def test_all_that_plugins_register_for_or_read_is_watched_once() -> None:
     ]
 
     assert list(resources_to_watch(plugins)) == ["Namespace", "Service", "foos.v1.example.com"]
+
+
+def test_of_a_resource_the_parts_are_kept_that_any_plugin_reads_and_everything_if_one_does_not_say() -> None:
+    spec, status, everything = (registering("foos.v1.example.com", reads=("Service",)) for _ in range(3))
+    type(spec).parts = {"foos.v1.example.com": ("spec",), "Service": ("spec.selector",)}
+    type(status).parts = {"foos.v1.example.com": ("status",), "Service": ("spec.selector", "spec.type")}
+
+    assert parts_read([spec, status]) == {
+        "foos.v1.example.com": {"spec", "status"},
+        "Service": {"spec.selector", "spec.type"},
+    }
+    assert parts_read([spec, status, everything]) == {}
+
+
+def test_of_what_tenants_write_the_plugins_of_the_tree_keep_little() -> None:
+    plugins = [started(kind(), a_handle(a_cluster())) for kind in IN_TREE.values()]
+
+    whole = {name for name in resources_to_watch(plugins) if struct_of(name) is fw.Unstructured} - parts_read(
+        plugins
+    ).keys()
+
+    assert whole == {fw.DEVICE_CLASS}, "only administrators write these"
 
 
 def test_a_registration_for_all_events_names_nothing() -> None:

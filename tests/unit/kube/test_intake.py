@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from scheduler.api.versions import is_newer
@@ -142,6 +143,19 @@ def test_objects_of_any_resource_reach_their_handlers() -> None:
     assert handlers.objects["uid-a"]["spec"] == {"pool": "blue"}
     assert sample(metrics, "loadmaster_watch_events_total", resource=BUDGETS, type="ADDED") == 1
     assert sample(metrics, "loadmaster_watch_errors_total", resource=BUDGETS, reason="unreadable") == 1
+
+
+def test_of_an_object_only_what_plugins_read_is_kept_wherever_it_comes_from() -> None:
+    handlers = FakeObjectHandlers()
+    budgets = object_intake(BUDGETS, parse_resource(BUDGETS), handlers, Metrics(), ("spec.pool",))
+    content = {"spec": {"pool": "blue", "text": "x" * 10_000}, "status": {"used": 1}}
+    body = b'{"metadata":{"resourceVersion":"9"},"items":[%b]}' % msgspec.json.encode(object_dict("b", 6, **content))
+
+    deliver(budgets, "ADDED", object_dict("a", 5, **content))
+    (listed,) = budgets.read_page(body).items
+
+    for each in (handlers.objects["uid-a"], listed):
+        assert each.content == {"apiVersion": "example.com/v1", "kind": "Budget", "spec": {"pool": "blue"}}
 
 
 def test_one_unreadable_object_of_any_resource_does_not_spoil_its_page() -> None:
