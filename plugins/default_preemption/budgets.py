@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from scheduler import framework as fw
+from scheduler.api.decoding import convert
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import LabelSelector
 
@@ -89,9 +90,9 @@ class Budgets:
 
 def _read(content: Mapping[str, Any]) -> Budget | None:
     try:
-        written = msgspec.convert(content, _BudgetObject)
+        written = convert(content, _BudgetObject)
         selector = parse_label_selector(written.spec.selector)
-    except ValueError:  # msgspec's is one too
+    except ValueError:  # Unreadable is one too
         return None
     if selector.is_nothing or selector.is_everything:
         return None

@@ -6,13 +6,12 @@ One catalog for all profiles of a scheduler. The watch keeps it up to date.
 from collections.abc import Sequence, Set
 from typing import Any, Final
 
-import msgspec
-
 from plugins.dynamic_resources.allocations import Allocations
 from plugins.dynamic_resources.pools import Pool
 from plugins.dynamic_resources.search import Allocated
 from plugins.dynamic_resources.slices import NodeSlices
 from scheduler import framework as fw
+from scheduler.api.decoding import convert
 from scheduler.api.devices import Allocation, DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
 
@@ -44,7 +43,7 @@ class DeviceCatalog:
             return None
         known = self._classes.get(name)
         if known is None or known[0] is not stored:
-            cls = stored if isinstance(stored, DeviceClass) else msgspec.convert(stored.content, DeviceClass)
+            cls = stored if isinstance(stored, DeviceClass) else convert(stored.content, DeviceClass)
             known = self._classes[name] = stored, cls
         return known[1]
 

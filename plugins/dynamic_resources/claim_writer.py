@@ -18,6 +18,7 @@ import msgspec
 from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.dynamic_resources.pod_claims import consumer
 from scheduler import framework as fw
+from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ResourceClaim
 from scheduler.api.versions import is_newer
 
@@ -190,6 +191,6 @@ class ClaimWriter:
         except fw.ApiError as error:
             raise fw.ApiError(error.status, f"{what}: {error}") from error
         try:
-            return msgspec.convert(answer, ResourceClaim)
-        except msgspec.ValidationError as error:
+            return convert(answer, ResourceClaim)
+        except Unreadable as error:
             raise WriteFailed(f"{what}: the API server's answer: {error}") from error

@@ -6,9 +6,8 @@ Rule: helper/spread.go (DefaultSelector) at v1.36.3.
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from scheduler import framework as fw
+from scheduler.api.decoding import convert
 from scheduler.api.label_selectors import Selector, parse_label_selector, selector_from_labels, selector_of
 from scheduler.api.objects import LabelSelector, OwnerReference
 from scheduler.api.recent_caches import RecentCache
@@ -94,7 +93,7 @@ def _overridden(selector: Selector, labels: Mapping[str, str]) -> Selector:
 def _parsed(written: Any) -> Selector:
     """One that is missing or cannot be read adds nothing."""
     try:
-        selector = parse_label_selector(msgspec.convert(written, LabelSelector | None))
+        selector = parse_label_selector(None if written is None else convert(written, LabelSelector))
     except ValueError:
         return Selector()
     return Selector() if selector.is_nothing else selector

@@ -10,6 +10,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from scheduler.api.decoding import convert
+
 ResourceList: TypeAlias = dict[str, str | int | float]
 """Resource name → quantity as written. JSON numbers occur in files written by hand."""
 
@@ -364,5 +366,5 @@ class Node(Wire, frozen=True):
 
 
 def node_from_dict(obj: Any) -> Node:
-    """Read a node from parsed JSON or YAML. Raises msgspec.ValidationError that names the offending field."""
-    return msgspec.convert(obj, Node)
+    """Read a node from parsed JSON or YAML. Raises Unreadable, which names the offending field."""
+    return convert(obj, Node)

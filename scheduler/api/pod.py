@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from scheduler.api.decoding import Decoder, convert
 from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus, Wire
 from scheduler.api.pod_affinity import NO_TERMS, AffinityTerms, affinity_terms_of
 from scheduler.api.pod_storage import PodStorage, storage_of
@@ -161,13 +162,13 @@ def _reports_amounts(status: PodStatus) -> bool:
 
 
 def decode_pod(data: bytes) -> Pod:
-    """Read a pod from JSON. Raises msgspec.DecodeError (a ValueError) that names the offending field."""
+    """Read a pod from JSON. Raises Unreadable, which names the offending field."""
     return _pod_decoder.decode(data)
 
 
 def pod_from_dict(obj: Any) -> Pod:
-    """Read a pod from parsed JSON or YAML. Raises msgspec.ValidationError that names the offending field."""
-    return msgspec.convert(obj, Pod)
+    """Read a pod from parsed JSON or YAML. Raises Unreadable, which names the offending field."""
+    return convert(obj, Pod)
 
 
-_pod_decoder = msgspec.json.Decoder(Pod)
+_pod_decoder: Decoder[Pod] = Decoder(Pod)

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scheduler.api.decoding import convert
 from scheduler.api.objects import ObjectMeta
 
 _KIND: Final = ("apiVersion", "kind")
@@ -26,8 +27,8 @@ class Unstructured:
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Unstructured":
-        """Read an object from parsed JSON or YAML. Raises msgspec.ValidationError that names the offending field."""
-        with_metadata = msgspec.convert(content, _AnyObject)
+        """Read an object from parsed JSON or YAML. Raises Unreadable, which names the offending field."""
+        with_metadata = convert(content, _AnyObject)
         if "managedFields" in content["metadata"]:
             metadata = {key: value for key, value in content["metadata"].items() if key != "managedFields"}
             content = {**content, "metadata": metadata}

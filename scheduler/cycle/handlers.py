@@ -9,7 +9,6 @@ before its node. Everything here is synchronous, and may be called twice for one
 
 import time
 from collections.abc import Container, Mapping
-from typing import Any
 
 from prometheus_client import Histogram
 
@@ -109,10 +108,9 @@ class ClusterEventHandlers:
         if newest is not None and not newest.node_name:
             self._queue.add(newest)
 
-    def pod_unreadable(self, metadata: Mapping[str, Any], problem: str) -> None:
+    def pod_unreadable(self, identity: ObjectMeta, problem: str) -> None:
         """A pod came that cannot be decoded: report it to its owner; no other pod is affected."""
-        identity = {key: metadata.get(key, "") for key in ("name", "namespace", "uid")}
-        pod = self._pods.get(identity["uid"]) or Pod(metadata=ObjectMeta(**identity))
+        pod = self._pods.get(identity.uid) or Pod(metadata=identity)
         note = f"the pod cannot be read: {problem}"
         self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 

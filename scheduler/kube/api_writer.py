@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 import msgspec
-import orjson
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.text import to_json
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import ApiResource, written_resource
@@ -177,7 +177,10 @@ class _Place(msgspec.Struct, frozen=True, gc=False):
 
 def _object_in(body: bytes) -> dict[str, Any] | None:
     try:
-        found = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        found = _any_decoder.decode(body)
+    except Unreadable:
         return None
     return found if isinstance(found, dict) else None
+
+
+_any_decoder: Decoder[Any] = Decoder(Any)

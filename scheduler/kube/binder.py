@@ -25,6 +25,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import BindRejected
 from scheduler.kube.client import CallLimit, Client, Operation
@@ -100,7 +101,7 @@ class Binding:
             return Read(self._wait(outcome.retry_after))
         try:
             pod = _pod_decoder.decode(outcome.body)
-        except msgspec.DecodeError:
+        except Unreadable:
             return Read(self._wait())
         return self._judge(pod)
 
@@ -204,9 +205,13 @@ class _BoundMetadata(msgspec.Struct, rename="camel", gc=False):
     deletion_timestamp: str | None = None
 
 
+class _Gate(msgspec.Struct, gc=False):
+    """Only its presence matters."""
+
+
 class _BoundSpec(msgspec.Struct, rename="camel", gc=False):
     node_name: str = ""
-    scheduling_gates: tuple[msgspec.Raw, ...] = ()
+    scheduling_gates: tuple[_Gate, ...] | None = None
 
 
 class _Pod(msgspec.Struct, gc=False):
@@ -214,4 +219,4 @@ class _Pod(msgspec.Struct, gc=False):
     spec: _BoundSpec
 
 
-_pod_decoder = msgspec.json.Decoder(_Pod)
+_pod_decoder: Decoder[_Pod] = Decoder(_Pod)

@@ -26,6 +26,7 @@ import aiohttp
 import msgspec
 from prometheus_client import Counter, Histogram
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.connections import CONNECT_SECONDS, KEEPALIVE_SECONDS, CannotConnect, Connections, Target
 from scheduler.kube.credentials import Credentials
@@ -86,7 +87,7 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
         """The message of the Status object in the body; otherwise the body's start, or the status."""
         try:
             message = _status_decoder.decode(self.body).message
-        except msgspec.DecodeError:
+        except Unreadable:
             message = self.body[:200].decode(errors="replace").strip()
         return message or f"HTTP {self.status}"
 
@@ -371,7 +372,7 @@ class _Status(msgspec.Struct, gc=False):
     message: str = ""
 
 
-_status_decoder = msgspec.json.Decoder(_Status)
+_status_decoder: Decoder[_Status] = Decoder(_Status)
 
 
 def _seconds(retry_after: str | None) -> float:

@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from scheduler.api.decoding import Decoder
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 
@@ -47,7 +48,7 @@ class ClusterClientCA:
             client_ca = _decoder.decode(reply.body).data.get(KEY, "")
             if client_ca.strip():
                 self._trust(client_ca)
-        except (OSError, ValueError, RecursionError) as error:  # msgspec's are ValueErrors
+        except (OSError, ValueError) as error:  # Unreadable is one
             raise ClusterError(f"configmap {NAMESPACE}/{NAME}: {error}") from error
         if not client_ca.strip():
             raise NoClientCA(f"configmap {NAMESPACE}/{NAME} has no {KEY}")
@@ -72,4 +73,4 @@ class _ConfigMap(msgspec.Struct):
     data: dict[str, str] = {}
 
 
-_decoder = msgspec.json.Decoder(_ConfigMap)
+_decoder: Decoder[_ConfigMap] = Decoder(_ConfigMap)

@@ -16,7 +16,8 @@ from urllib.parse import quote
 
 import msgspec
 
-from scheduler.api.objects import ObjectMeta, Wire
+from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.objects import Wire
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS
 from scheduler.kube.relister import LIST_TIMEOUT, PAGE_SIZE, SETTLE_SECONDS, ListFailed
@@ -152,9 +153,9 @@ class Comparer:
                 raise BadStatus(f"listing {resource}", reply)
             try:
                 page = _page_decoder.decode(reply.body)
-            except msgspec.DecodeError as error:
+            except Unreadable as error:
                 raise ListFailed(str(error)) from error
-            for item in page.items:
+            for item in page.items or ():
                 take(item)
             continue_ = page.metadata.continue_
             path = f"{base}&continue={quote(continue_)}" if continue_ else ""
@@ -172,6 +173,13 @@ class _ListMeta(Wire, frozen=True):
     continue_: str = msgspec.field(default="", name="continue")
 
 
+class _Metadata(Wire, frozen=True):
+    uid: str = ""
+    namespace: str = ""
+    name: str = ""
+    deletion_timestamp: str | None = None
+
+
 class _Spec(Wire, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
@@ -180,13 +188,13 @@ class _Spec(Wire, frozen=True):
 class _Listed(Wire, frozen=True):
     """A pod or a node, reduced to what is compared, so that unreadable ones are compared as well."""
 
-    metadata: ObjectMeta
+    metadata: _Metadata
     spec: _Spec = _Spec()
 
 
 class _Page(Wire, frozen=True):
     metadata: _ListMeta
-    items: list[_Listed]
+    items: list[_Listed] | None
 
 
-_page_decoder = msgspec.json.Decoder(_Page)
+_page_decoder: Decoder[_Page] = Decoder(_Page)

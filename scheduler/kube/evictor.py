@@ -23,6 +23,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.pod import Pod
 from scheduler.api.text import to_json
 from scheduler.framework.errors import ClusterError
@@ -172,11 +173,11 @@ class _Named(msgspec.Struct, gc=False):
     metadata: _VictimMetadata
 
 
-_decoder = msgspec.json.Decoder(_Named)
+_decoder: Decoder[_Named] = Decoder(_Named)
 
 
 def _uid_in(body: bytes) -> str | None:
     try:
         return _decoder.decode(body).metadata.uid
-    except msgspec.DecodeError:
+    except Unreadable:
         return None

@@ -10,7 +10,8 @@ from typing import Any, Final, Generic, Protocol
 
 from prometheus_client import Counter
 
-from scheduler.api.objects import Node
+from scheduler.api.decoding import QUICK_ERRORS
+from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.requests import allocatable_of
 from scheduler.api.unstructured import Unstructured
@@ -47,8 +48,11 @@ class ClusterHandlers(Protocol):
     def node_changed(self, node: Node) -> None: ...
     def node_deleted(self, node: Node) -> None: ...
 
-    def pod_unreadable(self, metadata: dict[str, Any], problem: str) -> None:
-        """A pod cannot be read; the version we know stays. Called once per version."""
+    def pod_unreadable(self, identity: ObjectMeta, problem: str) -> None:
+        """A pod cannot be read; the version we know stays. Called once per version.
+
+        `identity`: its UID, version and name.
+        """
 
     def known_pods(self) -> Mapping[str, Pod]:
         """UID → the newest version taken in. A live view: called for every event."""
@@ -79,7 +83,7 @@ class Intake(Generic[T]):
         known: Callable[[], Mapping[str, T]],
         changed: Callable[[T], None],
         deleted: Callable[[T], None],
-        unreadable: Callable[[dict[str, Any], str], None],
+        unreadable: Callable[[ObjectMeta, str], None],
         metrics: Metrics,
     ) -> None:
         self.api = resource
@@ -105,7 +109,7 @@ class Intake(Generic[T]):
         """
         try:
             event = self._decoder.event(line)
-        except ValueError:  # rare, so start over, expecting less
+        except QUICK_ERRORS:  # rare, so start over, expecting less
             return self._from_odd_line(line)
         type_, found = event.type, event.object
         if type_ not in CHANGES:
@@ -120,8 +124,10 @@ class Intake(Generic[T]):
         elif self._is_new(uid, version):
             try:
                 self._decoder.check(found)
-            except ValueError:
-                return self._from_odd_line(line)
+            except ValueError as error:
+                self._count(type_)
+                self._decoder.report(found.metadata, error)
+                return version
             self._count(type_)
             self._call(self._changed, found)
         else:
@@ -129,19 +135,18 @@ class Intake(Generic[T]):
         return version
 
     def _from_odd_line(self, line: bytes | bytearray) -> str | None:
-        event = self._decoder.any_event(line)
-        return self._from_event(event.type, event.object) if event is not None and event.type in CHANGES else None
-
-    def _from_event(self, type_: str, raw: Any) -> str:
-        self._count(type_)
-        address = self._decoder.version_of(raw)
-        if address is None:  # about an unknown object
+        event = self._decoder.odd_event(line)
+        if event is None or event.type not in CHANGES:
+            return None
+        self._count(event.type)
+        identity = self._decoder.identity_of(event.object)
+        if identity is None:
             return ""
-        uid, version = address.uid, address.resource_version
-        if type_ == DELETED:
+        uid, version = identity.uid, identity.resource_version
+        if event.type == DELETED:
             self._delete(uid, version)
         elif self._is_new(uid, version):
-            found = self._decoder.read(raw)
+            found = self._decoder.read(event.object, identity)
             if found is not None:
                 self._call(self._changed, found)
         return version
@@ -177,7 +182,7 @@ class Intake(Generic[T]):
         self._compared_at = version
 
     def read_page(self, body: bytes) -> Page[T]:
-        """Decode a page. Raises msgspec.DecodeError.
+        """Decode a page. Raises Unreadable.
 
         An object that cannot be read is replaced by the version that we know, or left out.
         """
@@ -212,8 +217,8 @@ class Intake(Generic[T]):
         """Take in the absence of a known object. Never raises."""
         self._call(self._deleted, known)
 
-    def _call_unreadable(self, metadata: dict[str, Any], problem: str) -> None:
-        self._call(lambda problem: self._unreadable(metadata, problem), problem)
+    def _call_unreadable(self, identity: ObjectMeta, problem: str) -> None:
+        self._call(lambda identity: self._unreadable(identity, problem), identity)
 
     def _call(self, handler: Callable[[Any], None], argument: Any) -> None:
         try:
@@ -256,7 +261,7 @@ def node_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Node]:
         handlers.known_nodes,
         handlers.node_changed,
         handlers.node_deleted,
-        lambda _metadata, _problem: None,
+        lambda _identity, _problem: None,
         metrics,
     )
 
@@ -284,6 +289,6 @@ def object_intake(
         lambda: handlers.known_objects(name),
         lambda new: handlers.object_changed(name, new),
         lambda gone: handlers.object_deleted(name, gone),
-        lambda _metadata, _problem: None,
+        lambda _identity, _problem: None,
         metrics,
     )

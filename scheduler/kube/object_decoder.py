@@ -1,21 +1,26 @@
 """Decodes the objects of one resource, from the lines of a watch and the pages of a list.
 
 An object that cannot be read costs that object: it is counted, logged and reported once per version, and the rest of
-its page is read.
+its page is read. What is only nested too deeply, or not in Unicode, in parts that nobody reads, can be read: see
+`scheduler.api.folding`.
 """
 
 import logging
 from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from scheduler.api.objects import Wire
+from scheduler.api.decoding import QUICK_ERRORS, Decoder, Unreadable
+from scheduler.api.objects import ObjectMeta, Wire
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.api.versions import is_newer
 from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
+
+MAX_REPORTED: Final = 10_000
+"""Unreadable objects remembered: of most, the deletion is seen."""
 
 
 class HasMetadata(Protocol):
@@ -38,6 +43,13 @@ class Page(msgspec.Struct, Generic[T], frozen=True, gc=False):
     items: list[T]
 
 
+class _WirePage(msgspec.Struct, Generic[T], frozen=True, gc=False):
+    """As it comes: `null` is a way to write that there are no items."""
+
+    metadata: ListMeta
+    items: list[T] | None
+
+
 class WatchEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """One line of a watch."""
 
@@ -45,25 +57,27 @@ class WatchEvent(msgspec.Struct, Generic[T], frozen=True, gc=False):
     object: T
 
 
-class AnyWatchEvent(msgspec.Struct, gc=False):
+class OddWatchEvent(msgspec.Struct, gc=False):
     """The same about anything: not even whether it is an object is known."""
 
     type: str
-    object: Any = None
+    object: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class Version(Wire, frozen=True):
-    """What identifies a version of an object: everything else may be unreadable."""
-
+class _Identity(Wire, frozen=True):
     uid: str
     resource_version: str
+    name: Any = ""
+    namespace: Any = ""
 
 
-class _Address(Wire, frozen=True):
-    metadata: Version
+class _Identified(Wire, frozen=True):
+    metadata: _Identity
 
 
-_any_event = msgspec.json.Decoder(AnyWatchEvent)
+_odd_event: Decoder[OddWatchEvent] = Decoder(OddWatchEvent)
+_raw_page: Decoder[Any] = Decoder(_WirePage[msgspec.Raw])  # type: ignore[type-var]
+_identified: Decoder[_Identified] = Decoder(_Identified)
 
 
 class ObjectDecoder(Generic[T]):
@@ -74,87 +88,101 @@ class ObjectDecoder(Generic[T]):
         resource: str,
         type_: type[T],
         check: Callable[[T], object],
-        unreadable: Callable[[dict[str, Any], str], None],
+        unreadable: Callable[[ObjectMeta, str], None],
         metrics: Metrics,
     ) -> None:
         """`check` raises ValueError if an object cannot be used; `unreadable` must not raise."""
         self.check = check
         self._resource = resource
-        self._type = type_
-        self._page: msgspec.json.Decoder[Page[T]] = msgspec.json.Decoder(
-            Page[type_],  # type: ignore[valid-type]
-            dec_hook=unstructured_hook,
-        )
-        self._event: msgspec.json.Decoder[WatchEvent[T]] = msgspec.json.Decoder(
-            WatchEvent[type_],  # type: ignore[valid-type]
-            dec_hook=unstructured_hook,
-        )
-        self._raw_page = msgspec.json.Decoder(Page[msgspec.Raw])  # type: ignore[type-var]
-        self.event = self._event.decode
-        """Decodes a line of a watch. Raises ValueError: see `any_event`."""
+        self._object: Decoder[T] = Decoder(type_, unstructured_hook)
+        self._page: Decoder[_WirePage[T]] = Decoder(_WirePage[type_], unstructured_hook)  # type: ignore[valid-type]
+        event: Decoder[WatchEvent[T]] = Decoder(WatchEvent[type_], unstructured_hook)  # type: ignore[valid-type]
+        self.event = event.quick
+        """Decodes a line of a watch. Raises one of QUICK_ERRORS: see `odd_event`."""
         self._unreadable = unreadable
         self._metrics = metrics
         self._reported: dict[str, str] = {}
         """UID → the unreadable version that was reported."""
 
-    def any_event(self, line: bytes | bytearray) -> AnyWatchEvent | None:
+    def odd_event(self, line: bytes | bytearray) -> OddWatchEvent | None:
         """Decode a line of a watch whose object may be anything; None if the line is no event at all."""
         try:
-            return _any_event.decode(line)
-        except ValueError:
+            return _odd_event.decode(line)
+        except Unreadable:
             return None
 
-    def version_of(self, raw: Any) -> Version | None:
-        """Return what identifies the version of an object; None, with a report, if there is nothing that does."""
+    def identity_of(self, raw: msgspec.Raw) -> ObjectMeta | None:
+        """Return what identifies a version of an object: UID, version and name. None, with a report, without any.
+
+        The rest of the object may be unreadable.
+        """
         try:
-            return msgspec.convert(raw, _Address).metadata
-        except msgspec.ValidationError as error:
+            found = _identified.decode(raw).metadata
+        except Unreadable as error:
             self._count_unreadable("", str(error))
             return None
-
-    def read(self, raw: Any) -> T | None:
-        """Convert an object that has a version; None, with a report, if it cannot be read."""
-        try:
-            found = msgspec.convert(raw, self._type, dec_hook=unstructured_hook)
-            self.check(found)
-        except ValueError as error:  # msgspec's errors are ValueErrors
-            self._report(raw["metadata"], str(error))
+        if not (found.uid and found.resource_version):
+            self._count_unreadable("", "an object without UID or resource version")
             return None
-        return found
+        name, namespace = (text if isinstance(text, str) else "" for text in (found.name, found.namespace))
+        return ObjectMeta(uid=found.uid, resource_version=found.resource_version, name=name, namespace=namespace)
+
+    def read(self, raw: msgspec.Raw, identity: ObjectMeta) -> T | None:
+        """Decode an object; None, with a report, if it cannot be read."""
+        try:
+            found = self._object.decode(raw)
+        except Unreadable as error:
+            self.report(identity, error)
+            return None
+        return found if self._is_usable(found) else None
 
     def page(self, body: bytes, known: Callable[[str], T | None]) -> Page[T]:
-        """Decode a page. Raises msgspec.DecodeError.
+        """Decode a page. Raises Unreadable if that cannot be done object by object either.
 
         An object that cannot be read is replaced by the version that is known by its UID, or left out.
         """
         try:
-            page = self._page.decode(body)
-            for item in page.items:
-                self.check(item)
-        except ValueError:  # rare, so start over, object by object
-            raw_page = self._raw_page.decode(body)
-            found = (self.read(msgspec.json.decode(raw)) or known(_uid_of(raw)) for raw in raw_page.items)
-            page = Page(raw_page.metadata, [item for item in found if item is not None])
-        return page
+            page = self._page.quick(body)
+        except QUICK_ERRORS:  # rare, so start over, object by object
+            return self._odd_page(body, known)
+        found = [item if self._is_usable(item) else known(item.metadata.uid) for item in page.items or ()]
+        return Page(page.metadata, [item for item in found if item is not None])
+
+    def report(self, identity: ObjectMeta, error: ValueError) -> None:
+        """Report an unreadable object, once per version, ignoring late older ones."""
+        uid, version = identity.uid, identity.resource_version
+        if not is_newer(version, self._reported.get(uid, "")):
+            return
+        self._reported[uid] = version
+        if len(self._reported) > MAX_REPORTED:
+            del self._reported[next(iter(self._reported))]
+        problem = str(Unreadable(error))
+        self._count_unreadable("/".join(filter(None, (identity.namespace, identity.name))), problem)
+        self._unreadable(identity, problem)
 
     def forget(self, uid: str) -> None:
         """Forget what was reported of an object that is gone."""
         self._reported.pop(uid, None)
 
-    def _report(self, metadata: dict[str, Any], problem: str) -> None:
-        """Report an unreadable object, once per version, ignoring late older ones."""
-        uid, version = metadata["uid"], metadata["resourceVersion"]
-        if not is_newer(version, self._reported.get(uid, "")):
-            return
-        self._reported[uid] = version
-        name = "/".join(str(metadata[key]) for key in ("namespace", "name") if metadata.get(key))
-        self._count_unreadable(name, problem)
-        self._unreadable(metadata, problem)
+    def _odd_page(self, body: bytes, known: Callable[[str], T | None]) -> Page[T]:
+        page = _raw_page.decode(body)
+        items = []
+        for raw in page.items or ():
+            identity = self.identity_of(raw)
+            if identity is not None:
+                item = self.read(raw, identity) or known(identity.uid)
+                items += [] if item is None else [item]
+        return Page(page.metadata, items)
+
+    def _is_usable(self, found: T) -> bool:
+        """Whether an object passes its check; if not, it is reported."""
+        try:
+            self.check(found)
+        except ValueError as error:
+            self.report(found.metadata, error)
+            return False
+        return True
 
     def _count_unreadable(self, name: str, problem: str) -> None:
         self._metrics.watch_errors.labels(self._resource, "unreadable").inc()
         log.warning("An object cannot be read", extra={"resource": self._resource, "object": name, "err": problem})
-
-
-def _uid_of(raw: msgspec.Raw) -> str:
-    return msgspec.json.decode(raw, type=_Address).metadata.uid

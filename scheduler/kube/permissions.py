@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 import msgspec
 import orjson
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.awaited import together
-from scheduler.framework.errors import ConfigError
+from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.resources import ApiResource
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 
@@ -124,7 +125,10 @@ async def _is_allowed(client: Client, operation: Operation, permission: Permissi
         raise ConfigError([f"{client.credentials.source}: the API server does not accept the credentials"])
     if not reply.ok:
         raise BadStatus("asking for permissions", reply)
-    return _review_decoder.decode(reply.body).status.allowed
+    try:
+        return _review_decoder.decode(reply.body).status.allowed
+    except Unreadable as error:
+        raise ClusterError(f"the answer about permissions cannot be read: {error}") from error
 
 
 def _where(permission: Permission) -> str:
@@ -141,4 +145,4 @@ class _Review(msgspec.Struct):
     status: _ReviewStatus
 
 
-_review_decoder = msgspec.json.Decoder(_Review)
+_review_decoder: Decoder[_Review] = Decoder(_Review)

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.pod import Pod
 from scheduler.cycle.writers import Ending
 from scheduler.framework.errors import ClusterError
@@ -41,7 +42,7 @@ class ApiPodReader:
             raise BadStatus(f"reading {pod}", reply)
         try:
             found = _decoder.decode(reply.body)
-        except msgspec.DecodeError as error:
+        except Unreadable as error:
             raise ClusterError(f"reading {pod}: {error}") from error
         if found.metadata.uid != pod.uid:
             return None
@@ -63,4 +64,4 @@ class _Pod(msgspec.Struct, gc=False):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-_decoder = msgspec.json.Decoder(_Pod)
+_decoder: Decoder[_Pod] = Decoder(_Pod)

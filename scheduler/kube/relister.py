@@ -19,8 +19,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-import msgspec
-
+from scheduler.api.decoding import Unreadable
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 from scheduler.kube.deadlines import FIRST_COMPARISON, Deadlines
@@ -186,7 +185,7 @@ class Relister:
         intake.start_listing()
         try:
             continue_ = version = ""
-            while continue_ or not version:
+            while continue_ or not version:  # each page has a version
                 page = await self._page(intake, continue_)
                 for item in page.items:
                     listed.add(item.metadata.uid)
@@ -232,8 +231,12 @@ class Relister:
             raise BadStatus(f"listing {intake.resource}", reply)
         try:
             page = intake.read_page(reply.body)
-        except msgspec.DecodeError as error:
+        except Unreadable as error:
             raise ListFailed(str(error)) from error
+        if not page.metadata.resource_version:
+            raise ListFailed(f"the list of {intake.resource} has no resource version")
+        if continue_ and page.metadata.continue_ == continue_:
+            raise ListFailed(f"the list of {intake.resource} has no end: a page names itself as the next one")
         self._deadlines.progress(FIRST_COMPARISON)
         return page
 

@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.reviews import AccessVerdict, TokenVerdict, User
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import CallLimit, Client, Operation
@@ -70,12 +71,12 @@ class _AccessReview(msgspec.Struct):
     status: AccessVerdict
 
 
-_token_decoder = msgspec.json.Decoder(_TokenReview)
-_access_decoder = msgspec.json.Decoder(_AccessReview)
+_token_decoder: Decoder[_TokenReview] = Decoder(_TokenReview)
+_access_decoder: Decoder[_AccessReview] = Decoder(_AccessReview)
 
 
-def _decoded(decoder: "msgspec.json.Decoder[R]", body: bytes) -> R:
+def _decoded(decoder: Decoder[R], body: bytes) -> R:
     try:
         return decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except Unreadable as error:
         raise ClusterError(f"an answer to a review cannot be read: {error}") from error

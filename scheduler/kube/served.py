@@ -4,6 +4,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.resources import ApiResource
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation, Reply
@@ -60,12 +61,12 @@ class _Groups(msgspec.Struct, gc=False):
     groups: tuple[_Group, ...] = ()
 
 
-_VERSION: Final = msgspec.json.Decoder(_Resources)
-_GROUPS: Final = msgspec.json.Decoder(_Groups)
+_VERSION: Final[Decoder[_Resources]] = Decoder(_Resources)
+_GROUPS: Final[Decoder[_Groups]] = Decoder(_Groups)
 
 
-def _decode(reply: Reply, decoder: msgspec.json.Decoder[T]) -> T:
+def _decode(reply: Reply, decoder: Decoder[T]) -> T:
     try:
         return decoder.decode(reply.body)
-    except msgspec.DecodeError as error:
+    except Unreadable as error:
         raise ClusterError(f"what the API server serves cannot be read: {error}") from error

@@ -27,6 +27,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.api.text import encodable, to_json
@@ -220,7 +221,7 @@ class PodStatuses:
     def _remember(self, body: bytes) -> None:
         try:
             pod = decode_pod(body)
-        except msgspec.DecodeError:
+        except Unreadable:
             return
         self._answers[pod.uid] = pod
         self._answers.move_to_end(pod.uid)

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
+from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
@@ -112,7 +111,7 @@ def _decode(obj: _Object, problems: list[str]) -> Pod | Node | None:
     kind = _KINDS[obj.kind]
     try:
         made: Pod | Node = kind.completed(_convert(obj.value, kind.written))
-    except msgspec.ValidationError as error:
+    except (Unreadable, RecursionError) as error:
         problems.append(f"{obj.place}: {_reworded(error)}")
         return None
     wrong = [f"{obj.place}: {path}: {message}" for path, message in kind.problems(made)]
@@ -122,10 +121,10 @@ def _decode(obj: _Object, problems: list[str]) -> Pod | Node | None:
 
 def _convert(value: Any, kind: type[Any]) -> Any:
     try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError:
+        return convert(value, kind)
+    except Unreadable:
         # The API server treats null as absent. Few objects have one where it matters, so they are only removed now.
-        return msgspec.convert(_without_null(value), kind)
+        return convert(_without_null(value), kind)
 
 
 def _without_null(value: Any) -> Any:
@@ -141,9 +140,9 @@ def _without_null(value: Any) -> Any:
 _PATH: Final = re.compile(r"(.*) - at (?:`key` in )?`\$\.?(.*)`")
 
 
-def _reworded(error: msgspec.ValidationError) -> str:
+def _reworded(error: Unreadable | RecursionError) -> str:
     """msgspec: Expected `int`, got `str` - at `$.spec.priority`."""
-    text = str(error)
+    text = str(Unreadable(error))
     match = _PATH.fullmatch(text)
     message, path = (match[1], match[2]) if match else (text, "")
     message = message[:1].lower() + message[1:].replace("`", "")

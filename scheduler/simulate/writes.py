@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
+from scheduler.api.decoding import convert
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from scheduler.api.unstructured import Unstructured, unstructured_hook
 from scheduler.api.volumes import (
@@ -73,7 +74,7 @@ class SimulatedApi:
         self._version += 1
         stamp = {"metadata": {"resourceVersion": f"{self._version}", "uid": current.metadata.uid}}
         written: dict[str, Any] = merged(content if whole else merged(before, content), stamp)
-        new = msgspec.convert(written, struct_of(resource), dec_hook=unstructured_hook)
+        new = convert(written, struct_of(resource), unstructured_hook)
         if not self.shows:
             return written
         self.observer.object_changed(resource, new)
@@ -138,7 +139,7 @@ class SimulatedApi:
         self._version += 1
         stamp = {"metadata": {"resourceVersion": f"{self._version}"}}
         content = merged(merged(msgspec.to_builtins(obj), changes), stamp)
-        self.observer.object_changed(resource, msgspec.convert(content, type(obj)))
+        self.observer.object_changed(resource, convert(content, type(obj)))
 
 
 def merged(target: Any, patch: Any) -> Any:

@@ -3,6 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from scheduler.api.decoding import Unreadable
 from scheduler.api.unstructured import Unstructured, unstructured_hook
 
 BUDGET: dict[str, Any] = {
@@ -44,7 +45,7 @@ def test_managed_fields_are_left_out_and_what_was_given_stays_as_it_is() -> None
     ],
 )
 def test_an_object_that_is_none_is_refused_with_the_field(content: dict[str, Any], problem: str) -> None:
-    with pytest.raises(msgspec.ValidationError, match=problem):
+    with pytest.raises(Unreadable, match=problem):
         Unstructured.from_dict(content)
 
 

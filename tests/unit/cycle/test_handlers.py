@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from scheduler.api.objects import Node, PodStatus
+from scheduler.api.objects import Node, ObjectMeta, PodStatus
 from scheduler.api.pod import Pod
 from scheduler.testing import a_node, a_pod
 from tests.fakes import Forgotten, nominated_node, run, settle
@@ -203,7 +203,7 @@ async def test_an_expired_assumption_is_tried_again_unless_the_pod_is_gone_or_bo
 
 def test_a_pod_that_cannot_be_read_gets_an_event() -> None:
     scheduler = Scheduler()
-    scheduler.handlers.pod_unreadable({"name": "odd", "namespace": "default", "uid": "u"}, "spec: expected object")
+    scheduler.handlers.pod_unreadable(ObjectMeta(name="odd", namespace="default", uid="u"), "spec: expected object")
 
     assert scheduler.world.events == [failed("the pod cannot be read: spec: expected object", pod="default/odd")]
 

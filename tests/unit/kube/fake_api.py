@@ -13,7 +13,7 @@ import yaml
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from scheduler.api.objects import Node
+from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
@@ -133,8 +133,8 @@ class FakeHandlers:
         self._call("deleted", node.name)
         del self.nodes[node.metadata.uid]
 
-    def pod_unreadable(self, metadata: dict[str, Any], problem: str) -> None:
-        self.unreadable.append((metadata["name"], problem))
+    def pod_unreadable(self, identity: ObjectMeta, problem: str) -> None:
+        self.unreadable.append((identity.name, problem))
 
     def known_pods(self) -> Mapping[str, Pod]:
         return self.pods

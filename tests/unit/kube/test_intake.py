@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from scheduler.api.decoding import Unreadable
 from scheduler.api.versions import is_newer
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.intake import Intake, node_intake, object_intake, pod_intake
@@ -129,6 +130,74 @@ def test_one_unreadable_object_does_not_spoil_its_page(setup: Setup) -> None:
 
     assert [pod.name for pod in page.items] == ["b"]
     assert [name for name, _ in setup.handlers.unreadable] == ["a"]
+
+
+DEEP = b'{"f:a":' * 9_000 + b"{}" + b"}" * 9_000
+ODD = [
+    pytest.param(DEEP, id="deep"),
+    pytest.param(b"[" * 100_000 + b"]" * 100_000, id="very deep"),
+    pytest.param(rb'{"f:\ud800": {}}', id="half a surrogate pair"),
+    pytest.param(b'{"f:\xff": {}}', id="not UTF-8"),
+    pytest.param(b'{"f:a": %b}' % (b"9" * 10_000), id="a huge number"),
+    pytest.param(b'{"f:a": 1, "f:a": 2, "": NaN}'.replace(b"NaN", b"-0.0e-9"), id="a key that is there twice"),
+]
+
+
+def raw_pod(name: bytes, version: int, managed: bytes = b"{}", spec: bytes = b"{}") -> bytes:
+    """A pod as the API server sends it."""
+    return (
+        b'{"metadata":{"name":"%b","uid":"uid-%b","resourceVersion":"%d","managedFields":[{"fieldsV1":%b}]},"spec":%b}'
+        % (name, name, version, managed, spec)
+    )
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_a_pod_is_taken_in_whatever_is_in_parts_that_nobody_reads(setup: Setup, odd: bytes) -> None:
+    page = b'{"metadata":{"resourceVersion":"9"},"items":[%b,%b]}' % (raw_pod(b"a", 1, odd), raw_pod(b"b", 2))
+
+    assert setup.pods.from_line(b'{"type":"ADDED","object":%b}' % raw_pod(b"a", 5, odd)) == "5"
+    assert setup.pods.from_line(b'{"type":"DELETED","object":%b}' % raw_pod(b"a", 6, odd)) == "6"
+    assert [pod.name for pod in setup.pods.read_page(page).items] == ["a", "b"]
+    assert setup.handlers.calls == ["changed a 5", "deleted a"]
+    assert setup.handlers.unreadable == []
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_odd_parts_that_we_read_cost_their_pod_once_a_version(setup: Setup, odd: bytes) -> None:
+    bad = raw_pod(b"a", 5, spec=b'{"containers":%b}' % odd)
+    page = b'{"metadata":{"resourceVersion":"9"},"items":[%b,%b]}' % (bad, raw_pod(b"b", 2))
+
+    for _ in range(2):
+        assert setup.pods.from_line(b'{"type":"MODIFIED","object":%b}' % bad) == "5"
+        assert [pod.name for pod in setup.pods.read_page(page).items] == ["b"]
+
+    assert setup.handlers.calls == []
+    assert [name for name, _ in setup.handlers.unreadable] == ["a"]
+
+
+def test_the_text_of_a_problem_is_bounded(setup: Setup) -> None:
+    requests = {f"example.com/{i}": "lots" for i in range(10_000)}
+    deliver(setup.pods, "ADDED", pod_dict("a", containers=[{"resources": {"requests": requests}}]))
+
+    ((_, problem),) = setup.handlers.unreadable
+    assert len(problem) < 600
+
+
+def test_a_list_of_nothing_may_be_null(setup: Setup) -> None:
+    assert setup.pods.read_page(b'{"metadata":{"resourceVersion":"9"},"items":null}').items == []
+
+
+def test_an_item_that_nobody_can_name_is_counted_and_left_out(setup: Setup) -> None:
+    body = b'{"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":3}},null,7,%b]}' % raw_pod(b"b", 2)
+
+    assert [pod.name for pod in setup.pods.read_page(body).items] == ["b"]
+    assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="pods", reason="unreadable") == 3
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"items":[]}', b'{"metadata":{},"items":[}', b"\xff", b"[" * 100_000])
+def test_what_is_no_page_is_unreadable(setup: Setup, body: bytes) -> None:
+    with pytest.raises(Unreadable):
+        setup.pods.read_page(body)
 
 
 def test_objects_of_any_resource_reach_their_handlers() -> None:

@@ -11,7 +11,7 @@ import pytest
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
 from scheduler.kube.intake import NODES, PODS, node_intake, object_intake, pod_intake
-from scheduler.kube.relister import Relister
+from scheduler.kube.relister import ListFailed, Relister
 from scheduler.kube.retries import RetryPolicy
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import FakeClock, sample
@@ -180,6 +180,22 @@ async def test_an_api_server_in_trouble_is_asked_again_for_both(tmp_path: Path) 
         assert (set(setup.handlers.pods), set(setup.handlers.nodes)) == ({"uid-a"}, {"uid-n"})
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"metadata": {}, "items": []}, id="no version"),
+        pytest.param({"metadata": {"resourceVersion": "9", "continue": "x"}, "items": []}, id="no end"),
+        pytest.param("a greeting", id="no list"),
+    ],
+)
+async def test_a_list_that_is_none_ends_the_comparison(tmp_path: Path, body: Any) -> None:
+    async with a_setup(tmp_path, Answer(body=body)) as setup:
+        with pytest.raises(ListFailed):
+            await setup.compare_pods()
+
+        assert len(setup.api.seen(LIST_PODS)) <= 2
+
+
 async def test_a_failed_handler_is_made_up_for(tmp_path: Path) -> None:
     async with a_setup(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
         await setup.sync()
@@ -265,7 +281,7 @@ async def test_an_object_deleted_while_nobody_watched_is_found_missing(tmp_path:
 
 
 async def test_a_first_list_may_take_any_time_while_its_pages_come(tmp_path: Path) -> None:
-    pages = [object_list(pod_dict(str(i)), version=10, continue_="next") for i in range(5)]
+    pages = [object_list(pod_dict(str(i)), version=10, continue_=f"after-{i}") for i in range(5)]
 
     overdue = []
     async with a_setup(tmp_path, *pages, object_list(version=10)) as setup:

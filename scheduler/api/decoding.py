@@ -1,0 +1,62 @@
+"""The one way from JSON, and from what was JSON or YAML, to values: whatever it is, only `Unreadable` comes out.
+
+What comes from the cluster was written by others. An object that no decoder reads as it is, is folded first (see
+`scheduler.api.folding`): what is odd in it is mostly in parts that we skip or pass on.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
+
+import msgspec
+
+from scheduler.api.folding import fold
+
+T = TypeVar("T")
+Hook = Callable[[type[Any], Any], Any]
+
+QUICK_ERRORS: Final = (ValueError, RecursionError)
+"""What msgspec raises for data that it cannot read: its own errors, and UnicodeDecodeError, are ValueErrors."""
+
+MAX_PROBLEM: Final = 500
+"""Characters of an error's text: it may quote what it is about."""
+
+
+class Unreadable(ValueError):
+    """This is not what it should be; the text says what is wrong, and where."""
+
+    def __init__(self, problem: object) -> None:
+        text = "nested too deeply" if isinstance(problem, RecursionError) else str(problem)
+        super().__init__(text if len(text) <= MAX_PROBLEM else f"{text[:MAX_PROBLEM]}…")
+
+
+class Decoder(Generic[T]):
+    """Decodes JSON into one type."""
+
+    def __init__(self, type_: Any, hook: Hook | None = None) -> None:
+        """`hook`: msgspec's `dec_hook`."""
+        self.quick: Callable[[bytes | bytearray | msgspec.Raw], T] = msgspec.json.Decoder(type_, dec_hook=hook).decode
+        """The same for data that is rarely odd, without a call of Python. Raises QUICK_ERRORS: then try `decode`."""
+
+    def decode(self, data: bytes | bytearray | msgspec.Raw) -> T:
+        """Decode, folding what cannot be read otherwise. Raises Unreadable."""
+        try:
+            return self.quick(data)
+        except msgspec.ValidationError as error:  # JSON, of another type
+            raise Unreadable(error) from error
+        except QUICK_ERRORS as error:
+            whole = bytes(data)
+            folded = fold(whole)
+            if folded is whole:
+                raise Unreadable(error) from error
+        try:
+            return self.quick(folded)
+        except QUICK_ERRORS as error:
+            raise Unreadable(error) from error
+
+
+def convert(value: Any, type_: type[T], hook: Hook | None = None) -> T:
+    """Return as a `type_` what was parsed before. Raises Unreadable."""
+    try:
+        return msgspec.convert(value, type_, dec_hook=hook)
+    except QUICK_ERRORS as error:
+        raise Unreadable(error) from error
