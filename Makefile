@@ -51,6 +51,11 @@ check: install ## Lint, format, layers, types, unit tests: under a minute, no cl
 .PHONY: test
 test: check controlplane ## Everything: check, then the tests on a real API server
 	$(BIN)/pytest tests/cluster
+	$(BIN)/pytest tests/chaos
+
+.PHONY: chaos
+chaos: install ## Faults of all kinds at once on a real API server, ROUNDS=n SEED=s: 10 s a round (ROUND=k: that one only)
+	@$(BIN)/python -m tests.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) $(if $(ROUND),--round $(ROUND))
 
 .PHONY: node-test
 node-test: install ## The image on a real node: a kubelet, containerd and what users do (NODE="PYTEST ARGUMENTS")

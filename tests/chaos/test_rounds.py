@@ -1,0 +1,16 @@
+"""Twenty rounds of chaos: `make chaos ROUNDS=200` plays more of them, and SEED=1 ROUND=n one of these again."""
+
+import pytest
+
+from tests.chaos.conftest import REPLICAS, Play
+from tests.chaos.plan import plan_round
+
+SEED = 1
+
+
+@pytest.mark.parametrize("number", range(1, 21))
+def test_what_is_promised_holds_after_a_round_of_chaos(play: Play, number: int) -> None:
+    outcome = play(plan_round(SEED, number, REPLICAS))
+
+    assert outcome.violations == [], str(outcome.plan)
+    assert outcome.bound > 0

@@ -1,0 +1,39 @@
+"""A plan is a pure function of seed and number."""
+
+from tests.chaos.faults import WORKS
+from tests.chaos.load import batches, nodes
+from tests.chaos.plan import KINDS, plan_round
+
+
+def test_the_same_seed_and_number_make_the_same_round() -> None:
+    first, again = plan_round(7, 3, replicas=2), plan_round(7, 3, replicas=2)
+
+    assert first == again
+    assert str(first) == str(again)
+    assert batches(first) == batches(again)
+    assert [node["metadata"]["labels"] for node in nodes(first)] == [
+        node["metadata"]["labels"] for node in nodes(again)
+    ]
+
+
+def test_other_seeds_and_numbers_make_other_rounds() -> None:
+    assert len({str(plan_round(seed, number)) for seed in range(5) for number in range(1, 21)}) == 100
+
+
+def test_as_many_rounds_as_there_are_kinds_see_each_kind() -> None:
+    seen = {fault.kind for number in range(1, len(KINDS) + 1) for fault in plan_round(1, number).faults}
+
+    assert seen == KINDS.keys()
+
+
+def test_a_round_has_several_faults_and_stops_the_same_process_once() -> None:
+    for number in range(1, 201):
+        groups = [KINDS[fault.kind].group for fault in plan_round(1, number).faults]
+        stopped = [group for group in groups if group]
+
+        assert len(groups) >= 4
+        assert len(stopped) == len(set(stopped))
+
+
+def test_every_kind_of_fault_can_be_done() -> None:
+    assert WORKS.keys() == KINDS.keys()
