@@ -249,7 +249,8 @@ async def _expire_forever(engine: Engine) -> None:
 async def _forget_idle_forever(engine: Engine) -> None:
     while True:
         await asyncio.sleep(IDLE_SECONDS)
-        engine.forget_idle()
+        for _ in engine.forget_idle():
+            await asyncio.sleep(0)
         allocator.give_back()
 
 

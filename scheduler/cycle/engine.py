@@ -57,15 +57,17 @@ class Engine:
     written: frozenset[tuple[ApiResource, str, tuple[str, ...]]]
     """What the plugins change: resource, subresource or empty, verbs."""
 
-    def forget_idle(self) -> None:
-        """Give back what was made for pods, and nobody asked for since the last call: they are probably gone.
+    def forget_idle(self) -> Iterator[None]:
+        """Give back what was made for pods, and nobody asked for since the last time: they are probably gone.
 
-        It costs what is given back. It changes no decision: what is asked for again is made again.
+        It costs what is given back, and yields now and then, that others may have their turn. It changes no decision:
+        what is asked for again is made again.
         """
         recent_caches.forget_idle()
         self.cache.table.forget_idle()
+        yield
         for framework in self.frameworks.values():
-            framework.forget_idle()
+            yield from framework.forget_idle()
 
     def cache_bytes(self) -> Iterator[tuple[str, int]]:
         """Yield about how much memory each kind of cache takes. See docs/operations.md, "Memory"."""

@@ -4,7 +4,7 @@ Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3. What a plugin rai
 name; a plugin that answers what its point does not allow is treated the same.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TypeVar
 
 from scheduler.api.pod import Pod
@@ -110,9 +110,9 @@ class Framework:
         known = state.known_spec = self.pod_classes.of(pod)
         return known
 
-    def forget_idle(self) -> None:
-        """Give back what is stored for pods, and was not used since the last call."""
-        self.pod_classes.store.forget_idle()
+    def forget_idle(self) -> Iterator[None]:
+        """Give back what is stored for pods, and was not used since the last time. Yields now and then."""
+        return self.pod_classes.store.forget_idle()
 
     @property
     def stored_bytes(self) -> int:

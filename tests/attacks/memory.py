@@ -23,7 +23,7 @@ def running_resource_names(target: Target) -> Iterator[Object]:
 
 
 def large_pods(_: Target) -> Iterator[Object]:
-    for pod in range(300):
+    for pod in range(60):
         texts = [f"{TEXT}-{pod}-{number}" for number in range(1_000)]
         yield a_pod(f"hostile-{pod}", cpu="1m", memory="1Mi", **large(pod, texts))
 
@@ -60,7 +60,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "large-pods",
-        "300 pods of 100 kB, no two alike, are created and deleted all the time.",
+        "60 pods of 100 kB, no two alike, are created and deleted all the time.",
         large_pods,
         recreated=True,
     ),

@@ -16,8 +16,6 @@ from tests.soak.pods import churned_pod
 BEAT_SECONDS: Final = 1.0
 LIFE_BEATS: Final = 15
 """How long a pod lives."""
-ATTACK_SECONDS: Final = 20.0
-"""How long the objects of an attack are there, and how long afterwards they are not."""
 
 
 class Churn:
@@ -53,7 +51,7 @@ class Churn:
 
 
 class Attacks:
-    """`beat` once in `ATTACK_SECONDS`: the objects of one attack come, or go."""
+    """`beat` now and then: the objects of one attack come, or go."""
 
     def __init__(self, api: Api, attacks: Sequence[Attack], target: Target) -> None:
         self._api = api

@@ -13,7 +13,7 @@ from tests.bench.background import Threads
 from tests.bench.wire import Server
 from tests.cluster.loadmaster import install_rbac, start
 from tests.controlplane import ControlPlane, Settings, a_node
-from tests.soak.churn import ATTACK_SECONDS, BEAT_SECONDS, Attacks, Churn
+from tests.soak.churn import BEAT_SECONDS, Attacks, Churn
 from tests.soak.samples import Sample, sample
 
 SETTINGS: Final = Settings(kwok=True)
@@ -46,7 +46,8 @@ def run(
         churn, hostile = Churn(api, CHURNED, rate), Attacks(api, attacks, Target(HOSTILE, names))
         background.every(BEAT_SECONDS, churn.beat)
         if attacks:
-            background.every(ATTACK_SECONDS, hostile.beat)
+            # Each third of the time sees each attack once, there and gone: so the thirds can be compared.
+            background.every(60 * minutes / 3 / (2 * len(attacks)), hostile.beat)
         samples: list[Sample] = []
         for seconds in moments(60 * minutes):
             samples.append(sample(scheduler, seconds, churn.made, hostile.name))

@@ -34,8 +34,7 @@ class Sample:
     cached_pods: float
     """Pods on nodes, as the scheduler counts them."""
     in_flight_events: float
-    bindings: float
-    """Tasks that bind."""
+    tasks: float
     cache_bytes: float
     """What is made for pods, as the scheduler reckons it."""
 
@@ -56,7 +55,7 @@ def sample(scheduler: Component, seconds: float, made: int, attack: str) -> Samp
         pending=sum_of(text, "scheduler_pending_pods"),
         cached_pods=sum_of(text, "scheduler_cache_size", type="pods"),
         in_flight_events=sum_of(text, "scheduler_inflight_events"),
-        bindings=sum_of(text, "scheduler_goroutines", operation="binding"),
+        tasks=sum_of(text, "scheduler_goroutines"),
         cache_bytes=sum_of(text, "loadmaster_cache_bytes"),
     )
 

@@ -54,7 +54,7 @@ def problems(samples: Sequence[Sample]) -> list[str]:
         "descriptors": lambda each: each.descriptors,
         "threads": lambda each: each.threads,
         "events in flight": lambda each: each.in_flight_events,
-        "tasks that bind": lambda each: each.bindings,
+        "tasks": lambda each: each.tasks,
     }
     for name, value in counted.items():
         both = thirds(samples, value)

@@ -25,7 +25,7 @@ def a_sample(seconds: float, **values: Any) -> Sample:
         "pending": 10.0,
         "cached_pods": 1500.0,
         "in_flight_events": 20.0,
-        "bindings": 5.0,
+        "tasks": 5.0,
         "cache_bytes": 10.0 * MEBIBYTE,
     }
     return Sample(seconds=seconds, **{**usual, **values})
@@ -55,7 +55,7 @@ def test_memory_that_goes_on_growing_is_a_problem_with_its_figures() -> None:
     assert problem == "memory grew by 8.7%, from 115.0 to 125.0 MiB; 3% are allowed"
 
 
-@pytest.mark.parametrize("name", ["descriptors", "threads", "in_flight_events", "bindings"])
+@pytest.mark.parametrize("name", ["descriptors", "threads", "in_flight_events", "tasks"])
 def test_whatever_else_grows_is_a_problem(name: str) -> None:
     (problem,) = problems(samples(**{name: lambda seconds: seconds / 10}))
 

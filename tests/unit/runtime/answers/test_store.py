@@ -42,6 +42,11 @@ class Entries:
         return {name for name, each in vars(self).items() if isinstance(each, Stored) and each in self.store}
 
 
+def forget_idle(store: AnswerStore) -> int:
+    """Let it forget; return how often others got their turn meanwhile."""
+    return sum(1 for _ in store.forget_idle())
+
+
 ALL = {"filtered", "scored", "feasible", "totals", "best", "pod_class", "spec"}
 
 
@@ -150,12 +155,12 @@ def test_what_was_not_used_from_one_call_to_the_next_is_forgotten_with_what_only
     store = AnswerStore(a_table())
     web, db = Entries(store), Entries(store, "db")
 
-    store.forget_idle()
+    forget_idle(store)
     assert store.find(b"web", KnownSpec) is web.spec
-    store.forget_idle()
+    forget_idle(store)
 
     assert (web.stored, db.stored) == (ALL, set())
-    store.forget_idle()
+    forget_idle(store)
     assert store.bytes == len(store) == 0
 
 
@@ -168,3 +173,18 @@ def test_a_spec_that_is_large_counts_as_large() -> None:
     store.add(KnownSpec(b"x" * 100_000, small, PodResources(requests, 0, 0)))
 
     assert store.bytes - before > 100_000 + 1000 * len("example.com/100")
+
+
+def test_much_is_forgotten_in_slices_and_what_is_used_meanwhile_stays() -> None:
+    store = AnswerStore(a_table())
+    classes = [Entries(store, f"app-{number}") for number in range(3 * store_module.FORGOTTEN_AT_ONCE)]
+    forget_idle(store)
+
+    slices = store.forget_idle()
+    next(slices)
+    left = len(store)
+    assert store.find(b"app-149", KnownSpec) is classes[149].spec
+    rest = sum(1 for _ in slices)
+
+    assert (left, rest) == (100 * len(ALL), 1)
+    assert [number for number, each in enumerate(classes) if each.stored] == [149]
