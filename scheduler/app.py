@@ -97,6 +97,7 @@ async def _run(options: RunOptions, config: Config) -> int:
         await stack.enter_async_context(client)
         stack.push_async_callback(tasks.close)
         tasks.start("task watch", tasks.watch())
+        tasks.start("credentials", credentials.keep_fresh())
         binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
         events = Events(client, metrics, tasks, binder.is_binding)
         events.start()
@@ -123,7 +124,11 @@ async def _run(options: RunOptions, config: Config) -> int:
         debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, relister.synced.is_set, tasks)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
         stack.push_async_callback(debugger.close)
-        live: dict[str, Check] = {"parts": tasks.are_running, "watches": deadlines.are_met}
+        live: dict[str, Check] = {
+            "parts": tasks.are_running,
+            "watches": deadlines.are_met,
+            "credentials": client.access.is_granted,
+        }
         permissions = permissions_for(engine.watched.values(), engine.written)
         election = None
         if leadership is not None:

@@ -14,9 +14,9 @@ aiohttp's session.
 """
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from types import TracebackType
@@ -28,16 +28,26 @@ from prometheus_client import Counter, Histogram
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.kube.access import Access, is_ours
 from scheduler.kube.connections import CONNECT_SECONDS, KEEPALIVE_SECONDS, CannotConnect, Connections, Target
 from scheduler.kube.credentials import Credentials
 from scheduler.kube.http1 import BadAnswer, is_plain, request_headers
 from scheduler.runtime.metrics import Metrics
 
+log = logging.getLogger(__name__)
+
 USER_AGENT: Final = f"loadmaster/{version('loadmaster')}"
 JSON: Final = "application/json"
 
 MAX_PAUSE_SECONDS: Final = 30.0
-"""The longest that a Retry-After holds a kind of call back."""
+"""The longest that a Retry-After holds a call, or its kind, back: whoever answers could ask for years."""
+
+MAX_ANSWER_BYTES: Final = 32 << 20
+"""Of the body of an answer to a read, a page of a list mostly. A longer one is not read further."""
+
+
+PAGE_FACTOR: Final = 8
+"""How much smaller the next page is, after one whose answer was too long."""
 
 
 class NoReply(ClusterError):
@@ -59,6 +69,10 @@ class NotSent(NoReply):
 
 class AnswerLost(NoReply):
     """The call was sent and no answer came: it may have been carried out."""
+
+
+class AnswerTooLong(AnswerLost):
+    """The call was sent and answered with more than we read."""
 
 
 class BadStatus(ClusterError):
@@ -163,13 +177,16 @@ class Client:
         self._connections: Connections | None = None
         """None while closed, and with a proxy."""
         self._target: Target | None = None
+        self._version = -1
+        """That of the credentials in use."""
+        self.access = Access()
         self._headers = ""
         """Everything after the target except the body's headers; identical for every call."""
         self._observed: dict[tuple[Operation, str], tuple[Counter, Histogram]] = {}
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
     async def __aenter__(self) -> Self:
-        """Raises ConfigError if a request cannot carry the credentials."""
+        """Raises ConfigError if the server's address is none."""
         credentials = self._credentials
         headers = {"User-Agent": USER_AGENT, "Content-Type": JSON}
         self._session = aiohttp.ClientSession(
@@ -208,13 +225,10 @@ class Client:
         return self._session
 
     async def authorized_session(self, *, rejected: bool = False) -> aiohttp.ClientSession:
-        """The session with up-to-date credentials; after a 401 with new ones.
-
-        Raises ConfigError if they can no longer be read.
-        """
-        if rejected or self._credentials.is_due:
-            await self._credentials.refresh(rejected=rejected)
-            self._authorize()
+        """The session with the newest credentials; after a 401, with newer ones if they come soon."""
+        if rejected:
+            await self._credentials.rejected(self._version)
+        self._adopt()
         return self.session
 
     async def call(self, operation: Operation, path: str, body: bytes | None = None) -> Reply:
@@ -223,6 +237,20 @@ class Client:
         if isinstance(outcome, NoReply):
             raise outcome
         return outcome
+
+    async def page(self, operation: Operation, path: str, limit: int, query: str) -> Reply:
+        """Read a page of a list: `limit` objects, or fewer if those are too much for one answer.
+
+        `query`: what else is asked for, each part after a `&`. Raises NoReply.
+        """
+        while True:
+            try:
+                return await self.call(operation, f"{path}?limit={limit}{query}")
+            except AnswerTooLong:
+                if limit == 1:
+                    raise
+                limit = max(limit // PAGE_FACTOR, 1)
+                log.warning("A page of a list is too long; asking for less", extra={"path": path, "limit": limit})
 
     async def attempt(
         self, operation: Operation, path: str, body: bytes | None = None, check: Callable[[], None] | None = None
@@ -244,25 +272,29 @@ class Client:
                 outcome = error
                 late = isinstance(error, AnswerLost) and isinstance(error.__cause__, TimeoutError)
                 code = "timeout" if late else "connection"
+                if is_ours(error):
+                    self.access.refused(str(error))
             finally:
                 self._observe(operation, code, time.perf_counter() - started)
         return outcome
 
     async def _send(self, operation: Operation, path: str, body: bytes | None) -> Reply:
-        try:
-            session = await self.authorized_session() if self._credentials.is_due else self.session
-        except ConfigError as error:
-            raise NotSent(str(error)) from error
+        if self._version != self._credentials.version:
+            self._adopt()
         connections = self._connections
         may_send = self._may_write if operation.fenced and operation.verb != "GET" else None
         if connections is not None and operation.verb != "GET" and is_plain(path):
             reply = await self._write(connections, operation, path, body or b"", may_send)
         else:
-            reply = await self._request(session, operation, path, body, may_send)
+            reply = await self._request(self.session, operation, path, body, may_send)
+        if reply.status == 401:
+            self.access.refused("HTTP 401")
+            await self.authorized_session(rejected=True)
+            return reply
+        if self.access.refused_since is not None:
+            self.access.accepted()
         if reply.status == 429:
             operation.limit.pause(reply.retry_after or 1.0)
-        elif reply.status == 401:
-            await self._reauthorize()
         return reply
 
     async def _write(
@@ -302,8 +334,9 @@ class Client:
                 timeout=self._timeout(operation.timeout),
                 allow_redirects=False,
                 server_hostname=self._credentials.server_hostname,
+                ssl=self._credentials.ssl_context,
             ) as response:
-                content = await response.read()
+                content = await _content(response)
                 return Reply(response.status, content, _seconds(response.headers.get("Retry-After")))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise NotSent(f"{operation.verb} {path}: {_text(error)}") from error
@@ -312,15 +345,25 @@ class Client:
                 raise NotSent(f"{operation.verb} {path}: this replica does not lead") from error
             raise AnswerLost(f"{operation.verb} {path}: {_text(error)}") from error
 
-    async def _reauthorize(self) -> None:
-        with suppress(ConfigError):  # the next call reports it
-            await self.authorized_session(rejected=True)
+    def _adopt(self) -> None:
+        """Use the newest credentials, if they are of use."""
+        if self._version == self._credentials.version:
+            return
+        try:
+            self._authorize()
+        except ConfigError as error:
+            log.warning("New credentials are of no use; the old ones stay in use", extra={"err": str(error)})
 
     def _authorize(self) -> None:
-        """Adopt the current credentials. Raises ConfigError if a request cannot carry them."""
+        """Adopt the current credentials. Raises ConfigError if the server's address is none.
+
+        With another authority, connections stay, as the server behind them was found to be ours; with another address
+        or certificate of our own, they end with their answers.
+        """
         credentials = self._credentials
+        self._version = credentials.version
         authorization = credentials.authorization
-        target = Target(credentials.server, credentials.server_hostname, credentials.certificates)
+        target = Target(credentials.server, credentials.server_hostname, credentials.certificate_version)
         connections = self._connections
         try:
             if target != self._target:
@@ -331,6 +374,8 @@ class Client:
             raise ConfigError([f"{credentials.source}: {error}"]) from error
         if self._connections is not None and connections is not self._connections:
             self._connections.retire()
+        if connections is not None:
+            connections.trust(credentials.ssl_context)
         self._connections, self._target = connections, target
         if authorization is not None:
             self.session.headers["Authorization"] = authorization
@@ -368,6 +413,17 @@ class _FencedBody:
         yield self._body
 
 
+async def _content(response: aiohttp.ClientResponse) -> bytes:
+    """Read the whole body. Raises AnswerTooLong."""
+    content = bytearray()
+    async for chunk in response.content.iter_any():
+        content += chunk
+        if len(content) > MAX_ANSWER_BYTES:
+            response.close()
+            raise AnswerTooLong(f"the answer has more than {MAX_ANSWER_BYTES} bytes")
+    return bytes(content)
+
+
 class _Status(msgspec.Struct, gc=False):
     message: str = ""
 
@@ -376,11 +432,12 @@ _status_decoder: Decoder[_Status] = Decoder(_Status)
 
 
 def _seconds(retry_after: str | None) -> float:
-    """Retry-After in seconds; the API server sends no dates."""
+    """Retry-After in seconds, MAX_PAUSE_SECONDS at most; 0 for what is no number: the API server sends no dates."""
     try:
-        return max(0.0, float(retry_after or 0.0))
+        seconds = float(retry_after or 0.0)
     except ValueError:
         return 0.0
+    return min(seconds, MAX_PAUSE_SECONDS) if seconds > 0 else 0.0  # also of what is not a number
 
 
 def _text(error: Exception) -> str:

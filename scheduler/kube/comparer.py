@@ -143,12 +143,9 @@ class Comparer:
 
     async def _list(self, resource: str, take: Callable[["_Listed"], None]) -> None:
         """Pass every listed object to `take`. Raises ClusterError."""
-        base = f"/api/v1/{resource}?limit={self._page_size}"
-        if resource == PODS:
-            base += f"&fieldSelector={quote(POD_FIELD_SELECTOR)}"
-        path = base
-        while path:
-            reply = await self._client.call(self._operations[resource], path)
+        base = query = f"&fieldSelector={quote(POD_FIELD_SELECTOR)}" if resource == PODS else ""
+        while True:
+            reply = await self._client.page(self._operations[resource], f"/api/v1/{resource}", self._page_size, query)
             if not reply.ok:
                 raise BadStatus(f"listing {resource}", reply)
             try:
@@ -158,7 +155,9 @@ class Comparer:
             for item in page.items or ():
                 take(item)
             continue_ = page.metadata.continue_
-            path = f"{base}&continue={quote(continue_)}" if continue_ else ""
+            if not continue_:
+                return
+            query = f"{base}&continue={quote(continue_)}"
 
 
 def _common(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:

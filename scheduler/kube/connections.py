@@ -77,6 +77,11 @@ class Connections:
         self._sweeping: asyncio.TimerHandle | None = None
         self._emptied: asyncio.Future[None] | None = None
 
+    def trust(self, tls: ssl.SSLContext) -> None:
+        """Make further connections with this."""
+        if self._tls is not None:
+            self._tls = tls
+
     @property
     def open(self) -> int:
         """How many connections there are, idle or busy."""

@@ -13,6 +13,10 @@ import msgspec
 MAX_HEAD: Final = 1 << 16
 """Bytes of a status line and its headers; the API server sends 500."""
 
+MAX_ANSWER: Final = 16 << 20
+"""Bytes of a whole answer, with all that may come before and around its body. That to a write has one object, of which
+etcd takes 1.5 MB."""
+
 _STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-5]\d\d)(?: [^\r\n]*)?(?=\r\n|\Z)")
 _HEADERS: Final = re.compile(
     rb"\r\n(content-length|transfer-encoding|connection|retry-after)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE
@@ -44,11 +48,15 @@ class AnswerReader:
 
     def __init__(self) -> None:
         self._received = bytearray()
+        self._count = 0
         self._parsing = _read(self._received)
 
     def feed(self, data: bytes) -> Answer | None:
         """Add received bytes; return the answer once it is complete. Raises BadAnswer."""
         self._received += data
+        self._count += len(data)
+        if self._count > MAX_ANSWER:
+            raise BadAnswer(f"an answer of more than {MAX_ANSWER} bytes")
         try:
             next(self._parsing)
         except StopIteration as done:
@@ -121,7 +129,7 @@ def _headers(head: bytes) -> dict[bytes, bytes]:
 
 
 def _chunks(received: bytearray) -> Generator[None, None, bytes]:
-    parts = []
+    body = bytearray()
     while True:
         line = yield from _until(received, b"\r\n", MAX_HEAD)
         size = _CHUNK_SIZE.match(line)
@@ -130,12 +138,12 @@ def _chunks(received: bytearray) -> Generator[None, None, bytes]:
         count = int(size[1], 16)
         if not count:
             break
-        parts.append((yield from _exactly(received, count)))
+        body += yield from _exactly(received, count)
         if (yield from _exactly(received, 2)) != b"\r\n":
             raise BadAnswer("a chunk that is longer than it said")
     while (yield from _until(received, b"\r\n", MAX_HEAD)):  # trailers, up to the empty line
         continue
-    return b"".join(parts)
+    return bytes(body)
 
 
 def _until(received: bytearray, end: bytes, limit: int) -> Generator[None, None, bytes]:

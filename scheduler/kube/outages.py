@@ -4,11 +4,9 @@ trouble     no connection, no answer in time, 429, 5xx
 not         other statuses (401, 403), a certificate that cannot be verified, credentials that cannot be read
 """
 
-import ssl
-
 import aiohttp
 
-from scheduler.framework.errors import ConfigError
+from scheduler.kube.access import is_ours
 from scheduler.kube.client import BadStatus, NoReply
 
 
@@ -21,11 +19,4 @@ def is_outage(error: BaseException) -> bool:
     """Whether a call failed, with an error of ours or of aiohttp, because the API server is in trouble."""
     if isinstance(error, BadStatus):
         return is_trouble(error.status)
-    return isinstance(error, NoReply | aiohttp.ClientError | TimeoutError) and not _is_ours(error)
-
-
-def _is_ours(error: BaseException | None) -> bool:
-    """Whether our own setup is the cause."""
-    if error is None:
-        return False
-    return isinstance(error, ssl.SSLCertVerificationError | ConfigError) or _is_ours(error.__cause__)
+    return isinstance(error, NoReply | aiohttp.ClientError | TimeoutError) and not is_ours(error)

@@ -221,12 +221,10 @@ class Relister:
         log.info("The watch had missed a change", extra=fields)
 
     async def _page(self, intake: Intake[Any], continue_: str) -> Any:
-        path = f"{intake.api.path}?limit={self._page_size}"
-        if intake.resource == PODS:
-            path += f"&fieldSelector={quote(POD_FIELD_SELECTOR)}"
+        query = f"&fieldSelector={quote(POD_FIELD_SELECTOR)}" if intake.resource == PODS else ""
         if continue_:
-            path += f"&continue={quote(continue_)}"
-        reply = await self._client.call(self._operations[intake.resource], path)
+            query += f"&continue={quote(continue_)}"
+        reply = await self._client.page(self._operations[intake.resource], intake.api.path, self._page_size, query)
         if not reply.ok:
             raise BadStatus(f"listing {intake.resource}", reply)
         try:

@@ -279,10 +279,12 @@ class WatchSession:
         intake, is_watch = self._intakes.get(target.path), "watch" in target.query
         if intake is not None and not is_watch:
             target = target.update_query(fieldSelector=NOTHING)
-        hostname = self._client.credentials.server_hostname
+        credentials = self._client.credentials
+        expected: dict[str, Any] = {"server_hostname": credentials.server_hostname, "ssl": credentials.ssl_context}
+        expected["allow_redirects"] = False  # elsewhere nobody knows us
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
-                response = await session.request(method, target, server_hostname=hostname, **options)
+                response = await session.request(method, target, **expected, **options)
         except (aiohttp.ClientError, TimeoutError) as error:
             self._log_interruption(target.path, f"{type(error).__name__}: {error}")
             if is_outage(error):

@@ -10,11 +10,10 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Final
+from typing import Final
 from unittest.mock import patch
 
 import orjson
-from kubernetes.aio.client import Configuration
 
 import plugins
 from scheduler.config.load import load_config
@@ -24,11 +23,12 @@ from scheduler.kube.adapters import EventsByProfile, StatusPatches
 from scheduler.kube.api_writer import PluginWriter
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
-from scheduler.kube.credentials import Credentials
+from scheduler.kube.credentials import Credentials, Identity
 from scheduler.kube.events import Events
 from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.intake import pod_intake
 from scheduler.kube.status import PodStatuses
+from scheduler.kube.tls_files import TlsFiles
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from tests.bench.cycle_world import PROFILE, Json, numbered_node, pod_dict
@@ -175,10 +175,10 @@ def _full(pod: Json) -> Json:
 
 
 def _credentials() -> Credentials:
-    configuration: Any = Configuration(host="http://127.0.0.1:1")
-    configuration.api_key = {"BearerToken": "Bearer secret"}
+    tls = TlsFiles("", b"", b"", verifies=True)
+    identity = Identity("http://127.0.0.1:1", None, None, "Bearer secret", tls, ("", ""))
 
-    async def reload() -> None:
+    async def load(rejected: bool) -> Identity:
         raise AssertionError("nothing is due")
 
-    return Credentials("a test", configuration, reload, now=lambda: 0.0)
+    return Credentials("a test", load, identity)

@@ -16,8 +16,9 @@ from aiohttp.test_utils import TestServer
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.kube.client import Client
-from scheduler.kube.credentials import load_credentials
+from scheduler.kube.credentials import Credentials, load_credentials
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
 
 T = TypeVar("T")
 
@@ -91,6 +92,18 @@ async def fake_client(directory: Path, api: FakeApi, metrics: Metrics | None = N
         kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/"))))
         async with Client(await load_credentials(str(kubeconfig)), metrics or Metrics()) as client:
             yield client
+
+
+@asynccontextmanager
+async def kept_fresh(credentials: Credentials) -> AsyncIterator[None]:
+    """Credentials that are read again when they are due or rejected."""
+    tasks = Tasks(Metrics())
+    tasks.start("credentials", credentials.keep_fresh())
+    try:
+        yield
+        assert tasks.are_running()
+    finally:
+        await tasks.close()
 
 
 def kubeconfig_text(server: str, cluster: Mapping[str, Any] | None = None, **user: Any) -> str:

@@ -1,21 +1,16 @@
 """Calls: three outcomes, a limit each, fresh credentials."""
 
 import asyncio
-import os
-import ssl
 from pathlib import Path
-from typing import Any
 
 import pytest
-import trustme
 
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.client import AnswerLost, CallLimit, Client, NotSent, Operation
 from scheduler.kube.credentials import load_credentials
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import run, sample
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, kubeconfig_text
-from tests.unit.kube.raw_server import RawServer
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, kept_fresh, kubeconfig_text
 
 LIST = "GET /api/v1/pods"
 
@@ -104,7 +99,6 @@ async def test_a_cancelled_wait_gives_its_slot_back() -> None:
 
 
 async def test_a_401_reads_the_credentials_again(tmp_path: Path) -> None:
-    now = 0.0
     api = FakeApi()
     api.on(LIST, Answer(), Answer(401), Answer())
     token = tmp_path / "token"
@@ -112,11 +106,10 @@ async def test_a_401_reads_the_credentials_again(tmp_path: Path) -> None:
     async with api.server:
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
-        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
-        async with Client(credentials, Metrics()) as client:
+        credentials = await load_credentials(str(kubeconfig))
+        async with Client(credentials, Metrics()) as client, kept_fresh(credentials):
             await client.call(an_operation(), "/api/v1/pods")
             token.write_text("new")
-            now = 5.0
             await client.call(an_operation(), "/api/v1/pods")
             await client.call(an_operation(), "/api/v1/pods")
 
@@ -194,7 +187,6 @@ async def test_a_path_that_needs_quoting_is_quoted(tmp_path: Path) -> None:
 
 
 async def test_a_401_renews_the_token_of_writes(tmp_path: Path) -> None:
-    now = 0.0
     api = FakeApi()
     api.on("POST /api/v1/pods", Answer(), Answer(401), Answer())
     token = tmp_path / "token"
@@ -202,11 +194,10 @@ async def test_a_401_renews_the_token_of_writes(tmp_path: Path) -> None:
     async with api.server:
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
-        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
-        async with Client(credentials, Metrics()) as client:
+        credentials = await load_credentials(str(kubeconfig))
+        async with Client(credentials, Metrics()) as client, kept_fresh(credentials):
             await client.call(a_write(), "/api/v1/pods", b"{}")
             token.write_text("new")
-            now = 5.0
             await client.call(a_write(), "/api/v1/pods", b"{}")
             await client.call(a_write(), "/api/v1/pods", b"{}")
 
@@ -226,35 +217,32 @@ async def test_a_server_may_have_a_path(tmp_path: Path) -> None:
 
 
 async def test_writes_follow_a_server_that_moves(tmp_path: Path) -> None:
-    now = 0.0
     old, new = FakeApi(), FakeApi()
     async with old.server, new.server:
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(kubeconfig_text(str(old.server.make_url("/"))))
-        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+        credentials = await load_credentials(str(kubeconfig))
         async with Client(credentials, Metrics()) as client:
             await client.call(a_write(), "/api/v1/pods", b"{}")
             kubeconfig.write_text(kubeconfig_text(str(new.server.make_url("/"))))
-            now = 61.0
+            await credentials.refresh()
             await client.call(a_write(), "/api/v1/pods", b"{}")
 
     assert (len(old.requests), len(new.requests)) == (1, 1)
 
 
 async def test_a_token_that_no_header_can_carry_is_not_sent(tmp_path: Path) -> None:
-    now = 0.0
     api = FakeApi()
     token = tmp_path / "token"
     token.write_text("old")
     async with api.server:
         kubeconfig = tmp_path / "kubeconfig"
         kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
-        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
+        credentials = await load_credentials(str(kubeconfig))
         async with Client(credentials, Metrics()) as client:
             token.write_text("new\r\nX-Remote-User: admin")
-            now = 61.0
-            with pytest.raises(NotSent, match="Authorization"):
-                await client.call(a_write(), "/api/v1/pods", b"{}")
+            with pytest.raises(ConfigError, match="Authorization"):
+                await credentials.refresh()
             await client.call(a_write(), "/api/v1/pods", b"{}")
 
     assert [request.headers["Authorization"] for request in api.requests] == ["Bearer old"]
@@ -273,29 +261,6 @@ def test_a_server_that_is_no_address_is_a_fault_of_the_configuration(tmp_path: P
 
     with pytest.raises(ConfigError, match=f"kubeconfig: {problem}"):
         run(scenario())
-
-
-async def test_writes_leave_the_connections_of_an_old_certificate(tmp_path: Path) -> None:
-    now = 0.0
-    server, authority, tls = RawServer(), trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("127.0.0.1").configure_cert(tls)
-    certificate = tmp_path / "client.pem"
-    authority.issue_cert("me").private_key_and_cert_chain_pem.write_to_path(str(certificate))
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    kubeconfig, connections = tmp_path / "kubeconfig", []
-    async with server.serving(tls):
-        cluster: dict[str, Any] = {"certificate-authority": str(tmp_path / "ca.pem")}
-        user: dict[str, Any] = {"client-certificate": str(certificate), "client-key": str(certificate)}
-        kubeconfig.write_text(kubeconfig_text(f"https://{server.url}", cluster, **user))
-        credentials = await load_credentials(str(kubeconfig), now=lambda: now)
-        async with Client(credentials, Metrics()) as client:
-            for now in (0.0, 61.0, 122.0):
-                if now > 100:
-                    os.utime(certificate, (1.0, 1.0))
-                await client.call(a_write(), "/api/v1/pods", b"{}")
-                connections.append(server.connections)
-
-    assert connections == [1, 1, 2]
 
 
 async def test_with_a_proxy_writes_go_through_it(tmp_path: Path) -> None:

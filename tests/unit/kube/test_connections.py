@@ -95,12 +95,14 @@ async def test_nothing_was_sent_if_tls_is_not_agreed_in_time() -> None:
 async def test_a_lost_answer_is_an_error_and_nothing_is_sent_again(
     answer: tuple[bytes, ...], error: type[Exception]
 ) -> None:
-    server = RawServer(answer, (OK,))
+    server = RawServer((OK,), answer, (OK,))
     async with a_pool(server) as pool:
+        await pool.ask(REQUEST, 5.0)  # once connected, nothing but the answer takes time
         with pytest.raises(error):
-            await pool.ask(REQUEST, 0.2)
-        assert len(server.requests) == 1
+            await pool.ask(REQUEST, 0.1 if error is TimeoutError else 5.0)
+        await until(lambda: len(server.requests) == 2)
         assert await pool.ask(REQUEST, 5.0) == ANSWER
+        assert len(server.requests) == 3
 
     assert server.connections == 2
 

@@ -1,0 +1,177 @@
+"""Credentials from a program that a kubeconfig names: `users[…].user.exec`.
+
+The program may hang, print without end, or print anything. So it gets EXEC_SECONDS and MAX_OUTPUT bytes, in a process
+group of its own that is killed when either is used up, and what it prints is never logged: it may have secrets.
+
+Rule: plugin/pkg/client/auth/exec in client-go 0.36.3, which knows no limit of time. The output is asked for again when
+it has expired, or after a 401; without an expiry only after a 401.
+"""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from scheduler.framework.errors import ConfigError
+
+EXEC_SECONDS: Final = 30.0
+"""For one run. Plugins of cloud providers ask a server, which takes a second or two."""
+
+MAX_OUTPUT: Final = 1 << 20
+"""Bytes that it may print."""
+
+API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecCredential:
+    """What a plugin gave: a token, a client certificate with its key, or both."""
+
+    token: str
+    certificate: str
+    """PEM; empty if there is none."""
+    key: str
+    expires: float | None
+    """Seconds since 1970; None if it does not say."""
+
+    def __repr__(self) -> str:  # a secret must not get into a log by accident
+        return f"ExecCredential(expires={self.expires})"
+
+
+class ExecPlugin:
+    """One plugin, as the kubeconfig describes it."""
+
+    def __init__(self, config: Mapping[str, Any], directory: Path) -> None:
+        """`directory`: the kubeconfig's. Raises ConfigError."""
+        command, version = config.get("command"), config.get("apiVersion")
+        if not isinstance(command, str) or not command:
+            raise ConfigError(["users[…].user.exec.command: required"])
+        if version not in API_VERSIONS:
+            raise ConfigError([f"users[…].user.exec.apiVersion: need one of {', '.join(API_VERSIONS)}"])
+        if config.get("interactiveMode") == "Always":
+            raise ConfigError(["users[…].user.exec.interactiveMode: Always, but there is no terminal"])
+        self._name = command
+        # A path is relative to the kubeconfig, a plain name is looked up in PATH.
+        self._command = str(directory / command) if os.sep in command else command
+        self._version = version
+        self._arguments = _texts(config.get("args"), "args")
+        self._environment = _environment(config.get("env"))
+
+    async def run(self) -> ExecCredential:
+        """Run it once. Raises ConfigError if it fails, takes too long, or gives no credentials."""
+        try:
+            async with asyncio.timeout(EXEC_SECONDS):
+                output = await self._output()
+        except TimeoutError as error:
+            raise self._problem(f"took more than {EXEC_SECONDS:g} s and was ended") from error
+        return self._read(output)
+
+    async def _output(self) -> bytes:
+        info = {"apiVersion": self._version, "kind": "ExecCredential", "spec": {"interactive": False}}
+        environment = {**os.environ, **self._environment, "KUBERNETES_EXEC_INFO": msgspec.json.encode(info).decode()}
+        try:
+            process = await asyncio.create_subprocess_exec(
+                self._command,
+                *self._arguments,
+                env=environment,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            text = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+            raise self._problem(f"cannot be run: {text}") from error
+        try:
+            output = await self._read_all(process)
+            code = await process.wait()
+        finally:
+            await _end(process)
+        if code:
+            raise self._problem(f"ended with exit code {code}; run it by hand to see why")
+        return output
+
+    async def _read_all(self, process: asyncio.subprocess.Process) -> bytes:
+        assert process.stdout is not None
+        output = bytearray()
+        while chunk := await process.stdout.read(1 << 16):
+            output += chunk
+            if len(output) > MAX_OUTPUT:
+                raise self._problem(f"printed more than {MAX_OUTPUT} bytes and was ended")
+        return bytes(output)
+
+    def _read(self, output: bytes) -> ExecCredential:
+        try:
+            found = _decoder.decode(output)
+        except (ValueError, RecursionError):
+            # Without the cause: its text may quote what was printed.
+            raise self._problem("printed no ExecCredential in JSON") from None
+        if (found.kind, found.api_version) != ("ExecCredential", self._version):
+            raise self._problem(f"printed no ExecCredential of {self._version}")
+        status = found.status
+        if status is None or not (status.token or status.client_certificate_data or status.client_key_data):
+            raise self._problem("gave neither a token nor a certificate")
+        if bool(status.client_certificate_data) != bool(status.client_key_data):
+            raise self._problem("gave only a certificate or a key, not both")
+        expires = None if status.expiration_timestamp is None else self._seconds(status.expiration_timestamp)
+        return ExecCredential(status.token, status.client_certificate_data, status.client_key_data, expires)
+
+    def _seconds(self, timestamp: str) -> float:
+        try:
+            moment = datetime.fromisoformat(timestamp)
+            if moment.tzinfo is None:
+                raise ValueError
+            return moment.timestamp()
+        except (ValueError, OverflowError):
+            raise self._problem("gave an expirationTimestamp that is no time") from None
+
+    def _problem(self, text: str) -> ConfigError:
+        return ConfigError([f"users[…].user.exec: {self._name!r} {text}"])
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill it, if it is still there, with all that it has started."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await process.wait()
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    token: str = ""
+    client_certificate_data: str = ""
+    client_key_data: str = ""
+    expiration_timestamp: str | None = None
+
+
+class _Printed(msgspec.Struct, rename="camel"):
+    kind: str = ""
+    api_version: str = ""
+    status: _Status | None = None
+
+
+_decoder = msgspec.json.Decoder(_Printed)
+
+
+def _texts(value: Any, name: str) -> Sequence[str]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise ConfigError([f"users[…].user.exec.{name}: expected a list of texts"])
+    return value
+
+
+def _environment(value: Any) -> dict[str, str]:
+    try:
+        return {str(each["name"]): str(each["value"]) for each in value or ()}
+    except (TypeError, KeyError) as error:
+        raise ConfigError(["users[…].user.exec.env: expected a list of names and values"]) from error

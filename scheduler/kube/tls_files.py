@@ -1,0 +1,66 @@
+"""TLS to the API server: a context made of a CA, and of a client certificate with its key, read from files.
+
+Files are replaced while we run: kubelet writes a new CA into the volume of a service account, and tools replace client
+certificates. What counts is what they contain: times of files say nothing of a symbolic link that points elsewhere.
+"""
+
+import ssl
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from scheduler.framework.errors import ConfigError
+
+MAX_BYTES: Final = 1 << 20
+"""Of one file."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """What was in the files. Equal if the connections that they make are equal."""
+
+    authority: str
+    """PEM; empty: those of the system."""
+    certificate: bytes = field(repr=False)
+    """PEM; empty: we have none."""
+    key: bytes = field(repr=False)
+    verifies: bool
+    """Whether the server's certificate is looked at."""
+    is_strict: bool = True
+    """Whether it must follow RFC 5280 in all."""
+
+    def context(self) -> ssl.SSLContext:
+        """Make a context. Raises OSError (of which ssl.SSLError is one) or ValueError for contents that are no PEM."""
+        context = ssl.create_default_context(cadata=self.authority or None)
+        if self.certificate:
+            _load_client(context, self.certificate, self.key)
+        if not self.verifies:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        if not self.is_strict:
+            context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        return context
+
+
+def _load_client(context: ssl.SSLContext, certificate: bytes, key: bytes) -> None:
+    """The library reads files only: they exist for a moment, in a directory that is ours alone."""
+    with tempfile.TemporaryDirectory() as directory:
+        files = Path(directory, "certificate"), Path(directory, "key")
+        for path, content in zip(files, (certificate, key), strict=True):
+            path.touch(mode=0o600)
+            path.write_bytes(content)
+        context.load_cert_chain(files[0], files[1], password=lambda: b"")  # no question at a terminal for a locked key
+
+
+def read(path: str | None) -> bytes:
+    """Return what a file contains; empty without a path. Raises OSError, ConfigError."""
+    if not path:
+        return b""
+    with Path(path).open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ConfigError([f"{path}: more than {MAX_BYTES} bytes"])
+    if not content:
+        raise ConfigError([f"{path}: empty"])
+    return content
