@@ -29,11 +29,10 @@ from scheduler.api.text import to_json
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import AnswerLost, CallLimit, Client, NoReply, Operation
 from scheduler.kube.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
-from scheduler.kube.status import Condition, PodStatuses, status_patch
+from scheduler.kube.status import DISRUPTION_TARGET, Condition, PodStatuses, status_patch
 
 log = logging.getLogger(__name__)
 
-DISRUPTION_TARGET: Final = "DisruptionTarget"
 PREEMPTION_BY_SCHEDULER: Final = "PreemptionByScheduler"
 
 MAX_IN_FLIGHT: Final = 32

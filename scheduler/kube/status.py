@@ -19,7 +19,7 @@ at v1.36.3.
 import asyncio
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
@@ -31,20 +31,18 @@ from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.api.text import encodable, to_json
-from scheduler.api.versions import is_newer
 from scheduler.kube.client import CallLimit, Client, Operation
+from scheduler.kube.newest_status import NewestStatus
 from scheduler.kube.retries import Meaning, Outcome, RetryPolicy, meaning_of
 from scheduler.runtime.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
 POD_SCHEDULED: Final = "PodScheduled"
+DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 SENDERS: Final = 16
 """Concurrent patches."""
-
-MAX_ANSWERS: Final = 10_000
-"""Answers remembered until the watch catches up; the oldest are forgotten first."""
 
 RETRIES: Final = RetryPolicy(first=0.1, limit=5.0, tries=10)
 """About 25 s. By then the pod's next attempt, and so the next patch, is near."""
@@ -95,7 +93,7 @@ class PodStatuses:
         """UID → what a sender is sending, None once the pod is forgotten."""
         self._waiting: deque[str] = deque()
         """UIDs of those wanted that no sender has, and of some that were forgotten."""
-        self._answers: OrderedDict[str, Pod] = OrderedDict()
+        self._answers = NewestStatus(frozenset((POD_SCHEDULED, DISRUPTION_TARGET)))
         self._closed = False
 
     async def close(self) -> None:
@@ -131,7 +129,7 @@ class PodStatuses:
     def forget(self, pod: Pod) -> None:
         """The pod is bound or gone: send nothing more."""
         uid = pod.uid
-        self._answers.pop(uid, None)
+        self._answers.forget(uid)
         self._wanted.pop(uid, None)
         if uid in self._sending:
             self._sending[uid] = None
@@ -223,19 +221,10 @@ class PodStatuses:
             pod = decode_pod(body)
         except Unreadable:
             return
-        self._answers[pod.uid] = pod
-        self._answers.move_to_end(pod.uid)
-        if len(self._answers) > MAX_ANSWERS:
-            self._answers.popitem(last=False)
+        self._answers.remember(pod)
 
     def _difference(self, wanted: _Wanted) -> dict[str, Any] | None:
-        pod = wanted.pod
-        answer = self._answers.get(pod.uid)
-        if answer is not None:
-            if is_newer(answer.metadata.resource_version, pod.metadata.resource_version):
-                pod = answer
-            else:
-                del self._answers[pod.uid]
+        pod = self._answers.of(wanted.pod)
         return status_patch(pod, tuple(wanted.conditions.values()), wanted.nominated_node_name, self._now())
 
 
