@@ -152,8 +152,9 @@ def test_a_write_that_times_out_loses_its_answer(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         api = FakeApi()
-        api.held.clear()
         async with fake_client(tmp_path, api, metrics) as client:
+            await client.call(a_write(), "/api/v1/pods", b"{}")  # once connected, nothing but the answer takes time
+            api.held.clear()
             try:
                 await client.call(a_write(timeout=0.02), "/api/v1/pods", b"{}")
             finally:

@@ -58,7 +58,7 @@ async def a_setup(directory: Path, *answers: Answer, max_waiting: int = 100) -> 
         try:
             yield setup
         finally:
-            await setup.events.close()
+            await setup.events.close(grace=15.0)
 
 
 async def test_an_event_names_the_pod_and_us(tmp_path: Path) -> None:
