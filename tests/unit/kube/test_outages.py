@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 import trustme
 
+from scheduler.framework.errors import ConfigError
 from scheduler.kube.client import AnswerLost, BadStatus, CallLimit, Client, NotSent, Operation, Reply
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.outages import is_outage, is_trouble
@@ -70,15 +71,8 @@ async def test_an_api_server_that_is_away_is_an_outage(tmp_path: Path, verb: str
     assert is_outage(raised.value)
 
 
-async def test_credentials_that_cannot_be_read_are_no_outage(tmp_path: Path) -> None:
-    token, now = tmp_path / "token", 0.0
-    token.write_text("first")
-    kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text("http://127.0.0.1:1", tokenFile=str(token)))
-    async with Client(await load_credentials(str(kubeconfig), now=lambda: now), Metrics()) as client:
-        token.unlink()
-        now = 61.0
-        with pytest.raises(NotSent) as raised:
-            await client.call(Operation("GET", "pods", CallLimit(1)), "/api/v1/pods")
+def test_what_our_configuration_is_to_blame_for_is_no_outage() -> None:
+    error = NotSent("not sent")
+    error.__cause__ = ConfigError(["kubeconfig: wrong"])
 
-    assert not is_outage(raised.value)
+    assert not is_outage(error)

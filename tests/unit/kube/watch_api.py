@@ -17,7 +17,7 @@ from scheduler.kube.intake import NODES, PODS, node_intake, pod_intake
 from scheduler.kube.watch import Watch
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import FakeClock, sample
-from tests.unit.kube.fake_api import FakeHandlers, kubeconfig_text, until
+from tests.unit.kube.fake_api import FakeHandlers, kept_fresh, kubeconfig_text, until
 
 BREAK: Final = None
 """In a stream: the connection breaks."""
@@ -157,9 +157,8 @@ async def a_watch(directory: Path, api: WatchApi | None = None, *, asked: int = 
     async with api.server:
         kubeconfig = directory / "kubeconfig"
         kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
-        # Whether credentials are old enough to be read again is not of interest here.
-        credentials = await load_credentials(str(kubeconfig), now=iter(range(0, 10**6, 10)).__next__)
-        async with Client(credentials, Metrics()) as client:
+        credentials = await load_credentials(str(kubeconfig))
+        async with Client(credentials, Metrics()) as client, kept_fresh(credentials):
             setup = Setup(api, client, **how)
             task = asyncio.create_task(setup.watch.run())
             await until(lambda: len(api.watches) >= asked)
