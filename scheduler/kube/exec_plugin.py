@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.errors import ConfigError
 
 EXEC_SECONDS: Final = 30.0
@@ -110,7 +111,7 @@ class ExecPlugin:
     def _read(self, output: bytes) -> ExecCredential:
         try:
             found = _decoder.decode(output)
-        except (ValueError, RecursionError):
+        except Unreadable:
             # Without the cause: its text may quote what was printed.
             raise self._problem("printed no ExecCredential in JSON") from None
         if (found.kind, found.api_version) != ("ExecCredential", self._version):
@@ -159,7 +160,7 @@ class _Printed(msgspec.Struct, rename="camel"):
     status: _Status | None = None
 
 
-_decoder = msgspec.json.Decoder(_Printed)
+_decoder: Decoder[_Printed] = Decoder(_Printed)
 
 
 def _texts(value: Any, name: str) -> Sequence[str]:
