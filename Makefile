@@ -85,6 +85,10 @@ demo: install ## See it work: places Deployments on 20 fake nodes, in the termin
 bench: install ## kube-scheduler's own workloads against it, a tenth of their size: 30 minutes (BENCH="REGEX --scale 1 …")
 	$(BIN)/python -m tests.bench.run $(or $(BENCH),--scale 0.1 --minutes 28)
 
+.PHONY: failover
+failover: install ## Two replicas under load, the leader stopped and killed in turn: ROUNDS=50, 12 minutes
+	$(BIN)/python -m tests.failover --rounds $(or $(ROUNDS),50)
+
 .PHONY: bench-report
 bench-report: install ## Write RESULTS="build/bench/….jsonl" and bench-cycle's into docs/benchmarks.md (PLOT="CASE/NAME …" or all)
 	$(BIN)/python -m tests.bench.report $(RESULTS) $(addprefix --decisions ,$(wildcard $(CYCLE))) \

@@ -132,7 +132,7 @@ async def _run(options: RunOptions, config: Config) -> int:
         permissions = permissions_for(engine.watched.values(), engine.written)
         election = None
         if leadership is not None:
-            of_election = await stack.enter_async_context(Client(credentials, metrics))
+            of_election = await stack.enter_async_context(Client(credentials, metrics, reads_anew=True))
             election = Election(of_election, config.leader_election, leadership, names[0], metrics)
             live["leaderElection"] = election.is_healthy
             permissions += election.permissions

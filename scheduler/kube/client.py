@@ -168,8 +168,19 @@ MayWrite: TypeAlias = Callable[[], bool]
 class Client:
     """One session to the API server; an async context manager."""
 
-    def __init__(self, credentials: Credentials, metrics: Metrics, may_write: MayWrite | None = None) -> None:
-        """`may_write`: whether we lead, asked directly before a fenced write is sent; None: always."""
+    def __init__(
+        self,
+        credentials: Credentials,
+        metrics: Metrics,
+        may_write: MayWrite | None = None,
+        *,
+        reads_anew: bool = False,
+    ) -> None:
+        """`may_write`: whether we lead, asked directly before a fenced write is sent; None: always.
+
+        `reads_anew`: each read makes a connection of its own, so that none meets one that is dead.
+        """
+        self._reads_anew = reads_anew
         self._credentials = credentials
         self._may_write = may_write
         self._metrics = metrics
@@ -191,7 +202,12 @@ class Client:
         headers = {"User-Agent": USER_AGENT, "Content-Type": JSON}
         self._session = aiohttp.ClientSession(
             # `CallLimit`s limit the connections; a limit here would let one kind of call starve another.
-            connector=aiohttp.TCPConnector(limit=0, ssl=credentials.ssl_context, keepalive_timeout=KEEPALIVE_SECONDS),
+            connector=aiohttp.TCPConnector(
+                limit=0,
+                ssl=credentials.ssl_context,
+                force_close=self._reads_anew,
+                keepalive_timeout=None if self._reads_anew else KEEPALIVE_SECONDS,
+            ),
             headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=credentials.proxy,

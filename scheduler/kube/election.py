@@ -9,6 +9,9 @@ it has won, the last bindings of the leader before it may not have come over the
 only then are compared first.
 """
 
+import logging
+import time
+
 from scheduler.config.types import LeaderElection
 from scheduler.kube.client import Client
 from scheduler.kube.elector import Elector, new_identity
@@ -19,6 +22,8 @@ from scheduler.kube.lease_watch import LeaseWatch
 from scheduler.kube.permissions import Permission, lease_permissions
 from scheduler.kube.relister import Relister
 from scheduler.runtime.metrics import Metrics
+
+log = logging.getLogger(__name__)
 
 
 class Election:
@@ -52,7 +57,9 @@ class Election:
     async def won(self, relister: Relister) -> None:
         """Return once we lead and know all that the leader before us did."""
         await self._leadership.began.wait()
+        began = time.monotonic()
         await relister.compare_anew()
+        log.info("Compared everything after taking over", extra={"seconds": round(time.monotonic() - began, 3)})
 
     async def release(self) -> None:
         """Give the Lease up. Call it when nothing that needs leadership is under way any more."""

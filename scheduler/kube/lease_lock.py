@@ -40,9 +40,9 @@ log = logging.getLogger(__name__)
 MIN_TIMEOUT: Final = 1.0
 """Seconds for one call, however short the deadline is."""
 
-CALLS_PER_DEADLINE: Final = 3
-"""A call may take this part of `renewDeadline`: if the connections that we have are dead, a renewal finds out with an
-update and a read, and succeeds over new ones."""
+CALLS_PER_DEADLINE: Final = 2
+"""A call may take this part of `renewDeadline`, as in client-go: an update finds out that its connection is dead, and
+there is as much time again for a read and an update over new ones."""
 
 RELEASE_TRIES: Final = 3
 
@@ -59,7 +59,7 @@ class LeaseLock(BaseLock):
         now: Callable[[], float] = boot_time,
         time_of_day: Callable[[], float] = time.time,
     ) -> None:
-        """`client`: one of its own, not fenced. `now` is the clock of `leadership`."""
+        """`client`: one of its own, not fenced, that reads anew. `now`: the clock of `leadership`."""
         super().__init__(settings.resource_name, settings.resource_namespace, identity)
         self.changed = asyncio.Event()
         """Set when somebody else changed the Lease; cleared by whoever acts on it."""

@@ -12,7 +12,6 @@ from typing import Any, Final
 import aiohttp
 import orjson
 
-from scheduler.framework.errors import ConfigError
 from scheduler.kube.client import Client
 from scheduler.kube.lease import Lease
 from scheduler.kube.lease_lock import LeaseLock
@@ -34,8 +33,9 @@ RETRIES: Final = RetryPolicy(first=0.2, limit=5.0)
 class LeaseWatch:
     """Tells the lock what happens to its Lease. `run` it as a task."""
 
-    def __init__(self, client: Client, lock: LeaseLock, silence: float) -> None:
+    def __init__(self, client: Client, lock: LeaseLock, silence: float, retries: RetryPolicy = RETRIES) -> None:
         """`silence`: seconds without an event after which the connection is not trusted any more."""
+        self._retries = retries
         self._client = client
         self._lock = lock
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
@@ -47,11 +47,11 @@ class LeaseWatch:
             began = time.monotonic()
             try:
                 await self._watch()
-            except (aiohttp.ClientError, TimeoutError, OSError, ValueError, ConfigError) as error:
+            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
                 fields = {"lock": self._lock.describe(), "err": str(error) or type(error).__name__}
                 log.debug("The watch on the leader lease ended", extra=fields)
-            failures = 0 if time.monotonic() - began > RETRIES.limit else failures + 1
-            await asyncio.sleep(RETRIES.wait(failures))
+            failures = 0 if time.monotonic() - began > self._retries.limit else failures + 1
+            await asyncio.sleep(self._retries.wait(failures))
 
     async def _watch(self) -> None:
         """Watch until the stream ends. Raises what aiohttp raises, and ValueError for what is no event."""
@@ -70,6 +70,7 @@ class LeaseWatch:
             timeout=self._timeout,
             allow_redirects=False,
             server_hostname=credentials.server_hostname,
+            ssl=credentials.ssl_context,
         ) as response:
             if response.status == 401:
                 await self._client.authorized_session(rejected=True)

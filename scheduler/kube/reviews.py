@@ -29,8 +29,8 @@ class Reviews:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._tokens = Operation("POST", "tokenreviews", CallLimit(MAX_IN_FLIGHT))
-        self._access = Operation("POST", "subjectaccessreviews", CallLimit(MAX_IN_FLIGHT))
+        self._tokens = Operation("POST", "tokenreviews", CallLimit(MAX_IN_FLIGHT), fenced=False)
+        self._access = Operation("POST", "subjectaccessreviews", CallLimit(MAX_IN_FLIGHT), fenced=False)
 
     async def review_token(self, token: str) -> TokenVerdict:
         """Raises ClusterError if there is no answer; its text does not have the token."""

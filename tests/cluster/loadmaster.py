@@ -19,7 +19,9 @@ def install_rbac(cluster: Cluster) -> None:
     """Apply what is shipped, without the Deployment: the process runs here, not in a pod."""
     kinds = "serviceaccount,role,rolebinding,clusterrole,clusterrolebinding"
     cluster.kubectl("apply", "-f", str(MANIFEST))
-    cluster.kubectl("delete", "deployment,service", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=loadmaster")
+    cluster.kubectl(
+        "delete", "deployment,service,poddisruptionbudget", "-n", NAMESPACE, "-l", "app.kubernetes.io/name=loadmaster"
+    )
     assert "loadmaster" in cluster.kubectl("get", kinds, "-n", NAMESPACE)
 
 

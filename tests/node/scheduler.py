@@ -8,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.loadmaster import MANIFEST, http_get, metrics_token, sum_of
-from tests.controlplane import Client, wait_until
+from tests.cluster.replicas import LEASE
+from tests.controlplane import ApiError, Client, wait_until
 from tests.controlplane.client import Object
 from tests.realnode.node import RealNode
 
-READY_SECONDS = 40
+READY_SECONDS = 60
+"""Of which 15 pass before the first Lease is taken."""
 PORT = 10259
 PROGRAM = "/opt/loadmaster/bin/loadmaster run"
 
 
 class Scheduler:
-    """One Deployment of Loadmaster with one replica."""
+    """One Deployment of Loadmaster: what is asked of it is asked of the replica that leads."""
 
     def __init__(self, node: RealNode, api: Client, namespace: str, name: str = "loadmaster") -> None:
         self.namespace = namespace
@@ -28,13 +30,29 @@ class Scheduler:
 
     @property
     def pod(self) -> Object:
-        """Its pod, the newest if there are several. Raises LookupError while there is none."""
-        labels = "app.kubernetes.io/name=loadmaster"
-        pods = self._api.list("Pod", self.namespace, labels=labels)
-        alive = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-        if not alive:
+        """The newest that is not ready, otherwise the one that leads. Raises LookupError while there is none."""
+        pods = sorted(self.pods, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+        if not pods:
             raise LookupError(f"{self.namespace}/{self.name} has no pod")
-        return max(alive, key=lambda pod: pod["metadata"]["creationTimestamp"])
+        unready = [pod for pod in pods if not is_ready(pod)]
+        holder = self.holder
+        leading = [pod for pod in pods if holder.startswith(f"{pod['metadata']['name']}_")]
+        return (unready or leading or pods)[-1]
+
+    @property
+    def pods(self) -> list[Object]:
+        """All that are not on their way out."""
+        pods = self._api.list("Pod", self.namespace, labels="app.kubernetes.io/name=loadmaster")
+        return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
+
+    @property
+    def holder(self) -> str:
+        """What the Lease says who leads: a pod's name, `_` and more. Empty if nobody does."""
+        try:
+            lease = self._api.get(LEASE, self.name, self.namespace)
+        except ApiError:
+            return ""
+        return str(lease["spec"].get("holderIdentity", ""))
 
     @property
     def pod_name(self) -> str:
@@ -44,9 +62,7 @@ class Scheduler:
     @property
     def container(self) -> Object:
         """The status of its container; empty before the kubelet has written one."""
-        statuses = self.pod["status"].get("containerStatuses") or [{}]
-        status: Object = statuses[0]
-        return status
+        return container_of(self.pod)
 
     @property
     def restarts(self) -> int:
@@ -54,33 +70,33 @@ class Scheduler:
         return count
 
     def is_ready(self) -> bool:
-        try:
-            return self.container.get("ready", False) is True
-        except LookupError:
-            return False
+        """Whether all its pods are, and one of them leads."""
+        pods, holder = self.pods, self.holder
+        leads = any(holder.startswith(f"{pod['metadata']['name']}_") for pod in pods)
+        return leads and all(is_ready(pod) for pod in pods)
 
     def wait_ready(self, timeout: float = READY_SECONDS) -> None:
-        """Return when its newest pod is ready. Raises TimeoutError with the end of its log."""
+        """Return when it is. Raises TimeoutError with the end of the log of a pod."""
         try:
             wait_until(self.is_ready, timeout, f"{self.namespace}/{self.name} is ready")
         except TimeoutError as error:
             raise TimeoutError(f"{error}\n{self.describe()}\n{self.log()[-3000:]}") from None
 
     def log(self) -> str:
-        """What its newest pod has logged since its container started last."""
-        return self.kubectl("logs", f"deployment/{self.name}")
+        """What its pod has logged since its container started last."""
+        return self.kubectl("logs", f"pod/{self.pod_name}")
 
     def lines(self) -> list[dict[str, Any]]:
         """The log's lines of JSON."""
         return [json.loads(line) for line in self.log().splitlines() if line.startswith("{")]
 
     def describe(self) -> str:
-        """What `kubectl describe pod` tells of its newest pod."""
+        """What `kubectl describe pod` tells of its pod."""
         return self.kubectl("describe", "pod", self.pod_name)
 
     def execute(self, *command: str) -> str:
         """Run a command in its container."""
-        return self.kubectl("exec", f"deployment/{self.name}", "--", *command)
+        return self.kubectl("exec", f"pod/{self.pod_name}", "--", *command)
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum of all samples of a metric that have these labels."""
@@ -111,6 +127,16 @@ class Scheduler:
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """kubectl in its namespace."""
         return self._node.kubectl(f"--namespace={self.namespace}", *arguments, stdin=stdin)
+
+
+def container_of(pod: Object) -> Object:
+    """The status of its container; empty before the kubelet has written one."""
+    status: Object = (pod["status"].get("containerStatuses") or [{}])[0]
+    return status
+
+
+def is_ready(pod: Object) -> bool:
+    return container_of(pod).get("ready", False) is True
 
 
 def apply_manifest(node: RealNode) -> None:

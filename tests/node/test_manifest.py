@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.controlplane import Client, condition, wait_until
 from tests.node.prometheus import a_prometheus
-from tests.node.scheduler import PORT, Scheduler, started_at
+from tests.node.scheduler import PORT, Scheduler, container_of, started_at
 from tests.node.workloads import a_deployment, a_running_pod, a_slow_pod, running, wait_running
 from tests.realnode.node import NODE, RealNode
 
@@ -129,11 +129,15 @@ def test_two_schedulers_that_fill_the_node_at_once_leave_nothing_counted_twice(
 
 
 def test_killed_it_is_started_again_and_goes_on(loadmaster: Scheduler, api: Client, namespace: str) -> None:
-    before = loadmaster.restarts
+    killed, before = loadmaster.pod_name, loadmaster.restarts
     os.kill(loadmaster.pid, signal.SIGKILL)
     api.create(a_deployment("meanwhile", 3), namespace)
 
-    wait_until(lambda: loadmaster.restarts == before + 1, 30, "the restart")
+    def restarts() -> int:
+        count: int = container_of(api.get("Pod", killed, loadmaster.namespace)).get("restartCount", 0)
+        return count
+
+    wait_until(lambda: restarts() == before + 1, 30, "the restart")
     loadmaster.wait_ready()
     wait_running(api, namespace, 3)
 
@@ -153,6 +157,17 @@ def test_told_to_end_it_ends_at_once_and_its_successor_goes_on(
     print(f"ended {seconds:.1f} s after it was told to")
     assert seconds < 10  # the grace period is 30 s
     assert loadmaster.pod_name != old
+
+
+def test_one_replica_leads_and_the_other_is_ready_to(loadmaster: Scheduler, api: Client, namespace: str) -> None:
+    (standby,) = (pod for pod in loadmaster.pods if pod["metadata"]["name"] != loadmaster.pod_name)
+    loadmaster.kubectl("delete", "pod", loadmaster.pod_name, "--wait=false")
+    api.create(a_running_pod("at-once"), namespace)
+
+    wait_running(api, namespace, 1, timeout=10)
+
+    assert loadmaster.holder.startswith(f"{standby['metadata']['name']}_")
+    loadmaster.wait_ready()
 
 
 def test_its_own_pod_can_be_evicted(loadmaster: Scheduler, api: Client, namespace: str) -> None:

@@ -92,7 +92,7 @@ def test_only_leases_events_and_reviews_are_written_by_every_replica() -> None:
         "lease_events.py",
         "lease_lock.py",
         "permissions.py",
-        "reviewing.py",
+        "reviews.py",
     }
 
 

@@ -334,3 +334,23 @@ async def test_once_all_is_compared_nothing_is_expected_of_comparisons(tmp_path:
         setup.clock.advance(COMPARISON_SECONDS + 1.0)
 
         assert setup.overdue() == set()
+
+
+async def test_comparing_anew_takes_lists_that_were_asked_for_afterwards_and_counts_nothing_as_missed(
+    tmp_path: Path,
+) -> None:
+    before = object_list(pod_dict("old", 1), version=5)
+    after = object_list(pod_dict("new", 8), version=9)
+    async with a_setup(tmp_path, before, before, after) as setup:
+        await setup.sync()
+        setup.api.held.clear()
+        setup.relister.request(PODS)  # one is under way, and began too early
+        await until(lambda: len(setup.api.seen(LIST_PODS)) == 2)
+
+        comparing = asyncio.ensure_future(setup.relister.compare_anew())
+        setup.api.held.set()
+        await comparing
+
+        assert {pod.name for pod in setup.handlers.pods.values()} == {"new"}
+        assert len(setup.api.seen(LIST_PODS)) == 3
+        assert (setup.repairs("missed"), setup.repairs("deleted"), setup.relister.synced.is_set()) == (0, 0, True)
