@@ -16,6 +16,9 @@ AFFINITY: Final = fw.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY: Final = fw.unschedulable("node(s) didn't match pod anti-affinity rules")
 EXISTING_ANTI_AFFINITY: Final = fw.unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
 
+KEEP_AWAY: Final[fw.TermWeights] = ((fw.TermKind.REQUIRED_ANTI_AFFINITY, 1),)
+"""The terms of pods on nodes that refuse a pod which they select."""
+
 _AFFINITY_CODE, _ANTI_AFFINITY_CODE, _EXISTING_CODE = 1, 2, 3
 
 REFUSALS: Final = {
@@ -39,14 +42,7 @@ class FilterState:
         self._wanted = wanted
         self._namespace_labels = namespace_labels
         pods, namespace, labels = nodes.pods, pod.namespace, pod.labels
-        self._existing = DomainCounts(
-            nodes,
-            [
-                (column.term.topology_key, column)
-                for column in pods.term_candidates(fw.TermKind.REQUIRED_ANTI_AFFINITY, namespace, labels)
-                if column.term.matches(namespace, labels, namespace_labels)
-            ],
-        )
+        self._existing = DomainCounts(nodes, pods.terms_towards(KEEP_AWAY, namespace, labels, namespace_labels))
         self._anti_affinity = DomainCounts(
             nodes, [(term.topology_key, pods.matching(match_of(term))) for term in wanted.anti_affinity]
         )

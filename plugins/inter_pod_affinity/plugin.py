@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from plugins.inter_pod_affinity.filter import REFUSALS, FilterState
+from plugins.inter_pod_affinity.filter import KEEP_AWAY, REFUSALS, FilterState
 from plugins.inter_pod_affinity.hints import AffinityHints
 from plugins.inter_pod_affinity.namespaces import namespace_labels
-from plugins.inter_pod_affinity.score import SCORED_TERM_KINDS, ScoreState, normalized_affinity, scored_terms
+from plugins.inter_pod_affinity.score import ScoreState, normalized_affinity, scored_kinds, scored_terms
 from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
 from scheduler.api.pod_affinity import NO_TERMS
@@ -73,7 +73,7 @@ class InterPodAffinity(
         terms = pod.affinity_terms
         if terms.error:
             return fw.unresolvable(f"parsing pod: {terms.error}")
-        if terms is NO_TERMS and not nodes.pods.terms(fw.TermKind.REQUIRED_ANTI_AFFINITY):
+        if terms is NO_TERMS and not nodes.pods.has_terms(KEEP_AWAY):
             return fw.SKIP  # the same as below, but faster
         labels = namespace_labels(self.handle, pod.namespace)
         counts = FilterState(pod, self._resolver.wanted(terms), labels, nodes)
@@ -108,16 +108,14 @@ class InterPodAffinity(
         """Compute the score of each topology domain, over all nodes; skip if no term matches a pod."""
         if self.ignore_preferred_terms_of_existing_pods and not _has_preferred_terms(pod):
             return fw.SKIP
-        terms = pod.affinity_terms
+        terms, kinds = pod.affinity_terms, scored_kinds(self.hard_pod_affinity_weight)
         if terms.error:
             return fw.Status(fw.Code.ERROR, (f"failed to parse pod: {terms.error}",))
-        if terms is NO_TERMS and not any(map(nodes.pods.terms, SCORED_TERM_KINDS)):
+        if terms is NO_TERMS and not nodes.pods.has_terms(kinds):
             return fw.SKIP  # the same as below, but faster
         labels = namespace_labels(self.handle, pod.namespace)
         wanted = self._resolver.wanted(terms)
-        topology_scores = ScoreState(
-            nodes, scored_terms(pod, wanted, labels, nodes.pods, self.hard_pod_affinity_weight)
-        )
+        topology_scores = ScoreState(nodes, scored_terms(pod, wanted, labels, nodes.pods, kinds))
         if topology_scores.is_irrelevant:
             return fw.SKIP
         state.write(_PRE_SCORED, topology_scores)

@@ -13,15 +13,18 @@ from plugins.inter_pod_affinity.terms import WantedPods
 from plugins.shared.topology_domains import Domains
 from scheduler import framework as fw
 
-_SIGNS: Final = ((fw.TermKind.PREFERRED_AFFINITY, 1), (fw.TermKind.PREFERRED_ANTI_AFFINITY, -1))
 
+@lru_cache
+def scored_kinds(hard_weight: int) -> fw.TermWeights:
+    """The terms of existing pods that count in the score of a pod that they select.
 
-SCORED_TERM_KINDS: Final = (
-    fw.TermKind.REQUIRED_AFFINITY,
-    fw.TermKind.PREFERRED_AFFINITY,
-    fw.TermKind.PREFERRED_ANTI_AFFINITY,
-)
-"""The terms of existing pods that count in the score of a pod that they match."""
+    `hard_weight` is the weight of their required affinity.
+    """
+    return (
+        *(((fw.TermKind.REQUIRED_AFFINITY, hard_weight),) if hard_weight > 0 else ()),
+        (fw.TermKind.PREFERRED_AFFINITY, 1),
+        (fw.TermKind.PREFERRED_ANTI_AFFINITY, -1),
+    )
 
 
 MAX_STORED_SPAN: Final = 1_000
@@ -64,28 +67,21 @@ class ScoreState:
 
 
 def scored_terms(
-    pod: fw.Pod, wanted: WantedPods, namespace_labels: Mapping[str, str], pods: fw.PodIndex, hard_weight: int
+    pod: fw.Pod,
+    wanted: WantedPods,
+    namespace_labels: Mapping[str, str],
+    pods: fw.PodIndex,
+    kinds: fw.TermWeights,
 ) -> Iterator[tuple[str, fw.PodCounts, int]]:
     """Yield topology key, matches of each row, and weight of a match for every term that concerns `pod`.
 
-    Its own terms match existing pods, and theirs match it. `hard_weight` is the weight of their required affinity.
+    Its own terms match existing pods, and theirs, of these `kinds`, match it.
     """
     for key, match, weight in wanted.preferred:
         yield key, pods.matching(match), weight
 
-    namespace, labels = pod.namespace, pod.labels
-
-    def matching_terms(kind: fw.TermKind) -> Iterator[fw.TermColumn]:
-        for column in pods.term_candidates(kind, namespace, labels):
-            if column.term.matches(namespace, labels, namespace_labels):
-                yield column
-
-    if hard_weight > 0:
-        for column in matching_terms(fw.TermKind.REQUIRED_AFFINITY):
-            yield column.term.topology_key, column, hard_weight
-    for kind, sign in _SIGNS:
-        for column in matching_terms(kind):
-            yield column.term.topology_key, column, sign * column.weight
+    for key, terms in pods.terms_towards(kinds, pod.namespace, pod.labels, namespace_labels):
+        yield key, terms, 1
 
 
 def normalized_affinity(scores: fw.Int64Column) -> fw.Int64Column:

@@ -104,8 +104,8 @@ from scheduler.framework.plugin import Write as Write
 from scheduler.framework.pods import PodCounts as PodCounts
 from scheduler.framework.pods import PodIndex as PodIndex
 from scheduler.framework.pods import PodMatch as PodMatch
-from scheduler.framework.pods import TermColumn as TermColumn
 from scheduler.framework.pods import TermKind as TermKind
+from scheduler.framework.pods import TermWeights as TermWeights
 from scheduler.framework.queued import QueuedPod as QueuedPod
 from scheduler.framework.resources import POD_DISRUPTION_BUDGET as POD_DISRUPTION_BUDGET
 from scheduler.framework.resources import REPLICA_SET as REPLICA_SET

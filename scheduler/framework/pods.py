@@ -4,12 +4,11 @@ All pods count that are bound or assumed, whichever scheduler placed them, also 
 NodeColumns tells).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias
 
 from scheduler.api.label_selectors import Selector
-from scheduler.api.pod_affinity import AffinityTerm
 from scheduler.framework.columns import Int32Column, Int64Column
 from scheduler.framework.topology import Topology
 
@@ -47,21 +46,8 @@ class PodCounts(Protocol):
         """
 
 
-class TermColumn(PodCounts, Protocol):
-    """A term that pods on nodes have, and where they are."""
-
-    @property
-    def term(self) -> AffinityTerm: ...
-    @property
-    def weight(self) -> int:
-        """The weight that comes with it; 0 for required terms."""
-
-    @property
-    def rows(self) -> Mapping[int, int]:
-        """Row → how often its pods have the term with this weight; rows without it are left out.
-
-        `counts` is the same as a column. It is made at the first call: for few rows, `rows` is cheaper.
-        """
+TermWeights: TypeAlias = tuple[tuple[TermKind, int], ...]
+"""Kinds of terms, and what a term of each counts: times its own weight, if it is a preferred one."""
 
 
 class PodIndex(Protocol):
@@ -77,11 +63,14 @@ class PodIndex(Protocol):
     def matching(self, match: PodMatch) -> PodCounts:
         """The same, to be summed over topologies as well. Read it, never keep it."""
 
-    def terms(self, kind: TermKind) -> Collection[TermColumn]:
-        """Every distinct term, with its weight, that any pod on a row has. Read it, never keep it."""
+    def has_terms(self, weights: TermWeights) -> bool:
+        """Whether any pod on a row has a term of these kinds with a topology key that any node has."""
 
-    def term_candidates(self, kind: TermKind, namespace: str, labels: Mapping[str, str]) -> Iterable[TermColumn]:
-        """The terms that may match a pod of that namespace with these labels: a few of `terms`, which must be asked.
+    def terms_towards(
+        self, weights: TermWeights, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> Sequence[tuple[str, PodCounts]]:
+        """The terms of pods on nodes that select a pod of that namespace with these labels.
 
-        Every term that matches is among them once, for any labels of the namespace.
+        For each topology key that any node has: what they count on each row, added up. Read it, never keep it. It is
+        stored for all pods that no term can tell apart, so that the number of terms does not matter.
         """

@@ -39,7 +39,6 @@ class NodeTable:
         # Plain attributes where nothing is computed: they are read for every decision.
         self.size = 0
         self.count = 0
-        self.pods = PodGroupIndex(capacity)
         self._logs = AspectLogs(capacity)
         self.volumes = VolumeUsers(self._logs.of(Aspect.VOLUMES))
         self._capacity = capacity
@@ -58,6 +57,7 @@ class NodeTable:
         self._zeros.flags.writeable = False
         self._taints: dict[Taint, BoolColumn] = {}
         self._labels = LabelColumns(capacity)
+        self.pods = PodGroupIndex(capacity, self._labels.rows_with)
         self._images = ImageTable()
         self._ports = HostPorts()
 
@@ -183,7 +183,7 @@ class NodeTable:
             if column is None:
                 column = self._taints[taint] = np.zeros(self._capacity, np.bool_)
             column[row] = True
-        self._labels.set_row(row, None if old is None else old.metadata.labels, node.metadata.labels)
+        self._set_labels(row, old, node)
         self._images.add(row, node)
         if aspects & Aspect.IMAGES and self._images.states:
             # An image scores by its share of all nodes: one more node changes the share of every image.
@@ -204,7 +204,7 @@ class NodeTable:
         self._unschedulable[row] = False
         self._allowed_pods[row] = 0
         self._names[row] = ""
-        self._labels.set_row(row, node.metadata.labels, None)
+        self._set_labels(row, node, None)
         self.count -= 1
         self._logs.of(Aspect.IMAGES).mark_all()
         self._logs.mark(row, ALL_ASPECTS)
@@ -298,6 +298,11 @@ class NodeTable:
         self.volumes.check_invariants(pods.values() for pods in self._pods)
 
     # Internals.
+
+    def _set_labels(self, row: int, old: Node | None, new: Node | None) -> None:
+        before, after = (None if node is None else node.metadata.labels for node in (old, new))
+        if changed := self._labels.set_row(row, before, after):
+            self.pods.label_keys_changed(changed)
 
     def _labels_by_row(self) -> Iterator[Mapping[str, str] | None]:
         return (None if node is None else node.metadata.labels for node in self._nodes)

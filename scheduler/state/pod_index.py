@@ -4,7 +4,7 @@ Pods that no selector can tell apart form a group, and a match is evaluated once
 of its group, and one addition for each match that the group fulfils.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,11 +13,11 @@ from scheduler.api.label_selectors import IN
 from scheduler.api.pod import Pod
 from scheduler.api.pod_affinity import NO_TERMS
 from scheduler.framework.columns import Int32Column, Int64Column
-from scheduler.framework.pods import PodCounts, PodMatch, TermColumn, TermKind
+from scheduler.framework.pods import PodCounts, PodMatch, TermWeights
 from scheduler.framework.topology import Topology
 from scheduler.state.count_columns import COLUMN_BYTES, CountColumn, CountColumns
 from scheduler.state.pod_groups import GroupKey, PodGroup, add_up, fulfils, group_key
-from scheduler.state.pod_terms import TermTable
+from scheduler.state.pod_terms import SUMS_BYTES, TermTable
 from scheduler.state.selector_postings import SelectorPostings
 
 _NO_GROUPS: Final[Mapping[GroupKey, PodGroup]] = {}
@@ -40,13 +40,16 @@ class MatchCounts(NamedTuple):
 class PodGroupIndex:
     """Implements framework.pods.PodIndex. The node table is the only writer."""
 
-    def __init__(self, capacity: int, limit: int = COLUMN_BYTES) -> None:
+    def __init__(
+        self, capacity: int, label_keys: Container[str], limit: int = COLUMN_BYTES, sums_limit: int = SUMS_BYTES
+    ) -> None:
+        """`label_keys`: the labels that any node has, as they are now."""
         self._size = 0
         self._capacity = capacity
         self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
         self._matches: CountColumns[PodMatch] = CountColumns(capacity, limit)
         self._postings: SelectorPostings[PodMatch] = SelectorPostings()
-        self._terms = TermTable(capacity, limit)
+        self._terms = TermTable(capacity, label_keys, sums_limit)
 
     # What plugins read.
 
@@ -56,21 +59,28 @@ class PodGroupIndex:
     def matching(self, match: PodMatch) -> PodCounts:
         return MatchCounts(self._column(match), self._size)
 
-    def terms(self, kind: TermKind) -> Collection[TermColumn]:
-        return self._terms.by_kind[kind].values()
+    def has_terms(self, weights: TermWeights) -> bool:
+        return self._terms.reach_any(weights)
 
-    def term_candidates(self, kind: TermKind, namespace: str, labels: Mapping[str, str]) -> Iterator[TermColumn]:
-        return self._terms.candidates(kind, namespace, labels)
+    def terms_towards(
+        self, weights: TermWeights, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
+    ) -> Sequence[tuple[str, PodCounts]]:
+        columns = self._terms.sums(weights, namespace, labels, namespace_labels)
+        return [(key, MatchCounts(column, self._size)) for key, column in columns.items()]
 
     # What the node table writes.
 
     def resize(self, size: int) -> None:
         """Follow the node table to a new number of rows, which never decreases."""
-        self._size = self._terms.size = size
+        self._size = size
         if size > self._capacity:
             self._capacity = max(size, 2 * self._capacity)
             self._matches.grow(self._capacity)
             self._terms.grow(self._capacity)
+
+    def label_keys_changed(self, keys: Iterable[str]) -> None:
+        """Take over that these label keys came to the nodes, or left them."""
+        self._terms.label_keys_changed(keys)
 
     def count(self, row: int, pod: Pod, sign: int) -> None:
         """Count a pod on a row, or with `sign` -1 stop counting it.

@@ -31,6 +31,18 @@ def one_running_pod(target: Target) -> Iterator[Object]:
     yield a_pod("hostile", nodeName=target.nodes[0], affinity=anti_affinity(terms))
 
 
+def one_running_pod_with_known_keys(target: Target) -> Iterator[Object]:
+    terms = [
+        {
+            "topologyKey": HOSTNAME,
+            "labelSelector": {"matchExpressions": [{"key": f"label-{number}", "operator": "DoesNotExist"}]},
+            "namespaceSelector": {},
+        }
+        for number in range(3_000)
+    ]
+    yield a_pod("hostile", nodeName=target.nodes[0], affinity=anti_affinity(terms))
+
+
 def one_running_pod_that_is_preferred(target: Target) -> Iterator[Object]:
     terms = [
         {"weight": 1, "podAffinityTerm": towards_everybody(f"example.com/key-{number}")} for number in range(3_000)
@@ -82,6 +94,11 @@ ATTACKS: Final = (
         "running-terms",
         "One running pod has 3,000 required anti-affinity terms of distinct topology keys, which select every pod.",
         one_running_pod,
+    ),
+    Attack(
+        "running-hostname-terms",
+        "One running pod has 3,000 required anti-affinity terms over nodes, with distinct selectors of every pod.",
+        one_running_pod_with_known_keys,
     ),
     Attack(
         "running-preferred-terms",

@@ -8,14 +8,16 @@ from msgspec.structs import replace
 from scheduler.api.label_selectors import EVERYTHING, NOTHING, Selector, selector_from_labels
 from scheduler.api.objects import Affinity, LabelSelector, PodAffinityTerm, PodAntiAffinity
 from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.framework.pods import PodMatch, TermKind
+from scheduler.framework.pods import PodMatch, TermKind, TermWeights
 from scheduler.state.count_columns import column_bytes
 from scheduler.state.node_table import NodeTable
 from scheduler.state.pod_index import PodGroupIndex
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import a_table
 
-ANTI = TermKind.REQUIRED_ANTI_AFFINITY
+ANTI: TermWeights = ((TermKind.REQUIRED_ANTI_AFFINITY, 1),)
+NEAR: TermWeights = ((TermKind.REQUIRED_AFFINITY, 1),)
+LABEL_KEYS = {"zone": 1}
 WEB = selector_from_labels({"app": "web"})
 ALL = PodMatch(None, EVERYTHING)
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -43,7 +45,7 @@ def matching(selector: Selector, *namespaces: str, alive_only: bool = False) -> 
 
 
 def two_nodes() -> NodeTable:
-    return a_table(a_node("a"), a_node("b"))
+    return a_table(*(a_node(name, labels={"zone": "z"}) for name in "ab"))
 
 
 def counts(table: NodeTable, match: PodMatch) -> list[int]:
@@ -51,12 +53,20 @@ def counts(table: NodeTable, match: PodMatch) -> list[int]:
     return [int(count) for count in table.pods.counts(match)]
 
 
+def towards(
+    table: NodeTable | PodGroupIndex, labels: Any, weights: TermWeights = ANTI, namespace: str = "default"
+) -> dict[str, list[int]]:
+    """How many terms of each row select such a pod, by topology key."""
+    index = table.pods if isinstance(table, NodeTable) else table
+    return {key: column.counts.tolist() for key, column in index.terms_towards(weights, namespace, labels, {})}
+
+
 def anti_affinity(table: NodeTable) -> dict[str, list[int]]:
+    """How many terms of each row keep away from pods with a value of the label `app`."""
     table.check_invariants()
-    return {
-        next(iter(column.term.selector.requirements[0].values)): column.counts.tolist()
-        for column in table.pods.terms(ANTI)
-    }
+    found = {value: towards(table, {"app": value}).get("zone") for value in "xy"}
+    table.check_invariants()
+    return {value: column for value, column in found.items() if column is not None}
 
 
 @pytest.mark.parametrize("asked_first", [True, False], ids=["kept up to date", "built afterwards"])
@@ -141,7 +151,7 @@ def test_a_pod_cannot_be_counted_twice() -> None:
 
 @pytest.mark.parametrize("stranger", [app_pod("p", {"app": "db"}), app_pod("p", {"app": "web"}, namespace="other")])
 def test_a_pod_that_was_never_counted_cannot_be_taken_away(stranger: Pod) -> None:
-    index = PodGroupIndex(1)
+    index = PodGroupIndex(1, LABEL_KEYS)
     index.resize(2)
     index.count(0, app_pod("p", {"app": "web"}), 1)
     with pytest.raises(KeyError):
@@ -192,7 +202,7 @@ def test_a_row_that_is_used_again_starts_empty() -> None:
 
 
 def test_columns_grow_with_the_table() -> None:
-    table = a_table(a_node("a"), capacity=1)
+    table = a_table(a_node("a", labels={"zone": "z"}), capacity=1)
     table.add_pod("a", app_pod("p", {"app": "web"}, apart="x"))
     assert counts(table, matching(WEB)) == [1]
     assert anti_affinity(table) == {"x": [1]}
@@ -205,30 +215,33 @@ def test_columns_grow_with_the_table() -> None:
     assert anti_affinity(table) == {"x": [1, 0, 0, 0, 0, 1]}
 
 
-def test_equal_terms_share_a_column_and_a_term_twice_counts_twice() -> None:
+def test_a_term_that_a_pod_has_twice_counts_twice() -> None:
     table = two_nodes()
     pods = [app_pod("p", apart="x"), app_pod("q", apart="x", times=2), app_pod("r", apart="y")]
     for pod in pods:
         table.add_pod("a", pod)
     assert anti_affinity(table) == {"x": [3, 0], "y": [1, 0]}
-    assert {tuple(column.rows.items()) for column in table.pods.terms(ANTI)} == {((0, 3),), ((0, 1),)}
-    assert not table.pods.terms(TermKind.REQUIRED_AFFINITY)
+    assert not table.pods.has_terms(NEAR)
 
     table.remove_pod("a", pods[1])
     assert anti_affinity(table) == {"x": [1, 0], "y": [1, 0]}
 
 
-def test_preferred_terms_of_different_weights_are_kept_apart() -> None:
-    def preferring(name: str, weight: int) -> Pod:
+def test_preferred_terms_count_by_their_weights() -> None:
+    def preferring(name: str, weight: int, kind: str) -> Pod:
         term = {"topologyKey": "zone", "labelSelector": {}}
         wish = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": weight, "podAffinityTerm": term}]}
-        return pod_from_dict({"metadata": {"uid": name}, "spec": {"affinity": {"podAffinity": wish}}})
+        metadata = {"uid": name, "namespace": "default"}
+        return pod_from_dict({"metadata": metadata, "spec": {"affinity": {kind: wish}}})
 
+    weights: TermWeights = ((TermKind.PREFERRED_AFFINITY, 1), (TermKind.PREFERRED_ANTI_AFFINITY, -1))
     table = two_nodes()
-    for name, weight in (("p", 5), ("q", 5), ("r", 7)):
-        table.add_pod("b", preferring(name, weight))
-    found = {column.weight: column.counts.tolist() for column in table.pods.terms(TermKind.PREFERRED_AFFINITY)}
-    assert found == {5: [0, 2], 7: [0, 1]}
+    table.add_pod("b", preferring("p", 5, "podAffinity"))
+    table.add_pod("b", preferring("q", 7, "podAffinity"))
+    table.add_pod("a", preferring("r", 3, "podAntiAffinity"))
+
+    assert towards(table, {}, weights) == {"zone": [-3, 12]}
+    assert towards(table, {}, weights, namespace="other") == {}
 
 
 def test_of_a_pod_with_a_broken_term_the_other_lists_count() -> None:
@@ -237,24 +250,61 @@ def test_of_a_pod_with_a_broken_term_the_other_lists_count() -> None:
     affinity = {"podAffinity": {REQUIRED: [fine, broken]}, "podAntiAffinity": {REQUIRED: [fine]}}
     table = two_nodes()
     table.add_pod("a", pod_from_dict({"metadata": {"uid": "p"}, "spec": {"affinity": affinity}}))
-    assert not table.pods.terms(TermKind.REQUIRED_AFFINITY)
-    assert len(table.pods.terms(ANTI)) == 1
+    assert not table.pods.has_terms(NEAR)
+    assert table.pods.has_terms(ANTI)
 
 
-def test_term_candidates_are_those_that_may_match() -> None:
+def test_a_term_counts_while_any_node_has_its_topology_key() -> None:
+    table = a_table(a_node("a"), a_node("b"))
+    table.add_pod("a", app_pod("p", apart="x"))
+    assert not table.pods.has_terms(ANTI)
+    assert anti_affinity(table) == {}
+
+    table.set_node(a_node("b", labels={"zone": "z"}))
+    assert table.pods.has_terms(ANTI)
+    assert anti_affinity(table) == {"x": [1, 0]}
+
+    table.remove_node("b")
+    assert not table.pods.has_terms(ANTI)
+    assert anti_affinity(table) == {}
+
+
+def test_terms_that_come_after_the_first_question_count_too() -> None:
     table = two_nodes()
-    table.add_pod("a", app_pod("p", apart="web"))
-    table.add_pod("a", app_pod("q", apart="db"))
-    table.add_pod("a", app_pod("r", apart="web", namespace="other"))
+    assert anti_affinity(table) == {}
 
-    found = list(table.pods.term_candidates(ANTI, "default", {"app": "web", "tier": "1"}))
+    table.add_pod("a", app_pod("p", apart="x"))
+    assert anti_affinity(table) == {"x": [1, 0]}
 
-    assert [(column.term.selector, set(column.term.namespaces)) for column in found] == [(WEB, {"default"})]
-    assert not list(table.pods.term_candidates(TermKind.PREFERRED_AFFINITY, "default", {"app": "web"}))
+    table.add_pod("b", app_pod("q", apart="x", times=2))
+    assert anti_affinity(table) == {"x": [1, 2]}
+
+
+def test_labels_that_no_term_mentions_make_no_difference() -> None:
+    index = two_nodes().pods
+    index.count(0, app_pod("p", apart="x"), 1)
+
+    found = [towards(index, {"app": "x", "pod-name": f"web-{number}"}) for number in range(3)]
+    others = [towards(index, {"app": f"app-{number}"}) for number in range(3)]
+
+    assert found == [{"zone": [1, 0]}] * 3
+    assert others == [{}] * 3
+    assert len(index._terms._sums) == 2
+
+
+def test_the_labels_of_the_namespace_are_those_of_now() -> None:
+    term = {"topologyKey": "zone", "labelSelector": {}, "namespaceSelector": {"matchLabels": {"team": "t"}}}
+    affinity = {"podAntiAffinity": {REQUIRED: [term]}}
+    table = two_nodes()
+    table.add_pod("a", pod_from_dict({"metadata": {"uid": "p"}, "spec": {"affinity": affinity}}))
+
+    found = [len(table.pods.terms_towards(ANTI, "default", {}, {"team": team})) for team in ("s", "t", "s")]
+
+    assert found == [0, 1, 0]
 
 
 def test_the_least_recently_used_matches_are_forgotten_when_memory_is_full() -> None:
-    index = PodGroupIndex(8, limit=4 * column_bytes(8))
+    index = PodGroupIndex(8, LABEL_KEYS, limit=4 * column_bytes(8))
     index.resize(2)
     index.count(1, app_pod("p", {"app": "web"}), 1)
     matches = [matching(EVERYTHING, f"ns{i}", "default") for i in range(4)]
@@ -270,7 +320,7 @@ def test_the_least_recently_used_matches_are_forgotten_when_memory_is_full() -> 
 
 
 def test_columns_that_are_not_asked_for_are_given_back_and_made_again_when_they_are() -> None:
-    index = PodGroupIndex(8)
+    index = PodGroupIndex(8, LABEL_KEYS)
     index.resize(1)
     pods = [app_pod(value, apart=value) for value in "xyz"]
     for pod in pods:
@@ -279,7 +329,7 @@ def test_columns_that_are_not_asked_for_are_given_back_and_made_again_when_they_
     for match in matches:
         index.counts(match)
     kept = index._matches.peek(matches[1])
-    assert [column.counts.tolist() for column in index.terms(ANTI)] == [[1]] * 3
+    assert [towards(index, {"app": value}) for value in "xyz"] == [{"zone": [1]}] * 3
 
     index.forget_idle()
     index.counts(matches[1])
@@ -289,16 +339,17 @@ def test_columns_that_are_not_asked_for_are_given_back_and_made_again_when_they_
     assert index.bytes == column_bytes(8)
     assert index._matches.peek(matches[1]) is kept
     assert [index.counts(match).tolist() for match in matches] == [[3]] * 3
-    assert [column.counts.tolist() for column in index.terms(ANTI)] == [[1]] * 3
+    assert [towards(index, {"app": value}) for value in "xyz"] == [{"zone": [1]}] * 3
 
 
-def test_the_columns_of_terms_are_made_again_when_memory_is_full() -> None:
-    index = PodGroupIndex(8, limit=2 * column_bytes(8))
+def test_the_sums_of_terms_are_made_again_when_memory_is_full() -> None:
+    index = PodGroupIndex(8, LABEL_KEYS, sums_limit=2 * (1024 + 8 * 4))  # room for two kinds of pods
     index.resize(1)
     pods = [app_pod(value, apart=value) for value in "xyz"]
     for pod in pods:
         index.count(0, pod, 1)
 
     for _ in range(2):
-        assert [column.counts.tolist() for column in index.terms(ANTI)] == [[1]] * 3
+        assert [towards(index, {"app": value}) for value in "xyz"] == [{"zone": [1]}] * 3
+        assert len(index._terms._sums) == 2
         index.check_invariants([pods])

@@ -11,7 +11,7 @@ from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.pod_affinity import AffinityTerm
-from scheduler.framework.pods import PodMatch, TermKind
+from scheduler.framework.pods import PodMatch, TermKind, TermWeights
 from scheduler.state import count_columns, pod_index
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node
@@ -34,13 +34,24 @@ expressions = st.builds(
     st.lists(st.sampled_from(["", "1", "2"]), min_size=1, max_size=2),
 )
 selectors = st.none() | st.builds(LabelSelector, match_expressions=st.lists(expressions, max_size=2).map(tuple))
+label_expressions = st.builds(
+    lambda key, operator, values: {
+        "key": key,
+        "operator": operator,
+        **({"values": values} if operator.endswith("n") else {}),
+    },
+    st.sampled_from(["app", "tier"]),
+    st.sampled_from(["In", "NotIn", "Exists", "DoesNotExist"]),
+    st.lists(st.sampled_from(["", "1", "2"]), min_size=1, max_size=2),
+)
 matches = st.builds(
     PodMatch, st.none() | st.frozensets(namespaces, max_size=2), selectors.map(parse_label_selector), st.booleans()
 )
 terms = st.fixed_dictionaries(
     {
-        "topologyKey": st.just("zone"),
-        "labelSelector": st.sampled_from([None, {}, {"matchLabels": {"app": "1"}}, {"matchLabels": {"a b": ""}}]),
+        "topologyKey": st.sampled_from(["zone", "rack"]),
+        "labelSelector": st.sampled_from([None, {}, {"matchLabels": {"app": "1"}}, {"matchLabels": {"a b": ""}}])
+        | st.fixed_dictionaries({"matchExpressions": st.lists(label_expressions, max_size=2)}),
         "namespaces": st.lists(namespaces, max_size=1),
         "namespaceSelector": st.sampled_from([None, {}, {"matchLabels": {"team": "t"}}]),
     }
@@ -54,6 +65,9 @@ lists = st.fixed_dictionaries(
     }
 )
 affinities = st.none() | st.fixed_dictionaries({"podAffinity": st.none() | lists, "podAntiAffinity": st.none() | lists})
+weights = st.sets(st.sampled_from(TermKind), min_size=1).flatmap(
+    lambda kinds: st.tuples(*(st.tuples(st.just(kind), st.sampled_from([1, -1, 3])) for kind in sorted(kinds, key=str)))
+)
 pod_facts = st.fixed_dictionaries({"labels": labels, "deleting": st.booleans(), "affinity": affinities})
 
 
@@ -94,7 +108,8 @@ class PodsComeAndGo(RuleBasedStateMachine):
         super().__init__()
         self.table = NodeTable(1)
         # Room for three columns of eight rows: columns are dropped and built again all the time.
-        self.table.pods = pod_index.PodGroupIndex(1, limit=3 * count_columns.column_bytes(8))
+        keys, limit = self.table._labels.rows_with, 3 * count_columns.column_bytes(8)
+        self.table.pods = pod_index.PodGroupIndex(1, keys, limit, sums_limit=4 * 1024)
         self.pods: dict[str, tuple[str, Pod]] = {}
         self.nodes: set[str] = set()
         self.asked: list[PodMatch] = []
@@ -102,9 +117,9 @@ class PodsComeAndGo(RuleBasedStateMachine):
         self.supposed: dict[str, tuple[str, Pod]] | None = None
 
     @precondition(lambda self: self.supposed is None)
-    @rule(name=node_names)
-    def set_node(self, name: str) -> None:
-        self.table.set_node(a_node(name))
+    @rule(name=node_names, keys=st.sets(st.sampled_from(["zone", "rack"])))
+    def set_node(self, name: str, keys: set[str]) -> None:
+        self.table.set_node(a_node(name, labels=dict.fromkeys(keys, "1")))
         self.nodes.add(name)
 
     @precondition(lambda self: self.supposed is None)
@@ -158,29 +173,33 @@ class PodsComeAndGo(RuleBasedStateMachine):
             expected = [sum(is_counted(pod, match) for pod in pods) for pods in self.by_row()]
             assert self.table.pods.counts(match).tolist() == expected, match
 
-    @rule(kind=st.sampled_from(TermKind), column=st.booleans())
-    def check_terms(self, kind: TermKind, column: bool) -> None:
+    @rule(weights=weights, namespace=namespaces, labels=labels, team=st.booleans())
+    def check_terms(self, weights: TermWeights, namespace: str, labels: dict[str, str] | None, team: bool) -> None:
+        of_namespace = {"team": "t"} if team else {}
         rows = self.by_row()
-        expected: dict[tuple[AffinityTerm, int], list[int]] = {}
+        expected: dict[str, list[int]] = {}
         for row, pods in enumerate(rows):
             for pod in pods:
-                for wanted in terms_of(pod, kind):
-                    expected.setdefault(wanted, [0] * len(rows))[row] += 1
-        found = {
-            (term.term, term.weight): term.counts.tolist()
-            if column
-            else [term.rows.get(row, 0) for row in range(len(rows))]
-            for term in self.table.pods.terms(kind)
-        }
-        assert found == expected
+                for kind, amount in weights:
+                    for term, weight in terms_of(pod, kind):
+                        if self.has_key(term.topology_key) and term.matches(namespace, labels, of_namespace):
+                            column = expected.setdefault(term.topology_key, [0] * len(rows))
+                            column[row] += amount * (weight or 1)
 
-    @rule(kind=st.sampled_from(TermKind), namespace=namespaces, labels=labels, team=st.booleans())
-    def check_candidates(self, kind: TermKind, namespace: str, labels: dict[str, str] | None, team: bool) -> None:
-        of_namespace = {"team": "t"} if team else None
-        found = list(self.table.pods.term_candidates(kind, namespace, labels or {}))
-        assert len(found) == len({id(term) for term in found})
-        matching = [t for t in self.table.pods.terms(kind) if t.term.matches(namespace, labels, of_namespace)]
-        assert {id(term) for term in matching} <= {id(term) for term in found}
+        found = self.table.pods.terms_towards(weights, namespace, labels or {}, of_namespace)
+
+        assert {key: column.counts.tolist() for key, column in found} == expected
+
+    @rule(weights=weights)
+    def check_whether_there_are_terms(self, weights: TermWeights) -> None:
+        terms = [
+            term for pods in self.by_row() for pod in pods for kind, _ in weights for term, _ in terms_of(pod, kind)
+        ]
+        assert self.table.pods.has_terms(weights) == any(self.has_key(term.topology_key) for term in terms)
+
+    def has_key(self, key: str) -> bool:
+        nodes = map(self.table.node, self.nodes)
+        return any(node is not None and key in (node.metadata.labels or {}) for node in nodes)
 
     @invariant()
     def sums_are_right(self) -> None:

@@ -101,14 +101,14 @@ def test_sums_follow_a_node_that_moves_to_another_domain() -> None:
 
 def test_sums_of_terms_follow_their_pods() -> None:
     table = a_table(64)
-    (term,) = table.pods.terms(TermKind.REQUIRED_ANTI_AFFINITY)
-    zones = table.topology("zone")
-    assert term.sums(zones).sum() == 64
+    [(key, terms)] = table.pods.terms_towards(((TermKind.REQUIRED_ANTI_AFFINITY, 1),), "x", {}, {})
+    zones = table.topology(key)
+    assert terms.sums(zones).sum() == 64
 
     table.add_pod("n0", shy_pod("more"))
 
-    assert term.sums(zones).sum() == 65
-    assert term.sums(zones) is term.sums(zones)
+    assert terms.sums(zones).sum() == 65
+    assert terms.sums(zones) is terms.sums(zones)
 
 
 def test_sums_are_right_when_the_table_forgets_the_key_and_then_grows() -> None:

@@ -1,0 +1,91 @@
+"""What hostile pods cost the decisions on others, counted in calls: the same on every machine."""
+
+import sys
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import pytest
+
+from scheduler.cycle.algorithm import Placed
+from scheduler.framework.cycle_state import CycleState
+from tests.attacks.attack import Target
+from tests.attacks.catalog import ATTACKS
+from tests.attacks.decisions import pods_of
+from tests.bench.cycle_world import World, decoded_pod, node_name, sibling
+
+NODES = 30
+
+MOST = 1_000
+"""Pods of an attack: more would leave the nodes no room."""
+
+FEW = 150
+"""Calls: what a topology key that nodes have and terms name costs a decision, whatever the number of terms."""
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    world = World(NODES)
+    yield world
+    world.engine.close()
+
+
+def calls_of(function: Callable[[], object]) -> int:
+    """How many functions are called, Python's and C's."""
+    calls = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return calls
+
+
+def attack(world: World, name: str) -> None:
+    target = Target("hostile", [node_name(number) for number in range(NODES)])
+    for pod in islice(pods_of(ATTACKS[name], target), MOST):
+        world.engine.handlers.pod_changed(pod)
+
+
+def decide(world: World, name: str, **labels: str) -> int:
+    """Place a plain pod; return how many calls the decision took."""
+    engine = world.engine
+    pod = sibling(decoded_pod("plain", app=labels.get("app", "")), name)
+    placed: list[Any] = []
+    calls = calls_of(lambda: placed.append(engine.algorithm.schedule(world.framework, CycleState(), pod)))
+    [decision] = placed
+    assert isinstance(decision, Placed)
+    engine.cache.assume(pod.bound_to(decision.node_name))
+    return calls
+
+
+@pytest.mark.parametrize(
+    "name", ["running-terms", "running-hostname-terms", "running-preferred-terms", "many-terms", "namespaces"]
+)
+def test_terms_of_running_pods_cost_later_decisions_next_to_nothing(name: str, world: World) -> None:
+    for number in range(4):
+        decide(world, f"warm-{number}")
+    before = decide(world, "before")
+
+    attack(world, name)
+    decide(world, "first")
+    during = [decide(world, f"during-{number}") for number in range(3)]
+
+    assert max(during) <= before + FEW
+
+
+def test_terms_with_keys_that_no_node_has_cost_nothing_at_all(world: World) -> None:
+    attack(world, "running-terms")
+    index = world.engine.cache.table.pods
+
+    first, second = (decide(world, name, app="web") for name in ("first", "second"))
+
+    assert first < 2_000
+    assert second < 1_000
+    assert not index._terms._sums
+    assert len(world.engine.cache.table._labels._columns) <= 2
