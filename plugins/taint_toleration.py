@@ -9,7 +9,7 @@ import numpy as np
 from plugins.shared.column_math import normalized, pick
 from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
 from scheduler import framework as fw
-from scheduler.api.tolerations import KEEPS_PODS_AWAY, PREFER_NO_SCHEDULE, first_untolerated, is_tolerated
+from scheduler.api.tolerations import KEEPS_PODS_AWAY, PREFER_NO_SCHEDULE, first_untolerated, is_tolerated, relevant
 
 _PRE_SCORED = "PreScoreTaintToleration"
 
@@ -52,8 +52,9 @@ class TaintToleration(
     ) -> fw.Int32Column | None:
         """Return 1 for each of `rows` with a taint that keeps the pod away."""
         refused: fw.BoolColumn | None = None
+        tolerations = relevant(pod.spec.tolerations, nodes.taints)
         for taint, column in nodes.taints.items():
-            if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations):
+            if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, tolerations):
                 tainted = pick(column, rows)
                 refused = tainted if refused is None else refused | tainted
         return None if refused is None or not refused.any() else refused.astype(np.int32)
@@ -75,8 +76,9 @@ class TaintToleration(
         """
         state.read(_PRE_SCORED, bool, 'failed to read "{key}" from cycleState: not found')
         counts: fw.Int64Column | None = None
+        tolerations = relevant(pod.spec.tolerations, nodes.taints)
         for taint, column in nodes.taints.items():
-            if taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, pod.spec.tolerations):
+            if taint.effect == PREFER_NO_SCHEDULE and not is_tolerated(taint, tolerations):
                 if counts is None:
                     counts = np.zeros(len(rows), np.int64)
                 counts += pick(column, rows)

@@ -43,11 +43,11 @@ class AffinityHints:
             return QUEUE
         if any(each is not None and not (each.node_name or each.nominated_node_name) for each in (old, new)):
             return SKIP
-        terms = _parsed(pod)
-        wanted, unwanted = terms.required_affinity, terms.required_anti_affinity
-        if self._all(wanted, new) and not self._all(wanted, old):
+        resolved = self._resolver.wanted(_parsed(pod))
+        wanted, unwanted = resolved.affinity, resolved.anti_affinity
+        if _all(wanted, new) and not _all(wanted, old):
             return QUEUE
-        if self._all(unwanted, old) and not self._all(unwanted, new):
+        if _all(unwanted, old) and not _all(unwanted, new):
             return QUEUE
         return QUEUE if old is not None and new is None and self._kept_away(pod, old) else SKIP
 
@@ -86,9 +86,6 @@ class AffinityHints:
             return QUEUE
         return SKIP
 
-    def _all(self, terms: Sequence[AffinityTerm], other: fw.Pod | None) -> bool:
-        return bool(terms) and other is not None and matches_all(self._resolver.resolved(terms), other)
-
     def _kept_away(self, pod: fw.Pod, gone: fw.Pod) -> bool:
         terms = _parsed(gone).required_anti_affinity
         labels = namespace_labels(self._handle, pod.namespace) if terms else {}
@@ -98,6 +95,10 @@ class AffinityHints:
 def hint_key(pod: fw.Pod) -> Hashable:
     """Return everything about a pod that the hints look at."""
     return pod.namespace, frozenset(pod.labels.items()), pod.affinity_terms
+
+
+def _all(terms: Sequence[AffinityTerm], other: fw.Pod | None) -> bool:
+    return other is not None and matches_all(terms, other)
 
 
 def _selected(term: AffinityTerm, namespace: Any, labels: dict[str, str]) -> bool:

@@ -13,7 +13,7 @@ from plugins.pod_topology_spread.constraints import SpreadConstraint
 from plugins.shared.column_math import pick
 from plugins.shared.node_matching import selected_by_pod
 from scheduler import framework as fw
-from scheduler.api.tolerations import KEEPS_PODS_AWAY, is_tolerated
+from scheduler.api.tolerations import KEEPS_PODS_AWAY, is_tolerated, relevant
 
 _READ_BY_SELECTORS: Final = (fw.Aspect.LABELS, fw.Aspect.NAME)
 _READ_BY_TAINTS: Final = (fw.Aspect.TAINTS, fw.Aspect.NAME)
@@ -60,8 +60,9 @@ class ExcludedNodes:
 def _repelling(pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn | None:
     """Return which of `rows` have a taint that keeps the pod away; None if none of them has."""
     found: fw.BoolColumn | None = None
+    tolerations = relevant(pod.spec.tolerations, nodes.taints)
     for taint, column in nodes.taints.items():
-        if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations):
+        if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, tolerations):
             tainted = pick(column, rows)
             found = tainted if found is None else found | tainted
     return found

@@ -4,7 +4,7 @@ Rules: k8s.io/api core/v1/toleration.go (ToleratesTaint) and k8s.io/component-he
 v0.36.3, with the feature gate TaintTolerationComparisonOperators off, as 1.36 has it by default.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from scheduler.api.objects import Taint, Toleration
@@ -15,6 +15,10 @@ PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 
 KEEPS_PODS_AWAY: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
 """The effects for which a node refuses pods; PreferNoSchedule only lowers its score."""
+
+
+_FEW: Final = 16
+"""So many tolerations are simply compared."""
 
 
 def tolerates(toleration: Toleration, taint: Taint) -> bool:
@@ -37,6 +41,20 @@ def is_tolerated(taint: Taint, tolerations: Iterable[Toleration] | None) -> bool
         if tolerates(toleration, taint):
             return True
     return False
+
+
+def relevant(tolerations: Sequence[Toleration] | None, taints: Collection[Taint]) -> Sequence[Toleration]:
+    """Return those of a pod's tolerations that may cover any of these taints: all but a few may be of other keys."""
+    if not tolerations or len(tolerations) <= _FEW:
+        return tolerations or ()
+    keys = {"", *(taint.key for taint in taints)}
+    values = {taint.value for taint in taints}
+    # Each once: a list of equal ones may be as long as the pod's owner likes.
+    return tuple(
+        dict.fromkeys(
+            each for each in tolerations if each.key in keys and (each.operator == "Exists" or each.value in values)
+        )
+    )
 
 
 def first_untolerated(

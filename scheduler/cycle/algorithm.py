@@ -20,7 +20,7 @@ from scheduler.framework.nodes import Rows
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
-from scheduler.runtime.framework import Framework, go_list
+from scheduler.runtime.framework import POD_LIMITS, Framework, go_list
 from scheduler.state.node_table import NodeTable
 
 _logger = logging.getLogger(__name__)
@@ -108,6 +108,7 @@ class Algorithm:
         table = self._table
         count = table.count
         diagnosis = Diagnosis(count)
+        table.pods.decision += 1
         framework.classify(state, pod)
         names, refusal = framework.run_pre_filter(state, pod, diagnosis)
         if refusal is not None:
@@ -215,7 +216,7 @@ class Algorithm:
 
     def _unplaced(self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> Unplaced:
         nominated: str | None = ""
-        if framework.has_post_filter:
+        if framework.has_post_filter and POD_LIMITS not in diagnosis.unschedulable_plugins:
             nominated = self._make_room(framework, state, pod, diagnosis)
         return Unplaced(
             diagnosis.message,

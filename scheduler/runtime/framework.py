@@ -5,7 +5,7 @@ name; a plugin that answers what its point does not allow is treated the same.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
@@ -46,6 +46,9 @@ from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.scoring import Scores, Scoring
 
 P = TypeVar("P", bound=Plugin)
+
+POD_LIMITS: Final = "PodLimits"
+"""Named as the plugin that refuses pods which ask for too much. It registers for no event: none helps them."""
 
 
 class Framework:
@@ -129,6 +132,8 @@ class Framework:
         Names of plugins that cut nodes off are added to the diagnosis. Raises PluginError.
         """
         known = state.known_spec or self.classify(state, pod)
+        if known.excess:
+            return None, unresolvable(known.excess).by(POD_LIMITS)
         with self._calls.at("PreFilter") as timer:
             names, refusal = self._pre_filter_in_turn(known, state, pod, diagnosis)
             if refusal is not None:

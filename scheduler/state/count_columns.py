@@ -1,6 +1,6 @@
 """Columns of counts that can be computed again: a cache, bounded by bytes; the least recently used are dropped."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -19,11 +19,14 @@ MAX_TOPOLOGIES: Final = 4
 DOMAIN_ROWS: Final = 8
 """Sums are kept for topologies with at least this many rows per domain: all sums of a column then double its bytes."""
 
+MAX_COLUMNS: Final = 4096
+"""Columns of one store, however few nodes there are: whoever looks for the oldest looks at all of them."""
+
 _BYTES_PER_COUNT: Final = 4
 _KEY_BYTES: Final = 2_000
 """About what the key of a column takes, a match or a term, with all that points to it."""
-_DROPPED_SHARE: Final = 4
-"""A full store drops a quarter at once: finding the oldest columns means looking at all of them."""
+_DROPPED_SHARE: Final = 16
+"""A full store drops one in so many at once: finding the oldest columns means looking at all of them."""
 
 
 class DomainSums(msgspec.Struct, eq=False, gc=False):
@@ -122,7 +125,7 @@ class CountColumns(Generic[KeyT]):
 
     def make_room(self) -> list[tuple[KeyT, CountColumn]]:
         """Drop columns until one more fits; return them, so that their owner can forget them too."""
-        room = max(1, self._limit // column_bytes(self.capacity))
+        room = max(1, min(MAX_COLUMNS, self._limit // column_bytes(self.capacity)))
         if len(self._columns) < room:
             return []
         oldest = sorted(self._columns.items(), key=lambda item: item[1].used)
@@ -144,9 +147,13 @@ class CountColumns(Generic[KeyT]):
         """About how much memory the columns take, with their keys."""
         return column_bytes(self.capacity) * len(self._columns)
 
-    def remove(self, key: KeyT) -> None:
-        """Drop a column. Unknown keys are ignored."""
-        self._columns.pop(key, None)
+    def drop(self, columns: Collection[CountColumn]) -> list[tuple[KeyT, CountColumn]]:
+        """Drop these columns; return them with their keys."""
+        chosen = {id(column) for column in columns}
+        dropped = [(key, column) for key, column in self._columns.items() if id(column) in chosen]
+        for key, _ in dropped:
+            del self._columns[key]
+        return dropped
 
     def grow(self, capacity: int) -> None:
         for column in self._columns.values():

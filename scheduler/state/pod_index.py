@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from scheduler.api.label_selectors import IN
+from scheduler.api.label_selectors import EXISTS, IN, Selector
 from scheduler.api.pod import Pod
 from scheduler.api.pod_affinity import NO_TERMS
 from scheduler.framework.columns import Int32Column, Int64Column
@@ -19,6 +19,18 @@ from scheduler.state.count_columns import COLUMN_BYTES, CountColumn, CountColumn
 from scheduler.state.pod_groups import GroupKey, PodGroup, add_up, fulfils, group_key
 from scheduler.state.pod_terms import SUMS_BYTES, TermTable
 from scheduler.state.selector_postings import SelectorPostings
+
+MAX_COLUMNS_OF_A_GROUP: Final = 128
+"""A pod is counted in no more columns than this: 25 ns each, or 3 µs. The least recently used ones make room."""
+
+MAX_UNLISTED: Final = 256
+"""Matches that no label leads to, such as all of `NotIn`: each is asked about every new group."""
+
+MAX_LOOKS: Final = 80_000
+"""Groups that one decision looks at for matches that are new, about 80 ms. Whatever it found until then is stored."""
+
+FREE_MATCHES: Final = 8
+"""New matches of a decision for which it may look at any number of groups: more than any usual pod has."""
 
 _NO_GROUPS: Final[Mapping[GroupKey, PodGroup]] = {}
 
@@ -49,6 +61,12 @@ class PodGroupIndex:
         self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
         self._matches: CountColumns[PodMatch] = CountColumns(capacity, limit)
         self._postings: SelectorPostings[PodMatch] = SelectorPostings()
+        self._unlisted: set[PodMatch] = set()
+        self.decision = 0
+        """A number that changes with each decision, and with it the looks that are left."""
+        self._looked_in = 0
+        self._new_matches = 0
+        self._looks = 0
         self._terms = TermTable(capacity, label_keys, sums_limit)
 
     # What plugins read.
@@ -60,7 +78,11 @@ class PodGroupIndex:
         return MatchCounts(self._column(match), self._size)
 
     def has_terms(self, weights: TermWeights) -> bool:
-        return self._terms.reach_any(weights)
+        listed = self._terms.listed
+        for kind, _ in weights:  # noqa: SIM110 - asked in each decision, and `any` costs more than the look
+            if listed[kind]:
+                return True
+        return False
 
     def terms_towards(
         self, weights: TermWeights, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
@@ -141,8 +163,10 @@ class PodGroupIndex:
         columns = {id(column): match for match, column in self._matches.items()}
         for (namespace, _), group in groups.items():
             counted = [columns[id(column)] for column in group.columns]
+            assert len(group.columns) <= MAX_COLUMNS_OF_A_GROUP
             assert len(counted) == len(set(counted)), group
             assert set(counted) == {match for match, _ in self._matches.items() if fulfils(match, namespace, group)}
+        assert self._unlisted == {match for match, _ in self._matches.items() if is_unlisted(match.selector)}
         for match, column in self._matches.items():
             recount = np.zeros(self._capacity, np.int32)
             add_up((group for (namespace, _), group in groups.items() if fulfils(match, namespace, group)), recount)
@@ -155,10 +179,19 @@ class PodGroupIndex:
     def _column(self, match: PodMatch) -> CountColumn:
         column = self._matches.get(match)
         if column is None:
+            if self._looked_in != self.decision:
+                self._looked_in, self._new_matches, self._looks = self.decision, 0, 0
+            self._new_matches += 1
+            if self._new_matches > FREE_MATCHES and self._looks > MAX_LOOKS:
+                raise ValueError(f"{self._looks} sets of labels were looked at; the next attempt goes on from here")
             self._forget(self._matches.make_room())
+            groups = self._fulfilling(match)
+            self._make_room_in(groups)
+            if is_unlisted(match.selector):
+                self._make_room_unlisted()
+                self._unlisted.add(match)
             column = self._matches.add(match)
             self._postings.add(match, match.namespaces, match.selector)
-            groups = self._fulfilling(match)
             add_up(groups, column.counts)
             for group in groups:
                 group.columns = (*group.columns, column)
@@ -187,7 +220,8 @@ class PodGroupIndex:
         namespaces: Iterable[str] = self._groups if match.namespaces is None else match.namespaces
         fulfilling: list[PodGroup] = []
         for namespace in namespaces:
-            groups: Iterable[PodGroup] = self._groups.get(namespace, _NO_GROUPS).values()
+            groups: Collection[PodGroup] = self._groups.get(namespace, _NO_GROUPS).values()
+            self._looks += len(groups)
             for requirement in match.selector.requirements:
                 if requirement.operator == IN:  # leaves few groups to evaluate, and is cheap itself
                     key, values = requirement.key, requirement.values
@@ -196,13 +230,35 @@ class PodGroupIndex:
             fulfilling += (group for group in groups if fulfils(match, namespace, group))
         return fulfilling
 
+    def _make_room_in(self, groups: Iterable[PodGroup]) -> None:
+        """Forget the columns that were not used for the longest time of each group that has too many."""
+        for group in groups:
+            if len(group.columns) >= MAX_COLUMNS_OF_A_GROUP:
+                oldest = sorted(group.columns, key=by_use)[: MAX_COLUMNS_OF_A_GROUP // 4]
+                self._forget(self._matches.drop(oldest))
+
+    def _make_room_unlisted(self) -> None:
+        if len(self._unlisted) >= MAX_UNLISTED:
+            oldest = sorted((self._matches.peek(match) for match in self._unlisted), key=by_use)[: MAX_UNLISTED // 4]
+            self._forget(self._matches.drop(oldest))
+
     def _forget(self, dropped: Sequence[tuple[PodMatch, CountColumn]]) -> None:
         if not dropped:
             return
         gone = {id(column) for _, column in dropped}
         for match, _ in dropped:
+            self._unlisted.discard(match)
             self._postings.remove(match, match.namespaces, match.selector)
         for groups in self._groups.values():
             for group in groups.values():
                 if group.columns and not gone.isdisjoint(map(id, group.columns)):
                     group.columns = tuple(column for column in group.columns if id(column) not in gone)
+
+
+def is_unlisted(selector: Selector) -> bool:
+    """Whether no label of a pod leads to the selector."""
+    return not selector.is_nothing and all(each.operator not in (IN, EXISTS) for each in selector.requirements)
+
+
+def by_use(column: CountColumn) -> int:
+    return column.used

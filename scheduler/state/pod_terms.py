@@ -90,14 +90,11 @@ class TermTable:
         self._terms: dict[tuple[TermKind, AffinityTerm, int], _Term] = {}
         self._by_topology_key: dict[str, dict[_Term, None]] = {}
         self._postings: dict[TermKind, SelectorPostings[_Term]] = {kind: SelectorPostings() for kind in TermKind}
-        self._listed = dict.fromkeys(TermKind, 0)
+        self.listed = dict.fromkeys(TermKind, 0)
+        """How many terms of each kind have a topology key that any node has."""
         self._mentioned = MentionedLabels()
         self._sums: OrderedDict[tuple[TermWeights, str, KnownLabels], TermSums] = OrderedDict()
         self._bytes = 0
-
-    def reach_any(self, weights: TermWeights) -> bool:
-        """Whether any pod has a term of these kinds with a topology key that any node has."""
-        return any(self._listed[kind] for kind, _ in weights)
 
     def sums(
         self,
@@ -191,7 +188,7 @@ class TermTable:
         assert occurrences == {term: term.sets for term in self._terms.values()}
         listed = [term for term in self._terms.values() if term.is_listed]
         assert listed == [term for term in self._terms.values() if term.term.topology_key in self._label_keys]
-        assert self._listed == {kind: sum(term.kind is kind for term in listed) for kind in TermKind}
+        assert self.listed == {kind: sum(term.kind is kind for term in listed) for kind in TermKind}
         assert all((term in self._postings[term.kind]) != term.term.selector.is_nothing for term in listed)
         assert {term for terms in self._by_topology_key.values() for term in terms} == set(self._terms.values())
         self._mentioned.check_invariants(term.term.selector for term in listed)
@@ -324,13 +321,13 @@ class TermTable:
     def _list(self, term: _Term) -> None:
         term.is_listed = term.term.topology_key in self._label_keys
         if term.is_listed:
-            self._listed[term.kind] += 1
+            self.listed[term.kind] += 1
             self._postings[term.kind].add(term, _namespaces(term.term), term.term.selector)
             self._mentioned.add(term.term.selector)
 
     def _unlist(self, term: _Term) -> None:
         if term.is_listed:
-            self._listed[term.kind] -= 1
+            self.listed[term.kind] -= 1
             self._postings[term.kind].remove(term, _namespaces(term.term), term.term.selector)
             self._mentioned.remove(term.term.selector)
 

@@ -89,6 +89,26 @@ def many_selectors(target: Target) -> Iterator[Object]:
         yield a_pod(f"hostile-{pod}", cpu="1m", memory="1Mi", affinity=anti_affinity(terms))
 
 
+def many_label_sets(target: Target) -> Iterator[Object]:
+    for pod in range(5_000):
+        node = target.nodes[pod % len(target.nodes)]
+        yield a_pod(
+            f"running-{pod}", cpu="1m", memory="1Mi", nodeName=node, labels={f"set-{pod}": "x", "app": f"{pod}"}
+        )
+    for pod in range(20):
+        terms = [
+            {
+                "topologyKey": ZONE,
+                "labelSelector": {"matchExpressions": [{"key": f"label-{pod}-{number}", "operator": "DoesNotExist"}]},
+                "namespaceSelector": {},
+            }
+            for number in range(100)
+        ]
+        weighted = [{"weight": 1, "podAffinityTerm": term} for term in terms]
+        affinity = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": weighted}}
+        yield a_pod(f"hostile-{pod}", cpu="1m", memory="1Mi", affinity=affinity)
+
+
 ATTACKS: Final = (
     Attack(
         "running-terms",
@@ -115,6 +135,11 @@ ATTACKS: Final = (
         "many-terms",
         "5,000 running pods have ten distinct preferred terms each, which concern pods of their namespace.",
         many_running_pods,
+    ),
+    Attack(
+        "many-label-sets",
+        "5,000 running pods have labels of their own, and 20 pods have 100 distinct selectors that match all of them.",
+        many_label_sets,
     ),
     Attack("many-selectors", "2,000 pods that can run have ten selectors each that nobody else has.", many_selectors),
 )

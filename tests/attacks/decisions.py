@@ -17,8 +17,9 @@ import orjson
 from msgspec.structs import replace
 
 from scheduler.api.pod import Pod, decode_pod
-from scheduler.cycle.algorithm import Placed
+from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import PluginError
 from tests.attacks.attack import Attack, Target
 from tests.attacks.catalog import ATTACKS
 from tests.bench.cycle_world import World, bound, decoded_pod, node_name, numbered_node, sibling
@@ -110,17 +111,24 @@ def attempt_all(world: World, costs: list[float]) -> None:
     """Try each pod of the queue once."""
     engine = world.engine
     while (queued := engine.queue.pop_nowait()) is not None:
-        pod = queued.pod
-        decision = timed(costs, lambda pod=pod: engine.algorithm.schedule(world.framework, CycleState(), pod))  # type: ignore[misc]
+        decision = timed(costs, lambda pod=queued.pod: attempt(world, pod))  # type: ignore[misc]
+        queued.unschedulable_plugins = set()
         if isinstance(decision, Placed):
             # Counted as it would be, and then away again: its next attempt is to be measured, too.
-            assumed = pod.bound_to(decision.node_name)
+            assumed = queued.pod.bound_to(decision.node_name)
             timed(costs, lambda assumed=assumed: engine.cache.assume(assumed))  # type: ignore[misc]
-            engine.cache.forget(pod)
-            queued.unschedulable_plugins = set()
-        else:
+            engine.cache.forget(queued.pod)
+        elif decision is not None:
             queued.unschedulable_plugins = set(decision.unschedulable_plugins)
         timed(costs, lambda queued=queued: engine.queue.add_unschedulable_if_not_present(queued))  # type: ignore[misc]
+
+
+def attempt(world: World, pod: Pod) -> Placed | Unplaced | None:
+    """One decision; None for one that failed, as happens to a pod that goes on in its next attempt."""
+    try:
+        return world.engine.algorithm.schedule(world.framework, CycleState(), pod)
+    except PluginError:
+        return None
 
 
 COLUMNS: Final = (

@@ -15,6 +15,7 @@ from scheduler.runtime.answers.columns import Stored
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.plans import FilterPlan, ScorePlan
 from scheduler.runtime.plugin_calls import as_plugin_error
+from scheduler.runtime.pod_limits import excess_of
 
 _NO_SOURCE = Volume()
 
@@ -45,7 +46,7 @@ class PodClass(Stored):
 class KnownSpec(Stored):
     """A spec, and what follows from it for every pod that has it."""
 
-    __slots__ = ("concerned", "concerned_at_score", "host_ports", "pod_class", "resources")
+    __slots__ = ("concerned", "concerned_at_score", "excess", "host_ports", "pod_class", "resources")
 
     def __init__(
         self,
@@ -56,6 +57,8 @@ class KnownSpec(Stored):
     ) -> None:
         super().__init__(key, sources=(pod_class,))
         self.pod_class = pod_class
+        self.excess = ""
+        """Why the pods are not looked at, see `runtime/pod_limits.py`; such a spec is not stored."""
         self.resources = resources
         self.host_ports = host_ports
         self.own_bytes += weight_of(resources, host_ports)
@@ -80,10 +83,14 @@ class PodClasses:
         What follows from a spec, amounts and host ports included, is computed once for all pods that have it.
         """
         encoded = _encoded_spec(pod) if self._by_spec else None
-        if encoded is None:
-            return KnownSpec(None, self._class_of(pod))
-        known = self.store.find(encoded, KnownSpec)
+        known = None if encoded is None else self.store.find(encoded, KnownSpec)
         if known is None:
+            if excess := excess_of(pod.spec):
+                known = KnownSpec(None, PodClass(None, {}))
+                known.excess = excess
+                return known
+            if encoded is None:
+                return KnownSpec(None, self._class_of(pod))
             pod_class = self._class_of(pod)
             try:
                 return self.store.add(KnownSpec(encoded, pod_class, pod.resources, pod.host_ports))

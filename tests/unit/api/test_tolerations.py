@@ -1,9 +1,11 @@
 """Which taints are tolerated."""
 
+import itertools
+
 import pytest
 
 from scheduler.api.objects import Taint, Toleration
-from scheduler.api.tolerations import first_untolerated, is_tolerated, tolerates
+from scheduler.api.tolerations import first_untolerated, is_tolerated, relevant, tolerates
 
 TAINT = Taint(key="k", value="v", effect="NoSchedule")
 
@@ -41,3 +43,32 @@ def test_the_first_untolerated_taint_with_one_of_the_effects_is_found() -> None:
     assert first_untolerated([soft, TAINT, other], [Toleration(key="k", operator="Exists")]) == other
     assert first_untolerated([soft], None) is None
     assert first_untolerated([soft, TAINT], None, ["PreferNoSchedule"]) == soft
+
+
+def test_what_may_cover_some_taints_is_found_among_thousands_of_tolerations() -> None:
+    others = [Toleration(key=f"other-{number}", operator="Exists") for number in range(1_000)]
+    wrong = [Toleration(key="k", operator="Equal", value=f"{number}") for number in range(1_000)]
+    by_key, by_value, general = (
+        Toleration(key="k", operator="Exists"),
+        Toleration(value="v"),
+        Toleration(operator="Exists"),
+    )
+
+    assert list(relevant([*others, by_key, *wrong, by_value, general, by_key], {TAINT})) == [by_key, by_value, general]
+    assert list(relevant([*others, *wrong], {TAINT})) == []
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_what_may_cover_taints_covers_the_same_ones(count: int) -> None:
+    made = itertools.product(("", "k", "l"), ("", "Equal", "Exists", "Lt"), ("", "v", "w"), ("", "NoSchedule"))
+    tolerations = [Toleration(key=key, operator=how, value=value, effect=effect) for key, how, value, effect in made]
+    taints = [Taint(key=key, value=value, effect="NoSchedule") for key in ("k", "m") for value in ("", "v")]
+
+    for start in range(0, len(tolerations), count):
+        some = tuple(tolerations[start : start + count])
+        covered = [is_tolerated(taint, some) for taint in taints]
+        assert [is_tolerated(taint, relevant(some, taints)) for taint in taints] == covered
+
+
+def test_without_tolerations_none_is_relevant() -> None:
+    assert relevant(None, {TAINT}) == ()

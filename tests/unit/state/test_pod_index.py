@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from scheduler.api.label_selectors import EVERYTHING, NOTHING, Selector, selector_from_labels
+from scheduler.api.label_selectors import EVERYTHING, NOTHING, Requirement, Selector, selector_from_labels
 from scheduler.api.objects import Affinity, LabelSelector, PodAffinityTerm, PodAntiAffinity
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.framework.pods import PodMatch, TermKind, TermWeights
 from scheduler.state.count_columns import column_bytes
 from scheduler.state.node_table import NodeTable
-from scheduler.state.pod_index import PodGroupIndex
+from scheduler.state.pod_index import FREE_MATCHES, MAX_COLUMNS_OF_A_GROUP, MAX_UNLISTED, PodGroupIndex
 from scheduler.testing import a_node, a_pod
 from tests.unit.state.tables import a_table
 
@@ -353,3 +353,51 @@ def test_the_sums_of_terms_are_made_again_when_memory_is_full() -> None:
         assert [towards(index, {"app": value}) for value in "xyz"] == [{"zone": [1]}] * 3
         assert len(index._terms._sums) == 2
         index.check_invariants([pods])
+
+
+def selecting_all(number: int) -> PodMatch:
+    """A match of every pod, unlike those of other numbers."""
+    requirement = Requirement(f"absent-{number}", "DoesNotExist")
+    return matching(Selector((requirement,)))
+
+
+def test_a_pod_is_counted_in_a_limited_number_of_columns() -> None:
+    index = two_nodes().pods
+    pod = app_pod("p", {"app": "web"})
+    index.count(0, pod, 1)
+    index.counts(ALL)
+
+    for number in range(2 * MAX_COLUMNS_OF_A_GROUP):
+        assert index.counts(selecting_all(number)).tolist() == [1, 0]
+        index.counts(ALL)
+
+    [group] = index._groups["default"].values()
+    assert len(group.columns) <= MAX_COLUMNS_OF_A_GROUP
+    assert index._matches.peek(ALL) in group.columns, "it was used all the time"
+    index.check_invariants([[pod], []])
+
+
+def test_a_limited_number_of_matches_is_asked_about_each_new_group() -> None:
+    index = two_nodes().pods
+
+    for number in range(2 * MAX_UNLISTED):
+        index.counts(selecting_all(number)._replace(namespaces=frozenset({f"ns-{number}"})))
+
+    assert len(index._matches) <= MAX_UNLISTED
+    index.check_invariants([[], []])
+
+
+def test_matches_that_take_too_many_looks_are_found_over_several_decisions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.state.pod_index.MAX_LOOKS", 30)
+    index = two_nodes().pods
+    for number in range(10):
+        index.count(0, app_pod(f"p{number}", {"app": f"{number}"}), 1)
+    matches = [selecting_all(number) for number in range(FREE_MATCHES + 2)]
+
+    def decide() -> list[int]:
+        index.decision += 1
+        return [index.counts(match).tolist()[0] for match in matches]
+
+    with pytest.raises(ValueError, match="80 sets of labels were looked at; the next attempt goes on"):
+        decide()
+    assert decide() == [10] * len(matches)
