@@ -17,6 +17,8 @@ class _Derived(msgspec.Struct, gc=False):
     signatures: dict[str, Any] | None = None
     affinity_terms: AffinityTerms | None = None
     storage: PodStorage | None = None
+    node_terms: Any = None
+    """Its required node affinity, parsed: see `selectors.py`."""
 
 
 class Pod(Wire, frozen=True, eq=False):

@@ -109,15 +109,7 @@ class PreferredTerm(NamedTuple):
 
 def required_terms(selector: NodeSelector) -> tuple[SelectorTerm, ...]:
     """Parse a required selector: a node must match any of the terms. Empty terms match nothing and are left out."""
-    found = _required.get(selector)
-    if found is None:
-        terms = tuple(
-            _parse_term(term, f"nodeSelectorTerms[{i}]")
-            for i, term in enumerate(selector.node_selector_terms or ())
-            if term.match_expressions or term.match_fields
-        )
-        found = _required.put(selector, _Parsed(terms, _keys_of(terms)))
-    return found.terms
+    return _parsed(selector).terms
 
 
 def preferred_terms(terms: tuple[PreferredSchedulingTerm, ...]) -> tuple[PreferredTerm, ...]:
@@ -140,24 +132,40 @@ def matches_any(terms: Iterable[SelectorTerm], labels: Mapping[str, str], name: 
 
 def pod_selector_terms(pod: Pod) -> tuple[SelectorTerm, ...] | None:
     """Return the terms of a pod's required node affinity; None if it has none."""
-    affinity = pod.spec.affinity
-    if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
-        return None
-    return required_terms(affinity.node_affinity.required)
+    parsed = _parsed_of(pod)
+    return None if parsed is None else parsed.terms
 
 
 def pod_selector_keys(pod: Pod) -> frozenset[str] | None:
     """Return the labels on which `pod_selects` depends; None if a term cannot be parsed."""
-    affinity, selector = pod.spec.affinity, pod.spec.node_selector
-    if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
+    selector, parsed = pod.spec.node_selector, _parsed_of(pod)
+    if parsed is None:
         return frozenset(selector) if selector else frozenset()
-    keys = _required_keys(affinity.node_affinity.required)
-    return keys | selector.keys() if selector and keys is not None else keys
+    return parsed.keys | selector.keys() if selector and parsed.keys is not None else parsed.keys
 
 
-def _required_keys(selector: NodeSelector) -> frozenset[str] | None:
+def _parsed_of(pod: Pod) -> "_Parsed | None":
+    """Parse the required node affinity of a pod once: waiting pods are asked at every event of a node, and the cache
+    has no room for lists of thousands of values."""
+    affinity, derived = pod.spec.affinity, pod.derived
+    if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
+        return None
+    parsed: _Parsed | None = derived.node_terms
+    if parsed is None:
+        parsed = derived.node_terms = _parsed(affinity.node_affinity.required)
+    return parsed
+
+
+def _parsed(selector: NodeSelector) -> "_Parsed":
     found = _required.get(selector)
-    return _keys_of(required_terms(selector)) if found is None else found.keys
+    if found is None:
+        terms = tuple(
+            _parse_term(term, f"nodeSelectorTerms[{i}]")
+            for i, term in enumerate(selector.node_selector_terms or ())
+            if term.match_expressions or term.match_fields
+        )
+        found = _required.put(selector, _Parsed(terms, _keys_of(terms)))
+    return found
 
 
 def _keys_of(terms: Iterable[SelectorTerm]) -> frozenset[str] | None:

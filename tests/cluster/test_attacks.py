@@ -8,7 +8,7 @@ from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import node_of
 from tests.controlplane import Client, Component, a_pod, wait_until
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds for a plain pod beside hostile ones; without them it takes less than one."""
 
 MOST = 200
