@@ -10,9 +10,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
+from tests.bench.wire import Server
 from tests.cluster.loadmaster import install_rbac
 from tests.cluster.replicas import DEFAULTS, Timing, two_replicas
-from tests.controlplane import ControlPlane, Settings, a_node
+from tests.controlplane import AsyncClient, ControlPlane, Settings, a_node
 from tests.failover import audit, report
 from tests.failover.load import Load
 from tests.failover.rounds import Failover, How, Round
@@ -49,30 +50,26 @@ class Series:
             replicas = await asyncio.to_thread(starting.__enter__)
             stack.callback(starting.__exit__, None, None, None)
             api = await stack.enter_async_context(self._controlplane.async_client())
-            load = Load(api, NAMESPACE, self._rate, f"lease-{self._timing.lease:g}")
-            async with running(load):
+            credentials = self._controlplane.credentials
+            server = Server(self._controlplane.apiserver.port, credentials.ca, credentials.tokens["admin"])
+            load = Load(server, NAMESPACE, self._rate, f"lease-{self._timing.lease:g}")
+            async with seen(load, api):
                 failover = Failover(replicas, load, self._timing, self._rate)
                 return [told(await failover.play(number, WAYS[number % 2])) for number in numbers], load.bindings.moved
 
 
 @contextlib.asynccontextmanager
-async def running(load: Load) -> AsyncIterator[None]:
-    """Have pods come; afterwards they are gone. Whatever ends the load ends what is played, too."""
-    body = asyncio.current_task()
-    assert body is not None
-    tasks = [asyncio.create_task(load.watch()), asyncio.create_task(load.run())]
-    for task in tasks:
-        task.add_done_callback(lambda ended: None if ended.cancelled() else body.cancel())
+async def seen(load: Load, api: AsyncClient) -> AsyncIterator[None]:
+    """Have pods come and watch them; afterwards they are gone."""
+    watching = asyncio.create_task(load.watch(api))
+    load.__enter__()
     try:
         yield
     finally:
-        for task in tasks:
-            task.cancel()
-        ended = await asyncio.gather(*tasks, return_exceptions=True)
-        await load.clear()
-        for error in ended:
-            if isinstance(error, Exception):
-                raise error
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
+        await asyncio.to_thread(load.__exit__)
+        await api.delete_all("Pod", NAMESPACE)
 
 
 def told(played: Round) -> Round:

@@ -1,20 +1,21 @@
 """Pods that come at a steady rate and go again, and when each of them is bound."""
 
-import asyncio
+import threading
 import time
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import orjson
+
+from tests.bench.wire import Job, Request, Server, send_all
 from tests.cluster.loadmaster import node_of
 from tests.controlplane import AsyncClient, a_pod
 
-BATCH_SECONDS = 2.0
-"""Pods of this much time are deleted together, once all of them are bound."""
-
-TICK_SECONDS = 0.02
-
+CONNECTIONS = 8
+TICK_SECONDS = 0.005
 WATCH_SECONDS = 3600.0
 
 
@@ -27,20 +28,24 @@ class Bindings:
         self.moved: list[str] = []
         """Pods that were seen on two nodes."""
         self.unbound: set[str] = set()
-        """Names of those that are not bound yet."""
+        """Names of those that were seen, but not on a node yet."""
+        self.bound: deque[str] = deque()
+        """Names of those that are bound, and can go."""
         self._nodes: dict[str, str] = {}
 
     def see(self, type_: str, pod: dict[str, Any], now: float) -> None:
         name, uid, node = pod["metadata"]["name"], pod["metadata"]["uid"], node_of(pod)
+        known = self._nodes.get(uid)
         if type_ == "DELETED":
             self._nodes.pop(uid, None)
-            return
-        known = self._nodes.get(uid)
-        if node and known is None:
+        elif not node:
+            self.unbound.add(name)
+        elif known is None:
             self._nodes[uid] = node
             self.unbound.discard(name)
             self.times.append(now)
-        elif node and node != known:
+            self.bound.append(name)
+        elif node != known:
             self.moved.append(name)
 
     def longest_gap(self, since: float, until: float) -> float:
@@ -53,57 +58,53 @@ class Bindings:
 
 
 class Load:
-    """`rate` pods a second in a namespace. `run` and `watch` are tasks."""
+    """`rate` pods a second in a namespace, sent by a thread of its own. A context manager; `watch` is a task."""
 
-    def __init__(self, api: AsyncClient, namespace: str, rate: float, prefix: str) -> None:
+    def __init__(self, server: Server, namespace: str, rate: float, prefix: str) -> None:
         """`prefix`: of the pods' names, which no other load has."""
-        self._prefix = prefix
         self.bindings = Bindings()
-        self.created = 0
-        self._api = api
+        self._server = server
+        self._path = f"/api/v1/namespaces/{namespace}/pods"
         self._namespace = namespace
         self._rate = rate
-        self._waiting: list[set[str]] = []
-        """Names of the pods of each batch that is not deleted yet."""
+        self._prefix = prefix
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._send, name="load", daemon=True)
 
-    async def watch(self) -> None:
+    def __enter__(self) -> "Load":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self._thread.join()
+
+    @property
+    def is_running(self) -> bool:
+        """False if the API server did not take a request."""
+        return self._thread.is_alive()
+
+    async def watch(self, api: AsyncClient) -> None:
         """See what is bound, until cancelled. The API server ends the watch of a reader that it finds too slow."""
-        _, version = await self._api.list_with_version("Pod", self._namespace)
+        _, version = await api.list_with_version("Pod", self._namespace)
         while True:
-            async for type_, pod in self._api.watch("Pod", self._namespace, since=version, seconds=WATCH_SECONDS):
+            async for type_, pod in api.watch("Pod", self._namespace, since=version, seconds=WATCH_SECONDS):
                 self.bindings.see(type_, pod, time.monotonic())
                 version = pod["metadata"]["resourceVersion"]
 
-    async def run(self) -> None:
-        """Create pods until cancelled."""
-        began = time.monotonic()
-        async with asyncio.TaskGroup() as creations:
-            while True:
-                due = int((time.monotonic() - began) * self._rate)
-                for pod in self._next(due - self.created):
-                    creations.create_task(self._api.create(pod, self._namespace))
-                for batch in self._done():
-                    creations.create_task(self._api.delete_all("Pod", self._namespace, labels=f"batch={batch}"))
-                await asyncio.sleep(TICK_SECONDS)
+    def _send(self) -> None:
+        send_all(self._server, self._jobs(), CONNECTIONS, lambda *_: None)
 
-    async def clear(self) -> None:
-        """Delete all pods."""
-        await self._api.delete_all("Pod", self._namespace)
-
-    def _next(self, count: int) -> Iterator[dict[str, Any]]:
-        for _ in range(count):
-            batch = int(self.created / (self._rate * BATCH_SECONDS))
-            if batch == len(self._waiting):
-                self._waiting.append(set())
-            name = f"{self._prefix}-{self.created}"
-            self._waiting[batch].add(name)
-            self.bindings.unbound.add(name)
-            self.created += 1
-            yield a_pod(name, cpu="1m", memory="1Mi", labels={"batch": str(batch)})
-
-    def _done(self) -> Iterator[int]:
-        """Batches that can go: complete, and bound."""
-        for batch, names in enumerate(self._waiting[:-1]):
-            if names and not names & self.bindings.unbound:
-                names.clear()
-                yield batch
+    def _jobs(self) -> Iterator[Job]:
+        """A creation when it is due, otherwise a deletion of a pod that is bound."""
+        began, created, pod = time.monotonic(), 0, a_pod("", cpu="1m", memory="1Mi")
+        while not self._end.is_set():
+            if created <= (time.monotonic() - began) * self._rate:
+                pod["metadata"] = {"name": f"{self._prefix}-{created}"}
+                created += 1
+                yield [Request("POST", self._path, "pods", orjson.dumps(pod))]
+            elif self.bindings.bound:
+                path = f"{self._path}/{self.bindings.bound.popleft()}?gracePeriodSeconds=0"
+                yield [Request("DELETE", path, "pods")]
+            else:
+                time.sleep(TICK_SECONDS)

@@ -95,6 +95,8 @@ class Failover:
 
         def is_calm() -> bool:
             now = time.monotonic()
+            if not self._load.is_running:
+                raise RuntimeError("the load has ended: the API server did not take a request")
             steady = self._load.bindings.count(now - CALM_SECONDS, now) >= CALM_SHARE * self._rate * CALM_SECONDS
             return steady and len(self._load.bindings.unbound) < self._rate / 2
 
