@@ -32,6 +32,7 @@ from scheduler.kube.api_writer import PluginWriter
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
 from scheduler.kube.comparer import Comparer
+from scheduler.kube.comparison_schedule import ComparisonSchedule
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
 from scheduler.kube.debugger import Debugger
@@ -110,12 +111,15 @@ async def _run(options: RunOptions, config: Config) -> int:
         engine = build_engine(config, options.registry, writers, metrics, time.monotonic, tasks)
         stack.callback(engine.close)
         _show_state(engine, tasks, metrics)
-        intakes = (pod_intake(engine.handlers, metrics), node_intake(engine.handlers, metrics))
+        schedule = ComparisonSchedule()
+        failed = schedule.request_later
+        intakes = (pod_intake(engine.handlers, metrics, failed), node_intake(engine.handlers, metrics, failed))
         further = [
-            object_intake(name, resource, engine.object_handlers, metrics, engine.parts_read.get(name))
+            object_intake(name, resource, engine.object_handlers, metrics, engine.parts_read.get(name), failed)
             for name, resource in engine.watched.items()
         ]
-        relister = Relister(client, (*intakes, *further), deadlines, metrics, config.loadmaster.resync_seconds)
+        interval = config.loadmaster.resync_seconds
+        relister = Relister(client, (*intakes, *further), schedule, engine.loop.hold, deadlines, metrics, interval)
         watches = [
             Watch(client, watched, relister, deadlines, metrics, after_start=lambda: _stop_on_signals(stop))
             for watched in (intakes, *((intake,) for intake in further))

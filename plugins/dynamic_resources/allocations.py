@@ -34,7 +34,7 @@ class Allocations:
         """UID → the version whose devices are in the sums."""
         self.allocated = Allocated()
         """The devices that are taken, by allocated claims and by those in flight: a live view, not to be changed."""
-        objects.listen(fw.RESOURCE_CLAIM, self._claim_changed)
+        objects.listen(fw.RESOURCE_CLAIM, self._claim_changed, self._reset)
 
     def claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """Return the newest known version of a claim."""
@@ -65,6 +65,20 @@ class Allocations:
         if stored is not None and stored.uid == claim.uid and _is_older(stored, claim):
             self._assumed[meta.namespace, meta.name] = claim
             self._note(claim)
+
+    def _reset(self) -> None:
+        """Keep what is in flight and what is assumed, and count it anew: the watch shows neither."""
+        allocated = self.allocated
+        for device in {*allocated.whole, *allocated.shared, *allocated.capacity}:
+            self._changed(device)
+        for sums in (allocated.whole, allocated.shared, allocated.capacity):
+            sums.clear()
+        self._counted.clear()
+        self._written.clear()
+        for claim in self._assumed.values():
+            self._note(claim)
+        for uid in self._in_flight:
+            self._recount(uid)
 
     def _claim_changed(self, old: ResourceClaim | None, new: ResourceClaim | None) -> None:
         if old is not None and (new is None or new.uid != old.uid):

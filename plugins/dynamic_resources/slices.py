@@ -35,7 +35,7 @@ class NodeSlices:
         """The pools of nodes without slices of their own, if they are the same for all."""
         self._is_for_all: bool | None = None
         """Whether they are; None if that has to be looked up."""
-        objects.listen(fw.RESOURCE_SLICE, self._slice_changed)
+        objects.listen(fw.RESOURCE_SLICE, self._slice_changed, self._reset)
 
     def pools_for(self, node: Node) -> list[Pool]:
         """Return the pools that a node can use. Raises DevicesError.
@@ -75,6 +75,12 @@ class NodeSlices:
 
     def _gather(self, node: Node, views: dict[str, SliceView]) -> list[Pool]:
         return gather_pools(node, views.values(), self._of_pool, self._unusable)
+
+    def _reset(self) -> None:
+        for index in (self._of_node, self._shared, self._of_pool, self._unusable, self._pools):
+            index.clear()
+        self._common = self._is_for_all = None
+        self._changed.mark_all()
 
     def _slice_changed(self, old: ResourceSlice | None, new: ResourceSlice | None) -> None:
         if old is not None:

@@ -49,7 +49,7 @@ class CapacityIndex:
         self._capacities: defaultdict[str, dict[str, _StorageCapacity]] = defaultdict(dict)
         self._accessible: dict[tuple[str, int], _AccessibleNodes] = {}
         """Class and bytes → what was computed since the last change."""
-        objects.listen(fw.CSI_STORAGE_CAPACITY, self._changed)
+        objects.listen(fw.CSI_STORAGE_CAPACITY, self._changed, self._reset)
 
     def enough(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows
@@ -78,6 +78,10 @@ class CapacityIndex:
         for selector in accessible.other_selectors:
             enough |= _selected(selector, nodes, rows)
         return enough
+
+    def _reset(self) -> None:
+        self._capacities.clear()
+        self._accessible.clear()
 
     def _changed(self, old: CSIStorageCapacity | None, new: CSIStorageCapacity | None) -> None:
         self._accessible.clear()

@@ -98,7 +98,7 @@ class PersistentVolumeIndex:
         # Most volumes are in use: they are looked at more closely only on demand.
         self._prebound: defaultdict[str, dict[str, tuple[PersistentVolume, ...]]] = defaultdict(dict)
         """Namespace → name of a claim → the volumes that name it: one, except for mistakes."""
-        objects.listen(fw.PERSISTENT_VOLUME, self._changed)
+        objects.listen(fw.PERSISTENT_VOLUME, self._changed, self._reset)
 
     def free(self, class_name: str, kind: Kind, at_least: int) -> Sequence[VolumeCandidate]:
         """Return the unbound volumes of a class that serve, from this capacity on, smallest first."""
@@ -115,6 +115,10 @@ class PersistentVolumeIndex:
         for volume in sorted(volumes, key=attrgetter("name")):
             if is_bound_to_claim(volume, claim):
                 yield candidate_of(volume)
+
+    def _reset(self) -> None:
+        self._free.clear()
+        self._prebound.clear()
 
     def _changed(self, old: PersistentVolume | None, new: PersistentVolume | None) -> None:
         if old is not None:

@@ -29,7 +29,7 @@ class MigratedNodes:
         self._columns: dict[str, fw.BoolColumn] = {}
         self._position = -1
         self._stale: set[int] = set()
-        objects.listen(fw.CSI_NODE, self._changed)
+        objects.listen(fw.CSI_NODE, self._changed, self._reset)
 
     def of(self, plugin: str, rows: fw.Rows) -> fw.BoolColumn:
         """Return on which of `rows` the volumes of `plugin` are served by a driver."""
@@ -58,6 +58,9 @@ class MigratedNodes:
         names, in_use = self._nodes.names(), self._nodes.in_use
         for row in rows:
             column[row] = in_use[row] and is_migrated(plugin, names[row], self._objects)
+
+    def _reset(self) -> None:
+        self._columns.clear()  # each is made anew when it is asked for
 
     def _changed(self, old: CSINode | None, new: CSINode | None) -> None:
         csi_node = new or old

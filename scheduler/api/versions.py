@@ -7,3 +7,8 @@ def is_newer(version: str, other: str) -> bool:
     Since KEP-5504 they are whole numbers of any length without leading zeros, and comparing them is allowed.
     """
     return (len(version), version) > (len(other), other)
+
+
+def newest_of(*versions: str) -> str:
+    """Return the newest of some versions of one resource; empty ones are the oldest."""
+    return max(versions, key=lambda version: (len(version), version))

@@ -152,7 +152,7 @@ def build_engine(
     handlers = ClusterEventHandlers(pods, cache, queue, nominator, waiting, ends, writers, metrics)
     every = [plugin for framework in frameworks.values() for plugin in framework.plugins.by_name.values()]
     watched = resources_to_watch(every)
-    object_handlers = ObjectEventHandlers(objects, queue, watched, metrics)
+    object_handlers = ObjectEventHandlers(objects, queue, watched, handlers.mend, metrics)
     return Engine(
         frameworks,
         cache,

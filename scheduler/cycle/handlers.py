@@ -5,6 +5,9 @@
 
 Rule: pkg/scheduler/eventhandlers.go at v1.36.3. Order holds for one object, not between objects: a pod may come
 before its node. Everything here is synchronous, and may be called twice for one change.
+
+What fails in here is done again once a list tells the truth: `mend` first, then `pod_repaired`, `node_changed` or the
+deletion again. So each of them brings everything into its place whatever was done before.
 """
 
 import time
@@ -83,6 +86,13 @@ class ClusterEventHandlers:
         else:
             self._others_waiting_changed(old, pod)
 
+    def pod_repaired(self, pod: Pod) -> None:
+        """Take in a pod for which a handler failed, whatever of it was taken in."""
+        self._pods.pop(pod.uid, None)
+        if pod.spec.scheduler_name not in self._profiles:
+            self._nominator.delete(pod.uid)
+        self.pod_changed(pod)
+
     def pod_deleted(self, pod: Pod) -> None:
         """A pod is gone, or has run to its end."""
         started = time.perf_counter()
@@ -121,7 +131,7 @@ class ClusterEventHandlers:
         if self._cache.is_assumed(pod.uid):
             if pod.uid in self._queue:
                 self._queue.update(old, pod)  # if Permit refuses it, it comes back in its newest version
-            if pod.is_deleting and old is not None and not old.is_deleting:
+            if pod.is_deleting and (old is None or not old.is_deleting):
                 self._make_room(pod.uid)
             return
         if old is None:
@@ -200,7 +210,21 @@ class ClusterEventHandlers:
             self._queue.move_all(NODE_DELETE, current, None)
         self._observe(NODE_DELETE, started)
 
-    # What the relister compares.
+    # What the relister compares and repairs.
+
+    def mend(self) -> None:
+        """Put right what a handler that failed may have left half done. Raises whatever fails in that.
+
+        A fault in the queue can harm any pod of it, so each one is looked for: none may be lost for ever.
+        """
+        self._cache.mend()
+        self._queue.rebuild()
+        for pod in self._pods.values():
+            if self._waits(pod) and pod.uid not in self._queue and not self._cache.is_assumed(pod.uid):
+                self._queue.add(pod)
+
+    def _waits(self, pod: Pod) -> bool:
+        return not (pod.node_name or pod.is_deleting) and pod.spec.scheduler_name in self._profiles
 
     def known_pods(self) -> Mapping[str, Pod]:
         """UID → newest version seen of every pod that has not ended."""

@@ -13,7 +13,8 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -102,6 +103,8 @@ class SchedulingLoop:
         self._parked = 0
         """Number of binding tasks that wait for a Permit or PreBind plugin."""
         self._binding_ended = asyncio.Event()
+        self._holds = 0
+        self._released = asyncio.Event()
         self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
 
     def is_binding(self, uid: str) -> bool:
@@ -123,6 +126,8 @@ class SchedulingLoop:
                 if queued is None:
                     return
                 stretch_began = time.perf_counter()
+            while self._holds:
+                await self._released.wait()
             try:
                 self.schedule_one(queued)
             except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
@@ -136,6 +141,18 @@ class SchedulingLoop:
             if time.perf_counter() - stretch_began > MAX_SECONDS_AT_A_STRETCH:
                 await asyncio.sleep(0)
                 stretch_began = time.perf_counter()
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Make no decision within a `with` block: what is known of the cluster is being replaced step by step."""
+        self._holds += 1
+        self._released.clear()
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            if not self._holds:
+                self._released.set()
 
     async def finish(self, seconds: float) -> int:
         """Wait up to `seconds` for the bindings under way, then cancel the rest; return how many those were.
@@ -153,6 +170,7 @@ class SchedulingLoop:
         if framework is None or self._should_skip(pod):
             self._queue.done(pod.uid)
             return
+        self._cache.mend()
         state = CycleState()
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         try:

@@ -6,31 +6,53 @@ created again between two lists is a deletion and an addition here, and an updat
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from scheduler.framework.events import Action, ClusterEvent
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.metrics import Metrics
+from scheduler.state.listeners import ListenerFailed
 from scheduler.state.objects import ObjectStore
 
 
 class ObjectEventHandlers:
-    """Implements scheduler.kube.intake.ObjectHandlers. Synchronous; may be called twice for one change."""
+    """Implements scheduler.kube.intake.ObjectHandlers. Synchronous; may be called twice for one change.
 
-    def __init__(self, store: ObjectStore, queue: SchedulingQueue, resources: Iterable[str], metrics: Metrics) -> None:
+    A plugin's listener that raises stops neither the others nor the queue: ListenerFailed is raised in the end.
+    """
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        queue: SchedulingQueue,
+        resources: Iterable[str],
+        mend_queue: Callable[[], None],
+        metrics: Metrics,
+    ) -> None:
+        """`mend_queue` puts right what a fault has done to the queue."""
         self._store = store
         self._queue = queue
+        self._mend_queue = mend_queue
         self._handling = metrics.event_handling_duration
         self._events = {resource: _ResourceEvents.of(resource) for resource in resources}
         store.watch(self._events)
 
     def object_changed(self, resource: str, new: Any) -> None:
-        """An object was added, or has a new version."""
-        events = self._events[resource]
+        """An object was added, or has a new version. Raises ListenerFailed."""
         known = self._store.known(resource).get(new.metadata.uid)
-        if known is not None and _is_same_version(known, new):
-            return
+        if known is None or not _is_same_version(known, new):
+            self._set(resource, new)
+
+    def object_repaired(self, resource: str, new: Any) -> None:
+        """Take in an object for which a handler failed, whatever of it was taken in. Raises ListenerFailed."""
+        if self._store.known(resource).get(new.metadata.uid) is not new:
+            self._set(resource, new)
+        if not self._store.is_known_to_all(resource, new.metadata.uid):
+            raise ListenerFailed(f"a listener to {resource} does not know an object")
+
+    def _set(self, resource: str, new: Any) -> None:
+        events, failures = self._events[resource], self._store.listener_failures
         started = time.perf_counter()
         old = self._store.set(resource, new)
         if old is new:
@@ -38,24 +60,35 @@ class ObjectEventHandlers:
         if old is not None and old.metadata.uid == new.metadata.uid:
             self._queue.move_all(events.update, old, new)
             self._observe(events.update, started)
-            return
-        if old is not None:
-            self._queue.move_all(events.delete, old, None)
-        self._queue.move_all(events.add, None, new)
-        self._observe(events.add, started)
+        else:
+            if old is not None:
+                self._queue.move_all(events.delete, old, None)
+            self._queue.move_all(events.add, None, new)
+            self._observe(events.add, started)
+        self._check_listeners(resource, failures)
 
     def object_deleted(self, resource: str, gone: Any) -> None:
-        """An object is gone."""
-        started = time.perf_counter()
+        """An object is gone. Raises ListenerFailed."""
+        started, failures = time.perf_counter(), self._store.listener_failures
         old = self._store.remove(resource, gone.metadata.uid)
         if old is not None:
             event = self._events[resource].delete
             self._queue.move_all(event, old, None)
             self._observe(event, started)
+        self._check_listeners(resource, failures)
+
+    def mend(self, resource: str) -> None:
+        """Put right what the handlers of a resource may have left half done. Raises ListenerFailed if that fails."""
+        self._store.mend(resource)
+        self._mend_queue()
 
     def known_objects(self, resource: str) -> Mapping[str, Any]:
         """UID → newest version seen."""
         return self._store.known(resource)
+
+    def _check_listeners(self, resource: str, failures: int) -> None:
+        if self._store.listener_failures != failures:
+            raise ListenerFailed(f"a listener to {resource} failed")
 
     def _observe(self, event: ClusterEvent, started: float) -> None:
         self._handling.labels(event.label).observe(time.perf_counter() - started)

@@ -183,7 +183,7 @@ class NoWrites:
 
 
 Listener: TypeAlias = Callable[[Any | None, Any | None], None]
-"""`(old, new)`: called for each change of a resource's objects. Quick, and raises nothing."""
+"""`(old, new)`: called for each change of a resource's objects. Quick; what happens if it raises: see `listen`."""
 
 
 class ObjectLister(Protocol):
@@ -202,11 +202,16 @@ class ObjectLister(Protocol):
     def version(self, resource: str) -> int:
         """Return a number that grows with each change of the resource's objects."""
 
-    def listen(self, resource: str, listener: Listener) -> None:
+    def listen(self, resource: str, listener: Listener, reset: Callable[[], None] | None = None) -> None:
         """Call `listener` for each change from now on, and first for each object that there is: `(None, object)`.
 
         It is called as soon as `get` and `list` show the change, before pods are woken. For a plugin that keeps objects
         by a key of its own, from its start.
+
+        If it raises, what it keeps may be half changed. So `reset` is called, which empties that, and then it, for each
+        object that there is, as at the start; an object for which it raises again is left out for now. A listener that
+        can take `(None, object)` for an object that it knows, and does not mind a deletion that it missed, needs no
+        `reset`.
         """
 
 

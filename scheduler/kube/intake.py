@@ -2,11 +2,18 @@
 
 Both sources report the same objects, one of them always a little late, so versions decide: what is not newer than what
 we have is dropped. Versions of one resource compare as numbers (KEP-5504).
+
+    (right) ──a handler raises──► DIRTY ──the same from a list, and it works──► (right)
+                                  └─▲ events of the object: only their version is noted
+
+A change whose handler failed may be done in part. So the object is dirty until a list tells the truth: it differs then,
+whatever its version, and is taken in anew. What the watch reports meanwhile is left to that list as well, which costs a
+handler that always fails for one object no more than one call for each comparison.
 """
 
 import logging
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, Generic, Protocol
+from typing import Any, Final, Generic, NamedTuple, NoReturn, Protocol
 
 from prometheus_client import Counter
 
@@ -15,11 +22,13 @@ from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.requests import allocatable_of
 from scheduler.api.unstructured import Unstructured
-from scheduler.api.versions import is_newer
+from scheduler.api.versions import is_newer, newest_of
 from scheduler.framework import resources
+from scheduler.framework.errors import SchedulerError
 from scheduler.framework.resources import ApiResource, struct_of
 from scheduler.kube.object_decoder import ObjectDecoder, Page, T
 from scheduler.runtime.metrics import Metrics
+from scheduler.state.listeners import ListenerFailed
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +51,9 @@ class ClusterHandlers(Protocol):
     """
 
     def pod_changed(self, pod: Pod) -> None: ...
+    def pod_repaired(self, pod: Pod) -> None:
+        """Take in a pod for which one of these failed, whatever of it was done."""
+
     def pod_deleted(self, pod: Pod) -> None:
         """A known pod is gone or has terminated."""
 
@@ -60,16 +72,49 @@ class ClusterHandlers(Protocol):
     def known_nodes(self) -> Mapping[str, Node]:
         """UID → the newest version taken in."""
 
+    def mend(self) -> None:
+        """Put right what a call that failed may have left half done. Called before objects are repaired."""
+
 
 class ObjectHandlers(Protocol):
     """The same for all other resources, named as in events: `storage.k8s.io/StorageClass`."""
 
     def object_changed(self, resource: str, new: Any) -> None: ...
+    def object_repaired(self, resource: str, new: Any) -> None: ...
     def object_deleted(self, resource: str, gone: Any) -> None:
         """A known object is gone."""
 
     def known_objects(self, resource: str) -> Mapping[str, Any]:
         """UID → the newest version taken in. A live view."""
+
+    def mend(self, resource: str) -> None: ...
+
+
+class Restored(SchedulerError):
+    """The API server has gone back in time, as after a restore of etcd: all that we know is to be learned anew."""
+
+
+class Reactions(NamedTuple, Generic[T]):
+    """What the scheduler does about the objects of one resource."""
+
+    known: Callable[[], Mapping[str, T]]
+    changed: Callable[[T], None]
+    repaired: Callable[[T], None]
+    deleted: Callable[[T], None]
+    mend: Callable[[], None]
+    unreadable: Callable[[ObjectMeta, str], None] = lambda _identity, _problem: None
+
+
+class _Dirty(NamedTuple, Generic[T]):
+    """What is known of an object for which a handler failed."""
+
+    object: T
+    version: str
+    """The newest that was reported, of its deletion maybe."""
+
+
+def _nobody(_resource: str) -> None:
+    """Without a relister there is nobody to tell."""
 
 
 class Intake(Generic[T]):
@@ -80,27 +125,30 @@ class Intake(Generic[T]):
         resource: ApiResource,
         type_: type[T],
         check: Callable[[T], object],
-        known: Callable[[], Mapping[str, T]],
-        changed: Callable[[T], None],
-        deleted: Callable[[T], None],
-        unreadable: Callable[[ObjectMeta, str], None],
+        reactions: Reactions[T],
         metrics: Metrics,
+        failed: Callable[[str], None] = _nobody,
     ) -> None:
+        """`failed` is called with the resource when a change was lost: only a comparison finds it again."""
         self.api = resource
         self.resource = resource.name
         self._decoder: ObjectDecoder[T] = ObjectDecoder(resource.name, type_, check, self._call_unreadable, metrics)
-        self._known = known
-        self._changed = changed
-        self._deleted = deleted
-        self._unreadable = unreadable
+        self._react = reactions
+        self._known = reactions.known
+        self._failed = failed
         self._metrics = metrics
         self._event_counts: dict[str, Counter] = {}
         self._compared_at = ""
         """Version of the last compared list: what it lacked is gone, whatever the late watch still reports."""
         self._gone: dict[str, str] | None = None
         """UID → the version of a deletion seen by the watch; kept only while a list is compared."""
-        self.failed: Callable[[str], None] = lambda _: None
-        """Called with the resource when a change was lost: only a comparison finds it again. Set by `Relister`."""
+        self._dirty: dict[str, _Dirty[T]] = {}
+        self.expects_list = False
+        """Whether nothing may be taken in before a list is, as it would be half of the truth."""
+        self._early: dict[str, T] = {}
+        """UID → what the watch reports while that list is on its way."""
+        self._last_event = ""
+        """Version of the last event."""
 
     def from_line(self, line: bytes | bytearray) -> str | None:
         """Take in one line of a watch, as sent by the API server. Never raises.
@@ -118,6 +166,7 @@ class Intake(Generic[T]):
         version: str = found.metadata.resource_version
         if not (uid and version):
             return self._from_odd_line(line)
+        self._last_event = version
         if type_ == DELETED:
             self._count(type_)
             self._delete(uid, version)
@@ -129,7 +178,7 @@ class Intake(Generic[T]):
                 self._decoder.report(found.metadata, error)
                 return version
             self._count(type_)
-            self._call(self._changed, found)
+            self._take_event(uid, found)
         else:
             self._count(type_)
         return version
@@ -148,8 +197,24 @@ class Intake(Generic[T]):
         elif self._is_new(uid, version):
             found = self._decoder.read(event.object, identity)
             if found is not None:
-                self._call(self._changed, found)
+                self._take_event(uid, found)
         return version
+
+    def _take_event(self, uid: str, found: T) -> None:
+        if self.expects_list:
+            if self._gone is not None:  # else the list is yet to be asked for, and will have it
+                self._early[uid] = found
+        elif not (self._dirty and self._is_put_off(uid, found.metadata.resource_version)):
+            self._call(self._react.changed, found)
+
+    def _is_put_off(self, uid: str, version: str) -> bool:
+        """Whether an object is dirty: then the version is noted that a list must have to put it right."""
+        dirty = self._dirty.get(uid)
+        if dirty is None:
+            return False
+        if is_newer(version, dirty.version):
+            self._dirty[uid] = _Dirty(dirty.object, version)
+        return True
 
     def _is_new(self, uid: str, version: str) -> bool:
         known = self._known().get(uid)
@@ -160,9 +225,12 @@ class Intake(Generic[T]):
         if self._gone is not None:
             self._gone[uid] = version
         self._decoder.forget(uid)
+        self._early.pop(uid, None)
+        if self._dirty and self._is_put_off(uid, version):
+            return
         known = self._known().get(uid)
         if known is not None and not is_newer(known.metadata.resource_version, version):
-            self._call(self._deleted, known)
+            self._call(self._react.deleted, known, version)
 
     def _count(self, type_: str) -> None:
         count = self._event_counts.get(type_)
@@ -176,10 +244,35 @@ class Intake(Generic[T]):
 
     def end_listing(self) -> None:
         self._gone = None
+        self._early.clear()
+
+    def expect_list(self) -> None:
+        """Take in nothing that the watch reports until a list has been compared."""
+        self.expects_list = True
 
     def compared(self, version: str) -> None:
         """Note that our state is as new as a list of that version."""
         self._compared_at = version
+        self.expects_list = False
+        for uid, found in self._early.items():
+            if self._is_new(uid, found.metadata.resource_version):
+                self._take_event(uid, found)
+        self._early.clear()
+
+    @property
+    def newest(self) -> str:
+        """The newest version that the API server has shown of the resource, or nearly so."""
+        return newest_of(self._last_event, self._compared_at)
+
+    def check_age(self, version: str, newest: str) -> None:
+        """Raise Restored if a consistent read has a `version` older than the `newest` before it was asked for."""
+        if is_newer(newest, version):
+            self._report_restore(newest, version)
+
+    def _report_restore(self, seen: str, found: str) -> NoReturn:
+        fields = {"resource": self.resource, "seen": seen, "found": found}
+        log.critical("The API server has gone back in time: was etcd restored? All is to be learned anew", extra=fields)
+        raise Restored(f"{self.resource}: version {seen} was seen, and now the newest is {found}")
 
     def read_page(self, body: bytes) -> Page[T]:
         """Decode a page. Raises Unreadable.
@@ -188,50 +281,94 @@ class Intake(Generic[T]):
         """
         return self._decoder.page(body, lambda uid: self._known().get(uid))
 
-    def difference(self, listed: T) -> str | None:
-        """What a listed object would change: `added`, `updated`, or None if ours is as new."""
+    def difference(self, listed: T, list_version: str) -> str | None:
+        """What an object in a list would change: `added`, `updated`, `failed` if it is dirty, or None: ours is as new.
+
+        Raises Restored if the list should have the version that we know, and has an older one.
+        """
         uid, version = listed.metadata.uid, listed.metadata.resource_version
         known = self._known().get(uid)
+        if known is not None and is_newer(known.metadata.resource_version, version):
+            if not is_newer(known.metadata.resource_version, list_version):
+                self._report_restore(known.metadata.resource_version, version)
+            return None
+        if self._dirty and uid in self._dirty:
+            return None if is_newer(self._dirty[uid].version, version) else "failed"
         if known is not None:
-            return "updated" if is_newer(version, known.metadata.resource_version) else None
+            return "updated" if version != known.metadata.resource_version else None
         gone = self._gone.get(uid) if self._gone else None
         return "added" if gone is None or is_newer(version, gone) else None
 
     def take(self, listed: T) -> None:
         """Take in a listed object that differs. Never raises."""
-        self._call(self._changed, listed)
+        if listed.metadata.uid in self._dirty:
+            self._call(self._react.repaired, listed)
+        else:
+            self._call(self._react.changed, listed)
 
-    def all_known(self) -> list[T]:
-        """All objects that we know."""
-        return list(self._known().values())
+    @property
+    def is_dirty(self) -> bool:
+        """Whether a handler has failed for an object, which is not repaired yet."""
+        return bool(self._dirty)
 
-    def missing(self, listed: set[str], version: str) -> list[T]:
-        """Objects that we know and a list of that version lacks: deleted, unless newer than the list."""
-        return [
-            known
-            for uid, known in self._known().items()
-            if uid not in listed and not is_newer(known.metadata.resource_version, version)
-        ]
+    def mend(self) -> None:
+        """Put right what handlers may have left half done, before objects are repaired. Raises whatever fails then."""
+        self._react.mend()
 
-    def drop(self, known: T) -> None:
-        """Take in the absence of a known object. Never raises."""
-        self._call(self._deleted, known)
+    def uids(self) -> list[str]:
+        """The UIDs of all objects that we know, or may know in part."""
+        known = self._known()
+        return [*known, *(uid for uid in self._dirty if uid not in known)]
+
+    def name_of(self, uid: str) -> str:
+        """The name of one of these; empty if it is none any more."""
+        found = self._any_of(uid)
+        return found.metadata.name if found is not None else ""
+
+    def is_missing(self, uid: str, version: str) -> bool:
+        """Whether an object is gone that a list of that version lacks: it is known, or dirty, and not newer."""
+        dirty, known = self._dirty.get(uid), self._known().get(uid)
+        if dirty is not None:
+            return not is_newer(dirty.version, version)
+        return known is not None and not is_newer(known.metadata.resource_version, version)
+
+    def drop(self, uid: str) -> None:
+        """Take in the absence of an object, if it is known or dirty. Never raises."""
+        found = self._any_of(uid)
+        if found is not None:
+            self._call(self._react.deleted, found)
+
+    def _any_of(self, uid: str) -> T | None:
+        dirty = self._dirty.get(uid)
+        return self._known().get(uid) or (None if dirty is None else dirty.object)
 
     def _call_unreadable(self, identity: ObjectMeta, problem: str) -> None:
-        self._call(lambda identity: self._unreadable(identity, problem), identity)
-
-    def _call(self, handler: Callable[[Any], None], argument: Any) -> None:
         try:
-            handler(argument)
-        except Exception:  # the boundary: whatever it is, the watch continues
+            self._react.unreadable(identity, problem)
+        except Exception:  # the boundary: only a report is lost
             self._metrics.watch_errors.labels(self.resource, "handler").inc()
-            metadata = getattr(argument, "metadata", None)
-            fields = {"resource": self.resource, "object": getattr(metadata, "name", "")}
-            log.exception("A change was lost: its handler failed", extra=fields)
-            self.failed(self.resource)
+            log.exception("An unreadable object is not reported", extra={"resource": self.resource})
+
+    def _call(self, handler: Callable[[T], None], found: T, version: str = "") -> None:
+        """Let a handler react to an object, deleted at `version` maybe; it is dirty exactly if that fails."""
+        metadata = found.metadata
+        try:
+            handler(found)
+        except Exception as error:  # the boundary: whatever it is, the watch continues
+            reason = "listener" if isinstance(error, ListenerFailed) else "handler"
+            self._metrics.watch_errors.labels(self.resource, reason).inc()
+            fields = {"resource": self.resource, "object": metadata.name}
+            log.exception("A change was lost, or done in part: its handler failed", extra=fields)
+            dirty = self._dirty.get(metadata.uid)
+            newest = newest_of(version, metadata.resource_version, dirty.version if dirty is not None else "")
+            self._dirty[metadata.uid] = _Dirty(found, newest)
+            self._failed(self.resource)
+        else:
+            if self._dirty:
+                self._dirty.pop(metadata.uid, None)
 
 
-def pod_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Pod]:
+def pod_intake(handlers: ClusterHandlers, metrics: Metrics, failed: Callable[[str], None] = _nobody) -> Intake[Pod]:
     known_pods = handlers.known_pods
 
     def check(pod: Pod) -> None:
@@ -241,28 +378,22 @@ def pod_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Pod]:
             pod.derive_like(known)
         _ = pod.resources
 
-    return Intake(
-        resources.PODS,
-        Pod,
-        check,
-        handlers.known_pods,
+    reactions = Reactions(
+        known_pods,
         handlers.pod_changed,
+        handlers.pod_repaired,
         handlers.pod_deleted,
+        handlers.mend,
         handlers.pod_unreadable,
-        metrics,
     )
+    return Intake(resources.PODS, Pod, check, reactions, metrics, failed)
 
 
-def node_intake(handlers: ClusterHandlers, metrics: Metrics) -> Intake[Node]:
+def node_intake(handlers: ClusterHandlers, metrics: Metrics, failed: Callable[[str], None] = _nobody) -> Intake[Node]:
+    changed = handlers.node_changed
+    reactions = Reactions(handlers.known_nodes, changed, changed, handlers.node_deleted, handlers.mend)
     return Intake(
-        resources.NODES,
-        Node,
-        lambda node: allocatable_of(node.status.allocatable),
-        handlers.known_nodes,
-        handlers.node_changed,
-        handlers.node_deleted,
-        lambda _identity, _problem: None,
-        metrics,
+        resources.NODES, Node, lambda node: allocatable_of(node.status.allocatable), reactions, metrics, failed
     )
 
 
@@ -272,6 +403,7 @@ def object_intake(
     handlers: ObjectHandlers,
     metrics: Metrics,
     parts: Collection[str] | None = None,
+    failed: Callable[[str], None] = _nobody,
 ) -> Intake[Any]:
     """The intake of any other resource; `name`: its name in events.
 
@@ -282,13 +414,11 @@ def object_intake(
         if parts is not None and isinstance(new, Unstructured):
             new.keep_only(parts)
 
-    return Intake(
-        resource,
-        struct_of(name),
-        reduce,
+    reactions: Reactions[Any] = Reactions(
         lambda: handlers.known_objects(name),
         lambda new: handlers.object_changed(name, new),
+        lambda new: handlers.object_repaired(name, new),
         lambda gone: handlers.object_deleted(name, gone),
-        lambda _identity, _problem: None,
-        metrics,
+        lambda: handlers.mend(name),
     )
+    return Intake(resource, struct_of(name), reduce, reactions, metrics, failed)

@@ -10,39 +10,55 @@ Lists are consistent reads (no `resourceVersion` in the query), not reads from a
 lagging API server must not take us back in time, least of all at the start, with nothing to compare with. Since
 Kubernetes 1.34 the API server answers consistent reads from its watch cache, too, once that is fresh enough. A list is
 older than the watch when it arrives: where the watch is newer, it wins, see `Intake`.
+
+Resources are compared independently, as many at once as `AT_ONCE`, so that one list that hangs holds up no other. Only
+before the start they take turns: nodes first, so that most pods find theirs, and pods last, after what plugins look up
+for them. What comes with a page at the start is taken in at once; nobody decides yet. A resource that comes back, or
+comes later, is taken in whole, while no decision is made: half of the claims look like free devices.
+
+A consistent read that is older than what was seen before means that the API server's data are of an older time: etcd
+was restored from a backup. Then nothing that we know can be trusted, nor compared, as versions are given out again.
+`Restored` ends the program, and its restart lists everything.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Final
 from urllib.parse import quote
 
 from scheduler.api.decoding import Unreadable
+from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
+from scheduler.kube.comparison_schedule import ComparisonSchedule
 from scheduler.kube.deadlines import FIRST_COMPARISON, Deadlines
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS, Intake
+from scheduler.kube.object_decoder import Page
 from scheduler.kube.outages import is_outage
-from scheduler.kube.retries import RetryPolicy
 from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
 PAGE_SIZE: Final = 500
-"""Objects per request. A page blocks the event loop while it is decoded and compared, about 10 ms."""
+"""Objects per request. A page blocks the event loop while it is decoded, 5 ms."""
 
 LIST_TIMEOUT: Final = 60.0
 
 SETTLE_SECONDS: Final = 2.0
 """Differences are repaired after this time, if they persist: most changes were only late, not lost."""
 
-RETRIES: Final = RetryPolicy(first=1.0, limit=60.0)
-"""Between a failure and the next comparison."""
+MAX_DIFFERENT: Final = 2_000
+"""Objects kept for that time. If more differ, the watch is far behind, and they are repaired page by page: memory must
+not hold a second copy of all pods."""
 
-CALM_SECONDS: Final = 300.0
-"""After this time without a failure, waits start over."""
+AT_ONCE: Final = 4
+"""Resources that are compared at the same time."""
+
+MAX_SECONDS_AT_A_STRETCH: Final = 0.002
+"""How long objects are taken in before other tasks get their turn."""
 
 
 class ListFailed(ClusterError):
@@ -56,42 +72,42 @@ class Relister:
         self,
         client: Client,
         intakes: Sequence[Intake[Any]],
+        schedule: ComparisonSchedule,
+        hold: Callable[[], AbstractContextManager[None]],
         deadlines: Deadlines,
         metrics: Metrics,
         interval: float = 300.0,
         settle: float = SETTLE_SECONDS,
-        retries: RetryPolicy = RETRIES,
         page_size: int = PAGE_SIZE,
     ) -> None:
+        """`hold`: no decision is made within it."""
         self.synced = asyncio.Event()
         """Set once everything was compared for the first time: before that, there is nothing to decide on."""
         self._client = client
         self._intakes = {intake.resource: intake for intake in sorted(intakes, key=_turn)}
+        self._schedule = schedule
+        self._hold = hold
         self._deadlines = deadlines
         self._metrics = metrics
         self._interval = interval
         self._settle = settle
-        self._retries = retries
         self._page_size = page_size
         self._operations = {name: Operation("GET", name, CallLimit(2), LIST_TIMEOUT) for name in self._intakes}
-        self._requested: set[str] = set()
-        self._wake = asyncio.Event()
+        self._under_way: set[str] = set()
         self._done: set[str] = set()
         self._absent: set[str] = set()
-        self._scheduled: set[str] = set()
+        self._to_drop: set[str] = set()
+        """Absent, or absent a moment ago: what is known of them is to be dropped."""
+        self._to_check: set[str] = set()
+        """Resources whose watch went on: see `watch_opened`."""
         self._round = 0
         """Comparisons that began in an earlier one do not count as done."""
         self._advanced = asyncio.Event()
-        self._failures = 0
-        self._failed_at = -CALM_SECONDS
-        for intake in self._intakes.values():
-            intake.failed = self.request_later
 
     def request(self, resource: str) -> None:
-        """Compare soon."""
+        """Compare soon: kopf starts watching the resource from a new version."""
         self._absent.discard(resource)
-        self._requested.add(resource)
-        self._wake.set()
+        self._schedule.request(resource)
 
     async def compare_anew(self) -> None:
         """Return once everything was compared with lists that began after this call.
@@ -109,50 +125,76 @@ class Relister:
     def absent(self, resource: str) -> None:
         """Note that the API server does not serve this resource, until it is requested again."""
         self._absent.add(resource)
-        self._requested.discard(resource)
+        self._to_drop.add(resource)
         self._done.discard(resource)
-        self._drop_all(self._intakes[resource])
+        self._schedule.wake()
         self._set_synced()
 
-    def _drop_all(self, intake: Intake[Any]) -> None:
-        for known in intake.all_known():
-            intake.drop(known)
-
-    def request_later(self, resource: str) -> None:
-        """Compare after a failure: soon at first, later if failures persist."""
-        if resource in self._scheduled:
-            return
-        now = asyncio.get_running_loop().time()
-        if now - self._failed_at > CALM_SECONDS:
-            self._failures = 0
-        wait = self._retries.wait(self._failures)
-        if now - self._failed_at > wait / 2:  # simultaneous failures count once
-            self._failures += 1
-        self._failed_at = now
-        self._scheduled.add(resource)
-        asyncio.get_running_loop().call_later(wait, self._request_scheduled, resource)
-
-    def _request_scheduled(self, resource: str) -> None:
-        self._scheduled.discard(resource)
-        if resource not in self._absent:
-            self.request(resource)
+    def watch_opened(self, resource: str) -> None:
+        """Check that the API server has not gone back in time: it accepts a watch from a version yet to come."""
+        if resource in self._done:
+            self._to_check.add(resource)
+            self._schedule.wake()
 
     async def run(self) -> None:
-        """Compare until cancelled. The first comparison of a resource is made when kopf has listed it."""
+        """Compare until cancelled; a resource for the first time when kopf has listed it. Raises Restored."""
+        ticks = [self._request_all()] if self._interval else []
+        await together(*ticks, *(self._compare_in_turn() for _ in range(AT_ONCE)))
+
+    async def _request_all(self) -> None:
         while True:
-            try:
-                await asyncio.wait_for(self._wake.wait(), self._interval or None)
-            except TimeoutError:
-                if self.synced.is_set():
-                    self._requested.update(self._intakes.keys() - self._absent)
-            self._wake.clear()
-            for resource, intake in self._intakes.items():
-                if resource in self._requested:
-                    await self._compare(intake)
+            await asyncio.sleep(self._interval)
+            if self.synced.is_set():
+                for resource in self._intakes.keys() - self._absent:
+                    self._schedule.request(resource)
+
+    async def _compare_in_turn(self) -> None:
+        while True:
+            intake = self._next_due()
+            if intake is None:
+                await self._schedule.wait()
+                continue
+            self._under_way.add(intake.resource)
+            await self._settle_one(intake)
+            self._under_way.discard(intake.resource)
+            self._schedule.wake()
+
+    def _next_due(self) -> Intake[Any] | None:
+        turn = min((_turn(self._intakes[each]) for each in self._under_way), default=0)
+        for resource, intake in self._intakes.items():
+            if resource in self._under_way:
+                continue
+            if resource in self._schedule or resource in self._to_drop or resource in self._to_check:
+                waits = not self.synced.is_set() and self._under_way and _turn(intake) > turn
+                return None if waits else intake
+        return None
+
+    async def _settle_one(self, intake: Intake[Any]) -> None:
+        """Do what is due for one resource."""
+        resource = intake.resource
+        if resource in self._to_drop:
+            await self._drop_all(intake)
+        is_requested = self._schedule.take(resource)
+        is_to_check = resource in self._to_check
+        self._to_check.discard(resource)
+        if resource in self._absent:
+            return
+        if is_requested:
+            await self._compare(intake)
+        elif is_to_check:
+            await self._check(intake)
+
+    async def _drop_all(self, intake: Intake[Any]) -> None:
+        self._to_drop.discard(intake.resource)
+        stretch = Stretch()
+        with self._hold():
+            intake.expect_list()
+            for uid in intake.uids():
+                intake.drop(uid)
+                await stretch.pause()
 
     async def _compare(self, intake: Intake[Any]) -> None:
         resource, round_ = intake.resource, self._round
-        self._requested.discard(resource)
         started = time.perf_counter()
         try:
             await self.compare(intake, first=resource not in self._done)
@@ -160,14 +202,24 @@ class Relister:
             log.warning("Comparing with the API server failed", extra={"resource": resource, "err": str(error)})
             if is_outage(error):
                 self._deadlines.excuse()
-            self.request_later(resource)
+            self._schedule.request_later(resource)
             return
         self._metrics.resync_duration.observe(time.perf_counter() - started)
-        if resource in self._absent:
-            self._drop_all(intake)  # no longer served since its list was requested
-        elif round_ == self._round:
+        if resource not in self._to_drop and round_ == self._round:  # else no longer served, or to be compared anew
             self._done.add(resource)
         self._set_synced()
+        if intake.is_dirty:
+            self._schedule.request_later(resource)
+
+    async def _check(self, intake: Intake[Any]) -> None:
+        newest = intake.newest
+        try:
+            page = await self._page(intake, "", limit=1)
+        except ClusterError as error:
+            log.warning("Comparing with the API server failed", extra={"resource": intake.resource, "err": str(error)})
+            self._schedule.request_later(intake.resource)
+            return
+        intake.check_age(page.metadata.resource_version, newest)
 
     def _is_complete(self) -> bool:
         return self._intakes.keys() <= self._done | self._absent
@@ -179,52 +231,112 @@ class Relister:
             self._deadlines.drop(FIRST_COMPARISON)
 
     async def compare(self, intake: Intake[Any], *, first: bool) -> None:
-        """Compare one resource; the `first` time, differences do not count as repairs. Raises ClusterError."""
-        listed: set[str] = set()
-        different: list[Any] = []
+        """Compare one resource; the `first` time, differences are no repairs. Raises ClusterError, Restored."""
         intake.start_listing()
         try:
-            continue_ = version = ""
-            while continue_ or not version:  # each page has a version
-                page = await self._page(intake, continue_)
-                for item in page.items:
-                    listed.add(item.metadata.uid)
-                    if intake.difference(item):
-                        if first:
-                            intake.take(item)
-                        else:
-                            different.append(item)
-                continue_, version = page.metadata.continue_, page.metadata.resource_version
-            if not first and (different or intake.missing(listed, version)):
-                await asyncio.sleep(self._settle)
-            self._repair(intake, different, listed, version, first=first)
-            intake.compared(version)
+            if not first:
+                await self._repair_differences(intake)
+            elif intake.expects_list:
+                await self._take_whole(intake)
+            else:
+                await self._take_by_page(intake)
         finally:
             intake.end_listing()
 
-    def _repair(
-        self, intake: Intake[Any], different: list[Any], listed: set[str], version: str, *, first: bool
-    ) -> None:
-        for item in different:
-            kind = intake.difference(item)
-            if kind is not None:
-                self._count(intake, kind, item)
+    async def _take_by_page(self, intake: Intake[Any]) -> None:
+        listed: set[str] = set()
+        version = ""
+        async for page in self._pages(intake):
+            version = page.metadata.resource_version
+            await self._take(intake, page.items, listed, version)
+        await self._finish(intake, listed, version)
+
+    async def _take_whole(self, intake: Intake[Any]) -> None:
+        """The objects are held once, here or in our state: what differs is all that is listed."""
+        listed: set[str] = set()
+        version, items = "", []
+        async for page in self._pages(intake):
+            version = page.metadata.resource_version
+            items += page.items
+        with self._hold():
+            await self._take(intake, items, listed, version)
+            await self._finish(intake, listed, version)
+
+    async def _take(self, intake: Intake[Any], items: Sequence[Any], listed: set[str], version: str) -> None:
+        if intake.is_dirty:
+            intake.mend()
+        stretch = Stretch()
+        for item in items:
+            listed.add(item.metadata.uid)
+            if intake.difference(item, version):
                 intake.take(item)
-        for known in intake.missing(listed, version):
-            if not first:
-                self._count(intake, "deleted", known)
-            intake.drop(known)
+            await stretch.pause()
 
-    def _count(self, intake: Intake[Any], kind: str, item: Any) -> None:
+    async def _finish(self, intake: Intake[Any], listed: set[str], version: str) -> None:
+        stretch = Stretch()
+        for uid in intake.uids():
+            if uid not in listed and intake.is_missing(uid, version):
+                intake.drop(uid)
+            await stretch.pause()
+        intake.compared(version)
+
+    async def _repair_differences(self, intake: Intake[Any]) -> None:
+        listed: set[str] = set()
+        different: list[Any] = []
+        version = ""
+        async for page in self._pages(intake):
+            version = page.metadata.resource_version
+            for item in page.items:
+                listed.add(item.metadata.uid)
+                if intake.difference(item, version):
+                    different.append(item)
+            if len(different) > MAX_DIFFERENT:
+                await self._repair(intake, different, version)
+                different.clear()
+        unlisted = [uid for uid in intake.uids() if uid not in listed]
+        if different or any(intake.is_missing(uid, version) for uid in unlisted):
+            await asyncio.sleep(self._settle)
+        await self._repair(intake, different, version)
+        stretch = Stretch()
+        for uid in unlisted:
+            if intake.is_missing(uid, version):
+                self._count(intake, "deleted", intake.name_of(uid))
+                intake.drop(uid)
+            await stretch.pause()
+        intake.compared(version)
+
+    async def _repair(self, intake: Intake[Any], different: Sequence[Any], version: str) -> None:
+        if intake.is_dirty:
+            intake.mend()
+        stretch = Stretch()
+        for item in different:
+            kind = intake.difference(item, version)
+            if kind is not None:
+                self._count(intake, kind, item.metadata.name)
+                intake.take(item)
+            await stretch.pause()
+
+    def _count(self, intake: Intake[Any], kind: str, name: str) -> None:
         self._metrics.resync_repairs.labels(intake.resource, kind).inc()
-        fields = {"resource": intake.resource, "object": item.metadata.name, "kind": kind}
-        log.info("The watch had missed a change", extra=fields)
+        fields = {"resource": intake.resource, "object": name, "kind": kind}
+        log.info("A change that was missed is made up for", extra=fields)
 
-    async def _page(self, intake: Intake[Any], continue_: str) -> Any:
+    async def _pages(self, intake: Intake[Any]) -> AsyncIterator[Page[Any]]:
+        """Yield the pages of one list. Raises ClusterError, Restored."""
+        newest, continue_ = intake.newest, ""
+        while True:
+            page = await self._page(intake, continue_, self._page_size)
+            intake.check_age(page.metadata.resource_version, newest)
+            yield page
+            continue_ = page.metadata.continue_
+            if not continue_:
+                return
+
+    async def _page(self, intake: Intake[Any], continue_: str, limit: int) -> Page[Any]:
         query = f"&fieldSelector={quote(POD_FIELD_SELECTOR)}" if intake.resource == PODS else ""
         if continue_:
             query += f"&continue={quote(continue_)}"
-        reply = await self._client.page(self._operations[intake.resource], intake.api.path, self._page_size, query)
+        reply = await self._client.page(self._operations[intake.resource], intake.api.path, limit, query)
         if not reply.ok:
             raise BadStatus(f"listing {intake.resource}", reply)
         try:
@@ -240,5 +352,18 @@ class Relister:
 
 
 def _turn(intake: Intake[Any]) -> int:
-    """Nodes first, so that most pods find theirs. Pods last, after what plugins look up for them."""
+    """Nodes first, pods last, before the start."""
     return {NODES: 0, PODS: 2}.get(intake.resource, 1)
+
+
+class Stretch:
+    """Gives the event loop back every few milliseconds."""
+
+    def __init__(self) -> None:
+        self._until = time.perf_counter() + MAX_SECONDS_AT_A_STRETCH
+
+    async def pause(self) -> None:
+        """Let other tasks have their turn, if it is time."""
+        if time.perf_counter() > self._until:
+            await asyncio.sleep(0)
+            self._until = time.perf_counter() + MAX_SECONDS_AT_A_STRETCH

@@ -85,6 +85,9 @@ class ComparisonRequests(Protocol):
     def absent(self, resource: str) -> None:
         """The API server does not serve the resource: there is nothing to compare."""
 
+    def watch_opened(self, resource: str) -> None:
+        """The API server has accepted a watch from a version that we have seen."""
+
 
 class Watch:
     """`run` it as a task."""
@@ -233,7 +236,8 @@ class Watch:
         await self._client.authorized_session(rejected=self._logins > 0)
         self._logins += 1
         self._logged_in_at = loop.time()
-        self._session = WatchSession(self._client, self._intakes, self._on_list, self._deadlines)
+        opened = self._comparisons.watch_opened
+        self._session = WatchSession(self._client, self._intakes, self._on_list, opened, self._deadlines)
         return kopf.AiohttpSession(
             server=self._client.credentials.server,
             aiohttp_session=self._session,  # type: ignore[arg-type]
@@ -252,14 +256,16 @@ class WatchSession:
         client: Client,
         intakes: Sequence[Intake[Any]],
         listed: Callable[[str], None],
+        opened: Callable[[str], None],
         deadlines: Deadlines,
     ) -> None:
-        """`listed` is called with the resource of every emptied list."""
+        """`listed` is called with the resource of every emptied list, `opened` with that of every accepted watch."""
         self._client = client
         # The API server may be behind a proxy that adds a path.
         root = URL(client.credentials.server).path.rstrip("/")
         self._intakes = {root + intake.api.path: intake for intake in intakes}
         self._listed = listed
+        self._opened = opened
         self._deadlines = deadlines
         self._interrupted: set[str] = set()
         self._streams: list[Response] = []
@@ -306,6 +312,7 @@ class WatchSession:
         if intake is None or response.status != 200:
             return response
         self._deadlines.expect(intake.resource, PROGRESS_SECONDS)
+        self._opened(intake.resource)
         return WatchResponse(response, intake.from_line, partial(self._deadlines.progress, intake.resource))
 
     def _excuse(self, intake: Intake[Any] | None) -> None:

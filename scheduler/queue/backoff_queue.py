@@ -78,6 +78,11 @@ class BackoffQueue:
     def remove(self, uid: str) -> QueuedPod | None:
         return self._refused.remove(uid) or self._after_error.remove(uid)
 
+    def clear(self) -> None:
+        """Forget all pods."""
+        self._refused.clear()
+        self._after_error.clear()
+
     def pop_early(self) -> QueuedPod | None:
         """Take out the refused pod with the shortest remaining wait; None if there is none."""
         return self._refused.pop()

@@ -56,6 +56,11 @@ class Fairness:
         if self._count > 2 * len(self._active) + 64:
             self._sweep()
 
+    def clear(self) -> None:
+        """Forget all pods, when activeQ has."""
+        self._by_priority.clear()
+        self._count = 0
+
     def pop(self) -> QueuedPod | None:
         """Take the next pod out; None if activeQ is empty."""
         first = self._active.peek()

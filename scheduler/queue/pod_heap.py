@@ -65,6 +65,11 @@ class PodHeap:
             heapq.heapify(self._heap)
         return entry[2]
 
+    def clear(self) -> None:
+        """Forget all pods."""
+        self._entries.clear()
+        self._heap.clear()
+
     def peek(self) -> QueuedPod | None:
         """Return the first pod without taking it out."""
         heap, entries = self._heap, self._entries

@@ -34,6 +34,9 @@ class RejectorCounts:
             if not self._counts[key]:
                 del self._counts[key]
 
+    def clear(self) -> None:
+        self._counts.clear()
+
     def as_mapping(self) -> Mapping[tuple[str, str], int]:
         return dict(self._counts)
 

@@ -65,6 +65,7 @@ OF_THE_POD_ITSELF: Final = frozenset({UNSCHEDULABLE_POD_ADD.label, UNSCHEDULABLE
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF_Q: Final = "PopFromBackoffQ"
+CHANGE_REPAIRED: Final = "ChangeRepaired"
 
 _gate = attrgetter("gating_plugin")
 
@@ -255,6 +256,23 @@ class SchedulingQueue:
             self._requeue(queued, self._rules.decide(queued, observed), UNSCHEDULABLE_TIMEOUT.label)
         if leftovers:
             self._in_flight.record(observed)
+
+    def rebuild(self) -> None:
+        """Put every waiting pod in its place anew, and try the refused ones again: a change has failed half way.
+
+        It may have lost an event that would have helped some. Costs as much as taking them all in.
+        """
+        places = (self._active, self._backoff, self._unschedulable)
+        waiting = {queued.pod.uid: queued for pods in places for queued in pods}
+        for pods in places:
+            pods.clear()
+        self._fairness.clear()
+        self._rejectors.clear()
+        for uid, queued in waiting.items():
+            if uid not in self._in_flight:
+                self._rejectors.add(queued)
+                self._requeue(queued, Requeue.AFTER_BACKOFF, CHANGE_REPAIRED)
+        self._in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CHANGE_REPAIRED), None, None))
 
     def close(self) -> None:
         """Wake all waiting callers; nothing is popped any more."""

@@ -88,6 +88,12 @@ class UnschedulablePods:
                 del self._groups[ref.rejection]
         return queued
 
+    def clear(self) -> None:
+        """Forget all pods."""
+        self.gated_count = 0
+        for each in (self._pods, self._refs, self._groups):
+            each.clear()
+
     def check_invariants(self) -> None:
         """Every pod is in the group where its next event looks for it, and a plugin refused it."""
         grouped = [queued for groups in self._groups.values() for group in groups.values() for queued in group.values()]

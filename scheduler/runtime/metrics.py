@@ -187,7 +187,7 @@ class Metrics:
         )
         self.resync_repairs = counter(
             "loadmaster_resync_repairs",
-            "Differences between our state and the API server that a resync repaired: each is a missed event.",
+            "Differences between our state and the API server that a comparison repaired: each is a lost change.",
             ("resource", "kind"),
         )
         self.resync_duration = histogram(
@@ -195,6 +195,10 @@ class Metrics:
             "Duration of one comparison with the API server.",
             (),
             exponential(0.01, 2, 12),
+        )
+        self.table_rebuilds = counter(
+            "loadmaster_table_rebuilds",
+            "How often the node table was made anew from nodes and pods, because a change of it failed half way.",
         )
         self.assumed_pods_expired = counter(
             "loadmaster_assumed_pods_expired", "Assumed pods that the watch never confirmed in time."

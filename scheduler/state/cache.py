@@ -8,15 +8,19 @@
 
 With a TTL of 0 an assumed pod whose binding has finished waits for the watch forever, as in kube-scheduler; then our
 relister settles it. Rule: pkg/scheduler/backend/cache/interface.go at v1.36.3.
+
+Facts are the nodes and the pods with their nodes; the table follows from them. A change is made whole or not at all: if
+the table fails half way, it is made anew from the facts. To stop counting what is gone cannot fail in this way.
 """
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, KeysView
 from dataclasses import dataclass
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
-from scheduler.api.requests import PodResources
+from scheduler.api.requests import PodResources, allocatable_of
 from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.resting import RestingNodes
@@ -45,6 +49,9 @@ class Cache:
         self.assumed_count = 0
         """Number of assumed pods: the watch has yet to confirm them."""
         self._entries: dict[str, _Entry] = {}
+        self._nodes: dict[str, Node] = {}
+        self._expiring: OrderedDict[str, _Entry] = OrderedDict()
+        """UID → entry with a deadline, the earliest first: all have the same time."""
         self._metrics = metrics
         self._now = now
         self._ttl = ttl
@@ -66,6 +73,8 @@ class Cache:
         entry = self._entries.get(pod.uid)
         if entry is not None and entry.assumed and self._ttl > 0:
             entry.deadline = self._now() + self._ttl
+            self._expiring[pod.uid] = entry
+            self._expiring.move_to_end(pod.uid)
 
     def forget(self, pod: Pod) -> bool:
         """Take back an assumption; return whether there was one. A confirmed pod stays."""
@@ -77,12 +86,16 @@ class Cache:
 
     def expire(self) -> list[Pod]:
         """Drop and return the assumed pods that were not confirmed in time."""
+        late: list[Pod] = []
         now = self._now()
-        late = [e for e in self._entries.values() if e.deadline is not None and e.deadline <= now]
-        for entry in late:
+        while self._expiring:
+            entry = next(iter(self._expiring.values()))
+            if entry.deadline is None or entry.deadline > now:
+                break
             self._drop(entry)
             self._metrics.assumed_pods_expired.inc()
-        return [entry.pod for entry in late]
+            late.append(entry.pod)
+        return late
 
     # The watch's facts.
 
@@ -97,24 +110,32 @@ class Cache:
             self._note_change(pod.node_name)
             return None
         old = entry.pod
+        self._make_countable(pod)
         if old.node_name != pod.node_name:
             self._metrics.cache_corrections.labels("other_node").inc()
             _logger.warning(
                 "Pod is bound to another node than we believed",
                 extra={"pod": str(pod), "believed": old.node_name, "node": pod.node_name},
             )
-            self._drop(entry)
-            self._add(pod, assumed=False)
-            self._note_change(pod.node_name)
-            return old
-        self._make_countable(pod)
-        if not entry.assumed and pod.resources != old.resources:
-            self._note_change(pod.node_name)  # resized
-        self.table.replace_pod(pod.node_name, old, pod)
+        try:
+            if old.node_name == pod.node_name:
+                self.table.replace_pod(pod.node_name, old, pod)
+            else:
+                self.table.remove_pod(old.node_name, old)
+                self.table.add_pod(pod.node_name, pod)
+        except Exception:
+            self.table.is_broken = True
+            self._rebuild()
+            raise
         entry.pod = pod
+        moved, resized = old.node_name != pod.node_name, not entry.assumed and pod.resources != old.resources
+        entry.ours &= not moved
         self.assumed_count -= entry.assumed
         entry.assumed = False
         entry.deadline = None
+        self._expiring.pop(pod.uid, None)
+        if moved or resized:
+            self._note_change(pod.node_name)
         return old
 
     def remove(self, uid: str) -> Pod | None:
@@ -127,18 +148,35 @@ class Cache:
 
     def set_node(self, node: Node) -> Node | None:
         """Take over a node in its newest version; return the version before. Raises ValueError if unreadable."""
-        old = self.table.node(node.name)
-        self.table.set_node(self._resting.shown(node))
-        self._note_change(node.name)
+        name, shown = node.name, self._resting.shown(node)
+        allocatable_of(node.status.allocatable)
+        old = self.table.node(name)
+        try:
+            self.table.set_node(shown)
+        except Exception:
+            self.table.is_broken = True
+            self._rebuild()
+            raise
+        self._nodes[name] = shown
+        self._note_change(name)
         return old
 
     def remove_node(self, name: str) -> Node | None:
         """Remove a node; pods on it stay counted until they are removed themselves. Return its last version."""
-        old = self.table.node(name)
-        self.table.remove_node(name)
+        old = self._nodes.pop(name, None)
         self._others.pop(name, None)
         self._resting.discard(name)
+        try:
+            self.table.remove_node(name)
+        except Exception:  # noqa: BLE001  logged there; the node is gone all the same
+            self.table.is_broken = True
+            self._rebuild()
         return old
+
+    def mend(self) -> None:
+        """Make the table anew if it is broken: a what-if failed half way, or an attempt to make it anew."""
+        if self.table.is_broken:
+            self._rebuild()
 
     # Nodes left alone for a moment.
 
@@ -194,9 +232,12 @@ class Cache:
             assert entry.pod.uid == uid
             assert entry.pod in self.table.pods_on(entry.pod.node_name), str(entry.pod)
             assert entry.assumed or entry.deadline is None, str(entry.pod)
+            assert (entry.deadline is not None) == (uid in self._expiring), str(entry.pod)
         assert self.assumed_count == sum(entry.assumed for entry in self._entries.values())
         counted = int(self.table.pod_count.sum())
         assert counted == len(self._entries), f"{counted} pods counted, {len(self._entries)} known"
+        assert self._nodes == {name: self.table.node(name) for name in self.table.node_names()}
+        assert self._expiring.keys() <= self._entries.keys()
 
     # Internals.
 
@@ -207,17 +248,43 @@ class Cache:
 
     def _add(self, pod: Pod, *, assumed: bool) -> None:
         self._make_countable(pod)
-        self.table.add_pod(pod.node_name, pod)
-        self._entries[pod.uid] = _Entry(pod, assumed, ours=assumed)
+        entry = _Entry(pod, assumed, ours=assumed)
+        try:
+            self.table.add_pod(pod.node_name, pod)
+        except Exception:
+            self.table.is_broken = True
+            self._rebuild()
+            raise
+        self._entries[pod.uid] = entry
         self.assumed_count += assumed
 
     def _drop(self, entry: _Entry) -> None:
-        self.table.remove_pod(entry.pod.node_name, entry.pod)
-        del self._entries[entry.pod.uid]
+        uid = entry.pod.uid
+        del self._entries[uid]
+        self._expiring.pop(uid, None)
         self.assumed_count -= entry.assumed
+        try:
+            self.table.remove_pod(entry.pod.node_name, entry.pod)
+        except Exception:  # noqa: BLE001  logged there; the pod is gone all the same
+            self.table.is_broken = True
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        """Make the table anew. If that fails too, the table stays broken, and the next decision tries again."""
+        _logger.error("The node table is made anew, as a change failed half way", exc_info=True)
+        self._metrics.table_rebuilds.inc()
+        self.table.clear()
+        for node in self._nodes.values():
+            self.table.set_node(node)
+        for entry in self._entries.values():
+            self.table.add_pod(entry.pod.node_name, entry.pod)
+        self.table.is_broken = False
 
     def _make_countable(self, pod: Pod) -> None:
-        """Count a pod with unreadable requests without them: it runs, whatever it asks for."""
+        """Derive all that is counted before anything is; without unreadable requests: it runs, whatever it asks for."""
+        _ = pod.host_ports, pod.storage
+        if pod.spec.affinity is not None:
+            _ = pod.affinity_terms
         try:
             _ = pod.resources
         except ValueError as error:

@@ -27,6 +27,9 @@ class HostPorts:
             if not rows[row]:
                 self._drop(row, protocol, port, ip or ANY_ADDRESS)
 
+    def clear(self) -> None:
+        self._ports.clear()
+
     def _drop(self, row: int, protocol: str, port: int, ip: str) -> None:
         by_ip = self._ports[protocol, port]
         del by_ip[ip][row]

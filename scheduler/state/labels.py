@@ -162,6 +162,12 @@ class LabelColumns:
             column.grow(capacity)
         self._capacity = capacity
 
+    def clear(self) -> None:
+        """Forget all rows. Readers of any column learn that it is out of date."""
+        self._drop(list(self._columns))
+        self._absent.drop()
+        self.rows_with.clear()
+
     def _count_keys(self, old: Mapping[str, str], new: Mapping[str, str]) -> Sequence[str]:
         rows_with = self.rows_with
         changed: list[str] = []

@@ -60,6 +60,8 @@ class NodeTable:
         self.pods = PodGroupIndex(capacity, self._labels.rows_with)
         self._images = ImageTable()
         self._ports = HostPorts()
+        self.is_broken = False
+        """Whether a change failed half way: nothing in the table is to be trusted before the cache has made it anew."""
 
     # What plugins read.
 
@@ -251,12 +253,31 @@ class NodeTable:
         try:
             for pods, sign in ((remove, -1), (add, 1)):
                 for pod in pods:
-                    self._count_pod(row, pod, pod.resources.requests, sign)
+                    self._try_pod(row, pod, sign)
                     done.append((pod, sign))
             yield
         finally:
             for pod, sign in reversed(done):
-                self._count_pod(row, pod, pod.resources.requests, -sign)
+                self._try_pod(row, pod, -sign)
+
+    def clear(self) -> None:
+        """Forget all nodes and pods, whatever state the table is in. Readers learn that any row may have changed."""
+        self.size = self.count = 0
+        for rows in (self._free, self._row_of, self._names, self._nodes, self._pods):
+            rows.clear()
+        for column in (self._in_use, self._unschedulable, self._pod_count, self._allowed_pods):
+            column[:] = 0
+        for amounts in self._non_zero.values():
+            amounts[:] = 0
+        self._amounts = Amounts(self._capacity)
+        self._taints.clear()
+        self._labels.clear()
+        self._images.states.clear()
+        self._ports.clear()
+        self.volumes.clear()
+        self.pods.clear()
+        for aspect in Aspect:
+            self._logs.of(aspect).mark_all()
 
     def forget_idle(self) -> None:
         """Give back what was derived for pods, and was not asked for since the last call."""
@@ -270,6 +291,7 @@ class NodeTable:
 
     def check_invariants(self) -> None:
         """Sums match the pods, rows match the names. For tests and debugging."""
+        assert not self.is_broken
         assert self.count == int(self.in_use.sum()) == sum(node is not None for node in self._nodes)
         assert sorted([*self._row_of.values(), *self._free]) == list(range(self.size))
         for name, row in self._row_of.items():
@@ -306,6 +328,16 @@ class NodeTable:
 
     def _labels_by_row(self) -> Iterator[Mapping[str, str] | None]:
         return (None if node is None else node.metadata.labels for node in self._nodes)
+
+    def _try_pod(self, row: int, pod: Pod, sign: int) -> None:
+        """Count a pod, or stop counting it, for a what-if."""
+        requests = pod.resources.requests
+        was_there = pod.uid in self._pods[row]
+        try:
+            self._count_pod(row, pod, requests, sign)
+        except Exception:
+            self.is_broken |= was_there != (pod.uid in self._pods[row])
+            raise
 
     def _count_pod(self, row: int, pod: Pod, requests: Mapping[str, int], sign: int) -> None:
         if sign > 0:
@@ -361,8 +393,10 @@ class NodeTable:
         def longer(column: Int64Column) -> Int64Column:
             return np.concatenate([column, np.zeros(capacity - len(column), column.dtype)])
 
-        self._in_use = np.concatenate([self._in_use, np.zeros(self._capacity, np.bool_)])
-        self._unschedulable = np.concatenate([self._unschedulable, np.zeros(self._capacity, np.bool_)])
+        self._in_use = np.concatenate([self._in_use, np.zeros(capacity - len(self._in_use), np.bool_)])
+        self._unschedulable = np.concatenate(
+            [self._unschedulable, np.zeros(capacity - len(self._unschedulable), np.bool_)]
+        )
         self._pod_count = longer(self._pod_count)
         self._allowed_pods = longer(self._allowed_pods)
         self._zeros = longer(self._zeros)
@@ -371,7 +405,7 @@ class NodeTable:
             self._non_zero[resource] = longer(non_zero)
         self._amounts.grow(capacity)
         for taint, column in self._taints.items():
-            self._taints[taint] = np.concatenate([column, np.zeros(self._capacity, np.bool_)])
+            self._taints[taint] = np.concatenate([column, np.zeros(capacity - len(column), np.bool_)])
         self._labels.grow(capacity)
         self._logs.grow(capacity)
         self._capacity = capacity

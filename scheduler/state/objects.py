@@ -1,14 +1,16 @@
 """The newest objects of the resources that plugins watch, besides pods and nodes.
 
 Written by the handlers of the watch before any other part learns of a change; read by plugins as `handle.objects`.
+A change is made whole, whatever the listeners do: see `listeners.py`.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from scheduler.api.versions import is_newer
 from scheduler.framework.handle import Listener
+from scheduler.state.listeners import ObjectListener
 
 
 class ObjectStore:
@@ -16,7 +18,9 @@ class ObjectStore:
 
     def __init__(self) -> None:
         self._resources: dict[str, _ResourceObjects] = {}
-        self._listeners: defaultdict[str, list[Listener]] = defaultdict(list)
+        self._listeners: defaultdict[str, list[ObjectListener]] = defaultdict(list)
+        self.listener_failures = 0
+        """How often a listener raised, or was told of nothing because it is broken."""
 
     def watch(self, resources: Iterable[str]) -> None:
         """Make room for these resources: they may be asked for, though none of their objects has come yet."""
@@ -40,9 +44,9 @@ class ObjectStore:
         """Return a number that grows with each change. Raises LookupError if the resource is not watched."""
         return self._of(resource).version
 
-    def listen(self, resource: str, listener: Listener) -> None:
+    def listen(self, resource: str, listener: Listener, reset: Callable[[], None] | None = None) -> None:
         """Call `listener(old, new)` for each object that exists already, and from now on for each change."""
-        self._listeners[resource].append(listener)
+        self._listeners[resource].append(ObjectListener(resource, listener, reset))
         if resource in self._resources:
             for existing in tuple(self._resources[resource].by_uid.values()):
                 listener(None, existing)
@@ -61,32 +65,45 @@ class ObjectStore:
         """
         objects = self._of(resource)
         metadata = new.metadata
-        in_namespace = objects.by_name.setdefault(metadata.namespace, {})
-        old = in_namespace.get(metadata.name)
-        if old is not None and old.metadata.uid != metadata.uid:
-            if is_newer(old.metadata.resource_version, metadata.resource_version):
-                return new
-            del objects.by_uid[old.metadata.uid]
-        in_namespace[metadata.name] = new
+        old: Any = objects.by_name.get(metadata.namespace, {}).get(metadata.name)
+        replaced = None if old is None or old.metadata.uid == metadata.uid else old.metadata
+        if replaced is not None and is_newer(replaced.resource_version, metadata.resource_version):
+            return new
+        listeners = self._announce(resource)
+        # From here to the listeners nothing is called that could fail.
+        if replaced is not None:
+            objects.by_uid.pop(replaced.uid, None)
+        objects.by_name.setdefault(metadata.namespace, {})[metadata.name] = new
         objects.by_uid[metadata.uid] = new
         objects.version += 1
-        for listener in self._listeners[resource]:
-            listener(old, new)
+        self._tell(listeners, old, new, objects.by_uid)
         return old
 
     def remove(self, resource: str, uid: str) -> Any | None:
         """Remove an object and return it; None if it is not there."""
         objects = self._of(resource)
-        old = objects.by_uid.pop(uid, None)
-        if old is not None:
-            in_namespace = objects.by_name[old.metadata.namespace]
-            del in_namespace[old.metadata.name]
-            if not in_namespace:
-                del objects.by_name[old.metadata.namespace]
-            objects.version += 1
-            for listener in self._listeners[resource]:
-                listener(old, None)
+        old = objects.by_uid.get(uid)
+        if old is None:
+            return None
+        namespace, name = old.metadata.namespace, old.metadata.name
+        listeners = self._announce(resource)
+        del objects.by_uid[uid]
+        in_namespace = objects.by_name[namespace]
+        del in_namespace[name]
+        if not in_namespace:
+            del objects.by_name[namespace]
+        objects.version += 1
+        self._tell(listeners, old, None, objects.by_uid)
         return old
+
+    def mend(self, resource: str) -> None:
+        """Put right the listeners that are broken or lack objects. Raises ListenerFailed if one stays broken."""
+        for listener in self._listeners[resource]:
+            listener.mend(self._of(resource).by_uid)
+
+    def is_known_to_all(self, resource: str, uid: str) -> bool:
+        """Whether no listener lacks an object because it raised for it."""
+        return not any(listener.leaves_out(uid) for listener in self._listeners[resource])
 
     def check_invariants(self) -> None:
         """Both indexes hold the same objects, each in its place. For tests."""
@@ -96,6 +113,20 @@ class ObjectStore:
             for uid, item in objects.by_uid.items():
                 assert item.metadata.uid == uid, resource
                 assert objects.by_name[item.metadata.namespace][item.metadata.name] is item, resource
+
+    def _announce(self, resource: str) -> Sequence[ObjectListener]:
+        """Note that a change is coming, of which these listeners are to be told."""
+        listeners = self._listeners[resource]
+        for listener in listeners:
+            listener.behind += 1
+        return listeners
+
+    def _tell(
+        self, listeners: Sequence[ObjectListener], old: Any | None, new: Any | None, objects: Mapping[str, Any]
+    ) -> None:
+        for listener in listeners:
+            if not listener.tell(old, new, objects):
+                self.listener_failures += 1
 
     def _of(self, resource: str) -> "_ResourceObjects":
         try:

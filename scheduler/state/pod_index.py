@@ -58,6 +58,8 @@ class PodGroupIndex:
         """`label_keys`: the labels that any node has, as they are now."""
         self._size = 0
         self._capacity = capacity
+        self._label_keys = label_keys
+        self._limit, self._sums_limit = limit, sums_limit
         self._groups: dict[str, dict[GroupKey, PodGroup]] = {}
         self._matches: CountColumns[PodMatch] = CountColumns(capacity, limit)
         self._postings: SelectorPostings[PodMatch] = SelectorPostings()
@@ -91,6 +93,15 @@ class PodGroupIndex:
         return [(key, MatchCounts(column, self._size)) for key, column in columns.items()]
 
     # What the node table writes.
+
+    def clear(self) -> None:
+        """Forget all pods, rows and columns, whatever state they are in."""
+        self._size = 0
+        self._groups = {}
+        self._matches = CountColumns(self._capacity, self._limit)
+        self._postings = SelectorPostings()
+        self._unlisted.clear()
+        self._terms = TermTable(self._capacity, self._label_keys, self._sums_limit)
 
     def resize(self, size: int) -> None:
         """Follow the node table to a new number of rows, which never decreases."""

@@ -41,6 +41,10 @@ class VolumeUsers:
             if not rows:
                 del self._rows[key]
 
+    def clear(self) -> None:
+        for counts in (self._rows, self._volumes, self._odd):
+            counts.clear()
+
     def check_invariants(self, pods_by_row: Iterable[Iterable[Pod]]) -> None:
         """The counts are those of the pods. For tests and debugging."""
         expected = VolumeUsers(self.changes)

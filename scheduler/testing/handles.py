@@ -1,6 +1,6 @@
 """A cluster in memory, and the handle over it that a plugin is started with."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from scheduler.api.objects import Node
@@ -77,7 +77,7 @@ class Objects:
         self.list(resource)
         return self._versions[resource]
 
-    def listen(self, resource: str, listener: Listener) -> None:
+    def listen(self, resource: str, listener: Listener, reset: Callable[[], None] | None = None) -> None:
         self._listeners.setdefault(resource, []).append(listener)
         for each in self._objects.get(resource, []):
             listener(None, each)

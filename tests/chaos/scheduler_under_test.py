@@ -19,7 +19,7 @@ from team_budget import TeamBudget
 from scheduler import app
 from scheduler.__main__ import main
 from scheduler.kube import kopf_settings, watch
-from scheduler.kube.relister import Relister
+from scheduler.kube.comparison_schedule import ComparisonSchedule
 from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.watch import Watch
 
@@ -46,7 +46,7 @@ if __name__ == "__main__":
     parts: Any = app
     signal.signal(signal.SIGUSR1, lambda *_: asyncio.get_running_loop().call_soon(_log_tasks))
     parts.Watch = partial(Watch, frozen_seconds=FROZEN_SECONDS, absent_seconds=ABSENT_SECONDS)
-    parts.Relister = partial(Relister, retries=QUICK)
+    parts.ComparisonSchedule = partial(ComparisonSchedule, QUICK)
     waiting: Any
     for waiting in (kopf_settings, watch):
         waiting.RETRIES = QUICK

@@ -113,8 +113,9 @@ class World:
         for item in items:
             self.expect_report(item)
         page = intake.read_page(self.truth.page(items))
-        different = [item for item in page.items if intake.difference(item)]
-        self.lists[resource] = {item.metadata.uid for item in page.items}, different, page.metadata.resource_version
+        version = page.metadata.resource_version
+        different = [item for item in page.items if intake.difference(item, version)]
+        self.lists[resource] = {item.metadata.uid for item in page.items}, different, version
 
     def repair(self, resource: str) -> None:
         """The second half of a comparison."""
@@ -122,10 +123,11 @@ class World:
         listed, different, version = self.lists.pop(resource)
         before = dict(self.known(resource))
         for item in different:
-            if intake.difference(item):
+            if intake.difference(item, version):
                 intake.take(item)
-        for known in intake.missing(listed, version):
-            intake.drop(known)
+        for uid in intake.uids():
+            if uid not in listed and intake.is_missing(uid, version):
+                intake.drop(uid)
         intake.compared(version)
         self.compared[resource] = int(version)
         intake.end_listing()

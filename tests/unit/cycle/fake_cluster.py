@@ -39,7 +39,7 @@ class FakeCluster:
         else:
             del self.nodes[thing.name]
             self.unruly.add(thing.name)
-            # Only the latest: an update of a node that comes after its successor's would hide that one until a resync.
+            # Only the latest: an update of a node that comes after its successor's would hide that one till a list.
             self.on_the_way.pop(thing.metadata.uid, None)
         self._tell("deleted", thing)
 

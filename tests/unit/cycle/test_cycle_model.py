@@ -1,6 +1,6 @@
 """Random life: whatever cluster, watch and API server do, and in whatever order, no pod is lost or placed twice.
 
-Not covered: what a resync finds (events that never arrive), an update of a node that comes after its successor of the
+Not covered: what a list finds (events that never arrive), an update of a node that comes after its successor of the
 same name, and preemption.
 """
 

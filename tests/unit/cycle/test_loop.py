@@ -236,3 +236,38 @@ async def test_a_binding_that_somebody_else_cancels_brings_the_pod_back(*, held:
     assert scheduler.cache.get(pod.uid) is None
     assert (scheduler.loop.bindings, list(scheduler.waiting)) == (0, [])
     scheduler.check()
+
+
+async def test_no_decision_is_made_while_the_loop_is_held() -> None:
+    scheduler = Scheduler(nodes=["a", "b"])
+    task = asyncio.create_task(scheduler.loop.run())
+    await settle()
+    with scheduler.loop.hold():
+        with scheduler.loop.hold():
+            scheduler.handlers.pod_changed(a_pod("first"))
+            await settle()
+        scheduler.handlers.pod_changed(a_pod("second"))
+        await settle()
+        while_held = dict(scheduler.world.bound)
+    await until(lambda: len(scheduler.world.bound) == 2)
+    scheduler.queue.close()
+    await task
+
+    assert while_held == {}
+    scheduler.check()
+
+
+async def test_a_what_if_that_failed_half_way_is_put_right_before_the_next_decision() -> None:
+    scheduler = Scheduler(nodes=["a"])
+    scheduler.handlers.pod_changed(a_pod("runs", node_name="a", requests={"cpu": "1"}))
+    table = scheduler.cache.table
+    row = table.row_of("a")
+    assert row is not None
+    table.requested("cpu")[row] = 7
+    table.is_broken = True
+
+    await scheduler.schedule(a_pod("waits", requests={"cpu": "1"}))
+
+    assert sample(scheduler.metrics, "loadmaster_table_rebuilds_total") == 1
+    scheduler.check()
+    await finish(scheduler)

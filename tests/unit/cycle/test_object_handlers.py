@@ -31,7 +31,7 @@ class Setup:
         self.store = ObjectStore()
         self.moves: list[Move] = []
         queue: Any = self
-        self.handlers = ObjectEventHandlers(self.store, queue, [BUDGETS], Metrics())
+        self.handlers = ObjectEventHandlers(self.store, queue, [BUDGETS], lambda: None, Metrics())
 
     def move_all(self, event: fw.ClusterEvent, old: Any, new: Any) -> None:
         self.moves.append(Move(event.label, old, new, list(self.store.list(BUDGETS))))

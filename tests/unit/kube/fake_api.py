@@ -51,6 +51,8 @@ class FakeApi:
         self.held = asyncio.Event()
         """While cleared, no answer is given."""
         self.held.set()
+        self.hanging: dict[str, asyncio.Event] = {}
+        """Request → what has to be set before it is answered."""
         self.busy = 0
         self.most_at_once = 0
         self._script: dict[str, deque[Answer]] = defaultdict(deque)
@@ -73,6 +75,8 @@ class FakeApi:
         self.busy += 1
         self.most_at_once = max(self.most_at_once, self.busy)
         await self.held.wait()
+        if (hanging := self.hanging.get(f"{request.method} {request.path}")) is not None:
+            await hanging.wait()
         self.busy -= 1
         answers = self._script[f"{request.method} {request.path}"]
         if not answers:
@@ -149,6 +153,13 @@ class FakeHandlers:
     def pod_unreadable(self, identity: ObjectMeta, problem: str) -> None:
         self.unreadable.append((identity.name, problem))
 
+    def pod_repaired(self, pod: Pod) -> None:
+        self._call("repaired", pod.name, pod.metadata.resource_version)
+        self.pods[pod.uid] = pod
+
+    def mend(self) -> None:
+        self.calls.append("mend")
+
     def known_pods(self) -> Mapping[str, Pod]:
         return self.pods
 
@@ -175,6 +186,13 @@ class FakeObjectHandlers:
     def object_deleted(self, resource: str, gone: Any) -> None:
         self.calls.append(f"deleted {gone.metadata.name}")
         del self.objects[gone.metadata.uid]
+
+    def object_repaired(self, resource: str, new: Any) -> None:
+        self.calls.append(f"repaired {new.metadata.name}")
+        self.objects[new.metadata.uid] = new
+
+    def mend(self, resource: str) -> None:
+        self.calls.append(f"mend {resource}")
 
     def known_objects(self, resource: str) -> Mapping[str, Any]:
         return self.objects

@@ -26,9 +26,8 @@ class Setup:
         self.handlers = FakeHandlers()
         self.metrics = Metrics()
         self.failures = 0
-        self.pods: Intake[Any] = pod_intake(self.handlers, self.metrics)
+        self.pods: Intake[Any] = pod_intake(self.handlers, self.metrics, self._failed)
         self.nodes: Intake[Any] = node_intake(self.handlers, self.metrics)
-        self.pods.failed = self._failed
 
     def _failed(self, resource: str) -> None:
         self.failures += 1
@@ -67,8 +66,7 @@ def test_what_is_not_newer_is_dropped(setup: Setup) -> None:
 
 def test_a_late_event_of_a_pod_that_a_comparison_found_gone_does_not_bring_it_back(setup: Setup) -> None:
     deliver(setup.pods, "ADDED", pod_dict("a", 5))
-    (known,) = setup.handlers.known_pods().values()
-    setup.pods.drop(known)
+    setup.pods.drop("uid-a")
     setup.pods.compared("9")
 
     deliver(setup.pods, "MODIFIED", pod_dict("a", 8))

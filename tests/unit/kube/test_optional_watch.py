@@ -103,6 +103,9 @@ class Setup:
     def request(self, resource: str) -> None:
         self.notified.append(f"compare {resource}")
 
+    def watch_opened(self, resource: str) -> None:
+        """Nothing is checked here."""
+
     def absent(self, resource: str) -> None:
         self.notified.append(f"absent {resource}")
 
@@ -235,7 +238,7 @@ async def test_only_the_lists_of_what_is_watched_are_made_empty(tmp_path: Path) 
     api, listed, metrics = FakeApi(), list[str](), Metrics()
     async with fake_client(tmp_path, api) as client:
         intake = pod_intake(FakeHandlers(), metrics)
-        session = WatchSession(client, [intake], listed.append, Deadlines(metrics))
+        session = WatchSession(client, [intake], listed.append, print, Deadlines(metrics))
         for path in (*paths, "/api/v1/pods?watch=true"):
             async with await session.request("GET", str(api.server.make_url(path))):
                 """What is asked for is seen on the other side."""

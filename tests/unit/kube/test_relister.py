@@ -1,16 +1,17 @@
 """The comparison with the API server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scheduler.framework.resources import parse_resource
+from scheduler.kube.comparison_schedule import ComparisonSchedule
 from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
-from scheduler.kube.intake import NODES, PODS, node_intake, object_intake, pod_intake
+from scheduler.kube.intake import NODES, PODS, Restored, node_intake, object_intake, pod_intake
 from scheduler.kube.relister import ListFailed, Relister
 from scheduler.kube.retries import RetryPolicy
 from scheduler.runtime.metrics import Metrics
@@ -38,21 +39,32 @@ BUDGETS = "budgets.v1.example.com"
 class Setup:
     """A relister that runs, against a fake API server."""
 
+    task: "asyncio.Task[None]"
+
     def __init__(self, api: FakeApi, client: Any, interval: float, *, with_budgets: bool) -> None:
         self.api = api
         self.handlers = FakeHandlers()
         self.metrics = Metrics()
         self.clock = FakeClock()
         self.deadlines = Deadlines(self.metrics, self.clock)
-        self.pods = pod_intake(self.handlers, self.metrics)
-        self.nodes = node_intake(self.handlers, self.metrics)
+        schedule = ComparisonSchedule(RetryPolicy(0.01, 60.0))
+        failed = schedule.request_later
+        self.pods = pod_intake(self.handlers, self.metrics, failed)
+        self.nodes = node_intake(self.handlers, self.metrics, failed)
         self.others = FakeObjectHandlers()
-        self.budgets = object_intake(BUDGETS, parse_resource(BUDGETS), self.others, self.metrics)
+        self.budgets = object_intake(BUDGETS, parse_resource(BUDGETS), self.others, self.metrics, failed=failed)
         self.deadlines.expect(FIRST_COMPARISON, COMPARISON_SECONDS)
         intakes = [self.pods, *([self.budgets] if with_budgets else []), self.nodes]
         self.relister = Relister(
-            client, intakes, self.deadlines, self.metrics, interval, settle=0.0, retries=RetryPolicy(0.01, 60.0)
+            client, intakes, schedule, self.hold, self.deadlines, self.metrics, interval, settle=0.0
         )
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """What the scheduling loop does for a relister, as calls of `others`."""
+        self.others.calls.append("hold")
+        yield
+        self.others.calls.append("go on")
 
     async def sync(self) -> None:
         """As at the start, when kopf has listed both."""
@@ -81,12 +93,12 @@ async def a_setup(
     api.on(LIST_NODES, object_list(node_dict("n"), version=10))
     async with fake_client(directory, api) as client:
         setup = Setup(api, client, interval, with_budgets=bool(budgets))
-        task = asyncio.create_task(setup.relister.run())
+        setup.task = asyncio.create_task(setup.relister.run())
         try:
             yield setup
         finally:
-            task.cancel()
-            await asyncio.wait([task])
+            setup.task.cancel()
+            await asyncio.wait([setup.task])
 
 
 async def test_nodes_are_compared_before_pods(tmp_path: Path) -> None:
@@ -202,18 +214,66 @@ async def test_a_failed_handler_is_made_up_for(tmp_path: Path) -> None:
         setup.handlers.fail_on = "a"
         setup.pods.from_line(watch_line("ADDED", pod_dict("a", 6)))
         setup.handlers.fail_on = ""
-        await until(lambda: setup.handlers.calls)
+        await until(lambda: len(setup.handlers.calls) == 2)
 
-        assert setup.handlers.calls == ["changed a 6"]
+        assert setup.handlers.calls == ["mend", "repaired a 6"]
+        assert setup.repairs("failed") == 1
+        assert not setup.pods.is_dirty
+
+
+async def test_what_fails_again_is_tried_again(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, object_list(version=5), object_list(pod_dict("a", 6), version=10)) as setup:
+        await setup.sync()
+        setup.handlers.fail_on = "a"
+        setup.pods.from_line(watch_line("ADDED", pod_dict("a", 6)))
+        await until(lambda: setup.repairs("failed") == 2)
+        setup.handlers.fail_on = ""
+        await until(lambda: not setup.pods.is_dirty)
+
+        assert setup.handlers.calls[-1] == "repaired a 6"
+
+
+async def test_a_deletion_that_failed_is_made_up_for(tmp_path: Path) -> None:
+    before, after = object_list(pod_dict("a", 4), version=5), object_list(version=10)
+
+    async with a_setup(tmp_path, before, after) as setup:
+        await setup.sync()
+        setup.handlers.fail_on = "deleted"
+        setup.pods.from_line(watch_line("DELETED", pod_dict("a", 6)))
+        setup.handlers.fail_on = ""
+        await until(lambda: not setup.pods.is_dirty)
+
+        assert setup.handlers.calls == ["mend", "deleted a"]
+
+
+async def test_a_list_from_before_the_failure_puts_nothing_right(tmp_path: Path) -> None:
+    lists = [object_list(pod_dict("a", version), version=version) for version in (4, 5, 7)]
+
+    async with a_setup(tmp_path, *lists) as setup:
+        await setup.sync()
+        setup.api.held.clear()
+        comparing = asyncio.create_task(setup.compare_pods())
+        await until(lambda: setup.api.busy)
+        setup.handlers.fail_on = "a"
+        setup.pods.from_line(watch_line("MODIFIED", pod_dict("a", 7)))
+        setup.handlers.fail_on = ""
+        setup.api.held.set()
+        await comparing
+        after_the_first = list(setup.handlers.calls)
+        await until(lambda: not setup.pods.is_dirty)
+
+        assert after_the_first == ["mend"]
+        assert setup.handlers.calls[-1] == "repaired a 7"
 
 
 async def test_it_compares_every_interval(tmp_path: Path) -> None:
     lists = object_list(version=5), object_list(pod_dict("a", 6), version=10)
     async with a_setup(tmp_path, *lists, interval=0.01) as setup:
-        await setup.sync()
-        await until(lambda: setup.handlers.calls)
+        setup.relister.request(PODS)
+        setup.relister.request(NODES)
+        await until(lambda: "changed a 6" in setup.handlers.calls)
 
-        assert setup.handlers.calls == ["changed a 6"]
+        assert setup.relister.synced.is_set()
 
 
 async def test_other_resources_are_compared_between_nodes_and_pods(tmp_path: Path) -> None:
@@ -258,9 +318,10 @@ async def test_what_is_known_of_a_resource_that_goes_is_dropped_and_comes_back_w
         await setup.sync()
         setup.relister.absent(BUDGETS)
         setup.relister.request(BUDGETS)
-        await until(lambda: len(setup.others.calls) == 3)
+        await until(lambda: setup.others.calls.count("go on") == 2)
 
-    assert setup.others.calls == [f"changed {BUDGETS} shop 1", "deleted shop", f"changed {BUDGETS} shop 11"]
+    dropped, taken = ["hold", "deleted shop", "go on"], ["hold", f"changed {BUDGETS} shop 11", "go on"]
+    assert setup.others.calls == [f"changed {BUDGETS} shop 1", *dropped, *taken]
     assert sample(setup.metrics, "loadmaster_resync_repairs_total", resource=BUDGETS, kind="added") == 0
 
 
@@ -354,3 +415,133 @@ async def test_comparing_anew_takes_lists_that_were_asked_for_afterwards_and_cou
         assert {pod.name for pod in setup.handlers.pods.values()} == {"new"}
         assert len(setup.api.seen(LIST_PODS)) == 3
         assert (setup.repairs("missed"), setup.repairs("deleted"), setup.relister.synced.is_set()) == (0, 0, True)
+
+
+async def test_what_comes_back_is_taken_in_whole_with_what_the_watch_says_meanwhile(tmp_path: Path) -> None:
+    first = object_list(object_dict("a", 5), object_dict("gone", 6), version=10, continue_="next")
+    last = object_list(object_dict("b", 7), object_dict("c", 8), version=10)
+
+    async with a_setup(tmp_path, object_list(version=10), budgets=[first, last]) as setup:
+        setup.relister.absent(BUDGETS)
+        await setup.sync()
+        setup.budgets.from_line(watch_line("ADDED", object_dict("a", 5)))  # the list will have it
+        setup.api.held.clear()
+        setup.relister.request(BUDGETS)
+        for pages in (1, 2):
+            await until(lambda: len(setup.api.seen(LIST_BUDGETS)) == pages and setup.api.busy)  # noqa: B023  not kept
+            if pages == 2:
+                setup.budgets.from_line(watch_line("MODIFIED", object_dict("b", 11)))
+                setup.budgets.from_line(watch_line("ADDED", object_dict("d", 12)))
+                setup.budgets.from_line(watch_line("DELETED", object_dict("gone", 13)))
+            before = list(setup.others.calls)
+            setup.api.held.set()
+            setup.api.held.clear()
+        setup.api.held.set()
+        await until(lambda: setup.others.calls[-1] == "go on" and len(setup.others.calls) > 4)
+
+    changed = [f"changed {BUDGETS} {what}" for what in ("a 5", "b 7", "c 8", "b 11", "d 12")]
+    assert before == ["hold", "go on"], "nothing is known before all is"
+    assert setup.others.calls == ["hold", "go on", "hold", *changed, "go on"]
+
+
+@pytest.mark.parametrize("status", [410, 500])
+async def test_a_list_that_fails_half_way_brings_nothing(tmp_path: Path, status: int) -> None:
+    first = object_list(object_dict("a", 5), version=10, continue_="next")
+    whole = object_list(object_dict("b", 12), version=20)
+
+    async with a_setup(tmp_path, object_list(version=10), budgets=[first, Answer(status), whole]) as setup:
+        setup.relister.absent(BUDGETS)
+        await setup.sync()
+        setup.relister.request(BUDGETS)
+        await until(lambda: setup.others.calls.count("go on") == 2)
+
+    assert setup.others.calls == ["hold", "go on", "hold", f"changed {BUDGETS} b 12", "go on"]
+
+
+async def test_one_list_that_hangs_holds_up_no_other(tmp_path: Path) -> None:
+    hangs = asyncio.Event()
+    async with a_setup(tmp_path, object_list(version=10), budgets=[object_list(version=10)]) as setup:
+        setup.relister.request(BUDGETS)
+        await setup.sync()
+        before = len(setup.api.seen(LIST_PODS))
+        setup.api.hanging[LIST_BUDGETS] = hangs
+        setup.relister.request(BUDGETS)
+        await until(lambda: setup.api.busy)
+        for count in (1, 2, 3):
+            setup.relister.request(PODS)
+            await until(lambda: len(setup.api.seen(LIST_PODS)) == before + count)  # noqa: B023  not kept
+        hangs.set()
+
+        assert len(setup.api.seen(LIST_BUDGETS)) == 2
+
+
+async def restored(setup: Setup) -> str:
+    """Wait for the relister to end, and return why."""
+    with pytest.raises(Restored) as raised:
+        await setup.task
+    return str(raised.value)
+
+
+async def test_a_list_older_than_the_last_one_means_that_etcd_was_restored(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, object_list(version=10), object_list(version=9)) as setup:
+        await setup.sync()
+        setup.relister.request(PODS)
+
+        assert await restored(setup) == "pods: version 10 was seen, and now the newest is 9"
+
+
+async def test_a_list_older_than_an_event_means_that_etcd_was_restored(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, object_list(version=10)) as setup:
+        await setup.sync()
+        setup.pods.from_line(watch_line("ADDED", pod_dict("a", 11)))
+        setup.relister.request(PODS)
+
+        assert await restored(setup) == "pods: version 11 was seen, and now the newest is 10"
+
+
+async def test_a_new_list_with_an_old_object_means_that_etcd_was_restored_and_its_revision_raised(
+    tmp_path: Path,
+) -> None:
+    lists = object_list(pod_dict("a", 7), version=10), object_list(pod_dict("a", 5), version=1_000_010)
+
+    async with a_setup(tmp_path, *lists) as setup:
+        await setup.sync()
+        setup.relister.request(PODS)
+
+        assert await restored(setup) == "pods: version 7 was seen, and now the newest is 5"
+
+
+async def test_a_watch_that_goes_on_is_an_occasion_to_look(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, object_list(version=10), object_list(version=9)) as setup:
+        await setup.sync()
+        setup.relister.watch_opened(PODS)
+
+        assert await restored(setup) == "pods: version 10 was seen, and now the newest is 9"
+        assert [request.query["limit"] for request in setup.api.seen(LIST_PODS)] == ["500", "1"]
+
+
+async def test_a_watch_that_is_behind_is_no_restore(tmp_path: Path) -> None:
+    """After its reconnection it may repeat what we have; only a consistent read must never be older."""
+    async with a_setup(tmp_path, object_list(pod_dict("a", 7), version=10), object_list(version=12)) as setup:
+        await setup.sync()
+        setup.pods.from_line(watch_line("MODIFIED", pod_dict("a", 11)))
+        setup.pods.from_line(watch_line("MODIFIED", pod_dict("a", 9)))
+        setup.relister.request(PODS)
+        await until(lambda: not setup.handlers.pods)
+
+        assert setup.handlers.calls == ["changed a 11", "deleted a"]
+
+
+async def test_thousands_of_repairs_give_the_event_loop_back(tmp_path: Path) -> None:
+    many = object_list(*(pod_dict(str(i), 11) for i in range(5_000)), version=20)
+
+    async with a_setup(tmp_path, object_list(version=10), many) as setup:
+        await setup.sync()
+        longest = 0
+        seen = len(setup.handlers.pods)
+        setup.relister.request(PODS)
+        while len(setup.handlers.pods) < 5_000:
+            await asyncio.sleep(0)
+            longest, seen = max(longest, len(setup.handlers.pods) - seen), len(setup.handlers.pods)
+
+    assert 0 < longest < 2_500

@@ -138,7 +138,7 @@ async def test_an_api_server_that_takes_a_request_and_says_nothing_is_in_trouble
     deadlines = Deadlines(metrics, clock)
 
     async with fake_client(tmp_path, api) as client:
-        session = watch.WatchSession(client, [pod_intake(FakeHandlers(), metrics)], print, deadlines)
+        session = watch.WatchSession(client, [pod_intake(FakeHandlers(), metrics)], print, print, deadlines)
         deadlines.expect(PODS, BEGIN_SECONDS)
         clock.advance(BEGIN_SECONDS + 1.0)
         api.held.clear()

@@ -137,6 +137,9 @@ class Setup:
     def request(self, resource: str) -> None:
         self.listed.append(resource)
 
+    def watch_opened(self, resource: str) -> None:
+        """Nothing is checked here."""
+
     def absent(self, resource: str) -> None:
         raise AssertionError(f"{resource} is always there")
 

@@ -70,7 +70,7 @@ class NoComparisons:
     def request(self, resource: str) -> None:
         """Nothing is compared."""
 
-    absent = request
+    absent = watch_opened = request
 
 
 async def watched(server: str) -> tuple[float, float]:

@@ -54,7 +54,7 @@ def test_a_node_is_asked_for_its_csi_node_again_only_after_a_change() -> None:
             asked.append(name)
             return storage.handle.objects.get(resource, name, namespace)
 
-        def listen(self, resource: str, listener: object) -> None:
+        def listen(self, resource: str, listener: object, reset: object) -> None:
             storage.handle.objects.listen(resource, listener)  # type: ignore[arg-type]
 
     migrated = MigratedNodes(table, Objects())  # type: ignore[arg-type]

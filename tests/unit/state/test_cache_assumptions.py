@@ -1,5 +1,8 @@
 """Pods that the cache assumes on a node: until they are confirmed, forgotten, or their time is up."""
 
+import sys
+from types import FrameType
+
 import pytest
 
 from tests.unit.state.caches import CacheUnderTest, on
@@ -193,3 +196,23 @@ def test_a_pod_that_is_assumed_once_more_gets_its_full_time() -> None:
 
     assert cache.expire() == []
     assert cache.is_assumed("p")
+
+
+def test_looking_for_what_expires_looks_at_nothing_else() -> None:
+    cache = CacheUnderTest(ttl=30.0)
+    for number in range(100):
+        cache.confirm(on("n1", f"p{number}", cpu="1m"))
+    cache.assume(on("n2", "late"))
+    cache.finish_binding(on("n2", "late"))
+    looked_at: list[str] = []
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            looked_at.append(frame.f_code.co_name)
+
+    sys.setprofile(profile)
+    cache.expire()
+    sys.setprofile(None)
+
+    assert looked_at == ["expire", "__call__"]
+    cache.check_invariants()
