@@ -9,8 +9,15 @@ status: that of the pod given or, as the watch may lag, of the answer to our las
     any ──forget──► (nothing)
 
 Whether to send it is asked again when it is a call's turn: so once a pod is forgotten nothing more is sent for it,
-neither what waits for its turn nor a repetition. A call under way cannot be called back. It does no harm to another
-pod, as it carries the UID: the API server refuses it for a new pod of the same name.
+neither what waits for its turn nor a repetition. A call under way cannot be called back. It carries the UID, and the
+version that it changes: whenever it arrives, the API server refuses it for a new pod of the same name, and once the
+pod is bound, as a binding makes a new version. Otherwise a call that the network holds up while the pod is bound would
+tell a bound pod that it is unschedulable. kube-scheduler needs no version: the goroutine that schedules waits for the
+answer, and with asynchronous calls its dispatcher has one call of a pod under way at a time. After a 409 the pod is
+read, and what still differs is sent with the version found:
+
+    SENDING ──409──► READ ──waits as before──► SENDING
+                      └──bound, gone, or another one of its name──► (nothing)
 
 Rules: podutil.UpdatePodCondition, updatePod in pkg/scheduler/schedule_one.go and PatchPodStatus in pkg/scheduler/util,
 at v1.36.3.
@@ -87,6 +94,7 @@ class PodStatuses:
         self._patch = Operation(
             "PATCH", "pods/status", CallLimit(SENDERS), content_type="application/strategic-merge-patch+json"
         )
+        self._get = Operation("GET", "pods", CallLimit(SENDERS))
         self._wanted: dict[str, _Wanted] = {}
         """UID → what is to be sent next."""
         self._sending: dict[str, _Wanted | None] = {}
@@ -182,8 +190,8 @@ class PodStatuses:
             if outcome.ok:
                 self._remember(outcome.body)
                 return
-            if meaning_of(outcome) is Meaning.SETTLED:
-                # 404 and 409: the pod is gone, or another one has its name.
+            refused = meaning_of(outcome) is Meaning.SETTLED
+            if refused and not (outcome.status == 409 and await self._still_waits(sent.pod)):
                 log.info("A status patch was refused", extra={"pod": str(sent.pod), "err": outcome.message})
                 return
             await asyncio.sleep(RETRIES.wait(failures, outcome.retry_after))
@@ -201,9 +209,22 @@ class PodStatuses:
             if self._sending[uid] is None:
                 raise _NothingToSend
 
-        path = f"/api/v1/namespaces/{wanted.pod.namespace}/pods/{wanted.pod.name}/status"
         # Sending the same patch twice does no harm.
-        return await self._client.attempt(self._patch, path, to_json(patch), check)
+        return await self._client.attempt(self._patch, f"{_path(wanted.pod)}/status", to_json(patch), check)
+
+    async def _still_waits(self, pod: Pod) -> bool:
+        """Read the pod after a conflict; return whether it waits still, in another version, or may do so."""
+        outcome = await self._client.attempt(self._get, _path(pod))
+        if not outcome.ok:
+            return meaning_of(outcome) is not Meaning.SETTLED
+        try:
+            found = decode_pod(outcome.body)
+        except Unreadable:
+            return False
+        if found.uid != pod.uid or found.node_name or self._sending[pod.uid] is None:
+            return False
+        self._answers.remember(found)
+        return True
 
     def _newest(self, uid: str) -> _Wanted | None:
         """What is to be sent: what was wanted before, with what is wanted since. None for a forgotten pod."""
@@ -225,7 +246,14 @@ class PodStatuses:
 
     def _difference(self, wanted: _Wanted) -> dict[str, Any] | None:
         pod = self._answers.of(wanted.pod)
-        return status_patch(pod, tuple(wanted.conditions.values()), wanted.nominated_node_name, self._now())
+        patch = status_patch(pod, tuple(wanted.conditions.values()), wanted.nominated_node_name, self._now())
+        if patch is not None:
+            patch["metadata"]["resourceVersion"] = pod.metadata.resource_version
+        return patch
+
+
+def _path(pod: Pod) -> str:
+    return f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
 
 
 def status_patch(

@@ -130,7 +130,19 @@ class Tasks:
     def _failed_outside(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         task = context.get("task") or context.get("future")
         name = task.get_name() if isinstance(task, asyncio.Task) else str(context.get("message"))
+        if is_late_for_a_connection(context.get("exception")):
+            _logger.debug("A connection had ended already", extra={"task": name})
+            return
         self.report(OUTSIDE, name, "Something failed outside of all parts and jobs", context.get("exception"))
+
+
+def is_late_for_a_connection(error: BaseException | None) -> bool:
+    """Whether uvloop's TLS has gone on reading from a connection that was aborted a turn before.
+
+    What it reads makes it write something, and that fails. Nothing is lost: the connection has ended, and who used it
+    knows. asyncio's TLS says nothing then; uvloop's only of an OSError (`SSLProtocol._fatal_error`).
+    """
+    return isinstance(error, RuntimeError) and str(error).endswith("; the handler is closed")
 
 
 class Jobs:

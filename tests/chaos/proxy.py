@@ -176,8 +176,6 @@ class _Connection:
         while request := await read_request(self._reader):
             self.is_idle = False
             post = self._proxy.record.post(request, self._incarnation) if request.is_binding else None
-            if request.is_pod_status:
-                self._proxy.record.patch(request)
             await self._pass()
             treatment = self._proxy.trouble.choose(request)
             if treatment.treatment is not Treatment.FORWARD:

@@ -44,8 +44,6 @@ class Record:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.posts: list[Post] = []
-        self.refused: dict[str, float] = {}
-        """UID → when the last patch came that tells a pod why it is not scheduled."""
         self.told: defaultdict[str, Told] = defaultdict(Told)
         self._now = now
 
@@ -57,13 +55,6 @@ class Record:
         post = Post(meta.get("uid", ""), name, binding["target"]["name"], incarnation, self._now())
         self.posts.append(post)
         return post
-
-    def patch(self, request: Request) -> None:
-        """Note a status patch that has come."""
-        told = orjson.loads(request.body)
-        conditions = told.get("status", {}).get("conditions") or ()
-        if any((each.get("type"), each.get("status")) == ("PodScheduled", "False") for each in conditions):
-            self.refused[told["metadata"]["uid"]] = self._now()
 
     def successes(self) -> dict[str, list[Post]]:
         """UID → the bindings of it that the API server has carried out."""

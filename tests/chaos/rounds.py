@@ -142,7 +142,7 @@ class Rounds:
             *bound_once(record, state.pods, seen),
             *disputes(record),
             *known_overcommits(record, state.nodes, state.pods),
-            *untrue_conditions(record, state.pods),
+            *untrue_conditions(state.pods),
         ]
 
     async def _make_pods(self, plan: Plan) -> None:

@@ -103,18 +103,11 @@ def untrue_waits(judge: Judge, pods: Iterable[Object]) -> Iterator[str]:
             yield f"{name_of(pod)} fits nowhere, and its condition is {told}"
 
 
-def untrue_conditions(record: Record, pods: Iterable[Object]) -> Iterator[str]:
-    """Who is bound is told so, and nothing else.
-
-    A patch that was under way when the binding was sent cannot be called back, and may overtake or be overtaken.
-    """
-    successes = record.successes()
+def untrue_conditions(pods: Iterable[Object]) -> Iterator[str]:
+    """Who is bound is told so, and nothing else."""
     for pod in pods:
         if not node_of(pod) or not is_ours(pod):
             continue
         told = condition(pod, "PodScheduled")
-        refused = record.refused.get(pod["metadata"]["uid"])
-        bound = max((post.received for post in successes.get(pod["metadata"]["uid"], ())), default=None)
-        was_under_way = refused is not None and bound is not None and refused < bound
-        if (told is None or told["status"] != "True") and not was_under_way:
+        if told is None or told["status"] != "True":
             yield f"{name_of(pod)} is bound to {node_of(pod)}, and its condition is {told}"

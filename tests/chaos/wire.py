@@ -42,10 +42,6 @@ class Request:
         return self.method == "GET" and "watch=" in self.target
 
     @property
-    def is_pod_status(self) -> bool:
-        return self.method == "PATCH" and "/pods/" in self.path and self.path.endswith("/status")
-
-    @property
     def is_binding(self) -> bool:
         return self.method == "POST" and self.path.endswith("/binding")
 

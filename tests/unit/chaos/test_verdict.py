@@ -141,19 +141,10 @@ def test_bound_pods_and_those_of_others_are_not_asked_why_they_wait() -> None:
 
 def test_a_bound_pod_that_was_told_it_cannot_run_is_found() -> None:
     pods = [a_known_pod("u1", "n1", SCHEDULED), a_known_pod("u2", "n1", UNSCHEDULABLE)]
-    record = a_record(posted("u1"), posted("u2", at=10.0))
-    record.refused["u2"] = 11.0
 
-    (found,) = untrue_conditions(record, pods)
+    (found,) = untrue_conditions(pods)
 
     assert "chaos/u2 (u2) is bound to n1, and its condition is" in found
-
-
-def test_a_patch_that_was_under_way_when_the_pod_was_bound_cannot_be_called_back() -> None:
-    record = a_record(posted("u1", at=10.0))
-    record.refused["u1"] = 9.9
-
-    assert not [*untrue_conditions(record, [a_known_pod("u1", "n1", UNSCHEDULABLE)])]
 
 
 def test_a_binding_of_one_who_has_been_succeeded_is_found() -> None:

@@ -11,13 +11,15 @@ import pytest
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.text import to_json
 from scheduler.kube import status as module
+from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.status import SENDERS, Condition, PodStatuses, status_patch
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from tests.fakes import sample, settle
-from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client, until
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, Request, fake_client, until
 
 PATCH = "PATCH /api/v1/namespaces/default/pods/web/status"
+GET = "GET /api/v1/namespaces/default/pods/web"
 NOW = 1_700_000_000.0
 TIME = "2023-11-14T22:13:20Z"
 NO_ROOM = Condition("False", "Unschedulable", "0/3 nodes are available")
@@ -127,7 +129,7 @@ async def test_only_the_newest_state_is_sent(tmp_path: Path) -> None:
         (request,) = api.requests
     assert request.headers["Content-Type"] == "application/strategic-merge-patch+json"
     assert request.body == {
-        "metadata": {"uid": "uid-web"},
+        "metadata": {"uid": "uid-web", "resourceVersion": "1"},
         "status": {"conditions": [condition_patch(lastTransitionTime=TIME)], "nominatedNodeName": "n1"},
     }
 
@@ -182,13 +184,105 @@ async def test_what_may_pass_is_sent_again(tmp_path: Path, failure: Answer) -> N
     assert first.body == second.body
 
 
-@pytest.mark.parametrize("status", [404, 409, 422, 403])
+@pytest.mark.parametrize("status", [404, 422, 403])
 async def test_a_refusal_is_final(tmp_path: Path, status: int) -> None:
     async with statuses(tmp_path, Answer(status)) as (sender, api):
         sender.set(a_web_pod(), NO_ROOM)
         await sent(sender)
 
         assert len(api.requests) == 1
+
+
+def found(version: int, *, node: str = "", uid: str = "uid-web", **status: Any) -> Answer:
+    metadata = {"name": "web", "namespace": "default", "uid": uid, "resourceVersion": str(version), "generation": 4}
+    return Answer(body={"metadata": metadata, "spec": {"nodeName": node}, "status": status})
+
+
+def versions(requests: list[Request]) -> list[str]:
+    return [request.body["metadata"]["resourceVersion"] for request in requests]
+
+
+async def test_a_patch_changes_the_newest_version_that_is_known(tmp_path: Path) -> None:
+    async with statuses(tmp_path, answer(5, nominatedNodeName="n1"), answer(6)) as (sender, api):
+        sender.set(a_web_pod(3), nominated_node_name="n1")
+        await sent(sender)
+        sender.set(a_web_pod(3), nominated_node_name="n2")
+        await sent(sender)
+
+    assert versions(api.requests) == ["3", "5"]
+
+
+async def test_a_pod_that_somebody_else_changed_is_read_and_told_what_still_differs(tmp_path: Path) -> None:
+    async with statuses(tmp_path, Answer(409), answer(8)) as (sender, api):
+        api.on(GET, found(7, nominatedNodeName="n1"))
+        sender.set(a_web_pod(), NO_ROOM, nominated_node_name="n1")
+        await sent(sender)
+
+    first, read, second = api.requests
+    assert versions([first, second]) == ["1", "7"]
+    assert f"{read.method} {read.path}" == GET
+    assert second.body["status"] == {"conditions": [condition_patch(lastTransitionTime=TIME)]}
+
+
+async def test_a_patch_whose_answer_was_lost_is_found_out_to_have_taken_effect(tmp_path: Path) -> None:
+    async with statuses(tmp_path, LOST, Answer(409)) as (sender, api):
+        api.on(GET, found(2, conditions=[condition_patch()]))
+        sender.set(a_web_pod(), NO_ROOM)
+        await sent(sender)
+
+    assert [request.method for request in api.requests] == ["PATCH", "PATCH", "GET"]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        pytest.param(found(7, node="n1"), id="bound"),
+        pytest.param(found(7, uid="uid-of-another"), id="another pod of its name"),
+        pytest.param(Answer(404), id="gone"),
+        pytest.param(Answer(403), id="may not be read"),
+        pytest.param(Answer(body={"spec": 1}), id="no pod"),
+    ],
+)
+async def test_a_pod_that_is_found_not_to_wait_any_more_gets_no_other_patch(tmp_path: Path, read: Answer) -> None:
+    async with statuses(tmp_path, Answer(409)) as (sender, api):
+        api.on(GET, read)
+        sender.set(a_web_pod(), NO_ROOM)
+        await sent(sender)
+
+    assert [request.method for request in api.requests] == ["PATCH", "GET"]
+
+
+async def test_a_pod_that_is_bound_while_it_is_read_gets_no_other_patch(tmp_path: Path) -> None:
+    async with statuses(tmp_path, Answer(409)) as (sender, api):
+        api.on(GET, found(7))
+        sender.set(a_web_pod(), NO_ROOM)
+        await until(lambda: api.seen(PATCH))
+        api.held.clear()
+        await until(lambda: api.seen(GET))
+        sender.forget(a_web_pod())
+        api.held.set()
+        await sent(sender)
+
+    assert [request.method for request in api.requests] == ["PATCH", "GET"]
+
+
+async def test_a_read_without_an_answer_settles_nothing(tmp_path: Path) -> None:
+    async with statuses(tmp_path, Answer(409), Answer(409), answer(8)) as (sender, api):
+        api.on(GET, Answer(500), found(7))
+        sender.set(a_web_pod(), NO_ROOM)
+        await sent(sender)
+
+    assert versions(api.seen(PATCH)) == ["1", "1", "7"]
+
+
+async def test_conflicts_without_end_come_to_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "RETRIES", RetryPolicy(first=0.001, limit=0.001, tries=4))
+    async with statuses(tmp_path, Answer(409)) as (sender, api):
+        api.on(GET, found(7))
+        sender.set(a_web_pod(), NO_ROOM)
+        await sent(sender)
+
+    assert len(api.seen(PATCH)) == 4
 
 
 async def test_a_forgotten_pod_gets_nothing(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+import uvloop
 
 from scheduler.runtime import tasks as module
 from scheduler.runtime.metrics import Metrics
@@ -270,6 +272,38 @@ async def test_what_fails_in_a_callback_is_told_and_counted(caplog: pytest.LogCa
     assert caplog.messages == ["Something failed outside of all parts and jobs"]
     assert supervised.failures("callback") == 1
     await supervised.tasks.close()
+
+
+async def test_that_a_connection_had_ended_while_it_was_read_is_nothing_to_tell(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    supervised = Supervised()
+    supervised.tasks.start("task watch", supervised.tasks.watch())
+    await settle()
+    context = {"message": "Fatal error on SSL protocol", "exception": late_write()}
+    asyncio.get_running_loop().call_exception_handler(context)
+
+    assert caplog.messages == []
+    assert supervised.failures("callback") == 0
+    await supervised.tasks.close()
+
+
+def late_write() -> RuntimeError:
+    """What uvloop raises when a connection is written to after its end."""
+
+    async def write() -> RuntimeError:
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(asyncio.Protocol, "127.0.0.1", 0)
+        transport, _ = await loop.create_connection(asyncio.Protocol, *server.sockets[0].getsockname())
+        transport.abort()
+        await asyncio.sleep(0)
+        with pytest.raises(RuntimeError) as raised:
+            transport.write(b"late")
+        server.close()
+        return raised.value
+
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(uvloop.run, write()).result()
 
 
 async def test_the_gauges_count_parts_and_jobs_and_know_the_oldest() -> None:
