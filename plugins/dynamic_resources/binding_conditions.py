@@ -4,14 +4,13 @@ Rule: dynamicresources/dynamicresources.go at v1.36.3 (isClaimReadyForBinding, i
 """
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
 
 from plugins.dynamic_resources.allocations import results_of
 from scheduler import framework as fw
-from scheduler.api.devices import DeviceResult, ResourceClaim
+from scheduler.api.devices import DeviceCondition, DeviceResult, ResourceClaim
 
 
 class BindingFailed(Exception):
@@ -38,11 +37,11 @@ def is_ready(claim: ResourceClaim) -> bool:
         if conditions is None:
             return False
         for name in result.binding_failure_conditions or ():
-            condition = conditions.get(name, {})
-            if condition.get("status") == "True":
-                why = f'reason={condition.get("reason", "")}, message="{condition.get("message", "")}"'
+            condition = conditions.get(name)
+            if condition is not None and condition.status == "True":
+                why = f'reason={condition.reason}, message="{condition.message}"'
                 raise BindingFailed(f"device binding failed: claim={claim.metadata.name}, {why}")
-        if any(conditions.get(name, {}).get("status") != "True" for name in result.binding_conditions):
+        if not all(name in conditions and conditions[name].status == "True" for name in result.binding_conditions):
             return False
     return True
 
@@ -78,13 +77,9 @@ def waiting_counted(claims: Sequence[ResourceClaim], metrics: fw.Metrics, profil
                 metrics.dra_binding_conditions_allocations.labels(profile, result.driver, status).inc()
 
 
-def _conditions_of(claim: ResourceClaim, result: DeviceResult) -> dict[str, Mapping[str, Any]] | None:
+def _conditions_of(claim: ResourceClaim, result: DeviceResult) -> dict[str, DeviceCondition] | None:
     """The conditions that the driver reports of a device, by type; None if it reports nothing."""
     for device in claim.status.devices or ():
-        if (device.get("driver"), device.get("pool"), device.get("device")) == (
-            result.driver,
-            result.pool,
-            result.device,
-        ):
-            return {condition.get("type", ""): condition for condition in device.get("conditions") or ()}
+        if (device.driver, device.pool, device.device) == (result.driver, result.pool, result.device):
+            return {condition.type: condition for condition in device.conditions or ()}
     return None

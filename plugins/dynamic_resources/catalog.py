@@ -4,14 +4,13 @@ One catalog for all profiles of a scheduler. The watch keeps it up to date.
 """
 
 from collections.abc import Sequence, Set
-from typing import Any, Final
+from typing import Final
 
 from plugins.dynamic_resources.allocations import Allocations
 from plugins.dynamic_resources.pools import Pool
 from plugins.dynamic_resources.search import Allocated
 from plugins.dynamic_resources.slices import NodeSlices
 from scheduler import framework as fw
-from scheduler.api.decoding import convert
 from scheduler.api.devices import Allocation, DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
 
@@ -27,7 +26,6 @@ class DeviceCatalog:
         """The nodes for which it matters that slices, or allocations of devices, changed."""
         self._slices = NodeSlices(objects, self.changed)
         self._allocations = Allocations(objects, self._slices.taken_or_freed)
-        self._classes: dict[str, tuple[Any, DeviceClass]] = {}
 
     # Objects.
 
@@ -37,15 +35,8 @@ class DeviceCatalog:
 
     def device_class(self, name: str) -> DeviceClass | None:
         """Return a class: the same object for as long as the class is unchanged."""
-        stored = self._objects.get(fw.DEVICE_CLASS, name)
-        if stored is None:
-            self._classes.pop(name, None)
-            return None
-        known = self._classes.get(name)
-        if known is None or known[0] is not stored:
-            cls = stored if isinstance(stored, DeviceClass) else convert(stored.content, DeviceClass)
-            known = self._classes[name] = stored, cls
-        return known[1]
+        found: DeviceClass | None = self._objects.get(fw.DEVICE_CLASS, name)
+        return found
 
     def pools_for(self, node: Node) -> Sequence[Pool]:
         """Return the pools that a node can use: see NodeSlices.pools_for. Raises DevicesError."""

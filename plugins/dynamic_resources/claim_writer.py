@@ -18,7 +18,6 @@ import msgspec
 from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.dynamic_resources.pod_claims import consumer
 from scheduler import framework as fw
-from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.devices import CLAIM_FINALIZER, Allocation, ResourceClaim
 from scheduler.api.versions import is_newer
 
@@ -105,10 +104,14 @@ class ClaimWriter:
         status: dict[str, Any] = {"reservedFor": msgspec.to_builtins(consumers)}
         written = allocation or claim.status.allocation
         if allocation is not None:
-            status["allocation"] = msgspec.to_builtins(allocation)
+            status["allocation"] = allocation
         if written is not None and written.allocation_timestamp is None:
             stamp = datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-            status.setdefault("allocation", {})["allocationTimestamp"] = stamp
+            status["allocation"] = (
+                {"allocationTimestamp": stamp}
+                if allocation is None
+                else msgspec.structs.replace(allocation, allocation_timestamp=stamp)
+            )
         what = "add allocation and reservation" if allocation is not None else "add reservation"
         return await self._patch(claim, {}, status, f"{what} to claim {claim}")
 
@@ -187,10 +190,7 @@ class ClaimWriter:
         subresource = "" if status is None else "status"
         name, namespace = claim.metadata.name, claim.metadata.namespace
         try:
-            answer = await self._handle.api.patch(fw.RESOURCE_CLAIM, name, namespace, patch, subresource)
+            stored: ResourceClaim = await self._handle.api.patch(fw.RESOURCE_CLAIM, name, namespace, patch, subresource)
         except fw.ApiError as error:
             raise fw.ApiError(error.status, f"{what}: {error}") from error
-        try:
-            return convert(answer, ResourceClaim)
-        except Unreadable as error:
-            raise WriteFailed(f"{what}: the API server's answer: {error}") from error
+        return stored

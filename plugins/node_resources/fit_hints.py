@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 from plugins.node_resources.fit_requests import fit_requests
 from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
+from scheduler.api.devices import DeviceClass
 from scheduler.api.requests import PODS, allocatable_of
-from scheduler.api.unstructured import Unstructured
 
 IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """With the name of a DeviceClass: the implicit resource name by which pods can request its devices."""
@@ -59,7 +59,7 @@ class FitHints:
         return fw.QueueingHint.QUEUE
 
 
-def after_device_class_event(pod: fw.Pod, old: Unstructured | None, new: Unstructured) -> fw.QueueingHint:
+def after_device_class_event(pod: fw.Pod, old: DeviceClass | None, new: DeviceClass) -> fw.QueueingHint:
     """A DeviceClass helps that newly provides a resource which the pod requests."""
     requests, named = fit_requests(pod), _named_by(new)
     if old is None:
@@ -108,6 +108,6 @@ def _offer_of(old: fw.Node | None, new: fw.Node) -> _Offer:
     return _Offer(after, None if PODS in grown else grown)
 
 
-def _named_by(device_class: Unstructured) -> str:
+def _named_by(device_class: DeviceClass) -> str:
     """Return the extended resource that the class names, or an empty string."""
-    return device_class.get("spec", {}).get("extendedResourceName") or ""
+    return device_class.spec.extended_resource_name or ""

@@ -240,6 +240,6 @@ def _patch_of(target: Any, annotation: str) -> dict[str, Any]:
     return {"metadata": metadata}
 
 
-def _at_version(target: Any, written: dict[str, Any]) -> Any:
-    version = written["metadata"]["resourceVersion"]
+def _at_version(target: Any, written: Any) -> Any:
+    version = written.metadata.resource_version
     return msgspec.structs.replace(target, metadata=msgspec.structs.replace(target.metadata, resource_version=version))

@@ -60,3 +60,12 @@ def convert(value: Any, type_: type[T], hook: Hook | None = None) -> T:
         return msgspec.convert(value, type_, dec_hook=hook)
     except QUICK_ERRORS as error:
         raise Unreadable(error) from error
+
+
+def reread(value: Any, type_: type[T], hook: Hook | None = None) -> T:
+    """The same, for types that keep parts as they are in JSON, a msgspec.Raw. Raises Unreadable."""
+    try:
+        encoded = msgspec.json.encode(value)
+    except (TypeError, *QUICK_ERRORS) as error:
+        raise Unreadable(error) from error
+    return Decoder(type_, hook).decode(encoded)

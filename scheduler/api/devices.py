@@ -4,10 +4,11 @@ Field names are the API's in snake case. Claims are also written back with these
 has all of its fields. Quantities stay strings: `scheduler.api.quantity` reads them.
 """
 
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
+from scheduler.api.folding import unfolded
 from scheduler.api.objects import NodeSelector, ObjectMeta, Wire
 
 CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
@@ -69,9 +70,14 @@ class DeviceConstraint(Wire, frozen=True):
 
 
 class DeviceConfiguration(Wire, frozen=True):
-    """`opaque` goes from class or claim into the allocation as it is."""
+    """`opaque` goes from class or claim into the allocation as it is, byte by byte: it is the driver's."""
 
-    opaque: dict[str, Any] | None = None
+    opaque: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        if isinstance(self.opaque, msgspec.Raw):
+            # A copy of its own: what was decoded would keep the whole page in memory.
+            msgspec.structs.force_setattr(self, "opaque", msgspec.Raw(unfolded(bytes(self.opaque))))
 
 
 class ClaimConfiguration(DeviceConfiguration, frozen=True):
@@ -128,11 +134,26 @@ class ConsumerReference(Wire, frozen=True):
     uid: str = ""
 
 
+class DeviceCondition(Wire, frozen=True):
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+class DeviceStatus(Wire, frozen=True):
+    """What a driver reports of a device that was allocated."""
+
+    driver: str = ""
+    pool: str = ""
+    device: str = ""
+    conditions: tuple[DeviceCondition, ...] | None = None
+
+
 class ClaimStatus(Wire, frozen=True):
     allocation: Allocation | None = None
     reserved_for: tuple[ConsumerReference, ...] | None = None
-    devices: list[dict[str, Any]] | None = None
-    """What drivers report of the devices; only the fact of a change matters here."""
+    devices: tuple[DeviceStatus, ...] | None = None
 
 
 class ClaimMeta(ObjectMeta, frozen=True):
@@ -173,6 +194,10 @@ class DeviceClass(Wire, frozen=True):
 
     metadata: ObjectMeta = ObjectMeta()
     spec: ClassSpec = ClassSpec()
+
+    @property
+    def name(self) -> str:
+        return self.metadata.name
 
 
 class Attribute(Wire, frozen=True):

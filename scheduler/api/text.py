@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+import msgspec
 import orjson
 
 REPLACEMENT: Final = "\ufffd"
@@ -19,11 +20,18 @@ def encodable(text: str) -> str:
 
 
 def to_json(value: Any) -> bytes:
-    """Encode what is sent to the API server. Raises TypeError for what is no JSON."""
+    """Encode what is sent to the API server, our structs included. Raises TypeError for what is no JSON."""
     try:
-        return orjson.dumps(value)
+        return orjson.dumps(value, default=_of_struct)
     except TypeError:  # rare, and a look at each text would cost the others
-        return orjson.dumps(_encodable_within(value))
+        return orjson.dumps(_encodable_within(value), default=_of_struct)
+
+
+def _of_struct(value: Any) -> orjson.Fragment:
+    """What a struct keeps raw is written as it is."""
+    if not isinstance(value, msgspec.Struct):
+        raise TypeError(f"a {type(value).__name__} is no JSON")
+    return orjson.Fragment(msgspec.json.encode(value))
 
 
 def _encodable_within(value: Any) -> Any:

@@ -157,28 +157,29 @@ class ApiWriter(Protocol):
     """Changes objects in the cluster, for plugins that declare it in `writes`. Resources are named as in events.
 
     Each call is repeated where that can help, and a read settles the outcome of one whose answer was lost. So a
-    write needs a resource version, or to be harmless when done twice. Both return the object as it is then, as parsed
-    JSON, and raise ApiError; 409 says that the object was changed meanwhile, or deleted and made again.
+    write needs a resource version, or to be harmless when done twice. Both return the object as it is then, of the type
+    that `ObjectLister` has, and raise ApiError; 409 says that the object was changed meanwhile, or deleted and made
+    again.
     """
 
-    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         """Put `content` in the place of the object of its name."""
 
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
-    ) -> dict[str, Any]:
+    ) -> Any:
         """Apply a JSON merge patch: null takes a field away. `namespace` is empty for resources without."""
 
 
 class NoWrites:
     """An ApiWriter that refuses all."""
 
-    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         raise ApiError(0, f"nothing is written here, so no {resource} either")
 
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
-    ) -> dict[str, Any]:
+    ) -> Any:
         raise ApiError(0, f"nothing is written here, so no {resource} either")
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from scheduler.api.devices import ResourceClaim, ResourceSlice
+from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from scheduler.api.unstructured import Unstructured
 from scheduler.api.volumes import (
     CSIDriver,
@@ -107,6 +107,7 @@ STRUCTS: Final[Mapping[str, type[Any]]] = {
     VOLUME_ATTACHMENT: VolumeAttachment,
     RESOURCE_CLAIM: ResourceClaim,
     RESOURCE_SLICE: ResourceSlice,
+    DEVICE_CLASS: DeviceClass,
 }
 """Event resource → the struct, with a `metadata`, that its objects are decoded into; Unstructured without an entry."""
 

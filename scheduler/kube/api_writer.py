@@ -17,14 +17,17 @@ so doing it twice must be harmless.
 import logging
 import random
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.folding import fold
 from scheduler.api.text import to_json
+from scheduler.api.unstructured import unstructured_hook
 from scheduler.framework.errors import ApiError
-from scheduler.framework.resources import ApiResource, written_resource
+from scheduler.framework.resources import ApiResource, struct_of, written_resource
 from scheduler.kube.client import AnswerLost, CallLimit, Client, Operation
 from scheduler.kube.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
 
@@ -48,7 +51,7 @@ class Send(msgspec.Struct, frozen=True, gc=False):
 class Done(msgspec.Struct, frozen=True):
     """It took effect."""
 
-    found: dict[str, Any]
+    found: Any
 
 
 Step: TypeAlias = Send | Read | Done | Failed
@@ -57,9 +60,15 @@ Step: TypeAlias = Send | Read | Done | Failed
 class Writing:
     """One write from the first call to certainty. No I/O: outcomes in, steps out."""
 
-    def __init__(self, wanted: Mapping[str, Any], chance: Callable[[], float] = random.random) -> None:
-        """`wanted`: what the object contains once the write took effect; null for a removed field."""
+    def __init__(
+        self, wanted: bytes, decode: Callable[[bytes], Any], chance: Callable[[], float] = random.random
+    ) -> None:
+        """`wanted`: JSON that the object contains once the write took effect; null for a removed field.
+
+        `decode` makes an object of an answer. It raises Unreadable.
+        """
         self._wanted = wanted
+        self._decode = decode
         self._retries = Retries(WRITES, chance)
         self._in_doubt = False
         """Whether a call may have been carried out without an answer that says so."""
@@ -68,10 +77,10 @@ class Writing:
     def sent(self, outcome: Outcome) -> Step:
         """What to do after a write."""
         if outcome.ok:
-            found = _object_in(outcome.body)
-            if found is not None:
-                return Done(found)
-            outcome = AnswerLost("the answer cannot be read")
+            try:
+                return Done(self._decode(outcome.body))
+            except Unreadable as error:
+                outcome = AnswerLost(f"the answer cannot be read: {error}")
         elif outcome.status == 409 and self._in_doubt:
             self._conflict = outcome.message
             return Read()
@@ -82,10 +91,12 @@ class Writing:
     def read(self, outcome: Outcome) -> Step:
         """What to do after a read."""
         if outcome.ok:
-            found = _object_in(outcome.body)
-            if found is not None:
-                return Done(found) if has_all(found, self._wanted) else Failed(self._conflict, 409)
-            outcome = AnswerLost("the answer cannot be read")
+            try:
+                found = self._decode(outcome.body)
+                is_ours = has_all(_parsed(outcome.body), _parsed(self._wanted))
+                return Done(found) if is_ours else Failed(self._conflict, 409)
+            except Unreadable as error:
+                outcome = AnswerLost(f"the answer cannot be read: {error}")
         return self._retries.again(Read, outcome)
 
 
@@ -114,23 +125,23 @@ class PluginWriter:
         self._writes, self._reads = CallLimit(MAX_IN_FLIGHT), CallLimit(MAX_IN_FLIGHT)
         self._operations: dict[tuple[str, str], Operation] = {}
 
-    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         """Replace the object of that name by `content`; return the result. Raises ApiError."""
         metadata = content["metadata"]
-        place = _Place(written_resource(resource), metadata["name"], metadata.get("namespace", ""), subresource)
+        place = _Place(resource, metadata["name"], metadata.get("namespace", ""), subresource)
         return await self._write(self._operation("PUT", place, self._writes), place, content)
 
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
-    ) -> dict[str, Any]:
+    ) -> Any:
         """Apply a JSON merge patch; return the result. Raises ApiError."""
-        place = _Place(written_resource(resource), name, namespace, subresource)
+        place = _Place(resource, name, namespace, subresource)
         return await self._write(self._operation("PATCH", place, self._writes), place, patch)
 
-    async def _write(self, operation: Operation, place: "_Place", wanted: Mapping[str, Any]) -> dict[str, Any]:
+    async def _write(self, operation: Operation, place: "_Place", wanted: Mapping[str, Any]) -> Any:
         get = self._operation("GET", place, self._reads)
         body = to_json(wanted)
-        writing = Writing(wanted)
+        writing = Writing(body, place.decode)
         step: Step = Send()
         while True:
             match step:
@@ -158,10 +169,19 @@ class PluginWriter:
 class _Place(msgspec.Struct, frozen=True, gc=False):
     """An object, or a part of it, at the API server."""
 
-    resource: ApiResource
+    kind: str
+    """Its resource as in events."""
     name: str
     namespace: str
     subresource: str
+
+    @property
+    def resource(self) -> ApiResource:
+        return written_resource(self.kind)
+
+    def decode(self, body: bytes) -> Any:
+        """Read the object from an answer. Raises Unreadable."""
+        return _decoder_of(self.kind).decode(body)
 
     @property
     def label(self) -> str:
@@ -175,12 +195,14 @@ class _Place(msgspec.Struct, frozen=True, gc=False):
         return f"{self.resource.version_path}{namespace}/{self.resource.plural}/{self.name}{part}"
 
 
-def _object_in(body: bytes) -> dict[str, Any] | None:
-    try:
-        found = _any_decoder.decode(body)
-    except Unreadable:
-        return None
-    return found if isinstance(found, dict) else None
+@cache
+def _decoder_of(kind: str) -> Decoder[Any]:
+    return Decoder(struct_of(kind), unstructured_hook)
 
 
-_any_decoder: Decoder[Any] = Decoder(Any)
+def _parsed(body: bytes) -> Any:
+    """Whatever it is, with few levels, so that two can be compared. Raises Unreadable."""
+    return _anything.decode(fold(body))
+
+
+_anything: Decoder[Any] = Decoder(Any)

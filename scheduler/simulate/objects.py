@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from scheduler.api.decoding import convert
+from scheduler.api.decoding import reread
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import CSI_STORAGE_CAPACITY, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
@@ -85,7 +85,7 @@ def _decode(name: str, content: Mapping[str, Any]) -> Any:
     metadata = defaults | {key: value for key, value in metadata.items() if value is not None}
     uid = f"{name}/{metadata.get('namespace', '')}/{metadata['name']}"
     whole = {**content, "metadata": {"uid": uid, **metadata}}
-    return convert(whole, struct_of(name), unstructured_hook)
+    return reread(whole, struct_of(name), unstructured_hook)
 
 
 def _resource_of(content: Mapping[str, Any]) -> ApiResource:

@@ -7,9 +7,7 @@ to be provisioned is made as a driver would make it, for the nodes that the clas
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-import msgspec
-
-from scheduler.api.decoding import convert
+from scheduler.api.decoding import convert, reread
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from scheduler.api.unstructured import Unstructured, unstructured_hook
 from scheduler.api.volumes import (
@@ -50,39 +48,37 @@ class SimulatedApi:
     def __init__(self) -> None:
         self._version = 0
 
-    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         """Replace the object of that name by `content`. Raises ApiError."""
         metadata = content["metadata"]
         return self._write(resource, metadata["name"], metadata.get("namespace", ""), content, whole=True)
 
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
-    ) -> dict[str, Any]:
+    ) -> Any:
         """Apply a JSON merge patch. Raises ApiError."""
         return self._write(resource, name, namespace, patch, whole=False)
 
-    def _write(
-        self, resource: str, name: str, namespace: str, content: Mapping[str, Any], *, whole: bool
-    ) -> dict[str, Any]:
+    def _write(self, resource: str, name: str, namespace: str, content: Mapping[str, Any], *, whole: bool) -> Any:
         current = self.objects.get(resource, name, namespace)
         if current is None:
             raise ApiError(404, f'{resource} "{name}" not found')
         expected = content.get("metadata", {}).get("resourceVersion", "")
         if expected and expected != current.metadata.resource_version:
             raise ApiError(409, f'{resource} "{name}": the object has been modified')
-        before = current.content if isinstance(current, Unstructured) else msgspec.to_builtins(current)
+        before = current.content if isinstance(current, Unstructured) else _parsed(current)
         self._version += 1
         stamp = {"metadata": {"resourceVersion": f"{self._version}", "uid": current.metadata.uid}}
         written: dict[str, Any] = merged(content if whole else merged(before, content), stamp)
-        new = convert(written, struct_of(resource), unstructured_hook)
+        new = reread(written, struct_of(resource), unstructured_hook)
         if not self.shows:
-            return written
+            return new
         self.observer.object_changed(resource, new)
         if resource == PERSISTENT_VOLUME:
             self._bind(new)
         elif resource == PERSISTENT_VOLUME_CLAIM and SELECTED_NODE in new.annotations and not new.spec.volume_name:
             self._make_volume(new)
-        return written
+        return new
 
     def _bind(self, volume: PersistentVolume) -> None:
         """Bind the claim that the volume names."""
@@ -138,8 +134,12 @@ class SimulatedApi:
     def _show(self, resource: str, obj: Any, **changes: Mapping[str, Any]) -> None:
         self._version += 1
         stamp = {"metadata": {"resourceVersion": f"{self._version}"}}
-        content = merged(merged(msgspec.to_builtins(obj), changes), stamp)
+        content = merged(merged(_parsed(obj), changes), stamp)
         self.observer.object_changed(resource, convert(content, type(obj)))
+
+
+def _parsed(obj: Any) -> Any:
+    return reread(obj, object)
 
 
 def merged(target: Any, patch: Any) -> Any:

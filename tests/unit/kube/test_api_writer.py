@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.decoding import Decoder
+from scheduler.api.objects import ObjectMeta, Wire
+from scheduler.api.text import to_json
+from scheduler.api.volumes import PersistentVolumeClaim
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.kube.api_writer import Done, PluginWriter, Send, Writing, has_all
@@ -20,15 +24,19 @@ CONFLICT = Reply(409, b'{"message":"the object has been modified"}')
 LOST_ANSWER = AnswerLost("no answer")
 
 
+class AnyObject(Wire, frozen=True):
+    metadata: ObjectMeta = ObjectMeta()
+
+
 def a_writing() -> Writing:
-    return Writing(PATCH, chance=lambda: 0.5)
+    return Writing(to_json(PATCH), Decoder(AnyObject).decode, chance=lambda: 0.5)
 
 
 def test_an_answer_ends_it() -> None:
     step = a_writing().sent(Reply(200, WRITTEN))
 
     assert isinstance(step, Done)
-    assert step.found["metadata"]["resourceVersion"] == "8"
+    assert step.found.metadata.resource_version == "8"
 
 
 @pytest.mark.parametrize("outcome", [NotSent("refused"), LOST_ANSWER, Reply(503, b""), Reply(200, b"cut o")])
@@ -103,7 +111,8 @@ async def test_a_patch_goes_where_the_object_is(tmp_path: Path) -> None:
         found = await writer.patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
     (request,) = api.seen(f"PATCH {CLAIM}")
 
-    assert found == {"metadata": {"resourceVersion": "8"}}
+    assert isinstance(found, PersistentVolumeClaim)
+    assert found.metadata.resource_version == "8"
     assert request.headers["Content-Type"] == "application/merge-patch+json"
     assert request.body == PATCH
 
@@ -115,10 +124,11 @@ async def test_an_update_puts_a_whole_object_or_a_part_of_it(tmp_path: Path) -> 
     api = FakeApi()
     api.on(f"PUT {path}/status", Answer(200, content))
     async with fake_client(tmp_path, api) as client:
-        assert await PluginWriter(client).update(RESOURCE_CLAIM, content, "status") == content
+        found = await PluginWriter(client).update(RESOURCE_CLAIM, content, "status")
 
     (request,) = api.requests
 
+    assert (found.metadata.name, found.metadata.resource_version) == ("gpu", "3")
     assert request.body == content
     assert request.headers["Content-Type"] == "application/json"
 
@@ -132,7 +142,7 @@ async def test_a_write_whose_answer_is_lost_is_settled(tmp_path: Path) -> None:
     async with fake_client(tmp_path, api) as client:
         found = await PluginWriter(client).patch(PERSISTENT_VOLUME_CLAIM, "data", "default", PATCH)
 
-    assert found == after
+    assert found.metadata.resource_version == "8"
     assert [request.method for request in api.requests] == ["PATCH", "PATCH", "GET"]
 
 

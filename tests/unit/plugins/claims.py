@@ -8,6 +8,8 @@ import msgspec
 
 from plugins.volumes.volume_binding import VolumeBinding
 from scheduler import framework as fw
+from scheduler.api.objects import ObjectMeta
+from scheduler.api.unstructured import Unstructured
 from scheduler.api.volumes import (
     BIND_COMPLETED,
     CSIDriver,
@@ -139,18 +141,19 @@ class World:
     def gone(self, thing: Any) -> None:
         self.store.remove(RESOURCES[type(thing)], thing.metadata.uid)
 
-    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> dict[str, Any]:
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         raise AssertionError("only patches are expected")
 
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
-    ) -> dict[str, Any]:
+    ) -> Any:
         """Take a patch; the store learns of it only by `show`."""
         if self.refusal is not None:
             raise self.refusal
         self._version += 1
         self.written.append((resource, name, patch))
-        return {"metadata": {"name": name, "resourceVersion": str(self._version)}}
+        metadata = ObjectMeta(name=name, resource_version=str(self._version))
+        return Unstructured(metadata, {})
 
     def show(self, thing: Any, **changes: Any) -> Any:
         """Let the watch tell of a new version: `metadata`, `spec` and `status` as merge patches."""

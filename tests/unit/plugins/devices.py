@@ -1,13 +1,16 @@
 """Claims, slices and classes in one line, and a scheduler's handle over them."""
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from scheduler import framework as fw
-from scheduler.api.devices import ResourceClaim, ResourceSlice
+from scheduler.api.decoding import reread
+from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
+from scheduler.api.text import to_json
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import KNOWN
 from scheduler.simulate.writes import merged
@@ -58,14 +61,13 @@ def a_claim(
 ) -> ResourceClaim:
     metadata = {"name": name, "namespace": "default", "uid": f"claim-{name}", "resourceVersion": version}
     spec = {"devices": {"requests": list(requests or (a_request(),)), **devices}}
-    return msgspec.convert({"metadata": metadata, "spec": spec, "status": status or {}}, ResourceClaim)
+    return reread({"metadata": metadata, "spec": spec, "status": status or {}}, ResourceClaim)
 
 
-def a_class(name: str, *expressions: str, **spec: Any) -> fw.Unstructured:
+def a_class(name: str, *expressions: str, **spec: Any) -> DeviceClass:
     selectors = [{"cel": {"expression": each}} for each in expressions]
-    return fw.Unstructured.from_dict(
-        {"metadata": {"name": name, "uid": f"class-{name}"}, "spec": {"selectors": selectors, **spec}}
-    )
+    content = {"metadata": {"name": name, "uid": f"class-{name}"}, "spec": {"selectors": selectors, **spec}}
+    return reread(content, DeviceClass)
 
 
 def allocated(*devices: str, node: str = "", reserved_for: tuple[str, ...] = (), **result: Any) -> Json:
@@ -106,12 +108,13 @@ class Api:
         self.hidden: dict[str, Any] = {}
         """Name → newest version of what the watch has not shown yet."""
 
-    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Json:
+    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         raise NotImplementedError
 
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
-    ) -> Json:
+    ) -> Any:
+        patch = json.loads(to_json(patch))
         self.patches.append((subresource, dict(patch)))
         if self.errors:
             raise self.errors.pop(0)
@@ -122,14 +125,14 @@ class Api:
             raise ApiError(409, "the object has been modified")
         self.versions += 1
         written: Json = merged(
-            merged(msgspec.to_builtins(current), patch), {"metadata": {"resourceVersion": str(self.versions)}}
+            merged(reread(current, object), patch), {"metadata": {"resourceVersion": str(self.versions)}}
         )
-        new = msgspec.convert(written, type(current))
+        new = reread(written, type(current))
         if self.late:
             self.hidden[name] = new
         else:
             self.store.set(resource, new)
-        return written
+        return new
 
     def show(self) -> None:
         """Let the watch catch up."""
@@ -149,5 +152,9 @@ def a_world(*objects: Any) -> tuple[fw.Handle, ObjectStore, Api]:
 
 
 def put(store: ObjectStore, thing: Any) -> None:
-    kinds = {ResourceClaim: fw.RESOURCE_CLAIM, ResourceSlice: fw.RESOURCE_SLICE, fw.Unstructured: fw.DEVICE_CLASS}
+    kinds: dict[type[Any], str] = {
+        ResourceClaim: fw.RESOURCE_CLAIM,
+        ResourceSlice: fw.RESOURCE_SLICE,
+        DeviceClass: fw.DEVICE_CLASS,
+    }
     store.set(kinds[type(thing)], thing)

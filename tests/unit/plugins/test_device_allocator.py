@@ -4,6 +4,7 @@ The intent of kube-scheduler's own table (structured/internal/allocatortesting);
 judged by the conformance suite.
 """
 
+import json
 from typing import Any
 
 import msgspec
@@ -359,7 +360,7 @@ def test_configuration_comes_from_classes_once_and_from_the_claim_for_its_reques
 
     assert found is not None
     entries = found[0].devices.config or ()
-    assert [(e.source, e.requests, (e.opaque or {})["parameters"]) for e in entries] == [
+    assert [(e.source, e.requests, json.loads(bytes(e.opaque or b""))["parameters"]) for e in entries] == [
         ("FromClass", ("a", "b"), {"from": "class"}),
         ("FromClaim", None, {"for": "all"}),
         ("FromClaim", ("b",), {"for": "b"}),

@@ -19,7 +19,8 @@ from plugins.dynamic_resources.plugin import (
 )
 from plugins.dynamic_resources.pools import DevicesError
 from scheduler import framework as fw
-from scheduler.api.devices import ResourceClaim
+from scheduler.api.decoding import reread
+from scheduler.api.devices import DeviceStatus, ResourceClaim
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ApiError
 from scheduler.runtime.metrics import Metrics
@@ -345,7 +346,8 @@ async def test_a_binding_waits_until_its_devices_are_ready() -> None:
     async def sleep(seconds: float) -> None:
         slept.append(seconds)
         claim = stored(store, "c")
-        status = msgspec.structs.replace(claim.status, devices=condition("ready"))
+        reported = reread(condition("ready"), tuple[DeviceStatus, ...])
+        status = msgspec.structs.replace(claim.status, devices=reported)
         meta = msgspec.structs.replace(claim.metadata, resource_version="900")
         store.set(fw.RESOURCE_CLAIM, msgspec.structs.replace(claim, status=status, metadata=meta))
 

@@ -4,7 +4,8 @@ import pytest
 
 from plugins.node_resources.fit import NodeResourcesFit
 from scheduler import framework as fw
-from scheduler.api.objects import ContainerStatus, PodStatus, ResourceRequirements
+from scheduler.api.devices import ClassSpec, DeviceClass
+from scheduler.api.objects import ContainerStatus, ObjectMeta, PodStatus, ResourceRequirements
 from scheduler.api.unstructured import Unstructured
 from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.hints import NODE_ADDED, NODE_RESIZED, POD_DELETED, POD_SCALED_DOWN, wakes
@@ -148,9 +149,8 @@ def test_one_set_of_hints_tells_events_apart() -> None:
     ]
 
 
-def a_class(extended: str | None, name: str = "gpus") -> Unstructured:
-    spec = {} if extended is None else {"extendedResourceName": extended}
-    return Unstructured.from_dict({"metadata": {"name": name}, "spec": spec})
+def a_class(extended: str | None, name: str = "gpus") -> DeviceClass:
+    return DeviceClass(metadata=ObjectMeta(name=name), spec=ClassSpec(extended_resource_name=extended))
 
 
 WANTS_GPU = a_pod(requests={GPU: "1"})

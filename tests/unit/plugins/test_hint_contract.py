@@ -12,13 +12,14 @@ from plugins.node_affinity import NodeAffinity
 from plugins.pod_topology_spread.plugin import PodTopologySpread
 from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
-from scheduler.api.devices import Allocation, ClaimMeta, ClaimStatus, ResourceClaim
+from scheduler.api.devices import Allocation, ClaimMeta, ClaimStatus, ClassSpec, DeviceClass, ResourceClaim
 from scheduler.api.objects import (
     AWSElasticBlockStore,
     ContainerPort,
     EphemeralVolumeSource,
     GCEPersistentDisk,
     LabelSelector,
+    ObjectMeta,
     PersistentVolumeClaimVolumeSource,
     PodStatus,
     TopologySpreadConstraint,
@@ -108,10 +109,9 @@ def any_pod(dice: random.Random) -> fw.Pod:
     )
 
 
-def any_class(dice: random.Random) -> Unstructured:
-    return Unstructured.from_dict(
-        {"metadata": {"name": "gpus"}, "spec": dice.choice([{}, {"extendedResourceName": GPU}])}
-    )
+def any_class(dice: random.Random) -> DeviceClass:
+    spec = ClassSpec(extended_resource_name=dice.choice([None, GPU]))
+    return DeviceClass(metadata=ObjectMeta(name="gpus"), spec=spec)
 
 
 def any_claim(dice: random.Random) -> ResourceClaim:
