@@ -69,6 +69,10 @@ node-deps: install ## Install the Debian packages that node-test needs (as root)
 conformance: install ## Judge SEEDS=n generated clusters against kube-scheduler itself (needs Go, or gets it)
 	$(BIN)/python -m tests.conformance.run --seeds $(SEEDS)
 
+.PHONY: fuzz
+fuzz: install ## Feed hostile input to every decoder: RUNS=inputs or SECONDS=10 for each target [TARGET=quantities]
+	$(BIN)/python -m tests.fuzz $(if $(TARGET),--target $(TARGET)) $(if $(RUNS),--runs $(RUNS)) $(if $(SECONDS),--seconds $(SECONDS))
+
 .PHONY: controlplane
 controlplane: install ## Build the test control plane into the user's cache (once, about 7 minutes)
 	$(BIN)/python -m tests.controlplane build

@@ -15,6 +15,9 @@ import yaml
 MAX_DEPTH: Final = 200
 """Levels of nesting. Objects of the API have about twenty."""
 
+MAX_ALIASED: Final = 1_000_000
+"""Values that aliases may stand for in a document, each time that they do: few lines can stand for billions."""
+
 _EVENTS: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML may have been built without libyaml
 _TAG: Final = "tag:yaml.org,2002:"
 _NO_KEY: Final = object()
@@ -40,8 +43,9 @@ def read_yaml(text: str) -> Iterator[tuple[int, Any]]:
 
 def _document(event: yaml.Event, events: Iterator[yaml.Event]) -> Any:
     """Build the value that starts with `event`."""
-    anchors: dict[str, Any] = {}
+    anchors: dict[str, tuple[Any, int]] = {}
     open_: list[_Collection] = []
+    aliased = 0
     while True:
         if isinstance(event, yaml.CollectionStartEvent):
             if len(open_) == MAX_DEPTH:
@@ -49,33 +53,39 @@ def _document(event: yaml.Event, events: Iterator[yaml.Event]) -> Any:
             open_.append(_Collection(event))
         else:
             if isinstance(event, yaml.ScalarEvent):
-                value, anchor = _scalar(event), event.anchor
+                value, anchor, size = _scalar(event), event.anchor, 1
             elif isinstance(event, yaml.AliasEvent):
                 # The anchor of a collection is known once it is complete: it cannot contain itself.
                 if event.anchor not in anchors:
                     raise _error(f"there is no anchor {event.anchor!r} before this", event)
-                value, anchor = anchors[event.anchor], None
+                (value, size), anchor = anchors[event.anchor], None
+                aliased += size
+                if aliased > MAX_ALIASED:
+                    raise _error(f"aliases stand for more than {MAX_ALIASED} values", event)
             else:
                 closed = open_.pop()
-                value, anchor = closed.finished(), closed.anchor
+                value, anchor, size = closed.finished(), closed.anchor, closed.size
             if anchor is not None:
-                anchors[anchor] = value
+                anchors[anchor] = value, size
             if not open_:
                 return value
             open_[-1].add(value, event)
+            open_[-1].size += size
         event = next(events)
 
 
 class _Collection:
     """A list or mapping that is still being built."""
 
-    __slots__ = ("_key", "_merged", "_value", "anchor")
+    __slots__ = ("_key", "_merged", "_value", "anchor", "size")
 
     def __init__(self, start: yaml.CollectionStartEvent) -> None:
         is_list = isinstance(start, yaml.SequenceStartEvent)
         if start.tag not in (None, "!", _TAG + ("seq" if is_list else "map")):
             raise _error(f"the tag {start.tag!r} means nothing here", start)
         self.anchor = start.anchor
+        self.size = 1
+        """Values in it, itself included."""
         self._value: Any = [] if is_list else {}
         self._key: Any = _NO_KEY
         self._merged: list[Any] = []

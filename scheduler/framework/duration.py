@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 _UNITS: Final = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
-_PART: Final = r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
+_PART: Final = r"(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)"
 _FORM: Final = re.compile(rf"([-+]?)(0|(?:{_PART})+)", re.ASCII)
 _LIMIT: Final = 2**63 / 1e9
 """Seconds that Go's time.Duration cannot hold."""
@@ -34,4 +34,5 @@ class Duration(float):
                 return f"{sign}{seconds / _UNITS[unit]:.12g}{unit}"
         minutes, rest = divmod(seconds, 60)
         hours, minutes = divmod(int(minutes), 60)
-        return sign + (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{rest:.12g}s"
+        seconds_left = f"{rest:.9f}".rstrip("0").rstrip(".")
+        return sign + (f"{hours}h" if hours else "") + (f"{minutes}m" if hours or minutes else "") + f"{seconds_left}s"

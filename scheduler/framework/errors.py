@@ -22,8 +22,15 @@ class ConfigError(SchedulerError):
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = tuple(problems)
+        self.problems = tuple(map(_printable, problems))
+        super().__init__("\n".join(self.problems))
+
+
+def _printable(text: str) -> str:
+    """One line, whatever a file has for a key or a value."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 class PluginError(SchedulerError):

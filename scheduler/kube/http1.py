@@ -21,6 +21,7 @@ _STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-5]\d\d)(?: [^\r\n]*)?(?=\r\n|\
 _HEADERS: Final = re.compile(
     rb"\r\n(content-length|transfer-encoding|connection|retry-after)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE
 )
+_LENGTH: Final = re.compile(rb"[0-9]{1,18}")
 _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\Z")
 _TARGET: Final = re.compile(r"/[A-Za-z0-9/._:~?=&%,+@-]*")
 
@@ -121,7 +122,7 @@ def _headers(head: bytes) -> dict[bytes, bytes]:
     if coding is None:
         if length is None and not head.startswith((b"204 ", b"304 "), 9):
             raise BadAnswer("an answer that does not say how long it is")
-        if length is not None and not length.isdigit():
+        if length is not None and _LENGTH.fullmatch(length) is None:
             raise BadAnswer(f"content-length {length[:20]!r}")
     elif coding.lower() != b"chunked" or length is not None:
         raise BadAnswer(f"transfer-encoding {coding[:20]!r}, content-length {length!r}")

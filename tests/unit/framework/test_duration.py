@@ -1,3 +1,5 @@
+import time
+
 import pytest
 
 from scheduler.framework.duration import Duration
@@ -30,9 +32,26 @@ def test_what_go_refuses_is_refused(text: str) -> None:
         Duration.parse(text)
 
 
+def test_a_long_text_costs_no_more_than_its_length() -> None:
+    started = time.process_time()
+    with pytest.raises(ValueError, match="not a duration"):
+        Duration.parse("9" * 50_000)
+
+    assert time.process_time() - started < 1.0
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0, "0s"), (15, "15s"), (90, "1m30s"), (3600, "1h0m0s"), (0.2, "200ms"), (1e-9, "1ns"), (-1.5, "-1.5s")],
+    [
+        (0, "0s"),
+        (15, "15s"),
+        (90, "1m30s"),
+        (3600, "1h0m0s"),
+        (0.2, "200ms"),
+        (1e-9, "1ns"),
+        (-1.5, "-1.5s"),
+        (60.5e-6 + 60, "1m0.0000605s"),
+    ],
 )
 def test_it_is_written_as_go_writes_it(seconds: float, text: str) -> None:
     assert str(Duration(seconds)) == text

@@ -67,6 +67,7 @@ def test_the_server_says_when_to_come_again() -> None:
         pytest.param(b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n", id="upgrade"),
         pytest.param(b"HTTP/1.1 200 OK\r\nX-Content-Length: 3\r\n\r\nabc", id="no length"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", id="negative length"),
+        pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: %b\r\n\r\n" % (b"9" * 5000), id="length beyond all"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 1_0\r\n\r\n", id="length that is no number"),
         pytest.param(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", id="two lengths"),
         pytest.param(

@@ -1,0 +1,534 @@
+"""What is fuzzed: everything that reads what others wrote. Each target takes any bytes, and its own errors stay inside.
+
+Whatever comes out is a bug: an error of another type, or a broken promise, as an AssertionError.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from plugins import IN_TREE
+from plugins.dynamic_resources.cel_values import parse_version, quantity
+from plugins.dynamic_resources.selectors import Expression, SelectorError, view_of
+from scheduler.api.csi_translation import TranslationError, inline_handle, plugin_of, translated
+from scheduler.api.decoding import Decoder, Unreadable, convert, reread
+from scheduler.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice
+from scheduler.api.folding import fold, unfolded
+from scheduler.api.label_selectors import parse_label_selector
+from scheduler.api.objects import LabelSelector, Node, NodeSelector, Taint, Toleration
+from scheduler.api.pod import Pod, decode_pod
+from scheduler.api.quantity import INT64_MAX, NANO, parse_quantity, to_milli, to_value
+from scheduler.api.requests import allocatable_of
+from scheduler.api.selectors import matches_any, pod_selector_keys, pod_selects, problems_of, required_terms
+from scheduler.api.text import to_json
+from scheduler.api.tolerations import tolerates
+from scheduler.api.unstructured import Unstructured, unstructured_hook
+from scheduler.api.versions import is_newer
+from scheduler.api.volumes import PersistentVolume
+from scheduler.config.documents import parse_documents
+from scheduler.config.load import config_from_dict
+from scheduler.framework.duration import Duration
+from scheduler.framework.errors import ConfigError
+from scheduler.framework.resources import KNOWN, STRUCTS, parse_resource
+from scheduler.kube.api_writer import Writing
+from scheduler.kube.binder import Binding
+from scheduler.kube.client import Reply
+from scheduler.kube.evictor import Eviction
+from scheduler.kube.evictor import Patch as EvictionPatch
+from scheduler.kube.http1 import Answer, AnswerReader, BadAnswer
+from scheduler.kube.intake import DELETED, Intake, node_intake, object_intake, pod_intake
+from scheduler.kube.retries import Read
+from scheduler.kube.watch_stream import WatchResponse
+from scheduler.runtime.metrics import Metrics
+from scheduler.simulate.cluster import cluster_of
+from tests.fuzz import documents as known
+from tests.fuzz.hostile import RAW, TEXTS, mutated, of_bytes, pieces, spoilt, text
+from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers
+
+KINDS: Final[tuple[tuple[Any, known.Json], ...]] = (
+    (Pod, known.POD),
+    (Node, known.NODE),
+    (ResourceClaim, known.CLAIM),
+    (ResourceSlice, known.SLICE),
+    (DeviceClass, known.CLASS),
+    (PersistentVolume, known.VOLUME),
+    (Unstructured, known.POD),
+)
+_DECODERS: Final = [(Decoder[Any](kind, unstructured_hook), seed) for kind, seed in KINDS]
+
+
+def objects(data: bytes) -> None:
+    """Each kind of object from JSON, and all that is derived from it."""
+    dice = of_bytes(data)
+    decoder, seed = dice.choice(_DECODERS)
+    try:
+        found = decoder.decode(mutated(dice, seed))
+    except Unreadable:
+        return
+    try:
+        _derive(found)
+    except (ValueError, TranslationError) as error:
+        if type(error) not in (ValueError, TranslationError):
+            raise
+    if isinstance(found, ResourceClaim | DeviceClass):
+        to_json({"object": found})
+
+
+def _derive(found: Any) -> None:
+    if isinstance(found, Pod):
+        _ = (found.host_ports, found.affinity_terms, found.storage)
+        for volume in found.spec.volumes or ():
+            if plugin_of(volume) is not None:
+                inline_handle(volume)
+        pod_selector_keys(found)
+        pod_selects(found, {"zone": "a"}, "n")
+        _ = found.resources
+    elif isinstance(found, Node):
+        allocatable_of(found.status.allocatable)
+    elif isinstance(found, PersistentVolume) and plugin_of(found.spec) is not None:
+        translated(found)
+    elif isinstance(found, ResourceSlice):
+        for device in found.spec.devices or ():
+            try:
+                view_of(found.spec.driver, device)
+            except SelectorError:
+                continue
+
+
+def bytes_as_json(data: bytes) -> None:
+    """Anything at all as JSON; what was folded is unfolded to what it was."""
+    for decoder, _ in _DECODERS:
+        try:
+            decoder.decode(data)
+        except Unreadable:
+            continue
+    folded = fold(data)
+    assert b"\\\xff" in data or _escapes_oddly(data) or unfolded(folded) == data
+
+
+def _escapes_oddly(data: bytes) -> bool:
+    """A backslash before a byte that is no character: no JSON, and no promise."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return b"\\" in data
+    return False
+
+
+def replies(data: bytes) -> None:
+    """Answers to calls: the reader decides what to do next, and never raises."""
+    dice = of_bytes(data)
+    body = mutated(dice, known.POD) if dice.random() < 0.7 else data
+    reply = Reply(dice.choice((200, 201, 404, 409, 429, 500)), body)
+    _ = reply.message
+    Binding("u-1", "n1").posted(reply)
+    Binding("u-1", "n1").read(reply)
+    Eviction("u-1").after(EvictionPatch(), reply)
+    Eviction("u-1").after(Read(), reply)
+    writing = Writing(mutated(dice, {"metadata": {"annotations": {"a": "b"}}}), Decoder[Any](Pod).decode)
+    writing.sent(reply)
+    writing.read(reply)
+    try:
+        decode_pod(body)
+    except Unreadable:
+        return
+
+
+def _intakes() -> list[tuple[Intake[Any], known.Json]]:
+    handlers, others, metrics = FakeHandlers(), FakeObjectHandlers(), Metrics()
+    claims, budgets = "resource.k8s.io/ResourceClaim", "budgets.v1.example.com"
+    return [
+        (pod_intake(handlers, metrics), known.POD),
+        (node_intake(handlers, metrics), known.NODE),
+        (object_intake(claims, parse_resource(claims), others, metrics), known.CLAIM),
+        (object_intake(budgets, parse_resource(budgets), others, metrics), known.CLASS),
+    ]
+
+
+def watch_and_lists(data: bytes) -> None:
+    """Lines of a watch and pages of lists, one after the other, as an intake gets them."""
+    dice = of_bytes(data)
+    intake, seed = dice.choice(_intakes())
+    intake.start_listing()
+    for _ in range(dice.randint(1, 5)):
+        whole = {**seed, "metadata": {**seed["metadata"], "resourceVersion": str(dice.randint(1, 20))}}
+        if dice.random() < 0.7:
+            event = {"type": dice.choice(("ADDED", "MODIFIED", DELETED, "BOOKMARK", "ERROR")), "object": whole}
+            version = intake.from_line(mutated(dice, event))
+            assert version is None or isinstance(version, str)
+            continue
+        try:
+            page = intake.read_page(mutated(dice, {"metadata": {"resourceVersion": "9"}, "items": [whole, whole]}))
+        except Unreadable:
+            continue
+        for item in page.items:
+            if intake.difference(item):
+                intake.take(item)
+        intake.missing({item.metadata.uid for item in page.items}, page.metadata.resource_version)
+
+
+class _Stream:
+    status, headers, closed = 200, Mapping, False
+
+    def __init__(self, parts: Iterable[bytes]) -> None:
+        self.content = self
+        self._parts = parts
+
+    async def iter_any(self) -> Any:
+        for part in self._parts:
+            yield part
+
+
+def watch_stream(data: bytes) -> None:
+    """A stream in pieces: each whole line is taken once, in order."""
+    dice = of_bytes(data)
+    stream = spoilt(dice, data * dice.randint(1, 3)) + dice.choice((b"", b"\n", b"\n\n"))
+    taken: list[bytes] = []
+
+    def take(line: bytes | bytearray) -> str | None:
+        taken.append(bytes(line))
+        return dice.choice((None, "", "7"))
+
+    async def read() -> None:
+        response = WatchResponse(_Stream(pieces(dice, stream)), take, lambda: None)  # type: ignore[arg-type]
+        async for for_kopf in response.iter_chunked(1):
+            assert for_kopf.endswith(b"\n")
+
+    _finish(read())
+    assert taken == [line for line in stream.split(b"\n")[:-1] if line]
+
+
+def _finish(coroutine: Any) -> None:
+    """Run a coroutine that waits for nothing but its turn."""
+    try:
+        while True:
+            coroutine.send(None)
+    except StopIteration:
+        return
+
+
+def http_answers(data: bytes) -> None:
+    """An answer is the same however its bytes arrive."""
+    dice = of_bytes(data)
+    body = data[: dice.randint(0, 60)]
+    chunked = b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in (body, b"x") if part) + b"0\r\n\r\n"
+    length = dice.choice((str(len(body)).encode(), b"0", b"-1", b"9" * 5000, b"1e3", b"\xb2", b""))
+    head = dice.choice(
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: %b\r\n\r\n%b" % (length, body),
+            b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\nRetry-After: 3\r\n\r\n" + chunked,
+            b"HTTP/1.0 429 Slow\r\nRetry-After: %b\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" % length,
+            b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No\r\n\r\n",
+            data,
+        )
+    )
+    answer = spoilt(dice, head) if dice.random() < 0.6 else head
+
+    assert _read([answer]) == _read(pieces(dice, answer)) == _read([answer[i : i + 1] for i in range(len(answer))])
+
+
+def _read(parts: Iterable[bytes]) -> tuple[int, bytes, str] | str | None:
+    reader = AnswerReader()
+    found: Answer | None = None
+    try:
+        for part in parts:
+            found = reader.feed(part)
+            if found is not None:
+                return found.status, found.body, found.retry_after
+    except BadAnswer:
+        return "bad"
+    return None
+
+
+_QUANTITY = "0123456789.eE+-numkMGTPKi "
+
+
+def quantities(data: bytes) -> None:
+    """Numbers with units: parsed or refused, and what is parsed can be used."""
+    dice = of_bytes(data)
+    written: Any = (
+        text(dice, _QUANTITY) if dice.random() < 0.9 else dice.choice((1.5, 1e300, -0.0, 2**70, True, 10**4000))
+    )
+    try:
+        nanos = parse_quantity(written)
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        return
+    assert abs(to_value(nanos)) <= INT64_MAX
+    assert abs(to_milli(nanos)) <= INT64_MAX
+    assert parse_quantity(f"{nanos}n") == nanos or abs(nanos) > INT64_MAX * NANO
+    assert quantity(written)
+
+
+_NAME = "abAZ09-_./ "
+
+
+def label_selectors(data: bytes) -> None:
+    """Label selectors of all kinds, valid or not."""
+    dice = of_bytes(data)
+    selector = {
+        "matchLabels": {text(dice, _NAME): text(dice, _NAME) for _ in range(dice.randint(0, 2))},
+        "matchExpressions": [_expression(dice, "In") for _ in range(dice.randint(0, 2))],
+    }
+    try:
+        parsed = parse_label_selector(convert(selector, LabelSelector))
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        return
+    labels = {text(dice, _NAME): text(dice, _NAME) for _ in range(2)}
+    assert parsed.matches(labels) in (True, False)
+    assert parsed.and_also(parsed) == parsed
+
+
+def _expression(dice: random.Random, usual: str) -> known.Json:
+    operator = dice.choice((usual, "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", text(dice, _NAME)))
+    values = [text(dice, _NAME + "0123456789+-") for _ in range(dice.randint(0, 2))]
+    return {"key": text(dice, _NAME), "operator": operator, "values": dice.choice((values, values, None))}
+
+
+def node_selectors(data: bytes) -> None:
+    """Node selectors: what cannot be parsed says why, and matches nothing."""
+    dice = of_bytes(data)
+    terms = [
+        {
+            "matchExpressions": [_expression(dice, "Gt") for _ in range(dice.randint(0, 2))],
+            "matchFields": [_expression(dice, "In") for _ in range(dice.randint(0, 1))],
+        }
+        for _ in range(dice.randint(0, 2))
+    ]
+    parsed = required_terms(convert({"nodeSelectorTerms": terms}, NodeSelector))
+    labels = {text(dice, _NAME): text(dice, "0123456789+-") for _ in range(2)}
+    for term in parsed:
+        assert not (term.problems and term.matches(labels, "n"))
+        assert all(str(problem) for problem in problems_of([term]))
+    matches_any(parsed, labels, "n")
+
+
+def taints(data: bytes) -> None:
+    """Taints and tolerations of any text."""
+    dice = of_bytes(data)
+
+    def word(*usual: str) -> str:
+        return dice.choice((*usual, *TEXTS))
+
+    taint = Taint(key=word("a", "b"), value=word("", "x", "5"), effect=word("NoSchedule", "NoExecute"))
+    toleration = Toleration(
+        key=word("a", ""),
+        operator=word("Exists", "Equal", "", "Gt", "Lt"),
+        value=word("x", "5"),
+        effect=word("", "NoSchedule"),
+    )
+    assert tolerates(toleration, taint) in (True, False)
+
+
+def durations(data: bytes) -> None:
+    """Lengths of time: what is read can be written and read again."""
+    written = text(of_bytes(data), "0123456789.hmsnuµ+- ")
+    try:
+        parsed = Duration.parse(written)
+    except ValueError as error:
+        if type(error) is not ValueError:
+            raise
+        return
+    assert abs(Duration.parse(str(parsed)) - parsed) <= abs(parsed) * 1e-9
+
+
+def versions(data: bytes) -> None:
+    """Resource versions of any text have one order; semantic versions are read or refused."""
+    dice = of_bytes(data)
+    one, other = (text(dice, "0123456789") for _ in range(2))
+    assert is_newer(one, other) + is_newer(other, one) + (one == other) == 1
+    try:
+        first, second = (parse_version(text(dice, "0123456789.-+ab")) for _ in range(2))
+    except ValueError:
+        return
+    assert first.compared_to(second) == -second.compared_to(first)
+
+
+_CEL: Final = (
+    "device",
+    ".",
+    "attributes",
+    "capacity",
+    '["d"]',
+    "driver",
+    "==",
+    "!=",
+    "<",
+    ">=",
+    "&&",
+    "||",
+    "!",
+    "(",
+    ")",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    "?",
+    '"a"',
+    '"\\ud800"',
+    "'x'",
+    "1",
+    "-9223372036854775808",
+    "1.5e400",
+    "true",
+    "null",
+    "quantity",
+    "semver",
+    "isSemver",
+    "compareTo",
+    "matches",
+    "exists",
+    "all",
+    "map",
+    "filter",
+    "size",
+    "x",
+    "in",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "b'\\xff'",
+    'r"(a+)+$"',
+    "//",
+    "optional.of",
+    "orValue",
+    "cel.bind",
+    ".split",
+    "string(",
+    "int(",
+    "bytes(",
+    "timestamp(",
+    "duration(",
+    " ",
+    "\n",
+    "é",
+    "\x00",
+)
+_EXPRESSIONS: Final = (
+    'device.attributes["d"].model == "A100"',
+    'device.capacity["d"].memory.compareTo(quantity("40Gi")) >= 0',
+    'device.driver == "d" && device.attributes["d"].exists(k, k == "x")',
+    'semver("1.2.3").isLessThan(semver("2.0.0"))',
+    '"d" in device.attributes ? device.attributes["d"].size() > 0 : false',
+    'device.attributes["d"].name.matches("^(a|b)+$")',
+)
+
+
+def cel(data: bytes) -> None:
+    """Expressions over devices, of any text."""
+    dice = of_bytes(data)
+    if dice.random() < 0.5:
+        expression = "".join(dice.choices(_CEL, k=dice.randint(1, 12)))
+    else:
+        expression = spoilt(dice, dice.choice(_EXPRESSIONS).encode()).decode(errors="replace")
+    try:
+        device = reread(known.SLICE["spec"]["devices"][0], Device)
+        Expression(expression).matches(view_of("d", device))
+    except SelectorError:
+        return
+
+
+def config_files(data: bytes) -> None:
+    """The configuration file, as JSON or YAML."""
+    dice = of_bytes(data)
+    written = mutated(dice, known.CONFIG)
+    _configure(written.decode(errors="replace"))
+    try:
+        dumped = yaml.safe_dump(msgspec.json.decode(written))
+    except (ValueError, RecursionError):  # the fuzz's own
+        return
+    _configure(spoilt(dice, dumped.encode()).decode(errors="replace"))
+
+
+def _configure(written: str) -> None:
+    try:
+        for document in parse_documents(written, "a.yaml"):
+            config_from_dict(document.value, IN_TREE)
+    except ConfigError as error:
+        lines = error.problems
+    else:
+        return
+    assert all(line.isprintable() for line in lines)
+
+
+_SCALARS: Final = (
+    *TEXTS,
+    "&a",
+    "*a",
+    "!!int 3",
+    "!!binary x",
+    "<<: *a",
+    "- ",
+    "? ",
+    ": ",
+    "|\n  x",
+    "0x" + "f" * 5000,
+    "1_0",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "#",
+    "'",
+    '"',
+    "---\n",
+    "...\n",
+    "%YAML 1.1\n",
+    "\t",
+    "\n",
+    "\n  ",
+    "@",
+    "`",
+    "[*a, *a, *a, *a, *a, *a, *a, *a, *a]",
+    "key: &b",
+)
+
+
+def yaml_files(data: bytes) -> None:
+    """Documents of any text, as objects to be simulated."""
+    dice = of_bytes(data)
+    written = "".join(dice.choices(_SCALARS, k=dice.randint(1, 15)))
+    if dice.random() < 0.4:
+        written = mutated(dice, dice.choice(KINDS)[1]).decode(errors="replace")
+    problems: list[str] = []
+    try:
+        found = cluster_of(parse_documents(written, "a.yaml"), problems)
+        found.others.take({name: resource for name, resource in KNOWN.items() if name in STRUCTS})
+    except ConfigError:
+        return
+
+
+TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
+    target.__name__.replace("_", "-"): target
+    for target in (
+        objects,
+        bytes_as_json,
+        replies,
+        watch_and_lists,
+        watch_stream,
+        http_answers,
+        quantities,
+        label_selectors,
+        node_selectors,
+        taints,
+        durations,
+        versions,
+        cel,
+        config_files,
+        yaml_files,
+    )
+}
+
+SEEDS: Final = RAW
