@@ -5,7 +5,8 @@ k8s.io/dynamic-resource-allocation cel/compile.go at v0.36.3. What differs is in
 """
 
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any, Final, NamedTuple
 
@@ -21,6 +22,13 @@ _BYTES_A_CHARACTER: Final = 100
 """About what the evaluator takes for each character of an expression."""
 _EXPRESSION_BYTES: Final = 4096
 """And for the expression as such."""
+
+_SLOW_SECONDS: Final = 0.002
+"""CPU time of an evaluation that counts as slow. Most take a tenth of a millisecond, and none should be noticed."""
+
+_SLOW_LIMIT: Final = 0.2
+"""CPU time in all that slow evaluations of one expression may take. The API server lets expressions pass that take
+240 ms for each device, and whoever may create a claim writes them: nothing else is scheduled meanwhile."""
 
 _numbers = count()
 
@@ -56,9 +64,12 @@ class DeviceView(NamedTuple):
 class Expression:
     """A compiled selector."""
 
-    __slots__ = ("_domains", "_problem", "_program", "number")
+    __slots__ = ("_domains", "_now", "_problem", "_program", "_slow", "number")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, now: Callable[[], float] = time.thread_time) -> None:
+        """`now`: seconds of CPU time."""
+        self._now = now
+        self._slow = 0.0
         self.number = next(_numbers)
         """No other expression has it, not even one of the same text that is compiled later."""
         written, self._domains = _with_defaults(text)
@@ -82,16 +93,26 @@ class Expression:
             "attributes_or_empty": known | device.attributes,
             "capacity_or_empty": known | device.capacity,
         }
+        started = self._now()
         try:
             found = self._program.eval(data={"device": data})
         except (RuntimeError, ValueError, TypeError) as error:
             raise SelectorError(f"CEL runtime error: {_reworded(str(error))}") from error
+        finally:
+            self._charge(self._now() - started)
         kind = found.type().name()
         if kind == "ERROR" or kind == "UNKNOWN":
             raise SelectorError(f"CEL runtime error: {_reworded(str(found.value()))}")
         if kind != "BOOL":
             raise SelectorError(f"CEL runtime error: CEL result of type {kind.lower()} could not be converted to bool")
         return bool(found.value())
+
+    def _charge(self, seconds: float) -> None:
+        """Count the time of an evaluation; too much in all, and the expression is not evaluated again."""
+        if seconds > _SLOW_SECONDS:
+            self._slow += seconds
+            if self._slow > _SLOW_LIMIT:
+                self._problem = f"CEL runtime error: too slow: {seconds * 1000:.0f} ms for one device"
 
 
 def compiled(text: str) -> Expression:

@@ -1,5 +1,6 @@
 """CEL over devices: what Kubernetes adds to it, and what goes wrong."""
 
+import time
 from typing import Any
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from plugins.dynamic_resources import selectors
 from plugins.dynamic_resources.cel_values import parse_version
-from plugins.dynamic_resources.selectors import SelectorError, compiled, view_of
+from plugins.dynamic_resources.selectors import Expression, SelectorError, compiled, view_of
 from scheduler.api.devices import Device
 
 DRIVER = "gpu.example.com"
@@ -149,3 +150,43 @@ def test_expressions_take_a_bounded_amount_of_memory_however_many_there_are() ->
 
     assert selectors._compiled.bytes <= selectors._compiled.limit
     assert compiled('device.driver == "gpu.example.com"').matches(view())
+
+
+def test_an_expression_that_is_slow_is_not_evaluated_again_and_again() -> None:
+    numbers = ",".join(map(str, range(99)))
+    each = 'quantity("1Gi").compareTo(quantity("2Gi")) < 0'
+    slow = Expression(f"[{numbers}].all(a, [{numbers}].all(b, {each}))")
+
+    def problem() -> str:
+        try:
+            slow.matches(view())
+        except SelectorError as error:
+            return str(error)
+        return ""
+
+    started = time.thread_time()
+    problems = [problem() for _ in range(1000)]
+
+    assert problems[-1].startswith("CEL runtime error: too slow: ")
+    assert problems.count("") < 100
+    assert time.thread_time() - started < 2.0
+
+
+def test_an_expression_may_be_slow_now_and_then() -> None:
+    clock = iter(seconds for i in range(1000) for seconds in (float(i), i + 0.0019))
+    quick = Expression("true", lambda: next(clock))
+
+    assert all(quick.matches(view()) for _ in range(500))
+
+
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [
+        (f"[{','.join(['1'] * 200)}].all(a, [{','.join(['1'] * 200)}].all(b, true))", "Iteration budget exceeded"),
+        ("(" * 40 + "true" + ")" * 40, "CEL compile error"),
+        ("+".join(["1"] * 40) + " > 0", "CEL compile error"),
+    ],
+)
+def test_what_is_too_much_for_the_evaluator_is_an_error_of_the_claim(expression: str, problem: str) -> None:
+    with pytest.raises(SelectorError, match=problem):
+        Expression(expression).matches(view())
