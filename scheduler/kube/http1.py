@@ -21,7 +21,7 @@ _STATUS: Final = re.compile(rb"HTTP/1\.([01]) ([1-5]\d\d)(?: [^\r\n]*)?(?=\r\n|\
 _HEADERS: Final = re.compile(
     rb"\r\n(content-length|transfer-encoding|connection|retry-after)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE
 )
-_LENGTH: Final = re.compile(rb"[0-9]{1,18}")
+_LENGTH: Final = re.compile(rb"[0-9]{1,100}")
 _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\Z")
 _TARGET: Final = re.compile(r"/[A-Za-z0-9/._:~?=&%,+@-]*")
 

@@ -17,11 +17,19 @@ import (
 func main() {
 	verbose := flag.Bool("verbose", false, "let kube-scheduler log to stderr")
 	validate := flag.Bool("validate", false, "say instead what the API server would hold against the objects")
+	values := flag.Bool("values", false, "read texts and selectors instead, and say what they mean")
 	// Most of a case is waiting for informers to notice that they are in sync.
 	workers := flag.Int("workers", 32, "cases judged at a time")
 	flag.Parse()
 	if !*verbose {
 		klog.SetLogger(klog.Logger{})
+	}
+	if *values {
+		if err := readValues(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
 	}
 	answer := judge
 	if *validate {
