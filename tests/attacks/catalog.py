@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from tests.attacks import affinity, counts, memory
+from tests.attacks import affinity, counts, memory, nesting
 from tests.attacks.attack import Attack
 
 ATTACKS: Final[Mapping[str, Attack]] = {
-    each.name: each for each in (*affinity.ATTACKS, *counts.ATTACKS, *memory.ATTACKS)
+    each.name: each for each in (*affinity.ATTACKS, *counts.ATTACKS, *memory.ATTACKS, *nesting.ATTACKS)
 }

@@ -39,7 +39,7 @@ from scheduler.kube.client import Reply
 from scheduler.kube.evictor import Eviction
 from scheduler.kube.evictor import Patch as EvictionPatch
 from scheduler.kube.http1 import Answer, AnswerReader, BadAnswer
-from scheduler.kube.intake import DELETED, Intake, node_intake, object_intake, pod_intake
+from scheduler.kube.intake import DELETED, Intake, Restored, node_intake, object_intake, pod_intake
 from scheduler.kube.retries import Read
 from scheduler.kube.watch_stream import WatchResponse
 from scheduler.runtime.metrics import Metrics
@@ -162,12 +162,13 @@ def watch_and_lists(data: bytes) -> None:
             continue
         try:
             page = intake.read_page(mutated(dice, {"metadata": {"resourceVersion": "9"}, "items": [whole, whole]}))
-        except Unreadable:
+            version = page.metadata.resource_version
+            for item in page.items:
+                if intake.difference(item, version):
+                    intake.take(item)
+                intake.is_missing(item.metadata.uid, version)
+        except (Unreadable, Restored):
             continue
-        for item in page.items:
-            if intake.difference(item):
-                intake.take(item)
-        intake.missing({item.metadata.uid for item in page.items}, page.metadata.resource_version)
 
 
 class _Stream:
