@@ -54,8 +54,8 @@ test: check controlplane ## Everything: check, then the tests on a real API serv
 	$(BIN)/pytest tests/chaos
 
 .PHONY: chaos
-chaos: install ## Faults of all kinds at once on a real API server, ROUNDS=n SEED=s: 10 s a round (ROUND=k: that one only)
-	@$(BIN)/python -m tests.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) $(if $(ROUND),--round $(ROUND))
+chaos: install ## Faults of all kinds at once on a real API server, ROUNDS=n SEED=s: 10 s a round (ROUND=k: that one only, FAULT=kind: those with it)
+	@$(BIN)/python -m tests.chaos --rounds $(or $(ROUNDS),20) --seed $(or $(SEED),1) $(if $(ROUND),--round $(ROUND)) $(if $(FAULT),--fault $(FAULT))
 
 .PHONY: node-test
 node-test: install ## The image on a real node: a kubelet, containerd and what users do (NODE="PYTEST ARGUMENTS")

@@ -32,6 +32,7 @@ from scheduler.kube.access import Access, is_ours
 from scheduler.kube.connections import CONNECT_SECONDS, KEEPALIVE_SECONDS, CannotConnect, Connections, Target
 from scheduler.kube.credentials import Credentials
 from scheduler.kube.http1 import BadAnswer, is_plain, request_headers
+from scheduler.kube.sockets import loops_socket
 from scheduler.runtime.metrics import Metrics
 
 log = logging.getLogger(__name__)
@@ -207,6 +208,7 @@ class Client:
                 ssl=credentials.ssl_context,
                 force_close=self._reads_anew,
                 keepalive_timeout=None if self._reads_anew else KEEPALIVE_SECONDS,
+                socket_factory=loops_socket,
             ),
             headers=headers,
             cookie_jar=aiohttp.DummyCookieJar(),

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import aiohappyeyeballs
 
 from scheduler.kube.http1 import Answer, AnswerReader, BadAnswer, is_plain
+from scheduler.kube.sockets import loops_socket
 
 CONNECT_SECONDS: Final = 5.0
 """For names, TCP and TLS together; a part of the call's own timeout."""
@@ -164,7 +165,7 @@ class Connections:
             async with asyncio.timeout(seconds):
                 addresses = await self._loop.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)
                 plain = await aiohappyeyeballs.start_connection(
-                    addresses, happy_eyeballs_delay=NEXT_ADDRESS_SECONDS, interleave=1
+                    addresses, happy_eyeballs_delay=NEXT_ADDRESS_SECONDS, interleave=1, socket_factory=loops_socket
                 )
                 return await self._wrap(plain)
         except OSError as error:  # also TimeoutError and ssl.SSLError

@@ -2,9 +2,10 @@
 
 import argparse
 import asyncio
+import itertools
 import sys
 
-from tests.chaos.plan import Plan, plan_round
+from tests.chaos.plan import KINDS, Plan, plan_round
 from tests.chaos.report import keep, summary
 from tests.chaos.rounds import Outcome, Rounds
 from tests.chaos.stage import a_stage
@@ -34,11 +35,13 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--round", type=int, help="play this round only")
+    parser.add_argument("--fault", choices=sorted(KINDS), help="play as many rounds that have this kind of fault")
     parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print the plans and play nothing")
     given = parser.parse_args()
-    numbers = [given.round] if given.round else range(1, given.rounds + 1)
-    plans = [plan_round(given.seed, number, given.replicas) for number in numbers]
+    numbers = [given.round] if given.round else itertools.count(1)
+    found = (plan_round(given.seed, number) for number in numbers)
+    plans = [*itertools.islice((plan for plan in found if not given.fault or plan.has(given.fault)), given.rounds)]
     if given.show:
         print("\n".join(f"SEED={plan.seed} ROUND={plan.number}: {plan}" for plan in plans))
         return 0

@@ -41,6 +41,7 @@ SHARES: Final = {
     "failed-afterwards": Share(Treatment.BROKEN, 0.5, writes_only=True),
     "throttled": Share(Treatment.THROTTLE, 0.7, retry_after="1"),
     "internal-errors": Share(Treatment.INTERNAL, 0.5),
+    "denied-bindings": Share(Treatment.DENY, 0.4, bindings_only=True),
     "unavailable": Share(Treatment.UNAVAILABLE, 0.8),
 }
 
@@ -60,7 +61,7 @@ def network(act: Callable[[Proxy, Fault], None]) -> Work:
 
     @asynccontextmanager
     async def work(stage: Stage, fault: Fault) -> AsyncIterator[None]:
-        act(stage.replicas[fault.replica].proxy, fault)
+        act(stage.victim(fault).proxy, fault)
         yield
 
     return work
@@ -68,7 +69,7 @@ def network(act: Callable[[Proxy, Fault], None]) -> Work:
 
 @asynccontextmanager
 async def freeze(stage: Stage, fault: Fault) -> AsyncIterator[None]:
-    trouble = stage.replicas[fault.replica].proxy.trouble
+    trouble = stage.victim(fault).proxy.trouble
     trouble.thawed.clear()
     yield
     trouble.thawed.set()
@@ -76,7 +77,7 @@ async def freeze(stage: Stage, fault: Fault) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def refuse(stage: Stage, fault: Fault) -> AsyncIterator[None]:
-    proxy = stage.replicas[fault.replica].proxy
+    proxy = stage.victim(fault).proxy
     proxy.refuse()
     proxy.reset()
     yield
@@ -85,7 +86,7 @@ async def refuse(stage: Stage, fault: Fault) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def slow(stage: Stage, fault: Fault) -> AsyncIterator[None]:
-    trouble = stage.replicas[fault.replica].proxy.trouble
+    trouble = stage.victim(fault).proxy.trouble
     trouble.bytes_per_second = random.Random(fault.dice).choice((2e3, 2e4, 2e5))
     yield
     trouble.bytes_per_second = 0.0
@@ -94,7 +95,7 @@ async def slow(stage: Stage, fault: Fault) -> AsyncIterator[None]:
 @asynccontextmanager
 async def answers(stage: Stage, fault: Fault) -> AsyncIterator[None]:
     """A share of the answers is lost, cut, hung or an error."""
-    shares, share = stage.replicas[fault.replica].proxy.trouble.shares, SHARES[fault.kind]
+    shares, share = stage.victim(fault).proxy.trouble.shares, SHARES[fault.kind]
     shares.append(share)
     yield
     if share in shares:
@@ -110,23 +111,26 @@ def cut_watches(proxy: Proxy, fault: Fault) -> None:
 
 @asynccontextmanager
 async def kill_scheduler(stage: Stage, fault: Fault) -> AsyncIterator[None]:
-    await stage.replicas[fault.replica].kill()
+    victim = stage.victim(fault)
+    await victim.kill()
     yield
-    stage.replicas[fault.replica].start()
+    victim.start()
 
 
 @asynccontextmanager
 async def terminate_scheduler(stage: Stage, fault: Fault) -> AsyncIterator[None]:
-    await stage.replicas[fault.replica].terminate()
+    victim = stage.victim(fault)
+    await victim.terminate()
     yield
-    stage.replicas[fault.replica].start()
+    victim.start()
 
 
 @asynccontextmanager
 async def stop_scheduler(stage: Stage, fault: Fault) -> AsyncIterator[None]:
-    stage.replicas[fault.replica].signal(signal.SIGSTOP)
+    victim = stage.victim(fault)
+    victim.signal(signal.SIGSTOP)
     yield
-    stage.replicas[fault.replica].signal(signal.SIGCONT)
+    victim.signal(signal.SIGCONT)
 
 
 @asynccontextmanager

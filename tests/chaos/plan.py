@@ -34,6 +34,7 @@ NETWORK: Final = {
     "throttled": Kind(0.5, 2.0, replica=True),
     "internal-errors": Kind(0.5, 2.5, replica=True),
     "unavailable": Kind(0.5, 2.5, replica=True),
+    "denied-bindings": Kind(0.5, 2.5, replica=True),
     "watch-cut": Kind(0.5, 2.0, replica=True),
     "watch-expired": Kind(replica=True),
 }
@@ -64,6 +65,9 @@ KINDS: Final = {**NETWORK, **PROCESSES, **OBJECTS}
 FAULT_SECONDS: Final = 2.5
 """Within this time of a round's start all its faults begin."""
 
+LEADERS_SHARE: Final = 0.7
+"""Of the faults that hit one replica: what a standby suffers, nobody's pods notice."""
+
 
 @dataclass(frozen=True, slots=True)
 class Fault:
@@ -73,12 +77,13 @@ class Fault:
     at: float
     """Seconds from the start of the round."""
     seconds: float
-    replica: int
+    role: str
+    """Whom it hits, where it hits one replica: the `leader` or a `standby`."""
     dice: int
     """Seeds whatever else is left to chance."""
 
     def __str__(self) -> str:
-        where = f"/{self.replica}" if KINDS[self.kind].replica else ""
+        where = f"/{self.role}" if KINDS[self.kind].replica else ""
         return f"{self.kind}{where}@{self.at:.1f}+{self.seconds:.1f}"
 
 
@@ -102,22 +107,26 @@ class Plan:
         pods = f"{self.nodes} nodes, {self.plain} plain and 5x{self.constrained} constrained pods"
         return f"{pods}; {' '.join(map(str, self.faults))}"
 
+    def has(self, kind: str) -> bool:
+        """Whether a fault of this kind is among them."""
+        return any(fault.kind == kind for fault in self.faults)
+
     def rng(self, purpose: str) -> random.Random:
         """A generator of its own for everything else that is drawn."""
         return random.Random(f"{self.seed}/{self.number}/{purpose}")
 
 
-def plan_round(seed: int, number: int, replicas: int = 1) -> Plan:
+def plan_round(seed: int, number: int) -> Plan:
     """The plan of a round, the same whenever and wherever it is asked for."""
     rng = random.Random(f"{seed}/{number}")
     order = sorted(KINDS)
     random.Random(f"{seed}/order").shuffle(order)
     kinds = [order[(number - 1) % len(order)]]
-    for kind in rng.sample(sorted(KINDS), 6):
+    for kind in rng.sample(sorted(KINDS), 9):
         group = KINDS[kind].group
         if kind not in kinds and len(kinds) < 5 and not (group and any(KINDS[k].group == group for k in kinds)):
             kinds.append(kind)
-    faults = (_fault(kind, rng, replicas) for kind in kinds)
+    faults = (_fault(kind, rng) for kind in kinds)
     return Plan(
         seed=seed,
         number=number,
@@ -129,12 +138,12 @@ def plan_round(seed: int, number: int, replicas: int = 1) -> Plan:
     )
 
 
-def _fault(kind: str, rng: random.Random, replicas: int) -> Fault:
+def _fault(kind: str, rng: random.Random) -> Fault:
     length = KINDS[kind]
     return Fault(
         kind,
         at=round(rng.uniform(0.0, FAULT_SECONDS), 2),
         seconds=round(rng.uniform(length.least, length.most), 2),
-        replica=rng.randrange(replicas),
+        role="leader" if rng.random() < LEADERS_SHARE else "standby",
         dice=rng.randrange(1 << 30),
     )

@@ -11,6 +11,7 @@ import contextlib
 import socket
 import ssl
 import struct
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any, Final
@@ -28,7 +29,7 @@ END_SECONDS: Final = 5.0
 BROKEN: Final = (OSError, EOFError, ValueError, asyncio.LimitOverrunError)
 """How either side of a connection can end (`ssl.SSLError` is an OSError, `IncompleteReadError` an EOFError)."""
 
-REFUSALS: Final = {Treatment.THROTTLE: 429, Treatment.INTERNAL: 500, Treatment.UNAVAILABLE: 503}
+REFUSALS: Final = {Treatment.THROTTLE: 429, Treatment.INTERNAL: 500, Treatment.UNAVAILABLE: 503, Treatment.DENY: 403}
 
 
 class Proxy:
@@ -50,6 +51,8 @@ class Proxy:
         """Of the process that uses it now."""
         self.treated: Counter[str] = Counter()
         """How many requests were treated other than well."""
+        self.renewed = 0.0
+        """When the API server took a Lease from it for the last time: of several, the last one leads."""
         self._upstream_port = upstream_port
         self._tls = tls
         self._upstream_tls = upstream_tls
@@ -212,6 +215,8 @@ class _Connection:
         reader, head = await self._ask(request, post)
         if post is not None:
             post.status = head.status
+        if request.is_renewal and head.status == 200:
+            self._proxy.renewed = time.monotonic()
         match share.treatment:
             case Treatment.FORWARD if request.is_watch and head.status == 200:
                 return await self._stream(reader, head)
@@ -250,6 +255,8 @@ class _Connection:
         await self._send(head.raw + framed)
         if request.method == "GET" and request.path in ("/api/v1/pods", "/api/v1/nodes") and head.status == 200:
             self._proxy.record.list_told(self._incarnation, body, gzipped=head.gzipped)
+        elif pod := request.pod_read:
+            self._proxy.record.read(pod, self._incarnation)
 
     async def _stream(self, reader: asyncio.StreamReader, head: Head) -> bool:
         """Pass a watch on until one side ends it; return whether the connection can be used again."""

@@ -31,6 +31,16 @@ class Post:
     treatment: str = "forward"
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A pod that an incarnation has asked for, and was told."""
+
+    pod: str
+    """namespace/name"""
+    incarnation: str
+    answered: float
+
+
 @dataclass(slots=True)
 class Told:
     """What an incarnation was told of the pods on nodes, and of nodes: UID → when first."""
@@ -44,6 +54,7 @@ class Record:
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.posts: list[Post] = []
+        self.reads: list[Read] = []
         self.told: defaultdict[str, Told] = defaultdict(Told)
         self._now = now
 
@@ -55,6 +66,10 @@ class Record:
         post = Post(meta.get("uid", ""), name, binding["target"]["name"], incarnation, self._now())
         self.posts.append(post)
         return post
+
+    def read(self, pod: str, incarnation: str) -> None:
+        """Note that somebody has read a pod."""
+        self.reads.append(Read(pod, incarnation, self._now()))
 
     def successes(self) -> dict[str, list[Post]]:
         """UID → the bindings of it that the API server has carried out."""

@@ -22,7 +22,15 @@ from tests.chaos.plan import Plan
 from tests.chaos.proxy import ended
 from tests.chaos.record import Record
 from tests.chaos.stage import Stage
-from tests.chaos.verdict import bound_once, disputes, is_ours, known_overcommits, untrue_conditions, untrue_waits
+from tests.chaos.verdict import (
+    bound_once,
+    disputes,
+    is_ours,
+    known_overcommits,
+    repeated_blindly,
+    untrue_conditions,
+    untrue_waits,
+)
 from tests.controlplane.client import Objects
 
 BATCH_SECONDS: Final = 0.5
@@ -140,6 +148,7 @@ class Rounds:
     def _judge(self, state: _State, record: Record, seen: dict[str, set[str]]) -> list[str]:
         return [
             *bound_once(record, state.pods, seen),
+            *repeated_blindly(record),
             *disputes(record),
             *known_overcommits(record, state.nodes, state.pods),
             *untrue_conditions(state.pods),

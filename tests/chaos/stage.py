@@ -14,6 +14,7 @@ import trustme
 
 from tests.chaos.clock import Clock, build
 from tests.chaos.load import HOSTILE, NAMESPACE, PRIORITIES
+from tests.chaos.plan import Fault
 from tests.chaos.proxy import Proxy
 from tests.chaos.replica import Replica
 from tests.chaos.trouble import Trouble
@@ -87,6 +88,11 @@ class Stage:
     """The tests' own way to the API server, not through a proxy."""
     replicas: tuple[Replica, ...]
     clock: Clock
+
+    def victim(self, fault: Fault) -> Replica:
+        """The replica that a fault hits, by who leads now; the only one plays both roles."""
+        *standbys, leader = sorted(self.replicas, key=lambda replica: replica.proxy.renewed)
+        return leader if fault.role == "leader" or not standbys else standbys[fault.dice % len(standbys)]
 
 
 @asynccontextmanager

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.chaos.conftest import REPLICAS, Play
+from tests.chaos.conftest import Play
 from tests.chaos.plan import plan_round
 
 SEED = 1
@@ -10,7 +10,7 @@ SEED = 1
 
 @pytest.mark.parametrize("number", range(1, 21))
 def test_what_is_promised_holds_after_a_round_of_chaos(play: Play, number: int) -> None:
-    outcome = play(plan_round(SEED, number, REPLICAS))
+    outcome = play(plan_round(SEED, number))
 
     assert outcome.violations == [], str(outcome.plan)
     assert outcome.bound > 0

@@ -26,6 +26,8 @@ class Treatment(enum.Enum):
     THROTTLE = "429"
     INTERNAL = "500"
     UNAVAILABLE = "503"
+    DENY = "403"
+    """As an admission webhook does: refused for good, and the pod waits still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,12 @@ class Share:
     share: float
     """0 to 1."""
     writes_only: bool = False
+    bindings_only: bool = False
     retry_after: str = ""
 
     def concerns(self, request: Request) -> bool:
+        if self.bindings_only:
+            return request.is_binding
         return request.method != "GET" or not self.writes_only
 
 

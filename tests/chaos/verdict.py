@@ -37,6 +37,24 @@ def bound_once(record: Record, pods: Iterable[Object], seen: Mapping[str, Iterab
             yield f"{name_of(pod)} was bound to {nodes} and is on {node_of(pod) or 'no node'}"
 
 
+def repeated_blindly(record: Record) -> Iterator[str]:
+    """Who has bound a pod, and does not know it as the answer was lost, reads the pod before it tries again."""
+    done: dict[tuple[str, str], float] = {}
+    for post in sorted(record.posts, key=lambda post: post.received):
+        before = done.get((post.uid, post.incarnation))
+        if before is not None and not any(
+            (read.pod, read.incarnation) == (post.pod, post.incarnation) and before < read.answered < post.received
+            for read in record.reads
+        ):
+            late = post.received - before
+            yield (
+                f"{post.pod} ({post.uid}) was bound by {post.incarnation}, "
+                f"which did not look and tried again {late:.2f} s later"
+            )
+        if 200 <= post.status < 300:
+            done.setdefault((post.uid, post.incarnation), post.received)
+
+
 def disputes(record: Record) -> Iterator[str]:
     """Who has lost the Lease never sends a binding after another has: of incarnations one works after the other."""
     last: dict[str, Post] = {}

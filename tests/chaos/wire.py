@@ -11,11 +11,13 @@ import orjson
 HEAD_LIMIT: Final = 1 << 18
 """Bytes that a stream reader buffers, and so the longest head of a message."""
 
+_POD: Final = re.compile("/api/v1/namespaces/([^/]+)/pods/([^/]+)")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length:[ \t]*(\d+)", re.IGNORECASE)
 _CHUNKED: Final = re.compile(rb"\r\ntransfer-encoding:[ \t]*chunked", re.IGNORECASE)
 _GZIPPED: Final = re.compile(rb"\r\ncontent-encoding:[ \t]*gzip", re.IGNORECASE)
 
 REASONS: Final = {
+    403: ("Forbidden", 'admission webhook "quota.example.com" denied the request: not now'),
     429: ("TooManyRequests", "the server has received too many requests and has asked us to try again later"),
     500: ("InternalError", "etcdserver: leader changed"),
     503: ("ServiceUnavailable", "the server is currently unable to handle the request"),
@@ -40,6 +42,17 @@ class Request:
     @property
     def is_watch(self) -> bool:
         return self.method == "GET" and "watch=" in self.target
+
+    @property
+    def pod_read(self) -> str:
+        """namespace/name of the pod that it reads, empty if it does something else."""
+        found = _POD.fullmatch(self.path) if self.method == "GET" else None
+        return f"{found[1]}/{found[2]}" if found else ""
+
+    @property
+    def is_renewal(self) -> bool:
+        """Whether it writes a Lease."""
+        return self.method == "PUT" and "/leases/" in self.path
 
     @property
     def is_binding(self) -> bool:

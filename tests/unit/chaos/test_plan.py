@@ -6,7 +6,7 @@ from tests.chaos.plan import KINDS, plan_round
 
 
 def test_the_same_seed_and_number_make_the_same_round() -> None:
-    first, again = plan_round(7, 3, replicas=2), plan_round(7, 3, replicas=2)
+    first, again = plan_round(7, 3), plan_round(7, 3)
 
     assert first == again
     assert str(first) == str(again)
@@ -37,3 +37,10 @@ def test_a_round_has_several_faults_and_stops_the_same_process_once() -> None:
 
 def test_every_kind_of_fault_can_be_done() -> None:
     assert WORKS.keys() == KINDS.keys()
+
+
+def test_most_faults_of_one_replica_hit_the_leader_and_some_a_standby() -> None:
+    faults = [fault for number in range(1, 201) for fault in plan_round(1, number).faults if KINDS[fault.kind].replica]
+    at_the_leader = sum(fault.role == "leader" for fault in faults) / len(faults)
+
+    assert 0.6 < at_the_leader < 0.8

@@ -157,6 +157,18 @@ async def test_what_is_throttled_never_reaches_the_api_server_and_says_when_to_c
     assert server.requests == []
 
 
+async def test_a_binding_that_is_denied_never_reaches_the_api_server_and_everything_else_does() -> None:
+    server = RawServer((OK,))
+    async with a_proxy(server) as proxy, a_client(proxy) as client:
+        proxy.trouble.shares.append(Share(Treatment.DENY, 1.0, bindings_only=True))
+        client.send(GET)
+        assert await client.answer(len(OK)) == OK
+        client.send(BIND)
+        assert (await client.reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 403 ")
+
+    assert server.requests == [GET]
+
+
 async def test_trouble_for_writes_leaves_reads_alone() -> None:
     async with a_proxy(RawServer((OK,))) as proxy, a_client(proxy) as client:
         proxy.trouble.shares.append(Share(Treatment.INTERNAL, 1.0, writes_only=True))
@@ -308,3 +320,21 @@ async def test_a_watch_is_told_that_its_version_is_too_old() -> None:
     assert b'"type":"ERROR"' in rest
     assert b'"code":410' in rest
     assert rest.endswith(chunk(b""))
+
+
+async def test_who_has_read_a_pod_or_renewed_a_lease_is_recorded_once_it_has_been_answered() -> None:
+    read = b"GET /api/v1/namespaces/chaos/pods/web HTTP/1.1\r\nHost: x\r\n\r\n"
+    renew = b"PUT /apis/coordination.k8s.io/v1/namespaces/kube-system/leases/loadmaster HTTP/1.1\r\nHost: x\r\n\r\n"
+    async with a_proxy(RawServer((OK,), (OK,), (OK,))) as proxy, a_client(proxy) as client:
+        client.send(GET)
+        await client.answer(len(OK))
+        assert (proxy.record.reads, proxy.renewed) == ([], 0.0)
+
+        client.send(read)
+        await client.answer(len(OK))
+        client.send(renew)
+        await client.answer(len(OK))
+        await until(lambda: proxy.renewed)
+
+        assert [(each.pod, each.incarnation) for each in proxy.record.reads] == [("chaos/web", "loadmaster-0#1")]
+        assert proxy.renewed > 0

@@ -3,8 +3,15 @@
 from typing import Any
 
 from tests.chaos.judge import Judge
-from tests.chaos.record import Post, Record
-from tests.chaos.verdict import bound_once, disputes, known_overcommits, untrue_conditions, untrue_waits
+from tests.chaos.record import Post, Read, Record
+from tests.chaos.verdict import (
+    bound_once,
+    disputes,
+    known_overcommits,
+    repeated_blindly,
+    untrue_conditions,
+    untrue_waits,
+)
 from tests.controlplane import a_node, a_pod
 from tests.controlplane.client import Object
 
@@ -153,3 +160,21 @@ def test_a_binding_of_one_who_has_been_succeeded_is_found() -> None:
 
     assert not [*disputes(one_after_the_other)]
     assert [*disputes(at_once)] == ["loadmaster-0#1 sent a binding 0.50 s after the first of loadmaster-0#2"]
+
+
+def test_a_binding_that_is_repeated_without_a_look_after_it_took_effect_is_found() -> None:
+    record = a_record(posted("u1", at=1.0), posted("u1", at=2.5, status=409))
+    record.reads = [Read("chaos/u1", US, 0.5), Read("chaos/u1", BEFORE, 1.5), Read("chaos/u2", US, 1.5)]
+
+    (found,) = repeated_blindly(record)
+
+    assert found == "chaos/u1 (u1) was bound by loadmaster-0#2, which did not look and tried again 1.50 s later"
+
+
+def test_who_looked_in_between_or_whose_binding_had_no_effect_may_try_again() -> None:
+    looked = a_record(posted("u1", at=1.0), posted("u1", at=2.5, status=409))
+    looked.reads = [Read("chaos/u1", US, 1.5)]
+    refused = a_record(posted("u1", at=1.0, status=503), posted("u1", at=2.5))
+    another = a_record(posted("u1", at=1.0, by=BEFORE), posted("u1", at=2.5, status=409))
+
+    assert not [found for record in (looked, refused, another) for found in repeated_blindly(record)]
