@@ -167,11 +167,11 @@ def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Mappin
         if container.is_sidecar:
             _add(total, wanted)
             _add(sidecars, wanted)
-            _raise_to(peak, sidecars)
+            at_once = {name: sidecars[name] for name in wanted}
         else:
-            at_once = dict(wanted)
-            _add(at_once, sidecars)
-            _raise_to(peak, at_once)
+            at_once = {name: amount + sidecars.get(name, 0) for name, amount in wanted.items()}
+        # For all other resources the peak has at least the sidecars already.
+        _raise_to(peak, at_once)
     _raise_to(total, peak)
     return total
 
