@@ -24,7 +24,7 @@ def to_json(value: Any) -> bytes:
     try:
         return orjson.dumps(value, default=_of_struct)
     except TypeError:  # rare, and a look at each text would cost the others
-        return orjson.dumps(_encodable_within(value), default=_of_struct)
+        return orjson.dumps(encodable_within(value), default=_of_struct)
 
 
 def _of_struct(value: Any) -> orjson.Fragment:
@@ -34,11 +34,12 @@ def _of_struct(value: Any) -> orjson.Fragment:
     return orjson.Fragment(msgspec.json.encode(value))
 
 
-def _encodable_within(value: Any) -> Any:
+def encodable_within(value: Any) -> Any:
+    """Return the same with each text in it encodable."""
     if isinstance(value, str):
         return encodable(value)
     if isinstance(value, dict):
-        return {_encodable_within(key): _encodable_within(entry) for key, entry in value.items()}
+        return {encodable_within(key): encodable_within(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_encodable_within(entry) for entry in value]
+        return [encodable_within(entry) for entry in value]
     return value

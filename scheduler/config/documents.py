@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from scheduler.api.text import encodable_within
 from scheduler.config.yaml_reader import read_yaml
 from scheduler.framework.errors import ConfigError
 
@@ -70,6 +71,7 @@ def _yaml_problem(error: yaml.YAMLError, source: str) -> str:
     return f"{place}: " + ", ".join(part for part in (error.problem, error.context) if part)
 
 
+_SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 
 
@@ -81,6 +83,8 @@ def _json_documents(text: str, source: str) -> Iterator[Document]:
         line += text.count("\n", at, start)
         try:
             value, at = decoder.raw_decode(text, start)
+            if _SURROGATE.search(text, start, at):
+                value = encodable_within(value)
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
         yield Document(f"{source}:{line}", value)

@@ -119,3 +119,9 @@ def test_it_reads_what_pyyaml_reads() -> None:
     text = yaml.safe_dump({"a": [1, "1", None, True, "yes", 1.5, {"b": ["x\ny", "é", ""]}], "c d": "- e"})
 
     assert [value for _, value in read_yaml(text)] == [yaml.safe_load(text)]
+
+
+def test_half_a_surrogate_pair_in_json_is_replaced_as_go_does() -> None:
+    (document,) = parse_documents('{"\\ud800": ["a\\udc00", "\\ud83d\\ude00"]}', "a.json")
+
+    assert document.value == {"\ufffd": ["a\ufffd", "\U0001f600"]}
