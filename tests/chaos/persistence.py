@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
+import orjson
+
 from tests.controlplane import ApiError, ApiUnreachable
 
 T = TypeVar("T")
@@ -24,6 +26,8 @@ async def insist(call: Callable[[], Awaitable[T]]) -> T | None:
                 return await call()
             except ApiUnreachable:
                 await asyncio.sleep(PAUSE_SECONDS)
+            except orjson.JSONDecodeError:
+                return None  # carried out, but the answer has a hostile object that is too odd to read
             except ApiError as error:
                 if error.status in SETTLED:
                     return None

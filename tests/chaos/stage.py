@@ -16,11 +16,11 @@ from tests.chaos.clock import Clock, build
 from tests.chaos.load import HOSTILE, NAMESPACE, PRIORITIES
 from tests.chaos.plan import Fault
 from tests.chaos.proxy import Proxy
-from tests.chaos.replica import Replica
+from tests.chaos.replica import START_SECONDS, Replica
 from tests.chaos.trouble import Trouble
 from tests.cluster import loadmaster
 from tests.cluster.replicas import Timing
-from tests.controlplane import AsyncClient, ControlPlane
+from tests.controlplane import AsyncClient, ControlPlane, ProcessError
 from tests.controlplane.client import Object
 from tests.controlplane.credentials import kubeconfig, write_private
 from tests.controlplane.kubeconfig import Connection
@@ -117,8 +117,17 @@ async def a_stage(replicas: int = 1) -> AsyncIterator[Stage]:
         for replica in started:
             replica.start()
         for replica in started:
-            await replica.started()
+            await ready(replica)
         yield Stage(cluster, api, tuple(started), clock)
+
+
+async def ready(replica: Replica) -> None:
+    """Wait until it has begun for the first time. Raises ProcessError: one that ends at once would end again."""
+    try:
+        async with asyncio.timeout(START_SECONDS):
+            await replica.started()
+    except TimeoutError:
+        raise ProcessError("\n".join([f"{replica.name} does not become ready", *replica.problems[:1]])) from None
 
 
 def prerequisites() -> list[Object]:

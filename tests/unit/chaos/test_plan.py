@@ -2,7 +2,7 @@
 
 from tests.chaos.faults import WORKS
 from tests.chaos.load import batches, nodes
-from tests.chaos.plan import KINDS, plan_round
+from tests.chaos.plan import KINDS, PROCESSES, plan_round
 
 
 def test_the_same_seed_and_number_make_the_same_round() -> None:
@@ -44,3 +44,11 @@ def test_most_faults_of_one_replica_hit_the_leader_and_some_a_standby() -> None:
     at_the_leader = sum(fault.role == "leader" for fault in faults) / len(faults)
 
     assert 0.6 < at_the_leader < 0.8
+
+
+def test_without_ends_nothing_happens_to_processes_and_the_rest_stays() -> None:
+    for plan in (plan_round(1, number) for number in range(1, 30)):
+        left = {fault.kind for fault in plan.without_ends().faults}
+
+        assert left == {fault.kind for fault in plan.faults} - PROCESSES.keys()
+        assert all(plan.has(kind) for kind in left)
