@@ -54,7 +54,7 @@ MAX_DIFFERENT: Final = 2_000
 """Objects kept for that time. If more differ, the watch is far behind, and they are repaired page by page: memory must
 not hold a second copy of all pods."""
 
-AT_ONCE: Final = 4
+AT_ONCE: Final = 16
 """Resources that are compared at the same time."""
 
 MAX_SECONDS_AT_A_STRETCH: Final = 0.002

@@ -17,8 +17,8 @@ STATUS = f'leader_election_master_status{{name="{NAME}"}} 1.0'
 class Timing:
     """Seconds, as in `leaderElection`."""
 
-    lease: float = 4.0
-    renew: float = 2.5
+    lease: float = 6.0
+    renew: float = 4.0
     retry: float = 0.5
 
     @property

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from kubernetes.aio.leaderelection import leaderelection as library
 
+from scheduler.kube.lease import Lease
 from tests.fakes import Metrics
 from tests.fakes.virtual_time import run_virtually
 from tests.unit.kube.lease_server import Fault, LeaseServer, Replica
@@ -110,6 +111,8 @@ class World:
                 self.server.delete()
             case "edit":
                 self.server.edit(**EDITS[value])
+                if self.server.lease is not None and Lease.of(self.server.lease).is_released:
+                    self.server.edit(leaseDurationSeconds=2)  # two edits that look like a release together
             case _:
                 if (replica := self.replicas[value]) is not None:
                     await self._do_to(replica, action, value)
