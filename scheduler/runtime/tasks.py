@@ -18,6 +18,7 @@ to the event loop's exception handler, which counts it too.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
 from scheduler.runtime.metrics import Metrics, Samples
@@ -133,6 +134,9 @@ class Tasks:
         if is_late_for_a_connection(context.get("exception")):
             _logger.debug("A connection had ended already", extra={"task": name})
             return
+        if is_forsaken_by_kopf(context):
+            _logger.debug("kopf gave up something that failed too", extra={"task": name})
+            return
         self.report(OUTSIDE, name, "Something failed outside of all parts and jobs", context.get("exception"))
 
 
@@ -143,6 +147,19 @@ def is_late_for_a_connection(error: BaseException | None) -> bool:
     knows. asyncio's TLS says nothing then; uvloop's only of an OSError (`SSLProtocol._fatal_error`).
     """
     return isinstance(error, RuntimeError) and str(error).endswith("; the handler is closed")
+
+
+def is_forsaken_by_kopf(context: dict[str, Any]) -> bool:
+    """Whether it is a task of kopf's whose failure nobody asks for, as another one like it failed before.
+
+    kopf asks for the resources of all API groups at once, and at the first failure, which it tells and tries again,
+    leaves the others alone (`_read_new_apis` in kopf/_cogs/clients/scanning.py).
+    """
+    task = context.get("future")
+    if not isinstance(task, asyncio.Task) or context.get("message") != "Task exception was never retrieved":
+        return False
+    code = getattr(task.get_coro(), "cr_code", None)
+    return code is not None and "kopf" in PurePath(code.co_filename).parts
 
 
 class Jobs:

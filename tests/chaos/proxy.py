@@ -228,7 +228,7 @@ class _Connection:
                 await self._send(refusal(504))
                 return True
             case Treatment.CUT if not request.is_watch:
-                body = await whole(read_body(reader, head))
+                body = framed(head, await whole(read_body(reader, head)))
                 await self._send(head.raw + body[: len(body) // 2])
                 self.abort()
                 return False
@@ -251,8 +251,7 @@ class _Connection:
         return reader, await read_head(reader)
 
     async def _answer(self, request: Request, head: Head, body: bytes) -> None:
-        framed = body if head.length is not None else (chunk(body) if body else b"") + chunk(b"")
-        await self._send(head.raw + framed)
+        await self._send(head.raw + framed(head, body))
         if request.method == "GET" and request.path in ("/api/v1/pods", "/api/v1/nodes") and head.status == 200:
             self._proxy.record.list_told(self._incarnation, body, gzipped=head.gzipped)
         elif pod := request.pod_read:
@@ -321,6 +320,11 @@ class _Connection:
             await self._writer.drain()
             if rate and self._proxy.trouble.bytes_per_second:
                 await asyncio.sleep(PACE_SECONDS)
+
+
+def framed(head: Head, body: bytes) -> bytes:
+    """The body as the head announces it: in chunks, or as it is."""
+    return body if head.length is not None else (chunk(body) if body else b"") + chunk(b"")
 
 
 async def whole(parts: AsyncIterator[bytes]) -> bytes:

@@ -1,6 +1,7 @@
 """Parts and jobs: none ends, hangs or fails unseen."""
 
 import asyncio
+import gc
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -285,6 +286,25 @@ async def test_that_a_connection_had_ended_while_it_was_read_is_nothing_to_tell(
 
     assert caplog.messages == []
     assert supervised.failures("callback") == 0
+    await supervised.tasks.close()
+
+
+async def test_what_kopf_has_given_up_is_nothing_to_tell_and_what_others_forget_is(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    supervised = Supervised()
+    supervised.tasks.start("task watch", supervised.tasks.watch())
+    await settle()
+    source = "async def read():\n    raise OSError('cut')\n"
+    for path in ("/lib/kopf/scanning.py", "/lib/other/scanning.py"):
+        names: dict[str, Any] = {}
+        exec(compile(source, path, "exec"), names)
+        forgotten = asyncio.ensure_future(names["read"]())
+        await settle()
+        del forgotten
+        gc.collect()
+
+    assert caplog.messages == ["Something failed outside of all parts and jobs"]
     await supervised.tasks.close()
 
 
