@@ -62,7 +62,7 @@ def test_a_restore_ends_the_scheduler_and_its_restart_heals_all(own: ControlPlan
         wait_until(lambda: not loadmaster.running, 60, "the scheduler has noticed and ended")
         assert loadmaster.exit_code == 1
         told = [json.loads(line) for line in loadmaster.log.read_text().splitlines() if "gone back in time" in line]
-        assert len(told) == 1, told
+        assert told, "each list that notices it says so"
 
         loadmaster.start()  # as the kubelet does
         with own.client() as now:
