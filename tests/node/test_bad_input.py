@@ -66,7 +66,7 @@ def test_an_account_without_permissions_is_told_what_it_may_not_do(node: RealNod
 
     release.uninstall()
     assert code == 2
-    assert message.startswith("may not list, watch nodes (core)\n")
+    assert "\nmay not list, watch nodes (core)\n" in message, "all of it, after a line or two of the log"
     assert "may not create pods/binding (core)" in message
     assert "Traceback" not in message
 
