@@ -1,6 +1,5 @@
 """Reads how a pod ended, which the watch does not show."""
 
-import itertools
 from typing import Final
 
 import msgspec
@@ -10,10 +9,9 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.writers import Ending
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import BadStatus, CallLimit, Client, NoReply, Operation
-from scheduler.kube.retries import RetryPolicy, pause
+from scheduler.kube.retries import Failed, Read, Retries, RetryPolicy, pause
 
-RETRIES: Final = RetryPolicy(first=1.0, limit=10.0)
-TRIES: Final = 5
+RETRIES: Final = RetryPolicy(first=1.0, limit=10.0, tries=5)
 MAX_MESSAGE: Final = 500
 """Characters of a kubelet's message that are passed on."""
 
@@ -21,19 +19,21 @@ MAX_MESSAGE: Final = 500
 class ApiPodReader:
     """cycle.writers.PodReader on the API server."""
 
-    def __init__(self, client: Client, retries: RetryPolicy = RETRIES) -> None:
+    def __init__(self, client: Client, policy: RetryPolicy = RETRIES) -> None:
         self._client = client
-        self._retries = retries
+        self._policy = policy
         self._get = Operation("GET", "pods", CallLimit(1))
 
     async def ending(self, pod: Pod) -> Ending | None:
         """Return phase, reason and message of a pod's status; None if it is gone. Raises ClusterError."""
         path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        for wait in itertools.islice(self._retries, TRIES):
+        retries, step = Retries(self._policy), Read()
+        while True:
+            await pause(step.wait)
             reply = await self._client.attempt(self._get, path)
-            if reply.ok or reply.status in (403, 404):
+            if reply.ok or isinstance(again := retries.again(Read, reply), Failed):
                 break
-            await pause(max(wait, reply.retry_after))
+            step = again
         if isinstance(reply, NoReply):
             raise reply
         if reply.status == 404:

@@ -6,14 +6,14 @@ import pytest
 
 from scheduler.cycle.writers import Ending
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.pod_reader import MAX_MESSAGE, TRIES, ApiPodReader
+from scheduler.kube.pod_reader import MAX_MESSAGE, RETRIES, ApiPodReader
 from scheduler.kube.retries import RetryPolicy
 from scheduler.testing import a_pod
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
 POD = a_pod("web", uid="uid-web")
 GET = "GET /api/v1/namespaces/default/pods/web"
-AT_ONCE = RetryPolicy(first=0.001, limit=0.001)
+AT_ONCE = RetryPolicy(first=0.001, limit=0.001, tries=RETRIES.tries)
 
 
 def found(uid: str = "uid-web", message: str = "no room") -> Answer:
@@ -64,7 +64,7 @@ async def test_but_not_for_ever(tmp_path: Path) -> None:
         with pytest.raises(ClusterError):
             await ApiPodReader(client, AT_ONCE).ending(POD)
 
-    assert len(api.seen(GET)) == TRIES
+    assert len(api.seen(GET)) == RETRIES.tries
 
 
 async def test_a_refusal_is_not_repeated(tmp_path: Path) -> None:
