@@ -24,6 +24,7 @@ from tests.controlplane import AsyncClient, ControlPlane, ProcessError
 from tests.controlplane.client import Object
 from tests.controlplane.credentials import kubeconfig, write_private
 from tests.controlplane.kubeconfig import Connection
+from tests.controlplane.objects import BUDGET_DEFINITION
 from tests.controlplane.processes import free_port
 
 TIMING: Final = Timing(lease=4.0, renew=2.5, retry=0.5)
@@ -39,25 +40,6 @@ CONFIGURATION: Final[Object] = {
         {"schedulerName": "budgeted", "plugins": {"multiPoint": {"enabled": [{"name": "TeamBudget"}]}}},
     ],
     "loadmaster": {"bindTimeoutSeconds": 2},
-}
-
-DEFINITION: Final[Object] = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "budgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "budgets", "singular": "budget", "kind": "Budget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
-            }
-        ],
-    },
 }
 
 RULES: Final[tuple[Object, ...]] = (
@@ -144,7 +126,7 @@ def prerequisites() -> list[Object]:
     namespaces: list[Object] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}} for name in (NAMESPACE, HOSTILE)
     ]
-    return [*namespaces, *classes, DEFINITION, *RULES]
+    return [*namespaces, *classes, BUDGET_DEFINITION, *RULES]
 
 
 def a_proxy(cluster: ControlPlane, name: str) -> tuple[Proxy, Path]:

@@ -11,32 +11,13 @@ from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 from tests.controlplane.client import Object
+from tests.controlplane.objects import BUDGET_DEFINITION
 
 PROGRAM = Path(__file__).with_name("team_budget_scheduler.py")
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 BUDGET = "example.com/v1/Budget"
 BUDGETS = "budgets.v1.example.com"
-DEFINITION: Object = {
-    "apiVersion": "apiextensions.k8s.io/v1",
-    "kind": "CustomResourceDefinition",
-    "metadata": {"name": "budgets.example.com"},
-    "spec": {
-        "group": "example.com",
-        "scope": "Namespaced",
-        "names": {"plural": "budgets", "singular": "budget", "kind": "Budget"},
-        "versions": [
-            {
-                "name": "v1",
-                "served": True,
-                "storage": True,
-                "schema": {
-                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                },
-            }
-        ],
-    },
-}
 CONFIGURATION: Object = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
@@ -89,7 +70,7 @@ def install_definition(cluster: Cluster) -> None:
     if "budgets" in cluster.kubectl("get", "crd", "--output=name"):
         return
     with cluster.client() as client:
-        client.create(DEFINITION)
+        client.create(BUDGET_DEFINITION)
     cluster.kubectl("wait", "--for=condition=Established", "crd/budgets.example.com", "--timeout=20s")
 
 
