@@ -36,6 +36,7 @@ class Release:
 
     def uninstall(self) -> None:
         """Uninstall, and wait until its objects are gone."""
+        self.scheduler.stop()
         self._run("uninstall", self.name, *WAIT)
 
     def _run(self, *command: str, values: dict[str, Any] | None = None) -> str:

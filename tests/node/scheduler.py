@@ -119,10 +119,18 @@ class Scheduler:
         return pid
 
     def delete(self) -> None:
-        """Delete what deploy/loadmaster.yaml made; return when the pod is gone."""
+        """Delete what deploy/loadmaster.yaml made; return when it is gone."""
+        self.stop()
         self._node.kubectl("delete", "-f", str(MANIFEST), "--wait", "--timeout=60s", timeout=90)
+
+    def stop(self) -> None:
+        """End all its replicas; return when they are gone.
+
+        Before its permissions are deleted, so that no test sees a call that was forbidden for that reason only.
+        """
+        self.kubectl("scale", f"deployment/{self.name}", "--replicas=0")
         labels = "app.kubernetes.io/name=loadmaster"
-        wait_until(lambda: not self._api.list("Pod", self.namespace, labels=labels), 60, "the pod is gone")
+        wait_until(lambda: not self._api.list("Pod", self.namespace, labels=labels), 60, "the pods are gone")
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         """kubectl in its namespace."""

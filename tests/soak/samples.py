@@ -40,8 +40,8 @@ class Sample:
 
 
 def sample(scheduler: Component, seconds: float, made: int, attack: str) -> Sample:
-    """Look at the scheduler. Raises OSError or ValueError if it has ended."""
-    text = http_get(scheduler.port, "/metrics")[1]
+    """Look at the scheduler. Raises OSError or ValueError if it has ended, or does not answer."""
+    text = metrics_of(scheduler)
     status = Path(f"/proc/{scheduler.pid}/status").read_text()
     return Sample(
         seconds=round(seconds, 1),
@@ -58,6 +58,15 @@ def sample(scheduler: Component, seconds: float, made: int, attack: str) -> Samp
         tasks=sum_of(text, "scheduler_goroutines"),
         cache_bytes=sum_of(text, "loadmaster_cache_bytes"),
     )
+
+
+def metrics_of(scheduler: Component) -> str:
+    """What /metrics says. Raises OSError if it says nothing three times in a row."""
+    for _ in range(3):
+        status, text = http_get(scheduler.port, "/metrics")
+        if status == 200:
+            return text
+    raise OSError(f"{scheduler.name} does not answer a scrape: its last status is {status}")
 
 
 def threads_of(status: str) -> int:
