@@ -23,13 +23,13 @@ def running_resource_names(target: Target) -> Iterator[Object]:
 
 
 def large_pods(_: Target) -> Iterator[Object]:
-    for pod in range(60):
-        texts = [f"{TEXT}-{pod}-{number}" for number in range(1_000)]
+    for pod in range(300):
+        texts = [f"{TEXT}-{pod}-{number}" for number in range(1_300)]
         yield a_pod(f"hostile-{pod}", cpu="1m", memory="1Mi", **large(pod, texts))
 
 
 def large(pod: int, texts: list[str]) -> Object:
-    """What a pod's spec says with these texts, about 100 kB: each kind in its turn."""
+    """What a pod's spec says with these texts, 60 to 130 kB: each kind in its turn."""
     terms = [{"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": text}}} for text in texts[:500]]
     values = [{"key": HOSTNAME, "operator": "NotIn", "values": texts}]
     spread = [
@@ -60,7 +60,7 @@ ATTACKS: Final = (
     ),
     Attack(
         "large-pods",
-        "60 pods of 100 kB, no two alike, are created and deleted all the time.",
+        "300 pods of 130 kB, no two alike, are created and deleted all the time.",
         large_pods,
         recreated=True,
     ),

@@ -31,8 +31,10 @@ SETTLE_SECONDS: Final = 20.0
 """So long at most is waited until the scheduler is quiet: before the attack, and after."""
 ARRIVAL_SECONDS: Final = 3.0
 """From the last hostile object to the first plain pod: an attack that stops everything must have begun."""
-RECREATE_SECONDS: Final = 1.0
-"""Between two deletions of the objects of an attack that lets them come and go."""
+GIVE_BACK_SECONDS: Final = 35.0
+"""From the end of the attack to the last phase: what was made for pods is given back 15 to 30 s after the last one."""
+RECREATE_SECONDS: Final = 10.0
+"""Between two deletions of the objects of an attack that lets them come and go: the API server has to keep up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,7 @@ def run(attack: Attack, nodes: int, seconds: float, checkout: Path, tell: Callab
         with MemoryMeter(scheduler.pid) as memory, under_attack(api, attack, target):
             time.sleep(ARRIVAL_SECONDS)
             during = phase("during")
+        time.sleep(GIVE_BACK_SECONDS)
         usage.wait_quiet([scheduler], SETTLE_SECONDS)
         after = phase("after")
         return Outcome(before, replace(during, peak_memory=max(during.peak_memory, memory.peak)), after)
