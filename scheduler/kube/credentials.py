@@ -321,6 +321,8 @@ def _check_readable(paths: str) -> None:
             problems.append(f"{path}: cannot be read: {_reason(error)}")
         except yaml.YAMLError as error:
             problems.append(f"{path}: not YAML: {_yaml_problem(error)}")
+        except RecursionError:
+            problems.append(f"{path}: not a kubeconfig: nested too deeply")
         else:
             found = True
             if not isinstance(content, dict):

@@ -33,6 +33,7 @@ def problem_of(kubeconfig: Path, context: str | None = None) -> str:
         pytest.param(None, "DIR/kubeconfig: no such kubeconfig file", id="missing"),
         pytest.param("a: b: c", "DIR/kubeconfig: not YAML: mapping values are not allowed here in line", id="not YAML"),
         pytest.param("[1]", "DIR/kubeconfig: not a kubeconfig: expected a mapping", id="a list"),
+        pytest.param("[" * 5_000, "DIR/kubeconfig: not a kubeconfig: nested too deeply", id="deep"),
         pytest.param("", "DIR/kubeconfig: not a kubeconfig: expected a mapping", id="empty"),
         pytest.param(
             "kind: Config", "DIR/kubeconfig: Invalid kube-config file. Expected key current-context", id="bare"
