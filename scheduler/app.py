@@ -55,6 +55,7 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.serve.health import Check
 from scheduler.serve.http import Pages
+from scheduler.serve.metric_pages import metric_pages
 
 SHUTDOWN_SECONDS: Final = 20.0
 """For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
@@ -141,7 +142,8 @@ async def _run(options: RunOptions, config: Config) -> int:
             live["leaderElection"] = election.is_healthy
             permissions += election.permissions
         ready = {"sched-handler-sync": relister.synced.is_set}
-        await open_port(stack, options.serving, Pages(metrics.registry, live, ready), metrics, tasks)
+        pages = Pages(metric_pages(metrics, engine.pods, _is_leading(leadership)), live, ready, metrics)
+        await open_port(stack, options.serving, pages, metrics, tasks)
         await first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
         if stop.is_set():
             return 0
@@ -173,6 +175,10 @@ async def _run(options: RunOptions, config: Config) -> int:
             await election.release()
         await tasks.cancel()
     return 1 if tasks.failed else 0
+
+
+def _is_leading(leadership: Leadership | None) -> Callable[[], bool]:
+    return (lambda: True) if leadership is None else leadership.is_held
 
 
 async def _check_permissions(client: Client, permissions: Sequence[Permission], deadlines: Deadlines) -> None:

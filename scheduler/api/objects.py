@@ -58,7 +58,10 @@ class NodeMeta(ObjectMeta, frozen=True):
 
 
 class ResourceRequirements(Wire, frozen=True):
+    """Limits decide nothing; `/metrics/resources` shows them."""
+
     requests: ResourceList | None = None
+    limits: ResourceList | None = None
 
 
 class ContainerPort(Wire, frozen=True):

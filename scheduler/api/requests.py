@@ -5,7 +5,7 @@ calculateResource) and pkg/scheduler/util (GetHostPorts), all at v1.36.3 with th
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -96,6 +96,21 @@ def pod_requests(
     return requests
 
 
+def pod_limits(spec: PodSpec) -> Nanos:
+    """Return what a pod may use at most in billionths, overhead included where there is a limit.
+
+    Raises ValueError for a quantity that cannot be read.
+    """
+    limits = _summed(spec, lambda container, _: _parsed(container.resources.limits if container.resources else None))
+    of_pod = spec.resources
+    if of_pod is not None and any(map(_is_pod_level_resource, (*(of_pod.requests or ()), *(of_pod.limits or ())))):
+        limits |= {name: amount for name, amount in _parsed(of_pod.limits).items() if _is_pod_level_resource(name)}
+    for name, amount in _parsed(spec.overhead).items():
+        if limits.get(name):
+            limits[name] += amount
+    return limits
+
+
 def to_amounts(nanos: Nanos) -> dict[str, int]:
     """Return the resources that scheduling counts, cpu in thousandths, others in units, each rounded up."""
     return {
@@ -149,21 +164,31 @@ _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-
 
 
 def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Mapping[str, int] | None) -> Nanos:
+    statuses = _statuses_by_name(status)
+    nothing: Mapping[str, ContainerStatus] = {}
+    return _summed(
+        spec,
+        lambda container, goes_on: _one_container(container, status, statuses if goes_on else nothing, missing),
+    )
+
+
+def _summed(spec: PodSpec, amounts_of: Callable[[Container, bool], Nanos]) -> Nanos:
     """Sum the containers; then raise the sum to what startup needs, when init containers run one after another.
 
     An init container runs alongside the sidecars that were started before it:
     https://github.com/kubernetes/enhancements/tree/master/keps/sig-node/753-sidecar-containers
+
+    `amounts_of` is also told whether a container goes on running: all do but the init containers that are no sidecars.
     """
-    statuses = _statuses_by_name(status)
     total: Nanos = {}
     for container in spec.containers or ():
-        _add(total, _one_container(container, status, statuses, missing))
+        _add(total, amounts_of(container, True))
     if not spec.init_containers:
         return total
     sidecars: Nanos = {}
     peak: Nanos = {}
     for container in spec.init_containers:
-        wanted = _one_container(container, status, statuses if container.is_sidecar else {}, missing)
+        wanted = amounts_of(container, container.is_sidecar)
         if container.is_sidecar:
             _add(total, wanted)
             _add(sidecars, wanted)

@@ -24,11 +24,11 @@ from typing import Final, Self, TypeAlias
 
 import aiohttp
 import msgspec
-from prometheus_client import Counter, Histogram
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.access import Access, is_ours
+from scheduler.kube.call_metrics import CallMetrics
 from scheduler.kube.connections import CONNECT_SECONDS, KEEPALIVE_SECONDS, CannotConnect, Connections, Target
 from scheduler.kube.credentials import Credentials
 from scheduler.kube.http1 import BadAnswer, is_plain, request_headers
@@ -184,7 +184,7 @@ class Client:
         self._reads_anew = reads_anew
         self._credentials = credentials
         self._may_write = may_write
-        self._metrics = metrics
+        self.metrics = CallMetrics(metrics)
         self._session: aiohttp.ClientSession | None = None
         self._connections: Connections | None = None
         """None while closed, and with a proxy."""
@@ -194,7 +194,6 @@ class Client:
         self.access = Access()
         self._headers = ""
         """Everything after the target except the body's headers; identical for every call."""
-        self._observed: dict[tuple[Operation, str], tuple[Counter, Histogram]] = {}
         self._timeouts: dict[float, aiohttp.ClientTimeout] = {}
 
     async def __aenter__(self) -> Self:
@@ -277,15 +276,16 @@ class Client:
 
         `check` is called when it is the call's turn; if it raises, the call is not made.
         """
+        asked = time.perf_counter()
         async with operation.limit:
             if check is not None:
                 check()
             started = time.perf_counter()
-            code = "cancelled"
+            code, received = "cancelled", 0
             outcome: Reply | NoReply
             try:
                 outcome = await self._send(operation, path, body)
-                code = str(outcome.status)
+                code, received = str(outcome.status), len(outcome.body)
             except NoReply as error:
                 outcome = error
                 late = isinstance(error, AnswerLost) and isinstance(error.__cause__, TimeoutError)
@@ -293,7 +293,8 @@ class Client:
                 if is_ours(error):
                     self.access.refused(str(error))
             finally:
-                self._observe(operation, code, time.perf_counter() - started)
+                seconds = time.perf_counter() - started
+                self.metrics.observe(operation, code, seconds, started - asked, len(body or b""), received)
         return outcome
 
     async def _send(self, operation: Operation, path: str, body: bytes | None) -> Reply:
@@ -388,6 +389,7 @@ class Client:
                 connections = None if credentials.proxy else Connections(target, credentials.ssl_context)
             host = "" if connections is None else connections.host
             self._headers = request_headers(host, USER_AGENT, authorization)
+            self.metrics.talk_to(credentials.server)
         except ValueError as error:
             raise ConfigError([f"{credentials.source}: {error}"]) from error
         if self._connections is not None and connections is not self._connections:
@@ -404,16 +406,6 @@ class Client:
             timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_SECONDS))
             self._timeouts[seconds] = timeout
         return timeout
-
-    def _observe(self, operation: Operation, code: str, seconds: float) -> None:
-        key = (operation, code)
-        observed = self._observed.get(key)
-        if observed is None:
-            calls = self._metrics.api_calls.labels(operation.verb, operation.resource, code)
-            duration = self._metrics.api_call_duration.labels(operation.verb, operation.resource)
-            observed = self._observed[key] = (calls, duration)
-        observed[0].inc()
-        observed[1].observe(seconds)
 
 
 class _FencedBody:

@@ -26,6 +26,7 @@ cores). Half of that is decoding and checking. On a whole scheduler kopf is left
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
@@ -37,6 +38,7 @@ from yarl import URL
 
 from scheduler.framework.awaited import child
 from scheduler.framework.errors import ClusterError
+from scheduler.kube.call_metrics import NO_ANSWER
 from scheduler.kube.client import Client
 from scheduler.kube.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
 from scheduler.kube.intake import Intake
@@ -288,14 +290,18 @@ class WatchSession:
         credentials = self._client.credentials
         expected: dict[str, Any] = {"server_hostname": credentials.server_hostname, "ssl": credentials.ssl_context}
         expected["allow_redirects"] = False  # elsewhere nobody knows us
+        began, code = time.perf_counter(), NO_ANSWER
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 response = await session.request(method, target, **expected, **options)
+            code = str(response.status)
         except (aiohttp.ClientError, TimeoutError) as error:
             self._log_interruption(target.path, f"{type(error).__name__}: {error}")
             if is_outage(error):
                 self._excuse(intake)
             raise
+        finally:
+            self._client.metrics.observe_request(method.upper(), code, time.perf_counter() - began)
         self._log_interruption(target.path, f"HTTP {response.status}" if response.status >= 400 else None)
         if is_trouble(response.status):
             self._excuse(intake)

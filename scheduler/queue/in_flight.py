@@ -109,8 +109,7 @@ class InFlightPods:
         counts = Counter(observed.event.label for observed in self._events)
         for flight in self:
             counts.update(observed.event.label for observed in flight.own_events)
-        if self._flights:
-            counts[POD_POPPED] = len(self._flights)
+        counts[POD_POPPED] = len(self._flights)  # also none: a series that is there
         return counts
 
     def finish(self, uid: str) -> Flight | None:

@@ -5,6 +5,7 @@ kube-scheduler asks plugin after plugin for one node after the other; we ask nod
 other. What a node is refused for is the same: the first plugin in order that refuses it.
 """
 
+import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
@@ -65,6 +66,7 @@ class Filtering:
         self._extensions = tuple(extensions)
         self._store = store
         self._calls = calls
+        self._batching = calls.batching()
 
     def run_everywhere(self, state: CycleState, pod: Pod, pod_class: PodClass) -> FilterOutcome:
         """Return where `pod` can run; faster than `run` for a class that was seen before. Raises PluginError."""
@@ -72,15 +74,23 @@ class Filtering:
             self._drop_full_numberings()
         asked = self.nodes.in_use.copy()
         plan = pod_class.filter_plans.get(frozenset(state.skip_filter)) or self._plan(state.skip_filter, pod_class)
-        view = self._feasible_nodes(plan, pod_class, state, pod)
+        if state.record_plugin_metrics:
+            began = time.perf_counter()
+            view = self._feasible_nodes(plan, pod_class, state, pod)
+            self._batching.observe(view is not None, time.perf_counter() - began)
+        else:
+            view = self._feasible_nodes(plan, pod_class, state, pod)
         if view is None:
+            self._batching.no_hint.value += 1
             return self._run(state, pod, asked, pod_class)
         outcome = FilterOutcome(view.rows, asked, [], view=view)
         for step, column in zip(plan.stored, view.columns, strict=True):
             if column.may_differ:
                 outcome.codes.append((step, column.values))
         if plan.others or self.nominated.any():
+            self._batching.not_used.value += 1
             return self._run(state, pod, asked, pod_class, outcome, plan.others)
+        self._batching.used.value += 1
         return outcome
 
     def run(self, state: CycleState, pod: Pod, asked: BoolColumn, pod_class: PodClass) -> FilterOutcome:
@@ -143,7 +153,9 @@ class Filtering:
             plan.was_used = True
             return None
         if plan.feasible is None:
+            began = time.perf_counter()
             plan.feasible = self._view(plan, pod_class)
+            self._batching.stored.observe(time.perf_counter() - began)
         try:
             refresh(plan.feasible, plan.stored, self._store, state, pod)
         except PluginError:

@@ -71,10 +71,12 @@ class Framework:
         self._calls = calls = PluginCalls(metrics, self.name)
         self._nodes = nodes
         self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
+        self._pre_filter_evaluations = {p.name: calls.evaluations("PreFilter", p.name) for p in self._pre_filter}
         self._queue_sort = plugins.of("queue_sort", QueueSortPlugin)
         self._pre_enqueue = plugins.of("pre_enqueue", PreEnqueuePlugin)
         self._post_filter = plugins.of("post_filter", PostFilterPlugin)
         self._pre_score = plugins.of("pre_score", PreScorePlugin)
+        self._pre_score_evaluations = {p.name: calls.evaluations("PreScore", p.name) for p in self._pre_score}
         self._reserve = plugins.of("reserve", ReservePlugin)
         self._permit = plugins.of("permit", PermitPlugin)
         self._pre_bind = plugins.of("pre_bind", PreBindPlugin)
@@ -82,6 +84,7 @@ class Framework:
         self._post_bind = plugins.of("post_bind", PostBindPlugin)
         extensions = [p for p in self._pre_filter if isinstance(p, PreFilterExtensions)]
         store = handle.columns.store
+        store.on_flush = calls.flushes()
         dry_runs = handle.dry_runs
         self.filtering = Filtering(plugins.at["filter"], extensions, store, nominator.by_node, dry_runs, calls)
         self.scoring = Scoring(plugins.at["score"], plugins.weights, store, calls)
@@ -151,6 +154,10 @@ class Framework:
         refusal: Status | None = None
         for plugin in plugins:
             answer = self._calls.run("PreFilter", state, plugin.name, plugin.pre_filter, state, pod, self._nodes)
+            if answer is not None and isinstance(answer, Status) and answer.code is Code.SKIP:
+                state.skip_filter.add(plugin.name)
+                continue
+            self._pre_filter_evaluations[plugin.name].value += 1
             if answer is None:
                 continue
             if isinstance(answer, PreFilterResult):
@@ -158,8 +165,6 @@ class Framework:
                 names = answer.node_names if names is None else names & answer.node_names
                 if not names:
                     return names, _none_left(diagnosis.unschedulable_plugins)
-            elif answer.code is Code.SKIP:
-                state.skip_filter.add(plugin.name)
             elif answer.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 diagnosis.unschedulable_plugins.clear()
                 return None, answer.by(plugin.name)
@@ -260,7 +265,9 @@ class Framework:
                 )
                 if status is not None and status.code is Code.SKIP:
                     state.skip_score.add(plugin.name)
-                elif status is not None:
+                    continue
+                self._pre_score_evaluations[plugin.name].value += 1
+                if status is not None:
                     raise PluginError(plugin.name, "PreScore", status.message or status.code.label)
 
     def _concerned_at_score(self, known: KnownSpec, pod: Pod) -> tuple[tuple[PreScorePlugin, ...], frozenset[str]]:

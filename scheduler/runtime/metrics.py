@@ -1,12 +1,16 @@
 """kube-scheduler's metrics, with its names, labels and buckets, and a few of our own.
 
-Table: pkg/scheduler/metrics/metrics.go at v1.36.3. Ours start with `loadmaster_`. Everything sits in one object with a
-registry of its own, so that two schedulers in one process (tests, simulations) do not share counts.
+Tables: pkg/scheduler/metrics/metrics.go at v1.36.3, and in component-base 0.36.3 metrics/prometheus (restclient, slis).
+Ours start with `loadmaster_`. Everything sits in one object with registries of its own, so that two schedulers in one
+process (tests, simulations) do not share counts. Of the program, not of a scheduler, is `process_metrics.py`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, repeat
+from operator import mul
 from typing import Final, TypeAlias
 
+from prometheus_client import Gauge
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -21,15 +25,21 @@ Samples: TypeAlias = Iterable[tuple[Sequence[str], float]]
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
-    """Bucket bounds as Prometheus' ExponentialBuckets gives them."""
-    return tuple(start * factor**i for i in range(count))
+    """Bucket bounds as Prometheus' ExponentialBuckets gives them, to the last digit: they are labels."""
+    return tuple(accumulate(repeat(factor, count - 1), mul, initial=start))
+
+
+CALL_SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+CALL_BYTES: Final = (64, 256, 512, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216)
+"""Buckets of client-go's metrics."""
 
 
 class Metrics:
-    """Every metric of one scheduler; `registry` is what `/metrics` shows."""
+    """Every metric of one scheduler; `registry` is what `/metrics` shows, `slis` what `/metrics/slis` does."""
 
     def __init__(self) -> None:
         self.registry = Registry()
+        self.slis = Registry()
         counter, histogram = self._counter, self._histogram
 
         self.schedule_attempts = counter(
@@ -74,6 +84,32 @@ class Metrics:
             "Duration for running a plugin at a specific extension point.",
             ("plugin", "extension_point", "status"),
             exponential(0.00001, 1.5, 20),
+        )
+        self.plugin_evaluations = counter(
+            "scheduler_plugin_evaluation",
+            "Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, "
+            "Filter, PreScore, and Score). At Filter and Score, the nodes that it was asked about.",
+            ("plugin", "extension_point", "profile"),
+        )
+        self.batch_attempts = counter(
+            "scheduler_batch_attempts",
+            "Counts of results when we attempt to use batching: whether stored answers told where a pod can run.",
+            ("profile", "result"),
+        )
+        self.batch_cache_flushed = counter(
+            "scheduler_batch_cache_flushed", "Counts of cache flushes by reason.", ("profile", "reason")
+        )
+        self.get_node_hint_duration = histogram(
+            "scheduler_get_node_hint_duration_seconds",
+            "Latency for getting a node hint: for bringing stored answers up to date, in a tenth of the cycles.",
+            ("hinted", "profile"),
+            exponential(0.00001, 2, 12),
+        )
+        self.store_schedule_results_duration = histogram(
+            "scheduler_store_schedule_results_duration_seconds",
+            "Latency for putting together the stored answers for the pods of a class.",
+            ("profile",),
+            exponential(0.00001, 2, 12),
         )
         self.permit_wait_duration = histogram(
             "scheduler_permit_wait_duration_seconds",
@@ -145,6 +181,48 @@ class Metrics:
             "leader_election_slowpath",
             "Total number of slow path exercised in renewing leader leases: the Lease had to be read first.",
             ("name",),
+        )
+        self.rest_client_requests = counter(
+            "rest_client_requests",
+            "Number of HTTP requests, partitioned by status code, method, and host.",
+            ("code", "method", "host"),
+        )
+        self.rest_client_request_duration = histogram(
+            "rest_client_request_duration_seconds",
+            "Request latency in seconds. Broken down by verb, and host.",
+            ("verb", "host"),
+            CALL_SECONDS,
+        )
+        self.rest_client_rate_limiter_duration = histogram(
+            "rest_client_rate_limiter_duration_seconds",
+            "Client side rate limiter latency in seconds. Broken down by verb, and host. Here: how long a call waited "
+            "for its turn among those of its kind.",
+            ("verb", "host"),
+            CALL_SECONDS,
+        )
+        self.rest_client_request_size = histogram(
+            "rest_client_request_size_bytes",
+            "Request size in bytes. Broken down by verb and host.",
+            ("verb", "host"),
+            CALL_BYTES,
+        )
+        self.rest_client_response_size = histogram(
+            "rest_client_response_size_bytes",
+            "Response size in bytes. Broken down by verb and host.",
+            ("verb", "host"),
+            CALL_BYTES,
+        )
+        self.healthcheck = Gauge(
+            "kubernetes_healthcheck",
+            "This metric records the result of a single healthcheck.",
+            ("name", "type"),
+            registry=self.slis,
+        )
+        self.healthchecks = Counter(
+            "kubernetes_healthchecks",
+            "This metric records the results of all healthcheck.",
+            ("name", "type", "status"),
+            registry=self.slis,
         )
         self.api_calls = counter(
             "loadmaster_api_calls",

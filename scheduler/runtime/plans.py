@@ -39,7 +39,7 @@ class Step(Protocol):
 class FilterStep:
     """One plugin at Filter."""
 
-    __slots__ = ("_calls", "_nodes", "aspects", "call", "name", "per_node")
+    __slots__ = ("_calls", "_evaluations", "_nodes", "aspects", "call", "name", "per_node")
 
     def __init__(self, plugin: Plugin, nodes: LiveNodes, calls: PluginCalls) -> None:
         self.name = plugin.name
@@ -54,6 +54,7 @@ class FilterStep:
         self.aspects = _aspects_of(plugin)
         self._nodes = nodes
         self._calls = calls
+        self._evaluations = calls.evaluations(FILTER, self.name)
 
     def key(self, signature: Hashable) -> tuple[Hashable, Hashable]:
         """Return the key of the column for pods of this signature."""
@@ -61,6 +62,7 @@ class FilterStep:
 
     def ask(self, state: CycleState, pod: Pod, rows: Rows) -> Int32Column | None:
         """Return a reason code for each of `rows`; None means no refusal. Raises PluginError."""
+        self._evaluations.value += len(rows)
         codes = self._calls.run(FILTER, state, self.name, self.call.filter_nodes, state, pod, self._nodes, rows)
         if codes is not None:
             check_column(FILTER, self.name, codes, rows, "iub")
@@ -77,7 +79,17 @@ class FilterStep:
 class ScoreStep:
     """One plugin at Score."""
 
-    __slots__ = ("_calls", "_nodes", "aspects", "call", "name", "normalize", "normalizes_by_range", "weight")
+    __slots__ = (
+        "_calls",
+        "_evaluations",
+        "_nodes",
+        "aspects",
+        "call",
+        "name",
+        "normalize",
+        "normalizes_by_range",
+        "weight",
+    )
 
     def __init__(self, plugin: Plugin, weight: int, nodes: LiveNodes, calls: PluginCalls) -> None:
         self.name = plugin.name
@@ -94,6 +106,7 @@ class ScoreStep:
         self.aspects = _aspects_of(plugin)
         self._nodes = nodes
         self._calls = calls
+        self._evaluations = calls.evaluations(SCORE, self.name)
 
     def key(self, signature: Hashable) -> tuple[Hashable, Hashable]:
         """Return the key of the column for pods of this signature."""
@@ -101,6 +114,7 @@ class ScoreStep:
 
     def ask(self, state: CycleState, pod: Pod, rows: Rows) -> Int64Column | None:
         """Return the raw score of each of `rows`; None means 0. Raises PluginError."""
+        self._evaluations.value += len(rows)
         scores = self._calls.run(SCORE, state, self.name, self.call.score_nodes, state, pod, self._nodes, rows)
         if scores is not None:
             check_column(SCORE, self.name, scores, rows)

@@ -18,10 +18,32 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.plugin import PermitWait
 from scheduler.framework.status import Code, Status
+from scheduler.runtime.answers.store import FLUSH_REASONS
+from scheduler.runtime.instruments import Counter
 from scheduler.runtime.metrics import Metrics
 
 T = TypeVar("T")
 Q = ParamSpec("Q")
+
+
+class Batching:
+    """What is counted of stored answers, under the names that kube-scheduler has for its batches of equal pods.
+
+    A hint is what is stored of where the pods of a class can run. It is used if it tells all; if it does not, because
+    some plugins cannot sign, or pods are nominated to nodes, it is a part of the answer only.
+    """
+
+    def __init__(self, metrics: Metrics, profile: str) -> None:
+        attempts, duration = metrics.batch_attempts, metrics.get_node_hint_duration
+        self.no_hint = attempts.labels(profile, "no_hint")
+        self.used = attempts.labels(profile, "hint_used")
+        self.not_used = attempts.labels(profile, "hint_not_used")
+        self.stored = metrics.store_schedule_results_duration.labels(profile)
+        self._hinted, self._not_hinted = duration.labels("hint", profile), duration.labels("no_hint", profile)
+
+    def observe(self, is_hinted: bool, seconds: float) -> None:
+        """How long it took to bring a hint up to date, or to see that there is none."""
+        (self._hinted if is_hinted else self._not_hinted).observe(seconds)
 
 
 class PluginCalls:
@@ -77,6 +99,19 @@ class PluginCalls:
         finally:
             self._observe_plugin(point, plugin, code, started)
         return answer
+
+    def evaluations(self, point: str, plugin: str) -> Counter:
+        """What counts how often a plugin had a say at an extension point."""
+        return self._metrics.plugin_evaluations.labels(plugin, point, self._profile)
+
+    def batching(self) -> Batching:
+        """What counts how often stored answers are of use."""
+        return Batching(self._metrics, self._profile)
+
+    def flushes(self) -> Callable[[str], None]:
+        """What counts how often stored answers are given up, by `AnswerStore`'s reasons."""
+        counters = {reason: self._metrics.batch_cache_flushed.labels(self._profile, reason) for reason in FLUSH_REASONS}
+        return lambda reason: counters[reason].inc()
 
     def new_observer(self, point: str, code: Code) -> Histogram:
         """Make what observes an extension point with a code."""

@@ -1,6 +1,7 @@
 """What the port answers, as kube-scheduler words it: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters."""
 
 import json
+from collections.abc import AsyncGenerator
 from typing import Final, NamedTuple
 
 TEXT: Final = "text/plain; charset=utf-8"
@@ -11,12 +12,15 @@ class Answer(NamedTuple):
     """An HTTP answer."""
 
     status: int
-    body: bytes
+    body: bytes | AsyncGenerator[bytes, None]
+    """A generator makes it while it is sent."""
+
     content_type: str = TEXT
     close: bool = False
     """Whether the connection ends with it."""
 
 
+EMPTY: Final = Answer(200, b"")
 NOT_FOUND: Final = Answer(404, b"404 page not found\n")
 NO_METHOD: Final = Answer(405, b"only GET and HEAD are served\n", close=True)
 NO_BODY: Final = Answer(413, b"a request has no body here\n", close=True)

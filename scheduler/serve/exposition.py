@@ -1,19 +1,22 @@
-"""The text of all metrics, made in pieces so that the event loop is never held for long.
+"""The text of metrics, made in pieces so that the event loop is never held for long.
 
-A part of a family is read at one moment, whole children each; between parts others get their turn.
+A part of a family is read at one moment, whole children each; between parts others get their turn. `/metrics` is made
+as a whole, then sent: half a megabyte. `/metrics/resources` grows with the pods, so it is sent as it is made: of its
+text there is no more in memory than a piece and what the connection has not sent yet. One reader gets it at a time; one
+who takes nothing is cut off when the time of its request is over.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from typing import Final, Protocol
 
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
-from scheduler.runtime.instruments import Registry
+from scheduler.serve.answers import Answer
 
 SLICE_SECONDS: Final = 0.002
 """For which the event loop is held, about."""
@@ -28,29 +31,41 @@ _HEADERS: Final = (b"# HELP ", b"# TYPE ", b"# UNIT ")
 Encode = Callable[[Collector], bytes]
 
 
-class Exposition:
-    """Metrics in the format that a request accepts; one is made at a time."""
+class Families(Protocol):
+    """Where metrics come from."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def families(self, size: int) -> Iterator[tuple[Metric, Iterator[Sequence[Sample]]]]:
+        """Each family, without its samples, and these in parts of about `size`."""
+
+
+class Exposition:
+    """Metrics in the format that a request accepts; one text is made at a time."""
+
+    def __init__(self, source: Families) -> None:
+        self._source = source
         self._turn = asyncio.Lock()
 
-    async def text(self, accept: str) -> tuple[bytes, str]:
-        """The text and its content type. `accept`: the Accept header."""
+    async def whole(self, accept: str) -> Answer:
+        """The answer, made before it is sent. `accept`: the Accept header."""
         encode, content_type = choose_encoder(accept)
-        is_openmetrics = content_type.startswith("application/openmetrics-text")
-        pieces = []
+        return Answer(200, b"".join([piece async for piece in self._encoded(encode, content_type)]), content_type)
+
+    async def streamed(self, accept: str) -> Answer:
+        """The answer, made while it is sent."""
+        encode, content_type = choose_encoder(accept)
+        return Answer(200, self._encoded(encode, content_type), content_type)
+
+    async def _encoded(self, encode: Encode, content_type: str) -> AsyncGenerator[bytes, None]:
         async with self._turn:
             until = time.perf_counter() + SLICE_SECONDS
-            for family, parts in self._registry.families(SAMPLES):
-                for piece in _pieces(family, parts, encode, in_order=is_openmetrics):
-                    pieces.append(piece.removesuffix(_END))
+            for family, parts in self._source.families(SAMPLES):
+                for piece in _pieces(family, parts, encode):
+                    yield piece.removesuffix(_END)
                     if time.perf_counter() >= until:
                         await asyncio.sleep(0)
                         until = time.perf_counter() + SLICE_SECONDS
-        if is_openmetrics:
-            pieces.append(_END)
-        return b"".join(pieces), content_type
+            if content_type.startswith("application/openmetrics-text"):
+                yield _END
 
 
 class _Only(Collector):
@@ -63,27 +78,17 @@ class _Only(Collector):
         return (self._family,)
 
 
-def _pieces(family: Metric, parts: Iterable[Sequence[Sample]], encode: Encode, *, in_order: bool) -> Iterator[bytes]:
-    """The text of a family, part by part. `in_order`: as they are, as in OpenMetrics.
-
-    Prometheus' own format puts `_created` behind all others, under a header of its own.
-    """
-    name_of_created = f"{family.name}_created"
-    created: list[Sample] = []
-    number = 0
-    for number, part in enumerate(parts):
+def _pieces(family: Metric, parts: Iterable[Sequence[Sample]], encode: Encode) -> Iterator[bytes]:
+    """The text of a family, part by part."""
+    is_first = True
+    for part in parts:
         family.samples = list(part)
-        if not in_order:
-            created += [each for each in part if each.name == name_of_created]
-            family.samples = [each for each in part if each.name != name_of_created]
         text = encode(_Only(family))
-        yield _without_header(text) if number else text
-    if not number and not family.samples:
+        yield text if is_first else _without_header(text)
+        is_first = False
+    if is_first:
+        family.samples = []
         yield encode(_Only(family))
-    for first in range(0, len(created), SAMPLES):
-        family.samples = created[first : first + SAMPLES]
-        text = encode(_Only(family))
-        yield _without_header(text) if first else text.split(b"\n", 2)[2]
 
 
 def _without_header(piece: bytes) -> bytes:

@@ -13,6 +13,8 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
+from scheduler.runtime.metrics import Metrics
+
 log = logging.getLogger(__name__)
 
 Check: TypeAlias = Callable[[], bool]
@@ -22,14 +24,18 @@ Check: TypeAlias = Callable[[], bool]
 class Health:
     """The checks behind one path."""
 
-    def __init__(self, name: str, checks: Mapping[str, Check]) -> None:
-        """`name`: the path without its slash."""
+    def __init__(self, name: str, checks: Mapping[str, Check], metrics: Metrics) -> None:
+        """`name`: the path without its slash. The results of all checks are counted in `metrics`."""
         self._name = name
         self._checks = {"ping": _ping, **checks}
+        self._metrics = metrics
 
     def all(self, excluded: Collection[str], *, verbose: bool) -> tuple[int, str]:
         """Status and text."""
         results = {name: _passes(name, check) for name, check in self._checks.items() if name not in excluded}
+        for name, ok in results.items():
+            self._metrics.healthcheck.labels(name, self._name).set(ok)
+            self._metrics.healthchecks.labels(name, self._name, "success" if ok else "error").inc()
         passed = all(results.values())
         lines = [f"[+]{name} ok" if ok else f"[-]{name} failed: reason withheld" for name, ok in results.items()]
         if not passed:

@@ -10,16 +10,15 @@ asked about: the API server has no work with names that somebody makes up.
 import asyncio
 import logging
 import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
-from aiohttp import web
+from aiohttp import HttpVersion11, web
 
 from scheduler.config.serving import ServingOptions
 from scheduler.framework.errors import ClusterError
-from scheduler.runtime.instruments import Registry
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.serve.answers import NO_BODY, NO_METHOD, NOT_FOUND, UNAUTHORIZED, Answer, forbidden, internal_error
@@ -27,12 +26,9 @@ from scheduler.serve.authentication import Authentication, Unauthorized
 from scheduler.serve.authorization import Authorization
 from scheduler.serve.certificates import Certificates
 from scheduler.serve.connection import Connection
-from scheduler.serve.exposition import Exposition
 from scheduler.serve.health import Check, Health
 from scheduler.serve.limits import DEFAULTS, Limits
 from scheduler.serve.listener import Listener
-
-METRICS: Final = "/metrics"
 
 CHUNK: Final = 64 * 1024
 """Bytes written at once; the next when the peer has taken these, but for some."""
@@ -43,28 +39,34 @@ QUIET_SECONDS: Final = 60.0
 log = logging.getLogger(__name__)
 
 
+Page: TypeAlias = Callable[[str], Awaitable[Answer]]
+"""Makes an answer for an Accept header."""
+
+
 class Pages:
     """What is served."""
 
-    def __init__(self, registry: Registry, live: Mapping[str, Check], ready: Mapping[str, Check]) -> None:
-        """`live` and `ready` are checks by name; being ready includes being live."""
+    def __init__(
+        self, pages: Mapping[str, Page], live: Mapping[str, Check], ready: Mapping[str, Check], metrics: Metrics
+    ) -> None:
+        """`pages` by their paths; health is added. `live` and `ready` are checks by name; who is ready is also live."""
         alive = dict(live)
         checks = {"healthz": alive, "livez": alive, "readyz": {**alive, **ready}}
-        self._health = {name: Health(name, of) for name, of in checks.items()}
-        self._metrics = Exposition(registry)
+        self._health = {name: Health(name, of, metrics) for name, of in checks.items()}
+        self._pages = pages
 
     def kind(self, path: str) -> str:
         """The page that a path is, or is below: a label with few values. Empty: there is none."""
-        if path == METRICS:
-            return "metrics"
+        if path in self._pages:
+            return path.removeprefix("/")
         first = path.removeprefix("/").partition("/")[0]
         return first if first in self._health else ""
 
     async def get(self, request: web.BaseRequest) -> Answer:
         """The page at a path that is of a kind."""
-        if request.path == METRICS:
-            text, content_type = await self._metrics.text(request.headers.get("Accept", ""))
-            return Answer(200, text, content_type)
+        page = self._pages.get(request.path)
+        if page is not None:
+            return await page(request.headers.get("Accept", ""))
         name, slash, check = request.path[1:].partition("/")
         health = self._health[name]
         if not slash:
@@ -174,13 +176,25 @@ async def _write(request: web.BaseRequest, answer: Answer) -> web.StreamResponse
     if answer.status == 405:
         headers["Allow"] = "GET, HEAD"
     response = web.StreamResponse(status=answer.status, headers=headers)
-    response.content_length = len(answer.body)
+    body = answer.body
+    if isinstance(body, bytes):
+        response.content_length, body = len(body), _chunks(body)
+    elif request.version >= HttpVersion11:
+        response.enable_chunked_encoding()
+    else:
+        response.force_close()
     if answer.close:
         response.force_close()
-    with suppress(ConnectionError):  # the peer has gone: aiohttp notices by itself
-        await response.prepare(request)
-        if request.method != "HEAD":
-            for first in range(0, len(answer.body), CHUNK):
-                await response.write(answer.body[first : first + CHUNK])
-        await response.write_eof()
+    async with aclosing(body):
+        with suppress(ConnectionError):  # the peer has gone: aiohttp notices by itself
+            await response.prepare(request)
+            if request.method != "HEAD":
+                async for chunk in body:
+                    await response.write(chunk)
+            await response.write_eof()
     return response
+
+
+async def _chunks(body: bytes) -> AsyncGenerator[bytes, None]:
+    for first in range(0, len(body), CHUNK):
+        yield body[first : first + CHUNK]

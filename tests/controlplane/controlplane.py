@@ -80,7 +80,12 @@ class ControlPlane(Cluster):
         return self.credentials.write_kubeconfig(self.server, user)
 
     def start_kube_scheduler(
-        self, config: Path | None = None, *, qps: float = UNLIMITED_QPS, burst: int = int(UNLIMITED_QPS)
+        self,
+        config: Path | None = None,
+        *,
+        qps: float = UNLIMITED_QPS,
+        burst: int = int(UNLIMITED_QPS),
+        leader_elect: bool = False,
     ) -> Component:
         """Start kube-scheduler with the KubeSchedulerConfiguration in `config`, or its default, and wait until ready.
 
@@ -89,7 +94,7 @@ class ControlPlane(Cluster):
         kubeconfig = self.kubeconfig("system:kube-scheduler")
         written = self.directory / "kube-scheduler.yaml"
         text = config.read_text() if config else ""
-        written.write_text(flags.scheduler_config(text, kubeconfig, qps, burst))
+        written.write_text(flags.scheduler_config(text, kubeconfig, qps, burst, leader_elect=leader_elect))
         binary = find_binaries(["kube-scheduler"])["kube-scheduler"]
         argv = partial(flags.kube_scheduler, binary, self.credentials, kubeconfig, written)
         return self.spawn("kube-scheduler", argv, partial(self._answers, "/readyz"))

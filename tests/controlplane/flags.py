@@ -155,7 +155,7 @@ def serving(credentials: Credentials, kubeconfig: Path, port: int) -> list[str]:
     ]
 
 
-def scheduler_config(text: str, kubeconfig: Path, qps: float, burst: int) -> str:
+def scheduler_config(text: str, kubeconfig: Path, qps: float, burst: int, *, leader_elect: bool = False) -> str:
     """A KubeSchedulerConfiguration like `text` ("" for the defaults) with the connection and its limits set.
 
     kube-scheduler ignores `--kubeconfig` when it is given a configuration file, so the file must say it.
@@ -166,7 +166,7 @@ def scheduler_config(text: str, kubeconfig: Path, qps: float, burst: int) -> str
     }
     connection: Mapping[str, Any] = config.get("clientConnection") or {}
     config["clientConnection"] = {**connection, "kubeconfig": str(kubeconfig), "qps": qps, "burst": burst}
-    config["leaderElection"] = {**(config.get("leaderElection") or {}), "leaderElect": False}
+    config["leaderElection"] = {**(config.get("leaderElection") or {}), "leaderElect": leader_elect}
     return yaml.safe_dump(config, sort_keys=False)
 
 

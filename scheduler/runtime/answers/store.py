@@ -12,7 +12,7 @@ next, since its pods are probably gone.
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator
 from typing import Final, TypeVar
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from scheduler.framework.nodes import Aspect, Rows
 from scheduler.runtime.answers.columns import Column, Evaluate, Stored
+from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.live_nodes import LiveNodes
 
 STORE_BYTES: Final = 80 * 1024 * 1024
@@ -27,6 +28,17 @@ STORE_BYTES: Final = 80 * 1024 * 1024
 
 FEWEST: Final = 24
 """This many entries are kept however large they are: enough for a pod class or two."""
+
+EXPIRED: Final = "expired"
+"""Nobody has asked for it for a while."""
+
+NO_ROOM: Final = "no_room"
+"""Others needed its place."""
+
+POD_FAILED: Final = "pod_failed"
+"""A plugin failed while it was brought up to date."""
+
+FLUSH_REASONS: Final = (EXPIRED, NO_ROOM, POD_FAILED)
 
 FORGOTTEN_AT_ONCE: Final = 50
 """Specs, with what only they have, that are dropped before others get their turn: less than 2 ms."""
@@ -39,6 +51,8 @@ class AnswerStore:
 
     def __init__(self, nodes: LiveNodes) -> None:
         self.nodes = nodes
+        self.on_flush: Callable[[str], None] = lambda reason: None
+        """Told each time that what is known of where the pods of a class can run is dropped, and why."""
         self._entries: dict[Hashable, Stored] = {}
         self._mark = Stored("what comes before it was not used since the last `forget_idle`")
         self._tops: OrderedDict[Stored, None] = OrderedDict({self._mark: None})
@@ -81,7 +95,7 @@ class AnswerStore:
             oldest = next(top for top in self._tops if top is not self._mark)
             if oldest is entry:
                 break
-            self._release(oldest)
+            self._release(oldest, NO_ROOM)
         return entry
 
     def link(self, entry: Stored, source: Stored) -> None:
@@ -90,9 +104,11 @@ class AnswerStore:
             entry.sources.append(source)
             self._depend(entry, source)
 
-    def drop(self, entry: Stored) -> None:
+    def drop(self, entry: Stored, reason: str = POD_FAILED) -> None:
         """Drop an entry, and everything that is made of it."""
         if entry in self:
+            if isinstance(entry, FeasibleNodes):
+                self.on_flush(reason)
             del self._entries[entry.key]
             self._tops.pop(entry, None)
             self._bytes_per_row -= entry.bytes_per_row
@@ -103,26 +119,26 @@ class AnswerStore:
                 self._tops[source] = None
         dependents, entry.dependents, entry.sources = entry.dependents, set(), []
         for dependent in dependents:
-            self.drop(dependent)
+            self.drop(dependent, reason)
         entry.on_drop()
 
     def forget_idle(self) -> Iterator[None]:
         """Drop what was not used since the last time; yield now and then, that others may have their turn."""
         count = 0
         while (oldest := next(iter(self._tops))) is not self._mark:
-            self._release(oldest)
+            self._release(oldest, EXPIRED)
             count += 1
             if count % FORGOTTEN_AT_ONCE == 0:
                 yield
         self._tops.move_to_end(self._mark)
 
-    def _release(self, entry: Stored) -> None:
+    def _release(self, entry: Stored, reason: str) -> None:
         """Drop an entry of which nothing is made, and what only it was made of."""
         sources = entry.sources
-        self.drop(entry)
+        self.drop(entry, reason)
         for source in sources:
             if source in self._tops:
-                self._release(source)
+                self._release(source, reason)
 
     def _depend(self, entry: Stored, source: Stored) -> None:
         source.dependents.add(entry)
@@ -132,7 +148,7 @@ class AnswerStore:
         """Drop the columns whose key is a tuple that begins with `prefix`, and everything that is made of them."""
         for entry in [each for each in self._entries.values() if isinstance(each, Column)]:
             if isinstance(entry.key, tuple) and entry.key[0] == prefix:
-                self.drop(entry)
+                self.drop(entry, NO_ROOM)
 
     # Columns.
 

@@ -7,6 +7,9 @@ from scheduler.runtime.metrics import Metrics, exponential
 
 COUNTERS = {
     "schedule_attempts": ("result", "profile"),
+    "plugin_evaluation": ("plugin", "extension_point", "profile"),
+    "batch_attempts": ("profile", "result"),
+    "batch_cache_flushed": ("profile", "reason"),
     "queue_incoming_pods": ("queue", "event"),
     "pod_scheduled_after_flush": (),
     "volume_binder_cache_requests": ("operation",),
@@ -27,6 +30,8 @@ HISTOGRAMS = {
     "preemption_victims": ((), (1, 2, 7)),
     "preemption_goroutines_duration_seconds": (("result",), (0.01, 2, 20)),
     "dra_bindingconditions_wait_duration_seconds": (("profile", "driver", "status"), (0.1, 2, 14)),
+    "get_node_hint_duration_seconds": (("hinted", "profile"), (0.00001, 2, 12)),
+    "store_schedule_results_duration_seconds": (("profile",), (0.00001, 2, 12)),
     "permit_wait_duration_seconds": (("result",), (0.001, 2, 15)),
     "queueing_hint_execution_duration_seconds": (("plugin", "event", "hint"), (0.00001, 1.5, 20)),
     "event_handling_duration_seconds": (("event",), (0.0001, 2, 12)),
@@ -90,7 +95,8 @@ def test_counters_end_in_total_when_shown() -> None:
 def test_our_own_metrics_are_told_apart_by_their_prefix() -> None:
     metrics = Metrics()
     ours = dict(metrics_named(metrics, "loadmaster_"))
-    theirs = [*metrics_named(metrics, "scheduler_"), *metrics_named(metrics, "leader_election_")]
+    prefixes = ("scheduler_", "leader_election_", "rest_client_", "kubernetes_")
+    theirs = [each for prefix in prefixes for each in metrics_named(metrics, prefix)]
 
     assert len(ours) + len(theirs) == sum(isinstance(each, Counter | Histogram) for each in vars(metrics).values())
 

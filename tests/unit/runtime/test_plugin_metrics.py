@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
+from scheduler.framework.errors import PluginError
 from scheduler.framework.plugin import (
     BindPlugin,
     FilterPlugin,
@@ -19,13 +21,15 @@ from scheduler.framework.plugin import (
     ReservePlugin,
     ScorePlugin,
 )
-from scheduler.framework.status import unschedulable
+from scheduler.framework.status import SKIP, unschedulable
+from scheduler.runtime.framework import Framework
 from scheduler.state.node_table import NodeTable
-from scheduler.testing import a_node, a_pod
-from tests.fakes import Metrics, a_framework, everything, plugin, sample
+from scheduler.testing import a_cluster, a_node, a_pod
+from tests.fakes import Metrics, Signed, a_framework, everything, plugin, sample
 from tests.unit.runtime.fakes import answer, later
 
 POD = a_pod()
+PROFILE = "default-scheduler"
 
 
 class All(
@@ -107,3 +111,111 @@ def test_only_plugins_that_can_refuse_a_pod_register_events() -> None:
     )
 
     assert set(framework.rejector_events()) == {"P", "W"}
+
+
+def evaluations(metrics: Metrics, name: str, point: str) -> float:
+    labels = {"plugin": name, "extension_point": point, "profile": "default-scheduler"}
+    return sample(metrics, "scheduler_plugin_evaluation_total", **labels)
+
+
+def batches(metrics: Metrics) -> dict[str, float]:
+    """Result → attempts with it, without those that there are none of."""
+    results = ("no_hint", "hint_used", "hint_not_used")
+    counts = {
+        result: sample(metrics, "scheduler_batch_attempts_total", profile="default-scheduler", result=result)
+        for result in results
+    }
+    return {result: count for result, count in counts.items() if count}
+
+
+def decide(framework: Framework, pod: Pod, *, timed: bool = False) -> None:
+    """A decision as the algorithm takes it, over all nodes."""
+    state = CycleState()
+    state.record_plugin_metrics = timed
+    framework.run_pre_filter(state, pod, Diagnosis(1))
+    framework.run_best(state, pod, framework.run_filter(state, pod).feasible)
+
+
+def test_evaluations_are_counted_by_pods_before_filter_and_score_and_by_nodes_at_them() -> None:
+    metrics, table = Metrics(), a_cluster(a_node("n1"), a_node("n2"))
+    every = plugin(All, "All", score=answer(1), normalize_score=lambda s, p, scores: scores)
+    framework = a_framework(every, table=table, metrics=metrics)
+
+    decide(framework, POD)
+
+    counts = {point: evaluations(metrics, "All", point) for point in ("PreFilter", "Filter", "PreScore", "Score")}
+    assert counts == {"PreFilter": 1, "Filter": table.size, "PreScore": 1, "Score": 2}
+
+
+def test_a_plugin_that_skips_the_pod_is_not_counted() -> None:
+    metrics = Metrics()
+    skips = plugin(All, "All", pre_filter=answer(SKIP), pre_score=answer(SKIP))
+
+    decide(a_framework(skips, metrics=metrics), POD)
+
+    assert [evaluations(metrics, "All", point) for point in ("PreFilter", "Filter", "PreScore", "Score")] == [0] * 4
+
+
+def test_stored_answers_are_no_evaluations() -> None:
+    metrics, table = Metrics(), a_cluster(a_node("n1"), a_node("n2"))
+    framework = a_framework(Signed(), table=table, metrics=metrics)
+
+    for _ in range(5):
+        decide(framework, a_pod(labels={"app": "web"}))
+
+    assert evaluations(metrics, "Signed", "Filter") == table.size
+
+
+def test_batches_tell_whether_stored_answers_said_where_a_pod_can_run() -> None:
+    metrics = Metrics()
+    framework = a_framework(Signed(), metrics=metrics)
+
+    decide(framework, a_pod(labels={"app": "web"}))  # the first of its class: it may be the only one
+    decide(framework, a_pod(labels={"app": "web"}))
+    decide(framework, a_pod())  # no class
+
+    assert batches(metrics) == {"no_hint": 2, "hint_used": 1}
+
+
+def test_a_batch_is_not_enough_where_another_plugin_cannot_sign() -> None:
+    metrics = Metrics()
+    framework = a_framework(Signed(), plugin(FilterPlugin, "Plain"), metrics=metrics)
+
+    for _ in range(3):
+        decide(framework, a_pod(labels={"app": "web"}))
+
+    assert batches(metrics) == {"no_hint": 1, "hint_not_used": 2}
+
+
+def test_hints_are_timed_in_sampled_cycles_and_the_making_of_what_is_stored_always() -> None:
+    metrics = Metrics()
+    framework = a_framework(Signed(), metrics=metrics)
+
+    for timed in (False, True, False, True):
+        decide(framework, a_pod(labels={"app": "web"}), timed=timed)
+
+    hints = {
+        hinted: sample(metrics, "scheduler_get_node_hint_duration_seconds_count", hinted=hinted, profile=PROFILE)
+        for hinted in ("hint", "no_hint")
+    }
+    assert hints == {"hint": 2, "no_hint": 0}
+    assert sample(metrics, "scheduler_store_schedule_results_duration_seconds_count", profile=PROFILE) == 1
+
+
+@pytest.mark.parametrize("reason", ["expired", "pod_failed"])
+def test_what_is_given_up_is_counted_by_its_reason(reason: str) -> None:
+    metrics, signed, table = Metrics(), Signed(), a_cluster(a_node("n1"))
+    framework = a_framework(signed, table=table, metrics=metrics)
+    for _ in range(2):
+        decide(framework, a_pod(labels={"app": "web"}))
+
+    if reason == "expired":
+        for _ in range(2):
+            list(framework.forget_idle())
+    else:
+        table.add_pod("n1", a_pod())
+        signed.fault = ValueError("broken")
+        with pytest.raises(PluginError):
+            decide(framework, a_pod(labels={"app": "web"}))
+
+    assert sample(metrics, "scheduler_batch_cache_flushed_total", profile=PROFILE, reason=reason) == 1

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
+from scheduler.api.pod import Pod
 from scheduler.api.reviews import AccessVerdict, TokenVerdict, User
 from scheduler.config.serving import ServingOptions
 from scheduler.framework.errors import ClusterError
@@ -17,6 +18,7 @@ from scheduler.serve.authorization import AccessReviewer, Authorization
 from scheduler.serve.health import Check
 from scheduler.serve.http import HttpServer, Pages
 from scheduler.serve.limits import DEFAULTS, Limits
+from scheduler.serve.metric_pages import metric_pages
 from tests.fakes import Metrics
 
 HEALTH = ("/healthz", "/readyz", "/livez")
@@ -68,6 +70,7 @@ class Served:
     def __init__(self, server: HttpServer, session: aiohttp.ClientSession, metrics: Metrics) -> None:
         self.server = server
         self.metrics = metrics
+        self.any_certificate = any_certificate()
         self._session = session
 
     async def get(self, path: str, token: str = "", method: str = "GET", **headers: str) -> tuple[int, str]:
@@ -89,6 +92,8 @@ async def a_server(
     live: Mapping[str, Check] | None = None,
     ready: Mapping[str, Check] | None = None,
     *,
+    pods: Mapping[str, Pod] | None = None,
+    leads: bool = True,
     tokens: TokenReviewer | None = None,
     rights: AccessReviewer | None = None,
     always_allow: Sequence[str] = (*HEALTH, "/metrics"),
@@ -99,7 +104,7 @@ async def a_server(
 ) -> AsyncIterator[Served]:
     """Serve these checks, and metrics."""
     metrics = metrics or Metrics()
-    pages = Pages(metrics.registry, live or {}, ready or {})
+    pages = Pages(metric_pages(metrics, pods or {}, lambda: leads), live or {}, ready or {}, metrics)
     authentication, authorization = Authentication(tokens, 10.0), Authorization(rights, always_allow, 10.0, 10.0)
     tasks = Tasks(metrics)
     server = HttpServer(options, pages, authentication, authorization, metrics, tasks, limits)

@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import Gauge
 from prometheus_client.exposition import choose_encoder
 
+from scheduler.serve.answers import Answer
 from scheduler.serve.exposition import SAMPLES, Exposition
 from tests.fakes import Metrics
 
@@ -28,7 +29,7 @@ async def test_pieces_make_the_same_text(accept: str, resources: int) -> None:
     registry = many_metrics(resources).registry
     encode, content_type = choose_encoder(accept)
 
-    assert await Exposition(registry).text(accept) == (encode(registry), content_type)
+    assert await Exposition(registry).whole(accept) == Answer(200, encode(registry), content_type)
 
 
 @pytest.mark.parametrize("accept", FORMATS)
@@ -39,7 +40,28 @@ async def test_what_prometheus_keeps_for_the_end_of_a_family_stays_there(accept:
         gauge.labels(f"# HELP {number}\n").set(number)
     encode, _ = choose_encoder(accept)
 
-    assert (await Exposition(metrics.registry).text(accept))[0] == encode(metrics.registry)
+    assert (await Exposition(metrics.registry).whole(accept)).body == encode(metrics.registry)
+
+
+@pytest.mark.parametrize("accept", FORMATS)
+async def test_a_text_that_is_made_while_it_is_sent_is_the_same(accept: str) -> None:
+    exposition = Exposition(many_metrics(3 * SAMPLES + 1).registry)
+    whole, streamed = await exposition.whole(accept), await exposition.streamed(accept)
+
+    assert not isinstance(streamed.body, bytes)
+    assert b"".join([piece async for piece in streamed.body]) == whole.body
+    assert streamed.content_type == whole.content_type
+
+
+async def test_a_reader_who_goes_away_leaves_the_turn_to_the_next() -> None:
+    exposition = Exposition(many_metrics(3 * SAMPLES).registry)
+    gone = (await exposition.streamed("")).body
+    assert not isinstance(gone, bytes)
+    await anext(gone)
+
+    await gone.aclose()
+
+    assert (await exposition.whole("")).status == 200
 
 
 async def test_others_get_their_turn_while_a_large_text_is_made() -> None:
@@ -54,7 +76,7 @@ async def test_others_get_their_turn_while_a_large_text_is_made() -> None:
 
     counting = asyncio.create_task(count_turns())
     started = time.thread_time()
-    await exposition.text("")
+    await exposition.whole("")
     used = time.thread_time() - started
     counting.cancel()
 
@@ -65,6 +87,6 @@ async def test_one_text_is_made_at_a_time() -> None:
     registry = many_metrics(2_000).registry
     exposition = Exposition(registry)
 
-    texts = await asyncio.gather(*(exposition.text("") for _ in range(3)))
+    texts = await asyncio.gather(*(exposition.whole("") for _ in range(3)))
 
     assert len(set(texts)) == 1
