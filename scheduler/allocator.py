@@ -5,6 +5,7 @@ or the event of a large pod, it takes all further ones from the heap too. So a p
 """
 
 import ctypes
+from functools import cache
 from typing import Final
 
 _M_MMAP_THRESHOLD: Final = -3
@@ -29,7 +30,9 @@ def give_back() -> None:
         library.malloc_trim(0)
 
 
+@cache
 def _library() -> ctypes.CDLL | None:
+    """Once: each look-up makes a class, which is circular and stays until a full collection."""
     try:
         library = ctypes.CDLL(None)
     except (OSError, TypeError):  # not of a kind that can be asked, such as Windows

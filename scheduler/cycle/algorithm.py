@@ -135,29 +135,30 @@ class Algorithm:
         return search
 
     def node_to_status(self, state: CycleState, pod: Pod, search: Search) -> NodeToStatus:
-        """Node name → why it was refused, for all nodes that were."""
-        table = self._table
+        """Node name → why it was refused, for all nodes that were, by a search that has come to its end."""
+        # Not the search itself, whose diagnosis gets the answer: what is circular stays until a full collection.
+        table, outcome, verdicts, absent = self._table, search.outcome, search.verdicts, search.absent
 
         def status(name: str) -> Status | None:
             row = table.row_of(name)
             if row is None:
                 return None
-            if search.outcome is not None and search.outcome.asked[row]:
-                return search.outcome.status(state, pod, row)
-            return search.verdicts.get(row, search.absent)
+            if outcome is not None and outcome.asked[row]:
+                return outcome.status(state, pod, row)
+            return verdicts.get(row, absent)
 
         def names() -> Iterator[str]:
             return (name for name in table.node_names() if status(name) is not None)
 
         def rows_with(code: Code) -> Rows:
-            outcome, others = search.outcome, table.in_use.copy()
+            others = table.in_use.copy()
             found = np.zeros(table.size, np.bool_)
             if outcome is not None:
                 found |= outcome.refused_with(code, state, pod)
                 others &= ~outcome.asked
-            if search.absent is not None and search.absent.code is code:
+            if absent is not None and absent.code is code:
                 found |= others
-            for row, verdict in search.verdicts.items():
+            for row, verdict in verdicts.items():
                 if others[row]:
                     found[row] = verdict.code is code
             return np.flatnonzero(found)
