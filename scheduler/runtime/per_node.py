@@ -35,12 +35,10 @@ class PerNodeFilter:
 
     def filter_nodes(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int32Column:
         codes = np.zeros(len(rows), np.int32)
-        in_use = nodes.in_use
-        for i, row in enumerate(rows.tolist()):
-            if in_use[row]:
-                status = self.plugin.filter(state, pod, nodes.info(row))
-                if status is not None:
-                    codes[i] = self._code(status)
+        ask, info = self.plugin.filter, nodes.info  # looked up once: this is the loop over all nodes
+        for i, (row, is_node) in enumerate(zip(rows.tolist(), nodes.in_use[rows].tolist(), strict=True)):
+            if is_node and (status := ask(state, pod, info(row))) is not None:
+                codes[i] = self._code(status)
         return codes
 
     def status_of(self, state: CycleState, pod: Pod, code: int) -> Status:
@@ -66,8 +64,8 @@ class PerNodeScore:
     def score_nodes(self, state: CycleState, pod: Pod, nodes: NodeColumns, rows: Rows) -> Int64Column:
         """Return the score of each of `rows`; rows that are not in use get 0."""
         scores = np.zeros(len(rows), np.int64)
-        in_use = nodes.in_use
-        for i, row in enumerate(rows.tolist()):
-            if in_use[row]:
-                scores[i] = self.plugin.score(state, pod, nodes.info(row))
+        ask, info = self.plugin.score, nodes.info
+        for i, (row, is_node) in enumerate(zip(rows.tolist(), nodes.in_use[rows].tolist(), strict=True)):
+            if is_node:
+                scores[i] = ask(state, pod, info(row))
         return scores

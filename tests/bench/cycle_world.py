@@ -12,9 +12,11 @@ from msgspec.structs import replace
 import plugins
 from scheduler.api.objects import Node, node_from_dict
 from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.config.load import load_config
+from scheduler.config.load import KIND, config_from_dict
+from scheduler.config.profiles import API_VERSION
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import Writers
+from scheduler.framework import Plugin
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.metrics import Metrics
 
@@ -58,11 +60,15 @@ class NoWorld:
 class World:
     """An engine with the default profile, and what it believes to be the cluster."""
 
-    def __init__(self, nodes: int) -> None:
+    def __init__(self, nodes: int, plugin: type[Plugin] | None = None) -> None:
+        """`plugin`: one that the profile has beside the default ones."""
         self.writers = NoWorld()
         writers = Writers(self.writers, self.writers, self.writers, self.writers)
-        config = load_config(None, plugins.IN_TREE)
-        self.engine: Engine = build_engine(config, plugins.IN_TREE, writers, Metrics(), time.monotonic)
+        registry = {**plugins.IN_TREE, **({} if plugin is None else {plugin.name: plugin})}
+        enabled = [] if plugin is None else [{"name": plugin.name}]
+        profile = {"schedulerName": PROFILE, "plugins": {"multiPoint": {"enabled": enabled}}}
+        config = config_from_dict({"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}, registry)
+        self.engine: Engine = build_engine(config, registry, writers, Metrics(), time.monotonic)
         self.nodes = nodes
         for number in range(nodes):
             self.engine.handlers.node_changed(numbered_node(number))
