@@ -81,6 +81,11 @@ controlplane: install ## Build the test control plane into the user's cache (onc
 manifest: install ## Render deploy/loadmaster.yaml from the chart
 	$(BIN)/python -m tests.chart.manifest
 
+.PHONY: reference
+reference: install ## Write what comes from the code: docs/plugin-reference.md, and the fields of pods that plugins may need
+	$(BIN)/python -m tests.reference.pod_fields
+	$(BIN)/python -m tests.reference.plugin_page
+
 .PHONY: demo
 demo: install ## See it work: places Deployments on 20 fake nodes, in the terminal (KEEP=1: and stays)
 	@$(BIN)/python -m tests.demo

@@ -114,7 +114,8 @@ async def _run(options: RunOptions, config: Config) -> int:
         _show_state(engine, tasks, metrics)
         schedule = ComparisonSchedule()
         failed = schedule.request_later
-        intakes = (pod_intake(engine.handlers, metrics, failed), node_intake(engine.handlers, metrics, failed))
+        pods = pod_intake(engine.handlers, metrics, failed, engine.pod_type)
+        intakes = (pods, node_intake(engine.handlers, metrics, failed))
         further = [
             object_intake(name, resource, engine.object_handlers, metrics, engine.parts_read.get(name), failed)
             for name, resource in engine.watched.items()

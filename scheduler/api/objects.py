@@ -11,6 +11,33 @@ from typing import Any, TypeAlias
 import msgspec
 
 from scheduler.api.decoding import convert
+from scheduler.api.pod_fields import (
+    AWSElasticBlockStoreFields,
+    AzureDiskFields,
+    AzureFileFields,
+    CinderFields,
+    ContainerFields,
+    ContainerPortFields,
+    ContainerRestartRuleFields,
+    ContainerStatusFields,
+    CSIVolumeSourceFields,
+    EphemeralVolumeSourceFields,
+    GCEPersistentDiskFields,
+    ImageVolumeSourceFields,
+    ISCSIFields,
+    ObjectMetaFields,
+    OwnerReferenceFields,
+    PersistentVolumeClaimVolumeSourceFields,
+    PodConditionFields,
+    PodExtendedResourceClaimStatusFields,
+    PodSpecFields,
+    PodStatusFields,
+    PortworxVolumeFields,
+    RBDFields,
+    ResourceRequirementsFields,
+    VolumeFields,
+    VsphereVolumeFields,
+)
 
 ResourceList: TypeAlias = dict[str, str | int | float]
 """Resource name → quantity as written. JSON numbers occur in files written by hand."""
@@ -20,7 +47,7 @@ class Wire(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel", 
     """Base of everything decoded from the API."""
 
 
-class OwnerReference(Wire, frozen=True):
+class OwnerReference(OwnerReferenceFields, Wire, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -39,7 +66,7 @@ class LabelSelector(Wire, frozen=True):
     match_expressions: tuple[LabelSelectorRequirement, ...] | None = None
 
 
-class ObjectMeta(Wire, frozen=True):
+class ObjectMeta(ObjectMetaFields, Wire, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -57,25 +84,25 @@ class NodeMeta(ObjectMeta, frozen=True):
     annotations: dict[str, str] | None = None
 
 
-class ResourceRequirements(Wire, frozen=True):
+class ResourceRequirements(ResourceRequirementsFields, Wire, frozen=True):
     """Limits decide nothing; `/metrics/resources` shows them."""
 
     requests: ResourceList | None = None
     limits: ResourceList | None = None
 
 
-class ContainerPort(Wire, frozen=True):
+class ContainerPort(ContainerPortFields, Wire, frozen=True):
     container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
 
-class ContainerRestartRule(Wire, frozen=True):
+class ContainerRestartRule(ContainerRestartRuleFields, Wire, frozen=True):
     action: str = ""
 
 
-class Container(Wire, frozen=True):
+class Container(ContainerFields, Wire, frozen=True):
     name: str = ""
     image: str = ""
     resources: ResourceRequirements | None = None
@@ -180,61 +207,61 @@ class PodSchedulingGate(Wire, frozen=True):
     name: str = ""
 
 
-class ImageVolumeSource(Wire, frozen=True):
+class ImageVolumeSource(ImageVolumeSourceFields, Wire, frozen=True):
     reference: str = ""
 
 
-class PersistentVolumeClaimVolumeSource(Wire, frozen=True):
+class PersistentVolumeClaimVolumeSource(PersistentVolumeClaimVolumeSourceFields, Wire, frozen=True):
     claim_name: str = ""
 
 
-class EphemeralVolumeSource(Wire, frozen=True):
+class EphemeralVolumeSource(EphemeralVolumeSourceFields, Wire, frozen=True):
     """A claim that is made for the pod from a template; only its presence matters here."""
 
 
-class GCEPersistentDisk(Wire, frozen=True):
+class GCEPersistentDisk(GCEPersistentDiskFields, Wire, frozen=True):
     pd_name: str = ""
     read_only: bool = False
 
 
-class AWSElasticBlockStore(Wire, frozen=True):
+class AWSElasticBlockStore(AWSElasticBlockStoreFields, Wire, frozen=True):
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class AzureDisk(Wire, frozen=True):
+class AzureDisk(AzureDiskFields, Wire, frozen=True):
     disk_uri: str = msgspec.field(default="", name="diskURI")
     kind: str | None = None
 
 
-class AzureFile(Wire, frozen=True):
+class AzureFile(AzureFileFields, Wire, frozen=True):
     """Only its presence matters, as with VsphereVolume: only the other five count as their drivers' volumes."""
 
 
-class Cinder(Wire, frozen=True):
+class Cinder(CinderFields, Wire, frozen=True):
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class PortworxVolume(Wire, frozen=True):
+class PortworxVolume(PortworxVolumeFields, Wire, frozen=True):
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class VsphereVolume(Wire, frozen=True):
+class VsphereVolume(VsphereVolumeFields, Wire, frozen=True):
     """See AzureFile."""
 
 
-class ISCSI(Wire, frozen=True):
+class ISCSI(ISCSIFields, Wire, frozen=True):
     iqn: str = ""
     read_only: bool = False
 
 
-class RBD(Wire, frozen=True):
+class RBD(RBDFields, Wire, frozen=True):
     monitors: tuple[str, ...] | None = None
     image: str = ""
     pool: str = ""
     read_only: bool = False
 
 
-class CSIVolumeSource(Wire, frozen=True):
+class CSIVolumeSource(CSIVolumeSourceFields, Wire, frozen=True):
     driver: str = ""
 
 
@@ -250,7 +277,7 @@ class InTreeSources(Wire, frozen=True):
     vsphere_volume: VsphereVolume | None = None
 
 
-class Volume(InTreeSources, frozen=True):
+class Volume(VolumeFields, InTreeSources, frozen=True):
     """A pod's volume. Sources that scheduling does not read are dropped; then only the name is left."""
 
     name: str = ""
@@ -269,7 +296,7 @@ class PodResourceClaim(Wire, frozen=True):
     resource_claim_template_name: str | None = None
 
 
-class PodSpec(Wire, frozen=True):
+class PodSpec(PodSpecFields, Wire, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
     priority: int | None = None
@@ -289,7 +316,7 @@ class PodSpec(Wire, frozen=True):
     resource_claims: tuple[PodResourceClaim, ...] | None = None
 
 
-class PodCondition(Wire, frozen=True):
+class PodCondition(PodConditionFields, Wire, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -298,7 +325,7 @@ class PodCondition(Wire, frozen=True):
     last_transition_time: str | None = None
 
 
-class ContainerStatus(Wire, frozen=True):
+class ContainerStatus(ContainerStatusFields, Wire, frozen=True):
     name: str = ""
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList | None = None
@@ -309,11 +336,11 @@ class PodResourceClaimStatus(Wire, frozen=True):
     resource_claim_name: str | None = None
 
 
-class PodExtendedResourceClaimStatus(Wire, frozen=True):
+class PodExtendedResourceClaimStatus(PodExtendedResourceClaimStatusFields, Wire, frozen=True):
     resource_claim_name: str = ""
 
 
-class PodStatus(Wire, frozen=True):
+class PodStatus(PodStatusFields, Wire, frozen=True):
     phase: str = ""
     conditions: tuple[PodCondition, ...] | None = None
     nominated_node_name: str = ""

@@ -141,6 +141,10 @@ class Pod(Wire, frozen=True, eq=False):
             self.derived.resources = old.derived.resources
             self.derived.host_ports = old.derived.host_ports
 
+    def has_changed_for_plugins(self, old: "Pod") -> bool:
+        """Whether `old`, a version of the same pod, differs in what plugins need: `needs` overrides it."""
+        return False
+
     def bound_to(self, node: str) -> "Pod":
         """This pod as it will be once bound to `node`."""
         # What was derived does not depend on the node: `replace` passes it on.
@@ -168,9 +172,12 @@ def decode_pod(data: bytes) -> Pod:
     return _pod_decoder.decode(data)
 
 
-def pod_from_dict(obj: Any) -> Pod:
-    """Read a pod from parsed JSON or YAML. Raises Unreadable, which names the offending field."""
-    return convert(obj, Pod)
+def pod_from_dict(obj: Any, type_: type[Pod] = Pod) -> Pod:
+    """Read a pod from parsed JSON or YAML. Raises Unreadable, which names the offending field.
+
+    `type_`: the struct with more than scheduling reads that `needs` makes.
+    """
+    return convert(obj, type_)
 
 
 _pod_decoder: Decoder[Pod] = Decoder(Pod)

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from scheduler.api import recent_caches
+from scheduler.api.needs import pod_type
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
@@ -16,7 +17,7 @@ from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.resources import ApiResource, parts_read, resources_to_watch, writes_of
+from scheduler.framework.resources import ApiResource, needs_of, parts_read, resources_to_watch, writes_of
 from scheduler.framework.shared import Shared
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -54,6 +55,8 @@ class Engine:
     """Event resource → API resource, of all that the plugins watch besides pods and nodes."""
     parts_read: dict[str, frozenset[str]]
     """Event resource → the parts that plugins read of its objects, for those of which none reads everything."""
+    pod_type: type[Pod]
+    """Into what pods are decoded: Pod, or more of it where plugins need more."""
     written: frozenset[tuple[ApiResource, str, tuple[str, ...]]]
     """What the plugins change: resource, subresource or empty, verbs."""
 
@@ -167,6 +170,7 @@ def build_engine(
         object_handlers,
         watched,
         parts_read(every),
+        pod_type(needs_of(every)),
         writes_of(every),
     )
 

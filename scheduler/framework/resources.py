@@ -182,6 +182,11 @@ def written_resource(name: str) -> ApiResource:
     return PODS if name == POD else parse_resource(name)
 
 
+def needs_of(plugins: Iterable[Plugin | type[Plugin]]) -> frozenset[str]:
+    """Return what the plugins read of pods, besides what scheduling reads."""
+    return frozenset(need for plugin in plugins for need in plugin.needs)
+
+
 def resource_problems(plugin: Plugin) -> Iterator[str]:
     """Yield what is wrong with the resources that a plugin names."""
     try:

@@ -132,7 +132,10 @@ class Intake(Generic[T]):
         """`failed` is called with the resource when a change was lost: only a comparison finds it again."""
         self.api = resource
         self.resource = resource.name
-        self._decoder: ObjectDecoder[T] = ObjectDecoder(resource.name, type_, check, self._call_unreadable, metrics)
+        self._check = check
+        self._decoder = self._decoder_into(type_, metrics)
+        self._outdated: set[str] = set()
+        """UIDs of objects that were decoded into another struct than what comes now: see `decode_into`."""
         self._react = reactions
         self._known = reactions.known
         self._failed = failed
@@ -149,6 +152,14 @@ class Intake(Generic[T]):
         """UID → what the watch reports while that list is on its way."""
         self._last_event = ""
         """Version of the last event."""
+
+    def _decoder_into(self, type_: type[T], metrics: Metrics) -> ObjectDecoder[T]:
+        return ObjectDecoder(self.resource, type_, self._check, self._call_unreadable, metrics)
+
+    def decode_into(self, type_: type[T]) -> None:
+        """Decode into another struct from now on. What is known already differs from any list until a list has it."""
+        self._decoder = self._decoder_into(type_, self._metrics)
+        self._outdated = set(self._known())
 
     def from_line(self, line: bytes | bytearray) -> str | None:
         """Take in one line of a watch, as sent by the API server. Never raises.
@@ -205,6 +216,7 @@ class Intake(Generic[T]):
             if self._gone is not None:  # else the list is yet to be asked for, and will have it
                 self._early[uid] = found
         elif not (self._dirty and self._is_put_off(uid, found.metadata.resource_version)):
+            self._outdated.discard(uid)
             self._call(self._react.changed, found)
 
     def _is_put_off(self, uid: str, version: str) -> bool:
@@ -226,6 +238,7 @@ class Intake(Generic[T]):
             self._gone[uid] = version
         self._decoder.forget(uid)
         self._early.pop(uid, None)
+        self._outdated.discard(uid)
         if self._dirty and self._is_put_off(uid, version):
             return
         known = self._known().get(uid)
@@ -295,13 +308,15 @@ class Intake(Generic[T]):
         if self._dirty and uid in self._dirty:
             return None if is_newer(self._dirty[uid].version, version) else "failed"
         if known is not None:
-            return "updated" if version != known.metadata.resource_version else None
+            return "updated" if version != known.metadata.resource_version or uid in self._outdated else None
         gone = self._gone.get(uid) if self._gone else None
         return "added" if gone is None or is_newer(version, gone) else None
 
     def take(self, listed: T) -> None:
         """Take in a listed object that differs. Never raises."""
-        if listed.metadata.uid in self._dirty:
+        uid = listed.metadata.uid
+        if uid in self._dirty or uid in self._outdated:
+            self._outdated.discard(uid)
             self._call(self._react.repaired, listed)
         else:
             self._call(self._react.changed, listed)
@@ -334,6 +349,7 @@ class Intake(Generic[T]):
 
     def drop(self, uid: str) -> None:
         """Take in the absence of an object, if it is known or dirty. Never raises."""
+        self._outdated.discard(uid)
         found = self._any_of(uid)
         if found is not None:
             self._call(self._react.deleted, found)
@@ -368,7 +384,13 @@ class Intake(Generic[T]):
                 self._dirty.pop(metadata.uid, None)
 
 
-def pod_intake(handlers: ClusterHandlers, metrics: Metrics, failed: Callable[[str], None] = _nobody) -> Intake[Pod]:
+def pod_intake(
+    handlers: ClusterHandlers,
+    metrics: Metrics,
+    failed: Callable[[str], None] = _nobody,
+    type_: type[Pod] = Pod,
+) -> Intake[Pod]:
+    """The intake of pods. `type_`: into what they are decoded, if plugins need more than Pod has."""
     known_pods = handlers.known_pods
 
     def check(pod: Pod) -> None:
@@ -386,7 +408,7 @@ def pod_intake(handlers: ClusterHandlers, metrics: Metrics, failed: Callable[[st
         handlers.mend,
         handlers.pod_unreadable,
     )
-    return Intake(resources.PODS, Pod, check, reactions, metrics, failed)
+    return Intake(resources.PODS, type_, check, reactions, metrics, failed)
 
 
 def node_intake(handlers: ClusterHandlers, metrics: Metrics, failed: Callable[[str], None] = _nobody) -> Intake[Node]:

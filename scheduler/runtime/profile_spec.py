@@ -60,3 +60,8 @@ class ProfileSpec:
 
     percentage_of_nodes_to_score: int | None = None
     """Percent, 0 to 100. None: what the configuration says for all profiles. 0: all of them, as 100."""
+
+    @property
+    def enabled(self) -> tuple[str, ...]:
+        """The plugins that are enabled at any point, each once."""
+        return tuple(dict.fromkeys(ref.name for each in PLUGIN_SETS for ref in getattr(self.plugins, each).enabled))

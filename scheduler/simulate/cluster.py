@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from scheduler.api.decoding import Unreadable, convert
+from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.checks import Problems, node_problems, pod_problems
-from scheduler.simulate.defaults import WrittenNode, WrittenPod, completed_node, completed_pod
+from scheduler.simulate.defaults import WrittenNode, completed_node, completed_pod
 from scheduler.simulate.files import read_documents
 from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.storage_defaults import with_storage_defaults
@@ -31,25 +32,29 @@ class SimulatedCluster:
     others: OtherObjects = field(default_factory=OtherObjects)
 
 
-def read_cluster(paths: Iterable[str]) -> SimulatedCluster:
-    """Read the objects in files, directories and standard input. Raises ConfigError with all problems."""
+def read_cluster(paths: Iterable[str], needs: Iterable[str] = ()) -> SimulatedCluster:
+    """Read the objects in files, directories and standard input. Raises ConfigError with all problems.
+
+    `needs`: what plugins read of pods, besides what scheduling reads.
+    """
     problems: list[str] = []
-    cluster = cluster_of(read_documents(paths, problems), problems)
+    cluster = cluster_of(read_documents(paths, problems), problems, needs)
     if problems:
         raise ConfigError(problems)
     return cluster
 
 
-def cluster_of(documents: Iterable[Document], problems: list[str]) -> SimulatedCluster:
+def cluster_of(documents: Iterable[Document], problems: list[str], needs: Iterable[str] = ()) -> SimulatedCluster:
     """Decode pods and nodes, keep other objects as they are, and add what is wrong to `problems`."""
+    kinds = _kinds(frozenset(needs))
     decoded: dict[str, list[Any]] = {"Node": [], "Pod": []}
     others: list[OtherObject] = []
     first_place: dict[tuple[str, str], str] = {}
     for obj in _objects(documents, problems):
-        if obj.kind not in _KINDS:
+        if obj.kind not in kinds:
             others.append(OtherObject(obj.place, obj.kind, with_storage_defaults(obj.value)))
             continue
-        pod_or_node = _decode(obj, problems)
+        pod_or_node = _decode(obj, kinds[obj.kind], problems)
         if pod_or_node is not None:
             problems += _repeated(obj, pod_or_node, first_place)
             decoded[obj.kind].append(pod_or_node)
@@ -68,10 +73,11 @@ class _CheckedKind(NamedTuple):
     problems: Callable[[Any], Problems]
 
 
-_KINDS: Final = {
-    "Node": _CheckedKind(WrittenNode, completed_node, node_problems),
-    "Pod": _CheckedKind(WrittenPod, completed_pod, pod_problems),
-}
+def _kinds(needs: frozenset[str]) -> Mapping[str, _CheckedKind]:
+    return {
+        "Node": _CheckedKind(WrittenNode, completed_node, node_problems),
+        "Pod": _CheckedKind(pod_type(needs), completed_pod, pod_problems),
+    }
 
 
 def _objects(documents: Iterable[Document], problems: list[str]) -> Iterator[_Object]:
@@ -107,8 +113,7 @@ def _with_common(common: Mapping[str, Any], item: Any) -> Any:
     return {**common, **item} if common and isinstance(item, Mapping) else item
 
 
-def _decode(obj: _Object, problems: list[str]) -> Pod | Node | None:
-    kind = _KINDS[obj.kind]
+def _decode(obj: _Object, kind: _CheckedKind, problems: list[str]) -> Pod | Node | None:
     try:
         made: Pod | Node = kind.completed(_convert(obj.value, kind.written))
     except (Unreadable, RecursionError) as error:

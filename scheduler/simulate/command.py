@@ -9,6 +9,7 @@ import msgspec
 from scheduler.api.pod import Pod
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
+from scheduler.framework.resources import needs_of
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.cluster import read_cluster
 from scheduler.simulate.defaults import DEFAULT_SCHEDULER
@@ -19,7 +20,8 @@ from scheduler.simulate.output import as_json, as_text
 def run(options: argparse.Namespace, registry: Registry) -> int:
     """Simulate, and print the result. Raises ConfigError."""
     config = load_config(options.config, registry)
-    cluster = read_cluster(options.files)
+    enabled = {name for profile in config.profiles for name in profile.enabled}
+    cluster = read_cluster(options.files, needs_of(registry[name] for name in enabled))
     names = {profile.scheduler_name for profile in config.profiles}
     pods = list(adopted(cluster.pods, config))
     document = simulate(

@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from scheduler.api.decoding import reread
 from scheduler.api.objects import (
     Container,
     ContainerPort,
@@ -19,11 +20,10 @@ from scheduler.api.objects import (
     NodeSpec,
     NodeStatus,
     ObjectMeta,
-    PodSpec,
-    PodStatus,
     ResourceList,
     ResourceRequirements,
     Wire,
+    node_from_dict,
 )
 from scheduler.api.pod import Pod
 from scheduler.simulate.match_label_keys import with_own_labels
@@ -35,28 +35,6 @@ M = TypeVar("M", bound=ObjectMeta)
 
 _UIDS: Final = uuid.UUID("6f1c6b0e-6d0a-4f43-9d1a-3a1f0c7f8f5d")
 _POD_LEVEL: Final = ("cpu", "memory", "hugepages-")
-
-
-class WrittenResources(ResourceRequirements, frozen=True):
-    limits: ResourceList | None = None
-
-
-class WrittenContainer(Container, frozen=True):
-    resources: WrittenResources | None = None
-
-
-class WrittenPodSpec(PodSpec, frozen=True):
-    containers: tuple[WrittenContainer, ...] | None = None
-    init_containers: tuple[WrittenContainer, ...] | None = None
-    resources: WrittenResources | None = None
-
-
-class WrittenPod(Wire, frozen=True):
-    """A pod, including the fields from which other fields get their defaults."""
-
-    metadata: ObjectMeta = ObjectMeta()
-    spec: WrittenPodSpec = WrittenPodSpec()
-    status: PodStatus = PodStatus()
 
 
 class WrittenNodeStatus(NodeStatus, frozen=True):
@@ -71,11 +49,12 @@ class WrittenNode(Wire, frozen=True):
     status: WrittenNodeStatus = WrittenNodeStatus()
 
 
-def completed_pod(written: WrittenPod) -> Pod:
+def completed_pod(written: Pod) -> Pod:
     """Return the pod as the API server would store it."""
     spec = with_own_labels(written.spec, written.metadata.labels or {})
     containers = _completed(spec.containers, host_network=spec.host_network)
-    return Pod(
+    return msgspec.structs.replace(
+        written,
         metadata=_identified(written.metadata, written.metadata.namespace or "default"),
         spec=msgspec.structs.replace(
             spec,
@@ -84,7 +63,6 @@ def completed_pod(written: WrittenPod) -> Pod:
             init_containers=_completed(spec.init_containers, host_network=spec.host_network),
             resources=_completed_pod_level(spec.resources, containers),
         ),
-        status=written.status,
     )
 
 
@@ -93,7 +71,8 @@ def completed_node(written: WrittenNode) -> Node:
     status = written.status
     if status.allocatable is None:
         status = msgspec.structs.replace(status, allocatable=status.capacity)
-    return Node(metadata=_identified(written.metadata, ""), spec=written.spec, status=status)
+    completed = Node(metadata=_identified(written.metadata, ""), spec=written.spec, status=status)
+    return node_from_dict(reread(completed, object))  # without the capacity, which a scheduler does not read
 
 
 def _identified(metadata: M, namespace: str) -> M:
@@ -102,9 +81,7 @@ def _identified(metadata: M, namespace: str) -> M:
     return msgspec.structs.replace(metadata, namespace=namespace, uid=uid)
 
 
-def _completed(
-    containers: Sequence[WrittenContainer] | None, *, host_network: bool
-) -> tuple[WrittenContainer, ...] | None:
+def _completed(containers: Sequence[Container] | None, *, host_network: bool) -> tuple[Container, ...] | None:
     if containers is None:
         return None
     return tuple(
@@ -117,7 +94,7 @@ def _completed(
     )
 
 
-def _with_requests(resources: WrittenResources | None) -> WrittenResources | None:
+def _with_requests(resources: ResourceRequirements | None) -> ResourceRequirements | None:
     """A container with a limit and no request asks for as much as the limit."""
     if resources is None or not resources.limits:
         return resources
@@ -131,8 +108,8 @@ def _on_host(ports: tuple[ContainerPort, ...] | None) -> tuple[ContainerPort, ..
 
 
 def _completed_pod_level(
-    resources: WrittenResources | None, containers: Sequence[WrittenContainer] | None
-) -> WrittenResources | None:
+    resources: ResourceRequirements | None, containers: Sequence[Container] | None
+) -> ResourceRequirements | None:
     """A limit of the whole pod is its request, unless a container asks for that resource: then their sum counts."""
     if resources is None or not resources.limits:
         return resources

@@ -235,7 +235,7 @@ class NodeTable:
         if old.resources == new.resources and old.host_ports == new.host_ports and old.storage == new.storage:
             row = self._row_of[name]
             self._pods[row][new.uid] = new
-            if self.pods.replace(row, old, new):
+            if self.pods.replace(row, old, new) or new.has_changed_for_plugins(old):
                 self._logs.mark(row, Aspect.PODS)
             if old.status.start_time != new.status.start_time or old.priority != new.priority:
                 self._logs.mark(row, Aspect.STARTS)

@@ -6,6 +6,8 @@ What is left out is what the API server fills in, or nothing.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from scheduler.api.decoding import convert, reread
+from scheduler.api.needs import pod_type
 from scheduler.api.objects import (
     Affinity,
     Container,
@@ -32,10 +34,14 @@ from scheduler.api.objects import (
 )
 from scheduler.api.objects import node_from_dict as node_from_dict
 from scheduler.api.pod import Pod
-from scheduler.api.pod import pod_from_dict as pod_from_dict
 from scheduler.api.unstructured import Unstructured
 
 Quantity = str | int
+
+
+def pod_from_dict(manifest: Any, needs: Iterable[str] = ()) -> Pod:
+    """Make a pod from a manifest; `needs` are the plugin's. Raises Unreadable, which names the offending field."""
+    return convert(manifest, pod_type(needs))
 
 
 def a_container(
@@ -77,12 +83,14 @@ def a_pod(
     gates: Iterable[str] = (),
     scheduler_name: str = "default-scheduler",
     status: PodStatus | None = None,
+    annotations: Mapping[str, str] | None = None,
 ) -> Pod:
     """Make a pod with one container that has `requests` and `ports`, or with `containers` instead.
 
-    `pod_requests` are those of the pod as a whole. The UID is made from namespace and name unless given.
+    `pod_requests` are those of the pod as a whole. The UID is made from namespace and name unless given. Annotations
+    are for plugins that need them; for all else that a plugin may need, `pod_from_dict` takes a manifest.
     """
-    return Pod(
+    pod = Pod(
         metadata=ObjectMeta(
             name=name, namespace=namespace, uid=uid or f"{namespace}/{name}", labels=dict(labels) if labels else None
         ),
@@ -102,6 +110,11 @@ def a_pod(
         ),
         status=status or PodStatus(),
     )
+    if annotations is None:
+        return pod
+    written: Any = reread(pod, object)
+    written["metadata"]["annotations"] = dict(annotations)
+    return convert(written, pod_type(("metadata.annotations",)))
 
 
 def a_node(

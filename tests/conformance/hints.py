@@ -12,7 +12,7 @@ import json
 import logging
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from msgspec import convert
@@ -127,9 +127,10 @@ def decoded(thing: Json | None) -> Any:
     """The object as a hint gets it."""
     if thing is None:
         return None
-    readers = {"Node": node_from_dict, "Pod": pod_from_dict}
+    readers: dict[str, Callable[[Any], Any]] = {"Node": node_from_dict, "Pod": pod_from_dict}
+    read: Callable[[Any], Any] = readers.get(thing["kind"], Unstructured.from_dict)
     struct = _STRUCTS.get(thing["kind"])
-    return readers.get(thing["kind"], Unstructured.from_dict)(thing) if struct is None else convert(thing, struct)
+    return read(thing) if struct is None else convert(thing, struct)
 
 
 def as_json(event: ClusterEvent) -> Json:

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from scheduler.api.decoding import Unreadable
+from scheduler.api.needs import pod_type
 from scheduler.api.versions import is_newer
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.intake import Intake, node_intake, object_intake, pod_intake
@@ -283,3 +284,26 @@ def test_the_deletion_of_a_pod_needs_no_more_than_its_metadata(setup: Setup) -> 
 
     assert setup.handlers.calls == ["changed a 5", "deleted a", "changed b 7", "deleted b"]
     assert setup.handlers.unreadable == []
+
+
+def test_pods_that_were_decoded_otherwise_are_taken_anew_from_the_next_list(setup: Setup) -> None:
+    def listed(name: str, version: int) -> Any:
+        annotated = pod_dict(name, version)
+        annotated["metadata"]["annotations"] = {"tier": "gold"}
+        return msgspec.convert(annotated, pod_type(("metadata.annotations",)))
+
+    for name in ("old", "gone", "moved"):
+        deliver(setup.pods, "ADDED", pod_dict(name, 5))
+    assert setup.pods.difference(listed("old", 5), "9") is None
+
+    setup.pods.decode_into(pod_type(("metadata.annotations",)))
+    deliver(setup.pods, "MODIFIED", pod_dict("moved", 7))
+    deliver(setup.pods, "DELETED", pod_dict("gone", 8))
+    setup.handlers.calls.clear()
+
+    assert setup.pods.difference(listed("moved", 7), "9") is None
+    assert setup.pods.difference(listed("old", 5), "9") == "updated"
+    setup.pods.take(listed("old", 5))
+    assert setup.pods.difference(listed("old", 5), "9") is None
+    assert setup.handlers.calls == ["repaired old 5"]
+    assert setup.handlers.known_pods()[listed("old", 5).uid].metadata.annotations == {"tier": "gold"}

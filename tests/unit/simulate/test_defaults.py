@@ -5,11 +5,11 @@ import pytest
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
-from scheduler.simulate.defaults import WrittenNode, WrittenPod, completed_node, completed_pod
+from scheduler.simulate.defaults import WrittenNode, completed_node, completed_pod
 
 
 def pod_of(spec: dict[str, Any], **metadata: str) -> Pod:
-    return completed_pod(msgspec.convert({"metadata": {"name": "p", **metadata}, "spec": spec}, WrittenPod))
+    return completed_pod(msgspec.convert({"metadata": {"name": "p", **metadata}, "spec": spec}, Pod))
 
 
 def node_of(status: dict[str, Any]) -> Node:

@@ -1,0 +1,1 @@
+"""What is written from the code, or from the API's own description: `make reference`."""

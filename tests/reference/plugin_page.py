@@ -1,0 +1,168 @@
+"""Writes docs/plugin-reference.md: what a plugin gets, from the code and its docstrings."""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from scheduler.api import objects
+from scheduler.api.needs import fields_with_rest, struct_in
+from scheduler.api.pod import Pod
+from scheduler.framework import cycle_state, handle, nodes, pods, status, stored_columns, topology
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "plugin-reference.md"
+
+HEAD: Final = """\
+# What a plugin gets
+
+Pods, nodes and the handle, as plugins see them. [plugins.md](plugins.md) says how to use them. `make reference` writes
+this page from the code; a test compares them.
+"""
+POD_TEXT: Final = """\
+## Pod
+
+The fields that scheduling reads are decoded for every pod. Names are the API's in snake case; a list is a tuple, what
+has no value is None or empty, and quantities are as they were written. All others are decoded where a plugin has them
+in `needs`, as paths: `needs: ClassVar[Sequence[str]] = ("metadata.annotations", "spec.containers.command")`.
+What is at the end of a path comes whole; `metadata.annotations[example.com/tier]` is that annotation alone, which takes
+less memory.
+
+"""
+NODE_TEXT: Final = """\
+## Node
+
+`node.node` is the object, with these fields:
+
+"""
+
+DEPTH: Final = 3
+"""Parts of the paths of pods that are listed."""
+
+LIKE: Final = {
+    "spec.initContainers": "`spec.containers`",
+    "status.initContainerStatuses": "`status.containerStatuses`",
+}
+OURS: Final = ("derive_like", "has_changed_for_plugins", "bound_to", "signatures", "reference")
+"""Members of a pod that are no plugin's business."""
+
+
+def text() -> str:
+    """Return the page."""
+    parts = [
+        HEAD,
+        POD_TEXT + "".join(_members(Pod)),
+        "| field | type | |\n|---|---|---|\n" + "".join(_pod_rows(Pod, "", 1)),
+        "## NodeInfo\n\nOne node, as Filter and Score get it in their plain form.\n\n"
+        + "".join(_members(nodes.NodeInfo)),
+        NODE_TEXT + "| field | type |\n|---|---|\n" + "".join(_struct_rows(objects.Node, "")),
+        "## NodeColumns\n\nAll nodes at once, as the column forms get them.\n\n" + "".join(_members(nodes.NodeColumns)),
+        "### Aspects\n\n" + "".join(_members(nodes.Aspect)),
+        "### Pods on nodes\n\n`nodes.pods`:\n\n" + "".join(_members(pods.PodIndex)),
+        "### Topology\n\n`nodes.topology(key)`:\n\n" + "".join(_members(topology.Topology)),
+        "## Handle\n\nWhat `start` takes.\n\n" + "".join(_members(handle.Handle)),
+        *_roles(),
+        "## CycleState\n\n" + "".join(_members(cycle_state.CycleState)),
+        "## Status\n\n" + "".join(_members(status.Status)),
+    ]
+    return "\n".join(part.rstrip("\n") + "\n" for part in parts)
+
+
+def _roles() -> Iterator[str]:
+    """The parts of a handle, those of stored columns included."""
+    roles = (
+        handle.ObjectLister,
+        handle.ApiWriter,
+        handle.Tasks,
+        handle.Jobs,
+        handle.EventRecorder,
+        handle.Binder,
+        handle.PodNominator,
+        handle.PodActivator,
+        handle.WaitingPods,
+        handle.WaitingPod,
+        handle.PodsInPreBind,
+        handle.Evictor,
+        stored_columns.StoredColumns,
+    )
+    for role in roles:
+        yield f"### {role.__name__}\n\n{_one_line(inspect.getdoc(role))}\n\n" + "".join(_members(role))
+
+
+def _members(cls: type[Any]) -> Iterator[str]:
+    """A line for each public member with its docstring."""
+    tree = ast.parse(inspect.getsource(cls))
+    (body,) = (node for node in tree.body if isinstance(node, ast.ClassDef))
+    for index, statement in enumerate(body.body):
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name[0] != "_" and name not in OURS:
+                yield f"- `{_signature(statement)}`{_said(ast.get_docstring(statement))}\n"
+            case ast.AnnAssign(target=ast.Name(id=name)) if not name.startswith("_") and cls is not Pod:
+                yield f"- `{name}: {ast.unparse(statement.annotation)}`{_said(_below(body.body, index))}\n"
+            case ast.Assign(targets=[ast.Name(id=name)]) if name.isupper():
+                yield f"- `{name}`{_said(_below(body.body, index))}\n"
+
+
+def _below(statements: list[ast.stmt], index: int) -> str | None:
+    """The docstring below an attribute."""
+    following = statements[index + 1] if index + 1 < len(statements) else None
+    match following:
+        case ast.Expr(value=ast.Constant(value=str(said))):
+            return inspect.cleandoc(said)
+        case _:
+            return None
+
+
+def _signature(function: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    returns = "" if function.returns is None else ast.unparse(function.returns).strip("'")
+    if any(isinstance(each, ast.Name) and each.id == "property" for each in function.decorator_list):
+        return f"{function.name}: {returns}"
+    arguments = ast.unparse(function.args).removeprefix("self").removeprefix(", ")
+    prefix = "await " if isinstance(function, ast.AsyncFunctionDef) else ""
+    return f"{prefix}{function.name}({arguments})" + (f" -> {returns}" if returns != "None" else "")
+
+
+def _said(docstring: str | None) -> str:
+    said = _one_line(docstring)
+    return f": {said[:1].lower() if said[1:2].islower() else said[:1]}{said[1:]}" if said else ""
+
+
+def _one_line(docstring: str | None) -> str:
+    return " ".join((docstring or "").split())
+
+
+def _pod_rows(struct: type[Any], path: str, depth: int) -> Iterator[str]:
+    own = {field.encode_name for field in msgspec.structs.fields(struct)}
+    fields = fields_with_rest(struct)
+    for key in sorted(fields, key=lambda key: key not in own):
+        at, field = f"{path}.{key}" if path else key, fields[key]
+        inner = struct_in(field.type)
+        if at in LIKE:
+            yield f"| `{at}` | {_type(field.type)} | as {LIKE[at]} |\n"
+        elif inner is not None and key in own and (depth < DEPTH or inner is objects.ResourceRequirements):
+            yield from _pod_rows(inner, at, depth + 1)
+        else:
+            yield f"| `{at}` | {_type(field.type)} | {'' if key in own else 'with `needs`'} |\n"
+
+
+def _struct_rows(struct: type[Any], path: str) -> Iterator[str]:
+    for field in msgspec.structs.fields(struct):
+        at = f"{path}.{field.name}" if path else field.name
+        inner = struct_in(field.type)
+        if inner is not None and path.count(".") < 1 and inner.__name__ not in ("OwnerReference",):
+            yield from _struct_rows(inner, at)
+        else:
+            yield f"| `{at}` | {_type(field.type)} |\n"
+
+
+def _type(type_: Any) -> str:
+    shown = type_.__name__ if isinstance(type_, type) and not hasattr(type_, "__args__") else str(type_)
+    for module in ("scheduler.api.objects.", "scheduler.api.pod_kinds.", "datetime."):
+        shown = shown.replace(module, "")
+    return shown.replace("|", "or").replace(" or None", "").replace("dict[str, str or int or float]", "amounts")
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), encoding="utf-8")
