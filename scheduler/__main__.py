@@ -7,12 +7,15 @@ from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING
 
+from scheduler.authoring.arguments import add_arguments as add_authoring_arguments
 from scheduler.config.options import RunOptions
+from scheduler.loading.arguments import add_plugin_arguments
 from scheduler.serve.arguments import add_arguments as add_serving_arguments
 from scheduler.serve.arguments import take_options as take_serving_options
 from scheduler.simulate.arguments import add_arguments as add_simulate_arguments
 
 if TYPE_CHECKING:  # loads numpy, which `--version` and `--help` do without: see `_execute`
+    from scheduler.loading.registry import PluginRegistry
     from scheduler.runtime.registry import Registry
 
 WRONG_INPUT = 2
@@ -23,6 +26,8 @@ LEADER_ELECTION = "leader_election."
 """Begins what argparse calls the fields of `leaderElection`."""
 
 DEFAULTS = RunOptions(registry={})
+
+_NOT_OF_RUN = frozenset({"command", "plugin_directories"})
 
 
 def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -> int:
@@ -48,6 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_run_arguments(commands.add_parser("run", help="schedule the pods of a cluster"))
     add_simulate_arguments(commands.add_parser("simulate", help="say where pods would run, without a cluster"))
+    add_authoring_arguments(commands.add_parser("plugins", help="look at plugins, or begin one"))
     return parser
 
 
@@ -80,6 +86,7 @@ def _add_run_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULTS.logging_format,
         help="default: %(default)s",
     )
+    add_plugin_arguments(parser)
     add_serving_arguments(parser)
     _add_leader_election_arguments(parser)
 
@@ -129,12 +136,14 @@ def _duration(text: str) -> object:
 
 def _execute(options: argparse.Namespace, plugins: "Registry") -> int:
     # Not at the top: `--version` and `--help` end before, and take 0.06 s instead of 0.3 s without numpy and plugins.
-    from plugins import IN_TREE
     from scheduler.framework.errors import ConfigError
-    from scheduler.runtime.registry import merge
+    from scheduler.loading.in_tree import in_tree
+    from scheduler.loading.registry import PluginRegistry
 
     try:
-        registry = merge(IN_TREE, plugins)
+        registry = PluginRegistry(in_tree(), plugins, getattr(options, "plugin_directories", ()))
+        if options.command == "plugins":
+            return _author(options, registry)
         return _simulate(options, registry) if options.command == "simulate" else _run(options, registry)
     except ConfigError as error:
         for problem in error.problems:
@@ -148,8 +157,14 @@ def _simulate(options: argparse.Namespace, registry: "Registry") -> int:
     return command.run(options, registry)
 
 
+def _author(options: argparse.Namespace, registry: "PluginRegistry") -> int:
+    from scheduler.authoring import command  # as `plugins` above
+
+    return command.run(options, registry)
+
+
 def _run(options: argparse.Namespace, registry: "Registry") -> int:
-    given = {key: value for key, value in vars(options).items() if key != "command"}
+    given = {key: value for key, value in vars(options).items() if key not in _NOT_OF_RUN}
     election = [key for key in given if key.startswith(LEADER_ELECTION)]
     flags = {key.removeprefix(LEADER_ELECTION): value for key in election if (value := given.pop(key)) is not None}
     serving = take_serving_options(given)

@@ -7,11 +7,13 @@ from typing import Final
 
 from scheduler.config.documents import name_of, parse_documents, read_file
 from scheduler.config.extenders import check_extenders
+from scheduler.config.plugin_request import requested_plugins
 from scheduler.config.profiles import API_VERSION, KnownPlugins, read_profiles
 from scheduler.config.types import Config
 from scheduler.framework.arguments import camel_case, parse_arguments
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
+from scheduler.loading.registry import PluginRegistry
 
 KIND: Final = "KubeSchedulerConfiguration"
 _GROUP: Final = API_VERSION.partition("/")[0]
@@ -23,10 +25,12 @@ def load_config(
 ) -> Config:
     """Read the configuration in a YAML or JSON file, `-` for standard input; without a path, the default one.
 
-    `known_plugins`: every plugin that a profile may enable, by name. `leader_election`: fields of that section which
+    `known_plugins`: every plugin that a profile may enable, by name; a PluginRegistry loads those that the file names
+    first. `leader_election`: fields of that section which
     take the place of the file's. Raises ConfigError.
     """
     if path is None:
+        _load_plugins({}, known_plugins)
         return config_from_dict({"apiVersion": API_VERSION, "kind": KIND}, known_plugins, leader_election)
     source = name_of(path)
     documents = parse_documents(read_file(path), source)
@@ -34,6 +38,7 @@ def load_config(
         raise ConfigError([f"{source}: the file is empty"])
     if len(documents) > 1:
         raise ConfigError([f"{documents[1].place}: a second document; there must be only one"])
+    _load_plugins(documents[0].value, known_plugins)
     try:
         return config_from_dict(documents[0].value, known_plugins, leader_election)
     except ConfigError as error:
@@ -63,6 +68,12 @@ def config_from_dict(
     if config is None or problems:
         raise ConfigError(problems)
     return config
+
+
+def _load_plugins(values: object, known_plugins: KnownPlugins) -> None:
+    """Load what the configuration names beside the plugins that are known. Raises ConfigError."""
+    if isinstance(known_plugins, PluginRegistry):
+        known_plugins.load(requested_plugins(values if isinstance(values, Mapping) else {}))
 
 
 def _with_flags(section: object, flags: Mapping[str, object]) -> object:

@@ -4,6 +4,7 @@ Names, meanings and messages are those of kubescheduler.config.k8s.io/v1 in kube
 (pkg/scheduler/apis/config/types.go and validation/validation.go); `docs/configuration.md` explains each field.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
@@ -18,6 +19,8 @@ JITTER_FACTOR: Final = 1.2
 
 Problems = Iterator[tuple[str, str]]
 """Path of a field, message."""
+
+_MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*(:[^\W\d]\w*)?")
 
 
 def _default_for_zero(section: "LeaderElection | ClientConnection") -> None:
@@ -124,6 +127,12 @@ class LoadmasterSettings:
     bind_timeout_seconds: float = 30.0
     """Seconds to wait for the answer to one binding. More than 0."""
 
+    plugin_directories: tuple[str, ...] = ()
+    """Absolute paths of directories with plugins in Python files, in addition to those of `--plugin-dir`."""
+
+    plugin_modules: tuple[str, ...] = ()
+    """Installed modules with plugins: `package.module`, or `package.module:Class` for one plugin."""
+
     def problems(self) -> Problems:
         for key, seconds in (
             ("resyncSeconds", self.resync_seconds),
@@ -133,6 +142,15 @@ class LoadmasterSettings:
                 yield key, invalid(seconds, "must be greater than or equal to 0")
         if self.bind_timeout_seconds <= 0:
             yield "bindTimeoutSeconds", invalid(self.bind_timeout_seconds, "must be greater than 0")
+        for index, path in enumerate(self.plugin_directories):
+            if not path.startswith("/"):
+                yield (
+                    f"pluginDirectories[{index}]",
+                    invalid(path, "must be an absolute path"),
+                )
+        for index, module in enumerate(self.plugin_modules):
+            if not _MODULE.fullmatch(module):
+                yield f"pluginModules[{index}]", invalid(module, "must be package.module or package.module:Class")
 
 
 @dataclass(frozen=True, slots=True)

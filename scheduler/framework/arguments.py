@@ -68,6 +68,63 @@ def arguments_of(made: Any) -> dict[str, Any]:
     }
 
 
+def argument_texts(cls: type) -> list[str]:
+    """Return a line about each argument: how files spell it, its type, its default."""
+    defaults = {each.name: _default(each) for each in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else {}
+    return [f"{each.key}: {_kind_text(each.kind)}{defaults[each.name]}" for each in _arguments(cls)]
+
+
+def _default(field: "dataclasses.Field[Any]") -> str:
+    if field.default is not dataclasses.MISSING:
+        value = _written(field.default)
+        return f" = {value if isinstance(value, Mapping | list) else _shown(value)}"
+    if field.default_factory is not dataclasses.MISSING:
+        return f" = {_written(field.default_factory())}"
+    return ", required"
+
+
+def _kind_text(kind: Any) -> str:
+    if isinstance(kind, type) and kind in _SCALARS:
+        return _SCALARS[kind][0]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return " or ".join(repr(choice.value) for choice in kind)
+    if get_origin(kind) is Literal:
+        return " or ".join(map(repr, get_args(kind)))
+    return kind.__name__ if isinstance(kind, type) and not get_args(kind) else str(kind)
+
+
+def unreadable_arguments(cls: type) -> list[str]:
+    """Return what is wrong with the types of a plugin's fields: a file can only have some."""
+    try:
+        arguments = _arguments(cls)
+    except Exception as error:  # noqa: BLE001  evaluates the author's annotations
+        return [f"the types of its fields cannot be read: {type(error).__name__}: {error}"]
+    return [
+        f"its field {each.name} has the type {each.kind}, which cannot be read from a file"
+        for each in arguments
+        if not _is_readable(each.kind)
+    ]
+
+
+def _is_readable(kind: Any) -> bool:
+    origin = get_origin(kind) or kind
+    if origin is Any or origin is Literal:
+        return True
+    if origin in (Union, types.UnionType):
+        return all(_is_readable(member) for member in get_args(kind) if member is not types.NoneType)
+    if not isinstance(origin, type):
+        return False
+    if origin in _SCALARS or issubclass(origin, Enum):
+        return True
+    if dataclasses.is_dataclass(origin) or issubclass(origin, msgspec.Struct):
+        return not unreadable_arguments(origin)
+    if issubclass(origin, Mapping):
+        return not get_args(kind) or _is_readable(get_args(kind)[1])
+    if issubclass(origin, Sequence | AbstractSet):
+        return not get_args(kind) or _is_readable(get_args(kind)[0])
+    return False
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown `name`: the most similar known one, if there is any."""
     by_lower = {each.lower(): each for each in known}

@@ -2,6 +2,8 @@
 
 import argparse
 
+from scheduler.loading.arguments import add_plugin_arguments
+
 DESCRIPTION = """\
 Decide where pods would run, without a cluster: the same engine as `loadmaster run`, over files.
 
@@ -29,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "files below it, - standard input",
     )
     parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration; default: all default plugins")
+    add_plugin_arguments(parser)
     parser.add_argument(
         "--each-alone", action="store_true", help="judge each pod on the cluster as given, as if no other was waiting"
     )

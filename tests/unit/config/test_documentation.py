@@ -55,6 +55,8 @@ def flat(values: dict[str, Any], path: str = "") -> dict[str, str]:
     for key, value in values.items():
         if isinstance(value, dict):
             found |= flat(value, f"{path}{key}.")
+        elif isinstance(value, list):
+            found[path + key] = ", ".join(map(str, value)) or "none"
         elif isinstance(value, float):
             found[path + key] = f"{value:g}"
         else:

@@ -18,7 +18,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.framework import Aspect, CycleState, SignPlugin
 from scheduler.framework.arguments import parse_arguments
 from scheduler.framework.resources import resources_to_watch
-from scheduler.runtime.registry import merge
+from scheduler.loading.registry import PluginRegistry
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import Objects, a_handle, a_node, a_pod, an_object, started
@@ -129,7 +129,7 @@ def test_the_configuration_on_the_page_is_one_that_loads() -> None:
     }
     header = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
-    config = config_from_dict(header | {"profiles": [profile]}, merge(IN_TREE, {"GpuGuard": GpuGuard}))
+    config = config_from_dict(header | {"profiles": [profile]}, PluginRegistry(IN_TREE, {"GpuGuard": GpuGuard}))
 
     assert config.profiles[0].plugin_config["GpuGuard"] == {"strict": False}
 

@@ -10,12 +10,12 @@ from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import KNOWN, parse_resource
-from scheduler.runtime.registry import merge
+from scheduler.loading.registry import PluginRegistry
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.objects import OtherObject, OtherObjects, guessed_plural
 
-REGISTRY = merge(IN_TREE, {"TeamBudget": TeamBudget})
+REGISTRY = PluginRegistry(IN_TREE, {"TeamBudget": TeamBudget})
 CONFIG = config_from_dict(
     {
         "apiVersion": "kubescheduler.config.k8s.io/v1",

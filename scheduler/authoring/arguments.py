@@ -1,0 +1,28 @@
+"""The options of `loadmaster plugins`; separate from the command, so that `--help` need not load it."""
+
+import argparse
+
+from scheduler.loading.arguments import add_plugin_arguments
+
+EPILOG = """\
+examples:
+  loadmaster plugins list --plugin-dir .
+  loadmaster plugins describe GpuGuard --plugin-dir . --config config.yaml
+  loadmaster plugins new GpuGuard
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = "Look at plugins, or begin one.", EPILOG
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="all plugins that a configuration may name, and where they are from")
+    describing = actions.add_parser("describe", help="what a plugin is: its arguments, its events, what it reads")
+    describing.add_argument("name", metavar="NAME", help="the plugin's name")
+    for each in (listing, describing):
+        each.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration; default: all default plugins")
+        add_plugin_arguments(each)
+    beginning = actions.add_parser("new", help="write a plugin that works, and its test, to begin with")
+    beginning.add_argument("name", metavar="NAME", help="the plugin's name, such as GpuGuard")
+    beginning.add_argument("--directory", metavar="DIR", default=".", help="where to; default: here")

@@ -1,0 +1,166 @@
+"""Tries plugins out in a process of its own, before this one runs their code.
+
+What a module does while it is imported cannot be undone: an endless loop, an exit, a crash in C. So a child imports
+everything first. A scheduler that is running learns from it that a new file is bad, and nobody's binding waits for it.
+
+    parent: sources ──JSON──► child: {"begun": "a.py"} … {"problems": […]}
+            one that it does not survive is named, with the line, and the others are tried again without it
+"""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.framework.plugin import Plugin
+from scheduler.loading.sources import Directory, PluginSources
+
+SECONDS: Final = 20.0
+"""For the import of one module. What takes longer belongs into `start`."""
+
+_BEGIN: Final = 60.0
+"""Seconds for the child to begin, on a machine that is busy."""
+
+_BOOT: Final = "import sys; sys.path[:] = sys.argv[1:]; from scheduler.loading.trial import child; child()"
+"""With our own path, and nothing of the directory that this runs in or of the environment."""
+
+_FRAME: Final = re.compile(r'^  File "(.*)", line (\d+) in ', re.MULTILINE)
+
+
+class _Request(msgspec.Struct):
+    seconds: float
+    taken: list[str]
+    sources: PluginSources
+
+
+class _Answer(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A line of the child's."""
+
+    begun: str = ""
+    problems: list[str] | None = None
+
+
+_requests: Decoder[_Request] = Decoder(_Request)
+_answers: Decoder[_Answer] = Decoder(_Answer)
+
+
+def try_out(sources: PluginSources, taken: Iterable[str] = (), seconds: float = SECONDS) -> list[str]:
+    """Return what is wrong with plugins, a line each; nothing of theirs runs in this process. It blocks.
+
+    `taken`: names that other plugins have; `seconds`: for the import of each.
+    """
+    problems: list[str] = []
+    while sources:
+        found, killer = _run(sources, list(taken), seconds)
+        problems += found
+        if not killer:
+            break
+        sources = _without(killer, sources)
+    return list(dict.fromkeys(problems))
+
+
+def _run(sources: PluginSources, taken: list[str], seconds: float) -> tuple[list[str], str]:
+    """Return the problems, and the source that ended the child, if one did: then they are not complete."""
+    request = msgspec.json.encode(_Request(seconds, taken, sources))
+    argv = [sys.executable, "-I", "-B", "-c", _BOOT, *sys.path]
+    count = sum(len(directory.files) for directory in sources.directories) + len(sources.modules)
+    limit = _BEGIN + (count + len(sources.entry_points)) * seconds
+    try:
+        done = subprocess.run(argv, input=request, capture_output=True, timeout=limit, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [f"plugins cannot be tried out: {error}"], ""
+    begun, stack, code = "", [], done.returncode
+    for line in done.stdout.decode(errors="replace").splitlines():
+        answer = _answer(line)
+        if answer is None:
+            stack.append(line)
+        elif answer.problems is not None:
+            return answer.problems, ""
+        else:
+            begun = answer.begun
+    if not begun:
+        said = done.stderr.decode(errors="replace").strip().splitlines()
+        return [f"plugins cannot be tried out: {said[-1] if said else f'the child ended with code {code}'}"], ""
+    return [f"{_place(begun, stack)}: {_end(stack, code, seconds)}"], begun
+
+
+def _answer(line: str) -> _Answer | None:
+    """What the child said; None for a line of a stack."""
+    try:
+        return _answers.decode(line.encode())
+    except Unreadable:
+        return None
+
+
+def _end(stack: Sequence[str], code: int, seconds: float) -> str:
+    if stack and stack[0].startswith("Timeout"):
+        return f"it is still being imported after {seconds:g} s: an endless loop? What takes long belongs into start()"
+    if stack and stack[0].startswith("Fatal"):
+        return f"it crashed Python while it was imported: {stack[0].partition(': ')[2]}"
+    return f"it ended Python while it was imported, with code {code}"
+
+
+def _place(begun: str, stack: Sequence[str]) -> str:
+    """The innermost line of the file, or where a module was when it hung."""
+    frames: list[tuple[str, str]] = _FRAME.findall("\n".join(stack))
+    own = [line for file, line in frames if file == begun]
+    if own:
+        return f"{begun}:{own[0]}"
+    return f"module {begun}, {frames[0][0]}:{frames[0][1]}" if frames else begun
+
+
+def _without(name: str, sources: PluginSources) -> PluginSources:
+    return replace(
+        sources,
+        directories=tuple(
+            Directory(each.path, tuple(file for file in each.files if file.path != name))
+            for each in sources.directories
+        ),
+        modules=tuple(each for each in sources.modules if each != name),
+        entry_points=tuple(each for each in sources.entry_points if each.value != name),
+    )
+
+
+def child() -> None:
+    """The child's part: import everything, say what is wrong, and end."""
+    import faulthandler
+
+    from scheduler.framework.errors import ConfigError
+    from scheduler.loading.load import load
+
+    given = _requests.decode(sys.stdin.buffer.read())
+    end = os._exit
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):  # whatever a plugin prints or reads
+        os.dup2(nowhere, descriptor)
+    faulthandler.enable(file=answers)
+
+    def refuse(code: object = 0) -> None:
+        raise SystemExit(code)
+
+    def begun(name: str) -> None:
+        answers.write(msgspec.json.encode(_Answer(begun=name)).decode() + "\n")
+        faulthandler.dump_traceback_later(given.seconds, exit=True, file=answers)
+
+    os._exit = refuse  # type: ignore[assignment]  # as an exception it names the line
+    problems: list[str] = []
+    try:
+        load(given.sources, {name: _placeholder(name) for name in given.taken}, {}, begun)
+    except ConfigError as error:
+        problems = list(error.problems)
+    faulthandler.cancel_dump_traceback_later()
+    answers.write(msgspec.json.encode(_Answer(problems=problems)).decode() + "\n")
+    answers.flush()
+    end(0)  # without waiting for threads that a plugin may have started
+
+
+def _placeholder(name: str) -> type[Plugin]:
+    """A plugin that is known already, of which only the name matters here."""
+    return type(name, (Plugin,), {"name": name})
