@@ -116,6 +116,9 @@ ACCEPTED: dict[str, Values] = {
     },
     "everything extra": EVERYTHING,
     "a place of its own": PLACED,
+    "plugins of one's own": {
+        "plugins": {"files": {"gpu_guard.py": "from scheduler import framework as fw\n", "_a.py": ""}}
+    },
     "one replica that elects nobody": {"replicas": 1, "config": {"leaderElection": {"leaderElect": False}}},
     "a Lease of another name in another place": {
         "config": {"leaderElection": {"resourceName": "theirs", "resourceNamespace": "default"}}
@@ -276,6 +279,30 @@ def test_extra_values_are_rendered_alongside_the_charts_own(helm: Helm) -> None:
     assert of_kind(documents, "ServiceAccount")["metadata"]["annotations"] == {"example.com/identity": "scheduler"}
 
 
+def test_plugins_are_files_that_a_flag_names(helm: Helm) -> None:
+    files = {"gpu_guard.py": "# a plugin\nNAME = '{{ no template }}'\n", "_shared.py": "\n"}
+    documents = load_documents(helm.render({"plugins": {"files": files}}))
+    container = container_of(documents)
+    mount = next(each for each in container["volumeMounts"] if each["name"] == "plugin-files")
+    volume = next(each for each in template_of(documents)["spec"]["volumes"] if each["name"] == "plugin-files")
+    config_map = next(each for each in documents if each["metadata"]["name"] == volume["configMap"]["name"])
+
+    assert f"--plugin-dir={mount['mountPath']}" in container["args"]
+    assert mount["readOnly"] is True
+    assert (config_map["kind"], config_map["data"]) == ("ConfigMap", files)
+
+
+def test_a_changed_plugin_restarts_nothing(helm: Helm) -> None:
+    def template(text: str) -> Any:
+        return template_of(load_documents(helm.render({"plugins": {"files": {"a.py": text}}})))
+
+    assert template("x = 1") == template("x = 2")
+
+
+def test_without_plugins_there_is_no_place_for_them(helm: Helm) -> None:
+    assert "plugin" not in json.dumps(template_of(load_documents(helm.render())))
+
+
 def test_with_an_account_that_exists_nothing_is_granted_or_created(helm: Helm) -> None:
     documents = load_documents(helm.render(ACCEPTED["an account that exists"]))
 
@@ -423,6 +450,26 @@ REFUSED: dict[str, tuple[Values, str]] = {
     "the volume of the certificate": (
         {"extraVolumes": [{"name": "tls", "emptyDir": {}}]},
         "extraVolumes: the volume `tls` is the chart's own",
+    ),
+    "the volume of the plugins": (
+        {"extraVolumes": [{"name": "plugin-files", "emptyDir": {}}]},
+        "extraVolumes: the volume `plugin-files` is the chart's own",
+    ),
+    "a mount over the plugins": (
+        {
+            "plugins": {"files": {"a.py": ""}},
+            "extraVolumes": [{"name": "x", "emptyDir": {}}],
+            "extraVolumeMounts": [{"name": "x", "mountPath": "/etc/loadmaster-plugins"}],
+        },
+        "extraVolumeMounts: /etc/loadmaster-plugins is where the chart's plugins.files are",
+    ),
+    "a plugin whose file is no Python": (
+        {"plugins": {"files": {"gpu-guard.py": ""}}},
+        'plugins.files: "gpu-guard.py" is no name of a Python module, such as gpu_guard.py',
+    ),
+    "a plugin that is no text": (
+        {"plugins": {"files": {"gpu_guard.py": {"filter": 1}}}},
+        "at '/plugins/files/gpu_guard.py': got object, want string",
     ),
     "a volume twice": (
         {"extraVolumes": [{"name": "x", "emptyDir": {}}, {"name": "x", "emptyDir": {}}]},

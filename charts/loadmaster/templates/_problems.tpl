@@ -59,7 +59,13 @@ extraArgs: {{ $argument }} is about leader election, which the chart sets up wit
   {{- end -}}
 {{- end -}}
 
-{{- $own := list "config" "tls" -}}
+{{- range $name, $text := $values.plugins.files -}}
+  {{- if not (regexMatch "^[A-Za-z_][A-Za-z0-9_]*[.]py$" $name) }}
+plugins.files: {{ $name | quote }} is no name of a Python module, such as gpu_guard.py
+  {{- end -}}
+{{- end -}}
+
+{{- $own := list "config" "plugin-files" "tls" -}}
 {{- $volumes := list "config" -}}
 {{- range $volume := $values.extraVolumes -}}
   {{- if has $volume.name $own }}
@@ -75,6 +81,9 @@ extraVolumeMounts: there is no volume {{ $mount.name | quote }} in extraVolumes
   {{- end -}}
   {{- if eq (trimSuffix "/" $mount.mountPath) "/etc/loadmaster" }}
 extraVolumeMounts: /etc/loadmaster is where the chart's own configuration is: mount {{ $mount.name | quote }} elsewhere
+  {{- end -}}
+  {{- if and $values.plugins.files (eq (trimSuffix "/" $mount.mountPath) "/etc/loadmaster-plugins") }}
+extraVolumeMounts: /etc/loadmaster-plugins is where the chart's plugins.files are: mount {{ $mount.name | quote }} elsewhere
   {{- end -}}
 {{- end -}}
 {{- end }}
