@@ -14,7 +14,7 @@ from typing import Final
 
 from tests.chaos import load
 from tests.chaos.faults import make_budget, strike
-from tests.chaos.judge import Judge, node_of
+from tests.chaos.judge import Judge, is_going, node_of
 from tests.chaos.leftovers import Baseline, Watchdog
 from tests.chaos.load import HOSTILE, NAMESPACE
 from tests.chaos.persistence import insist, insist_on_all
@@ -191,6 +191,13 @@ class Rounds:
             replica.proxy.heal()
         for replica in self._stage.replicas:
             await replica.started()
+        await self._finish_deletions()
+
+    async def _finish_deletions(self) -> None:
+        """Ask again for deletions that an API server began before it was killed: on a real node the kubelet does."""
+        pods = await insist(lambda: self._stage.api.list("Pod", NAMESPACE)) or ()
+        names = [pod["metadata"]["name"] for pod in pods if is_going(pod)]
+        await insist_on_all([partial(self._stage.api.delete, "Pod", name, NAMESPACE, 0) for name in names])
 
     async def _settle(self) -> tuple[_State, list[str]]:
         """Wait until whoever waits does so for a true reason, and return the violations that stay."""
