@@ -1,7 +1,8 @@
 """Pod classes: pods that no signing plugin can tell apart, and how plugins are asked about them."""
 
 from collections.abc import Hashable, Sequence
-from typing import ClassVar
+from hashlib import blake2b
+from typing import ClassVar, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -18,6 +19,9 @@ from scheduler.runtime.plugin_calls import as_plugin_error
 from scheduler.runtime.pod_limits import excess_of
 
 _NO_SOURCE = Volume()
+
+_LONG_SPEC: Final = 4096
+"""Bytes."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -131,6 +135,7 @@ class PodClasses:
 def _encoded_spec(pod: Pod) -> bytes | None:
     """Return what a plugin that signs the spec may read, as bytes; None if the status says more than usual.
 
+    Of what is long, a digest that nobody can forge: the store and each pod's answers would keep it all once more.
     Volumes of unknown sources are left out: Kubernetes gives each pod one with a name of its own.
     """
     status = pod.status
@@ -140,4 +145,5 @@ def _encoded_spec(pod: Pod) -> bytes | None:
     if spec.volumes:
         volumes = tuple(volume for volume in spec.volumes if replace(volume, name="") != _NO_SOURCE)
         spec = replace(spec, volumes=volumes)
-    return _encode(spec)
+    encoded = _encode(spec)
+    return encoded if len(encoded) <= _LONG_SPEC else blake2b(encoded).digest()

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scheduler import framework as fw
-from scheduler.api.objects import ContainerStatus, PersistentVolumeClaimVolumeSource, PodStatus, Volume
+from scheduler.api.objects import ContainerStatus, PersistentVolumeClaimVolumeSource, PodStatus, Toleration, Volume
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.runtime.framework import Framework
 from scheduler.testing import a_pod
@@ -93,6 +93,19 @@ def test_each_pod_is_signed_where_a_plugin_looks_at_more_than_the_spec() -> None
 
     assert seen(a_framework(a(Signs, "Other"), signs), *pods) == [True, False]
     assert signs.log == ["one", "two"]
+
+
+def test_a_long_spec_is_known_by_a_digest() -> None:
+    long = [tuple(Toleration(key=f"example.com/{i}-{n}", operator="Exists") for n in range(1_000)) for i in range(2)]
+    signs = a(Signs)
+    framework, state = a_framework(signs), fw.CycleState()
+
+    seen(framework, a_pod("one", tolerations=long[0]), a_pod("two", tolerations=long[0]))
+    framework.run_pre_filter(state, a_pod("three", tolerations=long[1]), Diagnosis(1))
+
+    assert signs.log == ["one", "three"]
+    assert isinstance(state.known_spec.key, bytes)
+    assert len(state.known_spec.key) == 64
 
 
 def test_names_of_volumes_of_unknown_sources_make_no_difference() -> None:
