@@ -1,10 +1,12 @@
 """Carries preemptions out in the background: evicts victims, and clears lower nominations.
 
     start ─► PREEMPTING ─► victims but the last, all at once ─► the last victim ─► (nothing)
-                 └────────────── any failure ──► (nothing), and the preemptor is tried again at once
+                 └── failure, or the last victim is already gone ──► (nothing), and the preemptor is tried again at once
 
 A preemptor is kept out of activeQ meanwhile: until its victims are on their way it would only choose them again. It may
-come back once its last victim is going, for what brings it back is that deletion's event.
+come back once its last victim is going, for what brings it back is that deletion's event. If that came before the last
+victim's turn, it did not let the preemptor through, and no other event may. A preemptor that has come back may begin
+another preemption while the last eviction is still repeated; then the former one has no say any more.
 
 Rule: framework/preemption/executor.go at v1.36.3.
 """
@@ -12,6 +14,7 @@ Rule: framework/preemption/executor.go at v1.36.3.
 import logging
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from scheduler import framework as fw
@@ -25,23 +28,35 @@ MAX_SECONDS: Final = 900.0
 """For one preemption, which is retried within for a few minutes a victim; then the preemptor is tried again."""
 
 
+@dataclass(slots=True, eq=False)
+class _Preemption:
+    """One that is under way."""
+
+    preemptor: fw.Pod
+    node_name: str
+    last_victim: str = ""
+    """Its UID; empty as long as there are more."""
+    is_known_gone: bool = False
+    """Whether the last victim was gone when its turn came."""
+
+
 class Executor:
     """The preemptions of one profile that are under way."""
 
     def __init__(self, handle: fw.Handle, plugin: str) -> None:
         self._handle = handle
         self._plugin = plugin
-        self._last_victims: dict[str, str] = {}
-        """UID of a preemptor → UID of its last victim; empty as long as there are more."""
+        self._newest: dict[str, _Preemption] = {}
+        """UID of a preemptor → the last preemption that it began, if that is under way."""
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
     def is_running(self, uid: str) -> bool:
         """Whether a pod has to wait for its own preemption."""
-        last = self._last_victims.get(uid)
-        if last is None:
+        preemption = self._newest.get(uid)
+        if preemption is None:
             return False
-        victim = self._handle.pods.get(last)
-        return not last or (victim is not None and not victim.is_deleting)
+        victim = self._handle.pods.get(preemption.last_victim)
+        return not preemption.last_victim or (victim is not None and not victim.is_deleting)
 
     def start(self, preemptor: fw.Pod, node_name: str, victims: Sequence[fw.Pod]) -> None:
         """Evict the victims, in the background, except those that are already being deleted."""
@@ -49,28 +64,31 @@ class Executor:
         if not staying:
             return
         self._handle.metrics.preemption_victims.observe(len(victims))
-        self._last_victims[preemptor.uid] = ""
-        self._jobs.start(f"preempt for {preemptor}", self._run(preemptor, node_name, staying))
+        preemption = self._newest[preemptor.uid] = _Preemption(preemptor, node_name)
+        self._jobs.start(f"preempt for {preemptor}", self._run(preemption, staying))
 
-    async def _run(self, preemptor: fw.Pod, node_name: str, victims: Sequence[fw.Pod]) -> None:
+    async def _run(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> None:
         started = time.perf_counter()
         done = False
         try:
-            done = await self._make_room(preemptor, node_name, victims)
+            done = await self._make_room(preemption, victims)
         finally:
-            self._end(preemptor, started, done=done)
+            self._end(preemption, started, done=done)
 
-    def _end(self, preemptor: fw.Pod, started: float, *, done: bool) -> None:
-        del self._last_victims[preemptor.uid]
-        if not done:
-            # No deletion may come that would bring it back.
-            self._handle.activator.activate((preemptor.uid,))
+    def _end(self, preemption: _Preemption, started: float, *, done: bool) -> None:
+        uid = preemption.preemptor.uid
+        if self._newest.get(uid) is preemption:
+            del self._newest[uid]
+            if not done or preemption.is_known_gone:
+                # No deletion may come that would bring it back.
+                self._handle.activator.activate((uid,))
         result = SUCCESS if done else ERROR
         metrics = self._handle.metrics
         metrics.preemption_goroutines_execution.labels(result).inc()
         metrics.preemption_goroutines_duration.labels(result).observe(time.perf_counter() - started)
 
-    async def _make_room(self, preemptor: fw.Pod, node_name: str, victims: Sequence[fw.Pod]) -> bool:
+    async def _make_room(self, preemption: _Preemption, victims: Sequence[fw.Pod]) -> bool:
+        preemptor, node_name = preemption.preemptor, preemption.node_name
         for pod in self._handle.nominator.nominated_pods(node_name):
             # They may not fit any more; without their nomination they look for another place at once.
             if pod.priority < preemptor.priority and pod.nominated_node_name:
@@ -79,7 +97,8 @@ class Executor:
         if not all(await fw.together(*(self._preempt(preemptor, node_name, victim) for victim in others))):
             return False
         # Its deletion may be known before we hear that it succeeded: from here on `is_running` looks at the pod.
-        self._last_victims[preemptor.uid] = last.uid
+        preemption.last_victim = last.uid
+        preemption.is_known_gone = self._handle.pods.get(last.uid) is None
         return await self._preempt(preemptor, node_name, last)
 
     async def _preempt(self, preemptor: fw.Pod, node_name: str, victim: fw.Pod) -> bool:

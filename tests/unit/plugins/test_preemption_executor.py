@@ -199,6 +199,34 @@ async def test_while_others_are_left_the_last_victim_does_not_count() -> None:
     assert waits
 
 
+async def test_a_deletion_that_came_before_the_last_victims_turn_brings_nobody_back_so_the_end_does() -> None:
+    scene, low = a_scene(gone=["low"]), pod("low", 0)
+    scene.executor.start(HIGH, "n", [low])  # and before its job begins, the watch tells that the victim is gone
+    await settle()
+    await scene.answer()
+
+    assert scene.world.activated == [HIGH.uid]
+    assert scene.count("success") == 1
+    assert not scene.runs
+
+
+async def test_a_preemption_that_outlives_its_purpose_does_not_end_the_next_one() -> None:
+    scene, low, lower = a_scene(), pod("low", 0), pod("lower", -1)
+    await scene.start(low)
+    del scene.pods[low.uid]  # which lets the preemptor come back, while the answer to the eviction is waited for
+    scene.world.open, answer_to_the_first = asyncio.Event(), scene.world.open
+    await scene.start(lower)
+    answer_to_the_first.set()
+    await settle()
+    waits = scene.runs
+    await scene.answer()
+
+    assert waits
+    assert not scene.runs
+    assert scene.world.activated == []
+    assert scene.count("success") == 2
+
+
 async def test_other_pods_do_not_wait() -> None:
     scene = a_scene()
     await scene.start(pod("low", 0))
