@@ -49,9 +49,13 @@ class Bindings:
             self.moved.append(name)
 
     def longest_gap(self, since: float, until: float) -> float:
-        """The longest time without a binding, in seconds; both ends count as bindings."""
-        within = self.times[bisect_right(self.times, since) : bisect_right(self.times, until)]
-        return max(after - before for before, after in pairwise((since, *within, until)))
+        """The longest time without a binding between two moments, in seconds.
+
+        One that began before the first moment counts in full; the last moment counts as a binding.
+        """
+        first = max(0, bisect_right(self.times, since) - 1)
+        within = self.times[first : bisect_right(self.times, until)]
+        return max((after - before for before, after in pairwise((*within, until))), default=0.0)
 
     def count(self, since: float, until: float) -> int:
         return bisect_right(self.times, until) - bisect_right(self.times, since)

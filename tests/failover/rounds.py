@@ -71,7 +71,7 @@ class Failover:
         taken_over = time.monotonic()
         await back
         await self._calm()
-        gap = self._load.bindings.longest_gap(began - CALM_SECONDS, taken_over)
+        gap = self._load.bindings.longest_gap(began, taken_over)
         return Round(number, how, self._timing.lease, gap, exit_code, time.monotonic() - began)
 
     def _led(self, gone: Component) -> bool:
