@@ -50,7 +50,8 @@ class FilesPackage(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
 
     def close(self) -> None:
         """Forget the modules. Functions that import something of the package only when they are called fail then."""
-        sys.meta_path.remove(self)
+        if self in sys.meta_path:
+            sys.meta_path.remove(self)
         for name in [name for name in sys.modules if name == self.name or name.startswith(f"{self.name}.")]:
             del sys.modules[name]
 

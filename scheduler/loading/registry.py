@@ -12,7 +12,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.framework.plugin import Plugin
 from scheduler.loading.load import LoadedPlugins, load
 from scheduler.loading.sources import EntryPoint, PluginSources, installed_entry_points, read_sources
-from scheduler.loading.trial import SECONDS, try_out
+from scheduler.loading.trial import SECONDS, try_out, try_out_meanwhile
 from scheduler.runtime.registry import Registry
 
 
@@ -47,6 +47,8 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         self._before = before
         self._seconds = seconds
         self._wants_every_entry_point = False
+        self._unread: list[str] = []
+        """What of it could not be read."""
         self._prepared: tuple[PluginRequest, PluginSources] | None = None
         self.loaded = load(PluginSources(), self._in_tree, self._given)
         """Of all plugins, the classes and where they are from."""
@@ -60,15 +62,31 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
 
         Raises ConfigError with everything that is wrong.
         """
-        problems: list[str] = []
+        sources = self._read(request)
+        is_new = self._is_new(sources)
+        self._refuse(try_out(sources, self.loaded.registry, self._seconds) if is_new else [])
+        self._prepared = request, sources
+
+    async def prepare_meanwhile(self, request: PluginRequest) -> None:
+        """The same, while others go on."""
+        sources = self._read(request)
+        is_new = self._is_new(sources)
+        self._refuse(await try_out_meanwhile(sources, self.loaded.registry, self._seconds) if is_new else [])
+        self._prepared = request, sources
+
+    def _read(self, request: PluginRequest) -> PluginSources:
+        self._prepared, self._unread = None, []
         names = None if self._wants_every_entry_point else request.names
         entry_points = _wanted(names, self.loaded.registry)
-        sources = read_sources((*self._directories, *request.directories), request.modules, entry_points, problems)
-        if sources and (self._before is None or self._before.sources != sources):
-            problems += try_out(sources, self.loaded.registry, self._seconds)
-        if problems:
-            raise ConfigError(problems)
-        self._prepared = request, sources
+        directories = (*self._directories, *request.directories)
+        return read_sources(directories, request.modules, entry_points, self._unread)
+
+    def _is_new(self, sources: PluginSources) -> bool:
+        return bool(sources) and (self._before is None or self._before.sources != sources)
+
+    def _refuse(self, problems: Sequence[str]) -> None:
+        if self._unread or problems:
+            raise ConfigError([*self._unread, *problems])
 
     def load(self, request: PluginRequest) -> None:
         """Load what a configuration asks for: quick, if it was prepared. Raises ConfigError, which changes nothing."""

@@ -7,10 +7,12 @@ everything first. A scheduler that is running learns from it that a new file is 
             one that it does not survive is named, with the line, and the others are tried again without it
 """
 
+import asyncio
 import os
 import re
 import subprocess
 import sys
+from asyncio.subprocess import PIPE
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
@@ -55,39 +57,88 @@ def try_out(sources: PluginSources, taken: Iterable[str] = (), seconds: float = 
 
     `taken`: names that other plugins have; `seconds`: for the import of each.
     """
-    problems: list[str] = []
-    while sources:
-        found, killer = _run(sources, list(taken), seconds)
-        problems += found
-        if not killer:
-            break
-        sources = _without(killer, sources)
-    return list(dict.fromkeys(problems))
-
-
-def _run(sources: PluginSources, taken: list[str], seconds: float) -> tuple[list[str], str]:
-    """Return the problems, and the source that ended the child, if one did: then they are not complete."""
-    request = msgspec.json.encode(_Request(seconds, taken, sources))
-    argv = [sys.executable, "-I", "-B", "-c", _BOOT, *sys.path]
-    count = sum(len(directory.files) for directory in sources.directories) + len(sources.modules)
-    limit = _BEGIN + (count + len(sources.entry_points)) * seconds
-    try:
-        done = subprocess.run(argv, input=request, capture_output=True, timeout=limit, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return [f"plugins cannot be tried out: {error}"], ""
-    begun, stack, code = "", [], done.returncode
-    for line in done.stdout.decode(errors="replace").splitlines():
-        answer = _answer(line)
-        if answer is None:
-            stack.append(line)
-        elif answer.problems is not None:
-            return answer.problems, ""
+    trial = _Trial(sources, list(taken), seconds)
+    while trial.sources:
+        try:
+            done = subprocess.run(_argv(), input=trial.request, capture_output=True, timeout=trial.limit, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            trial.fail(error)
         else:
-            begun = answer.begun
-    if not begun:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        return [f"plugins cannot be tried out: {said[-1] if said else f'the child ended with code {code}'}"], ""
-    return [f"{_place(begun, stack)}: {_end(stack, code, seconds)}"], begun
+            trial.take(done.stdout, done.stderr, done.returncode)
+    return trial.problems
+
+
+async def try_out_meanwhile(sources: PluginSources, taken: Iterable[str] = (), seconds: float = SECONDS) -> list[str]:
+    """The same, while others go on."""
+    trial = _Trial(sources, list(taken), seconds)
+    while trial.sources:
+        try:
+            process = await asyncio.create_subprocess_exec(*_argv(), stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        except OSError as error:
+            trial.fail(error)
+            continue
+        try:
+            async with asyncio.timeout(trial.limit):
+                stdout, stderr = await process.communicate(trial.request)
+        except TimeoutError as error:
+            trial.fail(error)
+        else:
+            trial.take(stdout, stderr, process.returncode or 0)
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+    return trial.problems
+
+
+def _argv() -> list[str]:
+    return [sys.executable, "-I", "-B", "-c", _BOOT, *sys.path]
+
+
+class _Trial:
+    """What is still to be tried, and what is known to be wrong."""
+
+    def __init__(self, sources: PluginSources, taken: list[str], seconds: float) -> None:
+        self.sources = sources
+        self.problems: list[str] = []
+        self._taken = taken
+        self._seconds = seconds
+
+    @property
+    def request(self) -> bytes:
+        """What the child reads."""
+        return msgspec.json.encode(_Request(self._seconds, self._taken, self.sources))
+
+    @property
+    def limit(self) -> float:
+        """Seconds for the child, which ends by itself before."""
+        files = sum(len(directory.files) for directory in self.sources.directories)
+        return _BEGIN + (files + len(self.sources.modules) + len(self.sources.entry_points)) * self._seconds
+
+    def fail(self, error: object) -> None:
+        """Give up: there is no child, or it does not end."""
+        self.problems.append(f"plugins cannot be tried out: {error or 'the child does not end'}")
+        self.sources = PluginSources()
+
+    def take(self, stdout: bytes, stderr: bytes, code: int) -> None:
+        """Take over what a child found. If one of the sources ended it, the others are to be tried again."""
+        begun, stack = "", []
+        for line in stdout.decode(errors="replace").splitlines():
+            answer = _answer(line)
+            if answer is None:
+                stack.append(line)
+            elif answer.problems is not None:
+                self.problems = list(dict.fromkeys((*self.problems, *answer.problems)))
+                self.sources = PluginSources()
+                return
+            else:
+                begun = answer.begun
+        if not begun:
+            said = stderr.decode(errors="replace").strip().splitlines()
+            self.fail(said[-1] if said else f"the child ended with code {code}")
+            return
+        self.problems.append(f"{_place(begun, stack)}: {_end(stack, code, self._seconds)}")
+        self.sources = _without(begun, self.sources)
 
 
 def _answer(line: str) -> _Answer | None:

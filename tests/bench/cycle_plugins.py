@@ -4,7 +4,7 @@ All of them say the same: no GPU node for a pod without GPUs.
 """
 
 import statistics
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -85,13 +85,13 @@ WARM: Final = 20
 """Decisions that are left out."""
 
 
-def print_plugins(count: int, forms: Sequence[Form] = FORMS) -> None:
+def print_plugins(count: int, nodes: int = NODES) -> None:
     """Print what each form adds, with its aim."""
-    bare = median(NODES, count, None)
-    print(f"A Filter of one's own, {NODES:,} nodes, µs of a decision on a plain pod: {bare * 1e6:.1f} without it\n")
+    bare = median(nodes, count, None)
+    print(f"A Filter of one's own, {nodes:,} nodes, µs of a decision on a plain pod: {bare * 1e6:.1f} without it\n")
     print(f"{'':<36}{'decision':>12}{'added':>12}{'aim':>12}")
-    for form in forms:
-        found = median(NODES, max(30, count // 10) if form.plugin is Plain else count, form.plugin)
+    for form in FORMS:
+        found = median(nodes, max(30, count // 10) if form.plugin is Plain else count, form.plugin)
         added = found - bare
         missed = "  MISSED" if added > form.aim else ""
         print(f"{form.label:<36}{found * 1e6:>12.1f}{added * 1e6:>12.1f}{form.aim * 1e6:>12.0f}{missed}", flush=True)

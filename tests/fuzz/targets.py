@@ -18,6 +18,7 @@ from scheduler.api.decoding import Decoder, Unreadable, convert, reread
 from scheduler.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice
 from scheduler.api.folding import fold, unfolded
 from scheduler.api.label_selectors import parse_label_selector
+from scheduler.api.needs import pod_type
 from scheduler.api.objects import LabelSelector, Node, NodeSelector, Taint, Toleration
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.api.quantity import INT64_MAX, NANO, parse_quantity, to_milli, to_value
@@ -142,6 +143,7 @@ def _intakes() -> list[tuple[Intake[Any], known.Json]]:
     claims, budgets = "resource.k8s.io/ResourceClaim", "budgets.v1.example.com"
     return [
         (pod_intake(handlers, metrics), known.POD),
+        (pod_intake(handlers, metrics, type_=pod_type(("metadata", "spec", "status"))), known.POD),
         (node_intake(handlers, metrics), known.NODE),
         (object_intake(claims, parse_resource(claims), others, metrics), known.CLAIM),
         (object_intake(budgets, parse_resource(budgets), others, metrics), known.CLASS),

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from example_tests import test_a_new_budget_helps_the_pods_of_its_team as test_a_new_budget_helps_the_pods_of_its_team
-from example_tests import test_a_team_runs_in_the_pool_of_its_budget as test_a_team_runs_in_the_pool_of_its_budget
-from example_tests import (
-    test_the_examples_keep_what_every_plugin_promises as test_the_examples_keep_what_every_plugin_promises,
-)
 from gpu_guard import GPU_NODE, GpuGuard
 from team_budget import BUDGETS, NO_BUDGET, OTHER_POOL, TeamBudget
+from test_examples import test_a_new_budget_helps_the_pods_of_its_team as test_a_new_budget_helps_the_pods_of_its_team
+from test_examples import test_a_team_runs_in_the_pool_of_its_budget as test_a_team_runs_in_the_pool_of_its_budget
+from test_examples import (
+    test_the_examples_keep_what_every_plugin_promises as test_the_examples_keep_what_every_plugin_promises,
+)
 
 from plugins import IN_TREE
 from scheduler import framework as fw
@@ -18,7 +18,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.framework import Aspect, CycleState, SignPlugin
 from scheduler.framework.arguments import parse_arguments
 from scheduler.framework.resources import resources_to_watch
-from scheduler.loading.registry import PluginRegistry
+from scheduler.loading.registry import PluginRegistry, PluginRequest
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import Objects, a_handle, a_node, a_pod, an_object, started
@@ -154,3 +154,11 @@ def test_the_aspects_on_the_page_exist() -> None:
 
     assert signing
     assert all(isinstance(plugin.aspects, Aspect) for plugin in signing)
+
+
+def test_the_examples_are_loaded_from_their_directory() -> None:
+    registry = PluginRegistry(IN_TREE, directories=[str(DOCS / "examples")])
+
+    registry.load(PluginRequest())
+
+    assert set(registry) - set(IN_TREE) == {"GpuGuard", "TeamBudget"}

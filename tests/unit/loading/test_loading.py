@@ -1,5 +1,6 @@
 """Plugins come from where the configuration, flags and entry points say, and from nowhere else."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from plugins import IN_TREE
 from scheduler.config.load import load_config
 from scheduler.config.plugin_request import requested_plugins
+from scheduler.framework.awaited import together
 from scheduler.framework.errors import ConfigError
 from scheduler.loading.load import load
 from scheduler.loading.registry import PluginRegistry, PluginRequest
@@ -363,6 +365,23 @@ def test_what_was_prepared_is_what_is_loaded(tmp_path: Path) -> None:
     registry.load(PluginRequest())
 
     assert names(registry) == {"Mine"}
+
+
+async def test_a_reload_is_prepared_while_others_go_on(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("while True: pass\n")
+    registry = PluginRegistry(IN_TREE, directories=[str(tmp_path)], seconds=1)
+    steps = 0
+
+    async def go_on() -> None:
+        nonlocal steps
+        while True:
+            await asyncio.sleep(0.01)
+            steps += 1
+
+    with pytest.raises(ConfigError, match=r"mine\.py:1: it is still being imported after 1 s"):
+        await together(registry.prepare_meanwhile(PluginRequest()), go_on())
+
+    assert steps > 10
 
 
 # What a configuration asks for.
