@@ -9,7 +9,7 @@ cluster that changed meanwhile. Whoever was popped before what is dropped takes 
 
 import itertools
 from collections import Counter, OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -57,6 +57,8 @@ class Flight:
     deleted: bool = False
     own_events: list[ObservedEvent] = field(default_factory=list)
     """Events that concern this pod alone."""
+    on_delete: Callable[[], None] | None = None
+    """Ends an attempt that takes time."""
 
 
 class InFlightPods:

@@ -7,10 +7,12 @@
     BACKOFF ───────┬─ waited enough, activate ─────────────────► ACTIVE
                    └─ pop, while activeQ is empty ─────────────► IN FLIGHT
     ACTIVE ────────── pop ─────────────────────────────────────► IN FLIGHT
-    IN FLIGHT ─────┬─ refused ─────────────────────────────────► UNSCHEDULABLE
+    IN FLIGHT ─────┬─ no room for its attempt ─────────────────► HELD
+                   ├─ refused ─────────────────────────────────► UNSCHEDULABLE
                    ├─ refused, but an event came ► PreEnqueue ─► BACKOFF, or ACTIVE if it need not wait
                    ├─ error ─────────────────────► PreEnqueue ─► BACKOFF
                    └─ done, or deleted meanwhile ──────────────► gone
+    HELD ──────────── room ────────────────────────────────────► IN FLIGHT
     anywhere ──────── delete ──────────────────────────────────► gone
 
 A pod is in one place at a time. After `pop` it must be handed back (`add_unschedulable_if_not_present`) or be `done`.
@@ -21,7 +23,7 @@ Rule: pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3 with its featur
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
 from itertools import filterfalse
 from operator import attrgetter
 from typing import Final
@@ -43,6 +45,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
 from scheduler.queue.fairness import Fairness
 from scheduler.queue.gates import Gates
+from scheduler.queue.held_pods import HeldPods
 from scheduler.queue.in_flight import InFlightPods, ObservedEvent
 from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.rejectors import RejectorCounts
@@ -94,6 +97,7 @@ class SchedulingQueue:
         self._backoff = BackoffQueue(backoff, sort.sort_key, now)
         self._fairness = Fairness(self._active, now, starvation_seconds)
         self._in_flight = InFlightPods()
+        self._held = HeldPods(sort.sort_key)
         self._gates = Gates(pre_enqueue, metrics, now)
         self._rules = RequeueRules(rejector_events, metrics)
         self._unschedulable = UnschedulablePods(self._rules)
@@ -130,8 +134,11 @@ class SchedulingQueue:
         flight = self._in_flight.get(uid)
         if flight is not None:
             flight.deleted = True
+            if flight.on_delete is not None:
+                flight.on_delete()
             return
         queued = self._active.remove(uid) or self._backoff.remove(uid) or self._unschedulable.remove(uid)
+        queued = queued or self._held.remove(uid)
         if queued is not None:
             self._rejectors.remove(queued)
 
@@ -219,6 +226,43 @@ class SchedulingQueue:
             # It may have been nominated after it was deleted.
             self._nominator.delete(uid)
 
+    def hold(self, queued: QueuedPod, lane: Hashable) -> None:
+        """Take a popped pod back that was not tried, as too many attempts of its lane are under way.
+
+        Until `pop_held` it counts as one of activeQ.
+        """
+        uid = queued.pod.uid
+        flight = self._in_flight.get(uid)
+        if flight is None or flight.queued is not queued:
+            return  # it was confused with another attempt, or the queue is closed
+        self.done(uid)
+        if flight.deleted:
+            return
+        queued.attempts -= 1
+        queued.pod = flight.newest
+        self._rejectors.add(queued)
+        self._held.add(queued, lane)
+
+    def pop_held(self, lane: Hashable) -> QueuedPod | None:
+        """Take the next of the pods held in a lane, as there is room for its attempt; None if there is none."""
+        queued = None if self._closed else self._held.pop(lane)
+        if queued is not None:
+            queued.attempts += 1
+            self._rejectors.remove(queued)
+            self._in_flight.start(queued)
+        return queued
+
+    def when_deleted(self, uid: str, end: Callable[[], None]) -> None:
+        """Call `end` if a pod in flight is deleted, or bound by others: its attempt is not wanted any more."""
+        flight = self._in_flight.get(uid)
+        if flight is not None:
+            flight.on_delete = end
+
+    def in_flight_version(self, uid: str) -> Pod | None:
+        """Return the newest version of a pod in flight; None if it is not in flight, or was deleted."""
+        flight = self._in_flight.get(uid)
+        return None if flight is None or flight.deleted else flight.newest
+
     def activate(self, uids: Iterable[str]) -> None:
         """Bring pods to activeQ without regard to their backoff; for one in flight it counts as an event."""
         for uid in uids:
@@ -263,8 +307,8 @@ class SchedulingQueue:
         It may have lost an event that would have helped some. Costs as much as taking them all in.
         """
         places = (self._active, self._backoff, self._unschedulable)
-        waiting = {queued.pod.uid: queued for pods in places for queued in pods}
-        for pods in places:
+        waiting = {queued.pod.uid: queued for pods in (*places, self._held) for queued in pods}
+        for pods in (*places, self._held):
             pods.clear()
         self._fairness.clear()
         self._rejectors.clear()
@@ -285,7 +329,7 @@ class SchedulingQueue:
     def pending_counts(self) -> Mapping[str, int]:
         """Return the number of pods by queue, as the gauge `pending_pods` shows them."""
         return {
-            "active": len(self._active),
+            "active": len(self._active) + len(self._held),
             "backoff": len(self._backoff),
             "unschedulable": len(self._unschedulable) - self._unschedulable.gated_count,
             "gated": self._unschedulable.gated_count,
@@ -298,7 +342,7 @@ class SchedulingQueue:
     def pending_pods(self) -> Mapping[str, Sequence[QueuedPod]]:
         """Return the waiting pods by queue, in no particular order; for debugging."""
         return {
-            "active": tuple(self._active),
+            "active": (*self._active, *self._held),
             "backoff": tuple(self._backoff),
             "unschedulable": tuple(filterfalse(_gate, self._unschedulable)),
             "gated": tuple(filter(_gate, self._unschedulable)),
@@ -313,8 +357,8 @@ class SchedulingQueue:
         waiting = [queued for pods in self.pending_pods().values() for queued in pods]
         uids = [queued.pod.uid for queued in (*waiting, *self.in_flight_pods())]
         assert len(uids) == len(set(uids)), "a pod is in two places"
-        assert not any(queued.gated for queued in (*self._active, *self._backoff))
-        for part in (self._active, self._fairness, self._backoff, self._unschedulable, self._in_flight):
+        assert not any(queued.gated for queued in (*self._active, *self._held, *self._backoff))
+        for part in (self._active, self._held, self._fairness, self._backoff, self._unschedulable, self._in_flight):
             part.check_invariants()
         self._rejectors.check_invariants(waiting)
 
@@ -325,7 +369,7 @@ class SchedulingQueue:
     # Internals.
 
     def _waits(self, uid: str) -> bool:
-        return uid in self._active or uid in self._backoff or uid in self._unschedulable
+        return uid in self._active or uid in self._backoff or uid in self._unschedulable or uid in self._held
 
     def _take_in(self, pod: Pod, event: ClusterEvent) -> None:
         self._requeue(QueuedPod(pod, self._now()), Requeue.IMMEDIATELY, event.label)
@@ -339,7 +383,7 @@ class SchedulingQueue:
                 self._in_flight.record(ObservedEvent(event, old, new))
             flight.newest, flight.deleted = new, False
             return True
-        for heap in (self._active, self._backoff):
+        for heap in (self._active, self._backoff, self._held):
             queued = heap.get(uid)
             if queued is not None:
                 self._replace(queued, new)

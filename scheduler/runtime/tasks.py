@@ -8,7 +8,7 @@ A part runs as long as the program does, a job ends by itself:
     job ──done──────────────────────────────────────► (nothing)
      │ ───fails, or is cancelled by others──────────► logged, counted, settled
      │ ───takes too long────────────────────────────► logged, counted; cancelled and settled, if its kind says so
-     └────`finish`──────────────────────────────────► cancelled
+     └────`finish`, `cancel`────────────────────────► cancelled
 
 To settle is up to who started the job: a pod goes back to the queue, a slot is released. Tasks that their starter
 awaits are in `scheduler.framework.awaited`. What fails outside of these (timers, callbacks, tasks of libraries) comes
@@ -38,7 +38,7 @@ OUTSIDE: Final = "callback"
 Work: TypeAlias = Coroutine[Any, Any, None]
 
 Ended: TypeAlias = Callable[[BaseException | None], None]
-"""Called when a job has ended: with None if it is done or `finish` has cancelled it, otherwise with why it failed."""
+"""Called when a job has ended: with None if it is done or was cancelled here, otherwise with why it failed."""
 
 _logger = logging.getLogger(__name__)
 
@@ -53,6 +53,7 @@ class Tasks:
         self._parts: set[asyncio.Task[None]] = set()
         self._cancelled: set[asyncio.Task[None]] = set()
         self._jobs: dict[str, Jobs] = {}
+        self._others: dict[str, Callable[[], int]] = {}
         self.failed = False
         """Whether a part has failed."""
 
@@ -102,11 +103,17 @@ class Tasks:
         self._failures.labels(operation).inc()
         _logger.error(problem, extra={"operation": operation, "task": name}, exc_info=error)
 
+    def count(self, operation: str, read: Callable[[], int]) -> None:
+        """Count tasks too that their starters await."""
+        self._others[operation] = read
+
     def counts(self) -> Samples:
         """How many parts and jobs there are, by operation: for a gauge."""
         yield (PARTS,), len(self._parts)
         for operation, jobs in self._jobs.items():
             yield (operation,), len(jobs)
+        for operation, read in self._others.items():
+            yield (operation,), read()
 
     def ages(self) -> Samples:
         """Seconds for which the oldest job of each operation has been running: for a gauge."""
@@ -175,7 +182,7 @@ class Jobs:
         self._late: set[asyncio.Task[None]] = set()
         """Those that took too long."""
         self._finishing: set[asyncio.Task[None]] = set()
-        """Those that `finish` has cancelled."""
+        """Those that `finish` and `cancel` have cancelled."""
 
     def __len__(self) -> int:
         return len(self._running)
@@ -206,6 +213,12 @@ class Jobs:
         self._finishing |= late
         await cancel_all(late)
         return len(late)
+
+    def cancel(self, task: "asyncio.Task[None]") -> None:
+        """End a job that is not wanted any more: that is no failure."""
+        if task in self._running:
+            self._finishing.add(task)
+            task.cancel()
 
     def look_for_late(self) -> None:
         """Report each job that takes too long, once; cancel it, if that is the way of its kind."""

@@ -95,7 +95,7 @@ class QueueLife(RuleBasedStateMachine):
     def pop(self) -> None:
         queued = self.queue.pop_nowait()
         if queued is None:
-            assert not self.queue.pending_counts()["active"]
+            assert len(self.queue.pending_pods()["active"]) == len(self.queue._held)
         else:
             assert queued.pod is self.newest[queued.pod.uid]
             self.popped.append(queued)
@@ -110,6 +110,20 @@ class QueueLife(RuleBasedStateMachine):
             # It was done already, and then its binding failed.
             self.newest[queued.pod.uid] = queued.pod
         self.queue.fail(queued, *refused_by, pending=tuple(pending))
+
+    @rule(data=st.data(), lane=st.sampled_from(["x", "y"]))
+    def hold(self, data: st.DataObject, lane: str) -> None:
+        queued = self.held(data)
+        if queued is not None and queued in self.queue.in_flight_pods():
+            self.popped.remove(queued)
+            self.queue.hold(queued, lane)
+
+    @rule(lane=st.sampled_from(["x", "y"]))
+    def pop_held(self, lane: str) -> None:
+        queued = self.queue.pop_held(lane)
+        if queued is not None:
+            assert queued.pod is self.newest[queued.pod.uid]
+            self.popped.append(queued)
 
     @rule(data=st.data())
     def hand_back_twice(self, data: st.DataObject) -> None:
@@ -177,7 +191,7 @@ class QueueLife(RuleBasedStateMachine):
             queue.clock.advance(1)
             queue.flush_backoff_completed()
             queue.flush_unschedulable_leftover()
-            while (popped := queue.pop_nowait()) is not None:
+            while (popped := queue.pop_nowait() or queue.pop_held("x") or queue.pop_held("y")) is not None:
                 served.add(popped.pod.uid)
                 queue.done(popped.pod.uid)
         assert served == set(self.newest)

@@ -1,0 +1,95 @@
+"""Pods that are next in turn for an attempt that has to wait for others of its kind.
+
+Attempts of one *lane* are limited in number. A pod that was popped when its lane was full is here until there is room
+in it. The first in the order of activeQ is next; but every fourth time it is the one that has been here longest, as
+retries of important pods could keep all others out for ever: see `fairness`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any
+
+from scheduler.framework.queued import QueuedPod
+from scheduler.queue.fairness import RETRIES_IN_A_ROW
+from scheduler.queue.pod_heap import PodHeap
+
+
+class HeldPods:
+    """Pods by UID, and in order by lane. Lanes without pods take no memory."""
+
+    __slots__ = ("_by_order", "_key", "_lane_of", "_lanes")
+
+    def __init__(self, key: Callable[[QueuedPod], Any]) -> None:
+        """`key`: what activeQ sorts by."""
+        self._key = key
+        self._lanes: dict[Hashable, PodHeap] = {}
+        self._lane_of: dict[str, Hashable] = {}
+        self._by_order: Counter[Hashable] = Counter()
+        """How many of a lane left by their order since one left by its age."""
+
+    def __len__(self) -> int:
+        return len(self._lane_of)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._lane_of
+
+    def __iter__(self) -> Iterator[QueuedPod]:
+        """Yield the pods in no particular order."""
+        for lane in self._lanes.values():
+            yield from lane
+
+    def get(self, uid: str) -> QueuedPod | None:
+        lane = self._lane(uid)
+        return None if lane is None else lane.get(uid)
+
+    def add(self, queued: QueuedPod, lane: Hashable) -> None:
+        """Take in a pod, which must not be here yet."""
+        self._lane_of[queued.pod.uid] = lane
+        self._lanes.setdefault(lane, PodHeap(self._key)).add(queued)
+
+    def rekey(self, uid: str) -> None:
+        """Move a pod that has changed to where it belongs now."""
+        lane = self._lane(uid)
+        if lane is not None:
+            lane.rekey(uid)
+
+    def remove(self, uid: str) -> QueuedPod | None:
+        """Take a pod out."""
+        lane = self._lane(uid)
+        return None if lane is None else self._left(lane.remove(uid))
+
+    def pop(self, lane: Hashable) -> QueuedPod | None:
+        """Take out the next pod of a lane."""
+        pods = self._lanes.get(lane)
+        if pods is None:
+            return None
+        if self._by_order[lane] < RETRIES_IN_A_ROW:
+            self._by_order[lane] += 1
+            return self._left(pods.pop())
+        self._by_order[lane] = 0
+        longest = next(iter(pods))  # they are in the order in which they came
+        return self._left(pods.remove(longest.pod.uid))
+
+    def clear(self) -> None:
+        """Forget all pods."""
+        self._lanes.clear()
+        self._lane_of.clear()
+        self._by_order.clear()
+
+    def _lane(self, uid: str) -> PodHeap | None:
+        return self._lanes[self._lane_of[uid]] if uid in self._lane_of else None
+
+    def _left(self, queued: QueuedPod | None) -> QueuedPod | None:
+        if queued is not None:
+            lane = self._lane_of.pop(queued.pod.uid)
+            if not self._lanes[lane]:
+                del self._lanes[lane], self._by_order[lane]
+        return queued
+
+    def check_invariants(self) -> None:
+        """Every pod is in its lane, and no lane is empty."""
+        for lane, pods in self._lanes.items():
+            pods.check_invariants()
+            assert len(pods), lane
+            assert all(self._lane_of[queued.pod.uid] == lane for queued in pods)
+        assert len(self._lane_of) == sum(map(len, self._lanes.values()))
