@@ -159,6 +159,17 @@ def costs(victims: Sequence[fw.Pod], violations: int) -> Costs:
     return violations, first.priority, total, len(victims), -started(first)
 
 
+def costs_in_any_order(victims: Sequence[fw.Pod], violations: int) -> Costs:
+    """Return the costs of victims that an extender has chosen, whatever their order.
+
+    kube-scheduler takes the first for the most important one. Rule: pickOneNodeForPreemption.
+    """
+    highest = max(pod.priority for pod in victims)
+    start = min(started(pod) for pod in victims if pod.priority == highest)
+    total = sum(pod.priority + fw.PRIORITY_OFFSET for pod in victims)
+    return violations, victims[0].priority, total, len(victims), -start
+
+
 def cheapest(candidates: Sequence[Candidate]) -> Candidate:
     """Return the candidate with the lowest costs; of several, the first."""
     return min(candidates, key=lambda candidate: candidate.costs)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET, Budgets
-from plugins.default_preemption.candidates import CandidateSearch, SearchResult, cheapest
+from plugins.default_preemption.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs_in_any_order
 from plugins.default_preemption.executor import Executor
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
@@ -23,12 +23,20 @@ _TERMINATING: Final = "not eligible due to a terminating pod on the nominated no
 _MAX_INT32: Final = 2**31 - 1
 
 
+class _Candidates(NamedTuple):
+    """Where a preemption would make room."""
+
+    pod: fw.Pod
+    """The newest version of the preemptor."""
+    search: CandidateSearch
+    candidates: Sequence[Candidate]
+
+
 @dataclass
-class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
+class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.PreEnqueuePlugin):
     """PostFilter: nominate the node on which the least has to be evicted, and evict it in the background.
 
-    PreEnqueue: hold a pod back while its victims are being evicted. There are no extenders to be asked about the
-    candidates: a configuration that has some is refused. Rule: defaultpreemption/default_preemption.go and
+    PreEnqueue: hold a pod back while its victims are being evicted. Rule: defaultpreemption/default_preemption.go and
     framework/preemption at v1.36.3, with asynchronous preemption.
     """
 
@@ -83,9 +91,55 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
         finally:
             self.handle.metrics.preemption_attempts.inc()
 
+    async def post_filter_asking(
+        self,
+        state: fw.CycleState,
+        pod: fw.Pod,
+        node_to_status: Mapping[str, fw.Status],
+        extenders: fw.PreemptionExtenders,
+    ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
+        """Let extenders choose among the candidates first. Raises PluginError, Overtaken."""
+        try:
+            return await self._preempt_asking(state, pod, node_to_status, extenders)
+        finally:
+            self.handle.metrics.preemption_attempts.inc()
+
     def _preempt(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
+        found = self._candidates(state, pod, node_to_status)
+        if not isinstance(found, _Candidates):
+            return found
+        best = cheapest(found.candidates).row
+        return self._evict(found.pod, self.handle.nodes.names()[best], found.search.victims_of(best))
+
+    async def _preempt_asking(
+        self,
+        state: fw.CycleState,
+        pod: fw.Pod,
+        node_to_status: Mapping[str, fw.Status],
+        extenders: fw.PreemptionExtenders,
+    ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
+        found = self._candidates(state, pod, node_to_status)
+        if not isinstance(found, _Candidates):
+            return found
+        names, search = self.handle.nodes.names(), found.search
+        proposed = {
+            names[each.row]: fw.Victims(search.victims_of(each.row), each.costs[0]) for each in found.candidates
+        }
+        try:
+            agreed = await extenders.process_preemption(found.pod, proposed)
+        except fw.ExtenderError as error:
+            raise self._error(str(error)) from error
+        if not agreed:
+            return None, fw.unschedulable("preemption: no candidate node for preemption")
+        node_name = min(agreed, key=lambda name: costs_in_any_order(*agreed[name]))
+        return self._evict(found.pod, node_name, agreed[node_name].pods)
+
+    def _candidates(
+        self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
+    ) -> "_Candidates | tuple[fw.PostFilterResult | None, fw.Status | None]":
+        """Return at least one candidate, or the answer if there is none. Raises PluginError."""
         newest = self.handle.pods.get(pod.uid)
         if newest is None:
             raise self._error(f'pod "{pod.name}" not found')
@@ -98,9 +152,12 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.PreEnqueuePlugin):
             if found.errors:
                 raise self._error(aggregated(found.errors))
             return fw.PostFilterResult(""), fw.unschedulable(f"preemption: {self._refusal_message(found)}")
-        best = cheapest(found.candidates).row
-        victims, node_name = search.victims_of(best), self.handle.nodes.names()[best]
-        self._executor.start(newest, node_name, victims)
+        return _Candidates(newest, search, found.candidates)
+
+    def _evict(
+        self, pod: fw.Pod, node_name: str, victims: Sequence[fw.Pod]
+    ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
+        self._executor.start(pod, node_name, victims)
         return fw.PostFilterResult(node_name), None
 
     def _ineligibility(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> str:

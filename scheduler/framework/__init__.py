@@ -52,6 +52,11 @@ from scheduler.framework.events import ClusterEvent as ClusterEvent
 from scheduler.framework.events import ClusterEventWithHint as ClusterEventWithHint
 from scheduler.framework.events import QueueingHint as QueueingHint
 from scheduler.framework.events import on as on
+from scheduler.framework.extenders import ExtendedPostFilterPlugin as ExtendedPostFilterPlugin
+from scheduler.framework.extenders import ExtenderError as ExtenderError
+from scheduler.framework.extenders import Overtaken as Overtaken
+from scheduler.framework.extenders import PreemptionExtenders as PreemptionExtenders
+from scheduler.framework.extenders import Victims as Victims
 from scheduler.framework.handle import ApiWriter as ApiWriter
 from scheduler.framework.handle import Binder as Binder
 from scheduler.framework.handle import Counter as Counter

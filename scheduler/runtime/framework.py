@@ -11,7 +11,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
-from scheduler.framework.events import ClusterEventWithHint
+from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import BoolColumn, Rows
 from scheduler.framework.plugin import (
@@ -42,6 +42,7 @@ from scheduler.runtime.handle import EngineHandle
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_calls import PluginCalls, as_plugin_error
+from scheduler.runtime.post_filter import PostFilter
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.scoring import Scores, Scoring
 
@@ -49,6 +50,10 @@ P = TypeVar("P", bound=Plugin)
 
 POD_LIMITS: Final = "PodLimits"
 """Named as the plugin that refuses pods which ask for too much. It registers for no event: none helps them."""
+
+
+EXTENDER: Final = "Extender"
+"""Named as the plugin where extenders left nodes out: whatever happens may help, as they do not say what does."""
 
 
 class Framework:
@@ -62,8 +67,11 @@ class Framework:
         nominator: PodNominator,
         metrics: Metrics,
         percentage_of_nodes_to_score: int = 0,
+        *,
+        has_extenders: bool = False,
     ) -> None:
-        """`percentage_of_nodes_to_score`: 0 or 100 for all nodes."""
+        """`percentage_of_nodes_to_score`: 0 or 100 for all nodes. `has_extenders`: whether there are any at all."""
+        self.has_extenders = has_extenders
         self.name = handle.profile_name
         self.handle = handle
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
@@ -74,7 +82,7 @@ class Framework:
         self._pre_filter_evaluations = {p.name: calls.evaluations("PreFilter", p.name) for p in self._pre_filter}
         self._queue_sort = plugins.of("queue_sort", QueueSortPlugin)
         self._pre_enqueue = plugins.of("pre_enqueue", PreEnqueuePlugin)
-        self._post_filter = plugins.of("post_filter", PostFilterPlugin)
+        self.post_filter = PostFilter(plugins.of("post_filter", PostFilterPlugin), calls)
         self._pre_score = plugins.of("pre_score", PreScorePlugin)
         self._pre_score_evaluations = {p.name: calls.evaluations("PreScore", p.name) for p in self._pre_score}
         self._reserve = plugins.of("reserve", ReservePlugin)
@@ -109,7 +117,10 @@ class Framework:
         """Plugin → the events that may help pods it refused, for all plugins that can refuse one."""
         points = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit")
         rejectors = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
-        return {name: plugin.events_to_register() for name, plugin in rejectors.items()}
+        events = {name: plugin.events_to_register() for name, plugin in rejectors.items()}
+        if self.has_extenders:
+            events[EXTENDER] = (ClusterEventWithHint(ALL_EVENTS),)
+        return events
 
     def classify(self, state: CycleState, pod: Pod) -> KnownSpec:
         """Find what is known of pods like this one: the start of a decision. Raises PluginError."""
@@ -203,31 +214,7 @@ class Framework:
 
         Raises PluginError, which concerns this attempt to make room and not the pod: it fits nowhere for now.
         """
-        with self._calls.at("PostFilter") as timer:
-            result, status = self._post_filter_in_turn(state, pod, diagnosis)
-            timer.code = _code(status)
-        return result, status
-
-    def _post_filter_in_turn(
-        self, state: CycleState, pod: Pod, diagnosis: Diagnosis
-    ) -> tuple[PostFilterResult | None, Status | None]:
-        result: PostFilterResult | None = None
-        reasons: list[str] = []
-        rejector = ""
-        for plugin in self._post_filter:
-            found, status = self._calls.run(
-                "PostFilter", state, plugin.name, plugin.post_filter, state, pod, diagnosis.node_to_status
-            )
-            if status is None:
-                return found, None
-            if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-                return found, status.by(plugin.name)
-            if not status.is_rejected:
-                raise PluginError(plugin.name, "PostFilter", status.message)
-            result = found or result
-            reasons += status.reasons
-            rejector = rejector or plugin.name
-        return result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
+        return self.post_filter.run(state, pod, diagnosis)
 
     def run_score(self, state: CycleState, pod: Pod, feasible: Rows) -> Scores:
         """Return the weighted scores of the feasible rows. Raises PluginError."""
@@ -386,10 +373,6 @@ def _divided(
         except Exception as error:
             raise as_plugin_error(point, plugin.name, error) from error
     return tuple(concerned), frozenset(skipping)
-
-
-def _code(status: Status | None) -> Code:
-    return Code.SUCCESS if status is None else status.code
 
 
 def _rejection(point: str, plugin: Plugin, answer: Status) -> Status:

@@ -1,0 +1,107 @@
+"""PostFilter: plugins are asked one after the other, until one succeeds or says that nothing can.
+
+Rule: RunPostFilterPlugins in pkg/scheduler/framework/runtime/framework.go at v1.36.3.
+"""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import Diagnosis
+from scheduler.framework.errors import PluginError
+from scheduler.framework.extenders import ExtendedPostFilterPlugin, Overtaken, PreemptionExtenders
+from scheduler.framework.plugin import PostFilterPlugin, PostFilterResult
+from scheduler.framework.status import Code, Status
+from scheduler.runtime.plugin_calls import PluginCalls
+
+Answer: TypeAlias = tuple[PostFilterResult | None, Status | None]
+
+_POINT = "PostFilter"
+
+
+class PostFilter:
+    """The PostFilter plugins of one profile. Each method raises PluginError."""
+
+    def __init__(self, plugins: Sequence[PostFilterPlugin], calls: PluginCalls) -> None:
+        self._plugins = plugins
+        self._calls = calls
+
+    def run(self, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> Answer:
+        """Ask the plugins."""
+        answers = _Answers()
+        statuses = diagnosis.node_to_status
+        with self._calls.at(_POINT) as timer:
+            for plugin in self._plugins:
+                found = self._calls.run(_POINT, state, plugin.name, plugin.post_filter, state, pod, statuses)
+                if answers.end_with(plugin.name, found):
+                    break
+            timer.code = answers.code
+        return answers.total
+
+    async def run_asking(
+        self, state: CycleState, pod: Pod, diagnosis: Diagnosis, extenders: PreemptionExtenders
+    ) -> Answer:
+        """The same for a pod about which extenders are asked. Raises Overtaken."""
+        answers = _Answers()
+        statuses = diagnosis.node_to_status
+        with self._calls.at(_POINT) as timer:
+            for plugin in self._plugins:
+                if isinstance(plugin, ExtendedPostFilterPlugin):
+                    found = await self._ask(plugin, state, pod, diagnosis, extenders)
+                else:
+                    found = self._calls.run(_POINT, state, plugin.name, plugin.post_filter, state, pod, statuses)
+                if answers.end_with(plugin.name, found):
+                    break
+            timer.code = answers.code
+        return answers.total
+
+    async def _ask(
+        self,
+        plugin: ExtendedPostFilterPlugin,
+        state: CycleState,
+        pod: Pod,
+        diagnosis: Diagnosis,
+        extenders: PreemptionExtenders,
+    ) -> Answer:
+        ask, statuses = plugin.post_filter_asking, diagnosis.node_to_status
+        try:
+            return await self._calls.run_async(_POINT, state, plugin.name, ask, state, pod, statuses, extenders)
+        except PluginError as error:
+            if isinstance(error.__cause__, Overtaken):  # no plugin's fault
+                raise error.__cause__ from None
+            raise
+
+
+class _Answers:
+    """What the plugins have answered so far."""
+
+    def __init__(self) -> None:
+        self._result: PostFilterResult | None = None
+        self._reasons: list[str] = []
+        self._rejector = ""
+        self._last: Answer | None = None
+
+    def end_with(self, plugin: str, found: Answer) -> bool:
+        """Take an answer; return whether it is the last. Raises PluginError for one that is an error."""
+        result, status = found
+        if status is None:
+            self._last = result, None
+        elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            self._last = result, status.by(plugin)
+        elif not status.is_rejected:
+            raise PluginError(plugin, _POINT, status.message)
+        else:
+            self._result = result or self._result
+            self._reasons += status.reasons
+            self._rejector = self._rejector or plugin
+        return self._last is not None
+
+    @property
+    def total(self) -> Answer:
+        return self._last or (self._result, Status(Code.UNSCHEDULABLE, tuple(self._reasons), self._rejector))
+
+    @property
+    def code(self) -> Code:
+        status = self.total[1]
+        return Code.SUCCESS if status is None else status.code
