@@ -22,9 +22,11 @@ from scheduler.config.notes import notes
 from scheduler.config.options import RunOptions
 from scheduler.config.types import Config
 from scheduler.cycle.dumper import dump
-from scheduler.cycle.engine import Engine, build_engine
+from scheduler.cycle.engine import Asking, Engine, build_engine
 from scheduler.cycle.rejections import Rejections
 from scheduler.cycle.writers import Writers
+from scheduler.extenders.chain import Extenders
+from scheduler.extenders.extender import Extender
 from scheduler.framework.awaited import first_of
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.adapters import EventsByProfile, StatusPatches
@@ -39,11 +41,14 @@ from scheduler.kube.debugger import Debugger
 from scheduler.kube.election import Election
 from scheduler.kube.events import Events
 from scheduler.kube.evictor import ApiEvictor
+from scheduler.kube.extender_transport import Transports
 from scheduler.kube.intake import node_intake, object_intake, pod_intake
 from scheduler.kube.leadership import Leadership
 from scheduler.kube.outages import is_outage
 from scheduler.kube.permissions import Permission, check_permissions, permissions_for
 from scheduler.kube.pod_reader import ApiPodReader
+from scheduler.kube.raw_nodes import keep_raw
+from scheduler.kube.raw_pods import RawPods
 from scheduler.kube.relister import Relister
 from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.status import PodStatuses
@@ -109,13 +114,15 @@ async def _run(options: RunOptions, config: Config) -> int:
         names = [profile.scheduler_name for profile in config.profiles]
         evictor, writer = ApiEvictor(client, statuses), PluginWriter(client)
         writers = Writers(binder, EventsByProfile(events, names), StatusPatches(statuses), evictor, writer)
-        engine = build_engine(config, options.registry, writers, metrics, time.monotonic, tasks)
+        asking = _asking(config, client, leadership, metrics, tasks, stack)
+        engine = build_engine(config, options.registry, writers, metrics, time.monotonic, tasks, asking)
         stack.callback(engine.close)
         _show_state(engine, tasks, metrics)
         schedule = ComparisonSchedule()
         failed = schedule.request_later
         pods = pod_intake(engine.handlers, metrics, failed, engine.pod_type)
-        intakes = (pods, node_intake(engine.handlers, metrics, failed))
+        kept = keep_raw if asking is not None and asking.extenders.need_whole_nodes else None
+        intakes = (pods, node_intake(engine.handlers, metrics, failed, kept))
         further = [
             object_intake(name, resource, engine.object_handlers, metrics, engine.parts_read.get(name), failed)
             for name, resource in engine.watched.items()
@@ -180,6 +187,27 @@ async def _run(options: RunOptions, config: Config) -> int:
 
 def _is_leading(leadership: Leadership | None) -> Callable[[], bool]:
     return (lambda: True) if leadership is None else leadership.is_held
+
+
+def _asking(
+    config: Config,
+    client: Client,
+    leadership: Leadership | None,
+    metrics: Metrics,
+    tasks: Tasks,
+    stack: AsyncExitStack,
+) -> Asking | None:
+    """Make what extenders need; None without any. Raises ConfigError."""
+    if not config.extenders:
+        return None
+    transports = Transports(config.extenders, _is_leading(leadership))
+    stack.push_async_callback(transports.close)
+    if any(transport.follows_files for transport in transports):
+        tasks.start("certificates for extenders", transports.follow_files())
+    both = zip(config.extenders, transports, strict=True)
+    extenders = Extenders([Extender(settings, transport, metrics) for settings, transport in both])
+    tasks.count("prioritizing_extender", lambda: extenders.prioritizing)
+    return Asking(extenders, RawPods(client))
 
 
 async def _check_permissions(client: Client, permissions: Sequence[Permission], deadlines: Deadlines) -> None:

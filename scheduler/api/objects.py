@@ -381,6 +381,8 @@ class Node(Wire, frozen=True):
     metadata: NodeMeta = NodeMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+    raw: bytes = msgspec.field(default=b"", name="(raw)")
+    """The whole object as JSON, if extenders need it; empty if not. No API object has a field of this wire name."""
 
     @property
     def name(self) -> str:

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from scheduler.config.documents import name_of, parse_documents, read_file
-from scheduler.config.extenders import check_extenders
+from scheduler.config.extenders import leave_to_extenders, read_extenders
 from scheduler.config.plugin_request import requested_plugins
 from scheduler.config.profiles import API_VERSION, KnownPlugins, read_profiles
 from scheduler.config.types import Config
@@ -58,8 +58,9 @@ def config_from_dict(
     if leader_election:
         rest["leaderElection"] = _with_flags(rest.get("leaderElection"), leader_election)
     profiles = read_profiles(values.get("profiles"), known_plugins, problems)
-    config = parse_arguments(Config, rest, "", problems, profiles=profiles)
-    check_extenders(values.get("extenders"), problems)
+    extenders = read_extenders(values.get("extenders"), problems)
+    profiles = leave_to_extenders(profiles, extenders)
+    config = parse_arguments(Config, rest, "", problems, profiles=profiles, extenders=extenders)
     if config is not None and leader_election:
         # As a flag, unlike in a file, a zero is a zero.
         election = config.leader_election.with_flags(leader_election)

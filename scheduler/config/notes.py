@@ -1,4 +1,4 @@
-"""Settings that are accepted because kube-scheduler has them, but have no effect here."""
+"""What is accepted because kube-scheduler accepts it, but does nothing here, or nothing good."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -20,13 +20,19 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 
 
 def notes(config: Config) -> list[str]:
-    """Return a line to log for each setting that differs from the default and has no effect."""
+    """Return a line to log for each setting that has no effect although it differs from the default, or cannot work."""
     given, default = arguments_of(config), arguments_of(Config(profiles=()))
-    return [
+    without_effect = [
         f"{path} has no effect: {reason}"
         for path, reason in WITHOUT_EFFECT.items()
         if _at(given, path) != _at(default, path)
     ]
+    without_address = [
+        f"extenders[{place}].urlPrefix is empty: every call of this extender will fail"
+        for place, extender in enumerate(config.extenders)
+        if not extender.url_prefix
+    ]
+    return without_effect + without_address
 
 
 def _at(values: Any, path: str) -> Any:

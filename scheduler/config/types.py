@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from scheduler.config.extenders import Extender
 from scheduler.framework.arguments import YAML, camel_case
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import invalid, required
@@ -16,6 +17,9 @@ from scheduler.runtime.profile_spec import ProfileSpec
 
 JITTER_FACTOR: Final = 1.2
 """How much of `retryPeriod` a replica waits longer at random, at most, before it tries again to take the Lease."""
+
+MAX_PODS_AT_EXTENDERS: Final = 1_000
+"""Each of them holds its pod as JSON, and a connection."""
 
 Problems = Iterator[tuple[str, str]]
 """Path of a field, message."""
@@ -133,6 +137,9 @@ class LoadmasterSettings:
     plugin_modules: tuple[str, ...] = ()
     """Installed modules with plugins: `package.module`, or `package.module:Class` for one plugin."""
 
+    pods_at_extenders: int = 16
+    """Pods about which the same extenders are asked at once. 1 is kube-scheduler's way: one after the other."""
+
     def problems(self) -> Problems:
         for key, seconds in (
             ("resyncSeconds", self.resync_seconds),
@@ -140,6 +147,9 @@ class LoadmasterSettings:
         ):
             if seconds < 0:
                 yield key, invalid(seconds, "must be greater than or equal to 0")
+        if not 0 < self.pods_at_extenders <= MAX_PODS_AT_EXTENDERS:
+            message = f"must be from 1 to {MAX_PODS_AT_EXTENDERS}"
+            yield "podsAtExtenders", invalid(self.pods_at_extenders, message)
         if self.bind_timeout_seconds <= 0:
             yield "bindTimeoutSeconds", invalid(self.bind_timeout_seconds, "must be greater than 0")
         for index, path in enumerate(self.plugin_directories):
@@ -177,6 +187,7 @@ class Config:
     """Seconds that no backoff exceeds. At least `pod_initial_backoff_seconds`."""
 
     delay_cache_until_active: bool = False
+    extenders: tuple[Extender, ...] = ()
     loadmaster: LoadmasterSettings = LoadmasterSettings()
 
     def problems(self) -> Problems:

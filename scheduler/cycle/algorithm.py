@@ -5,7 +5,7 @@ kube-scheduler we look at every node, unless the configuration names a percentag
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
@@ -16,7 +16,8 @@ from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus
 from scheduler.framework.errors import PluginError
-from scheduler.framework.nodes import Rows
+from scheduler.framework.nodes import BoolColumn, Rows
+from scheduler.framework.plugin import PostFilterResult
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
@@ -27,6 +28,9 @@ _logger = logging.getLogger(__name__)
 
 MIN_NODES_TO_FIND: Final = 100
 """However low the percentage, this many feasible nodes are looked for."""
+
+NO_REASON: Final = unresolvable()
+"""What kube-scheduler believes of nodes of which nothing was said."""
 
 PRE_FILTER_RESULT: Final = "PreFilterResult"
 """Named as the plugin where a PreFilter result cut a node off."""
@@ -50,6 +54,9 @@ class Search:
 
     view: FeasibleNodes | None = None
     """The stored view with the same rows as `feasible`, if there is one."""
+
+    is_by_nomination: bool = False
+    """Whether the nominated node ended it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +104,19 @@ class Algorithm:
             row = int(search.feasible[0])
         else:
             best = framework.run_best(state, pod, search.feasible, search.view)
-            row = self._select(best, pod, attempt)
+            row = self.select(best, pod, attempt)
         return Placed(self._table.names()[row], search.asked, len(search.feasible))
 
-    def search(self, framework: Framework, state: CycleState, pod: Pod, *, nominated_first: bool = True) -> Search:
-        """Run PreFilter and Filter. Raises PluginError.
+    def search(
+        self,
+        framework: Framework,
+        state: CycleState,
+        pod: Pod,
+        *,
+        nominated_first: bool = True,
+        only: BoolColumn | None = None,
+    ) -> Search:
+        """Run PreFilter and Filter, on all rows or `only` some. Raises PluginError.
 
         A nominated node is tried first and, if the pod fits there, ends the search, unless that is not wanted.
         """
@@ -126,8 +141,13 @@ class Algorithm:
             chosen = [row for row in map(table.row_of, names) if row is not None]
             asked = np.zeros(table.size, np.bool_)
             asked[chosen], count = True, len(chosen)
+        if only is not None:
+            asked = only if asked is None else asked & only
         search.outcome = outcome = framework.run_filter(state, pod, asked)
-        search.feasible, search.asked = self._sample(framework, outcome, count)
+        if only is None:
+            search.feasible, search.asked = self._sample(framework, outcome, count)
+        else:
+            search.feasible, search.asked = outcome.feasible, count
         if search.feasible is outcome.feasible:
             search.view = outcome.view
         if len(search.feasible) == 0:
@@ -165,6 +185,26 @@ class Algorithm:
 
         return NodeToStatus(names, status, rows_with)
 
+    def refuse(self, state: CycleState, pod: Pod, search: Search, refusals: Mapping[str, Status], rest: Rows) -> None:
+        """Take the nodes out of a search that extenders refused: node → why, and the `rest`, left out without a word.
+
+        They may refuse nodes that were refused before, and such as do not exist.
+        """
+        outcome, diagnosis, table = search.outcome, search.diagnosis, self._table
+        assert outcome is not None, "extenders are asked about what Filter left"
+        for row in rest.tolist():
+            outcome.overrides[row] = search.absent or NO_REASON
+        for name, status in refusals.items():
+            row = table.row_of(name)
+            if row is None:
+                diagnosis.add(status, 1)
+            elif outcome.asked[row]:
+                outcome.overrides[row] = status
+            else:
+                search.verdicts[row] = status
+        search.feasible = np.arange(0)
+        self._diagnose(state, pod, search)
+
     def _nominated_node_fits(self, framework: Framework, state: CycleState, pod: Pod, search: Search) -> bool:
         """Try the nominated node first: room was made there, and likely nowhere else."""
         row = self._table.row_of(pod.nominated_node_name)
@@ -186,6 +226,7 @@ class Algorithm:
             search.diagnosis.add_plugin(status)
             return False
         search.outcome, search.feasible, search.asked = outcome, outcome.feasible, 1
+        search.is_by_nomination = True
         return True
 
     def _sample(self, framework: Framework, outcome: FilterOutcome, count: int) -> tuple[Rows, int]:
@@ -217,28 +258,20 @@ class Algorithm:
 
     def _unplaced(self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> Unplaced:
         nominated: str | None = ""
-        if framework.has_post_filter and POD_LIMITS not in diagnosis.unschedulable_plugins:
+        if may_make_room(framework, diagnosis):
             nominated = self._make_room(framework, state, pod, diagnosis)
-        return Unplaced(
-            diagnosis.message,
-            frozenset(diagnosis.unschedulable_plugins),
-            frozenset(diagnosis.pending_plugins),
-            nominated,
-        )
+        return unplaced_by(diagnosis, nominated)
 
     def _make_room(self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> str | None:
         """Run PostFilter; return what the nomination becomes. If a plugin fails, the pod still just fits nowhere."""
         try:
             result, status = framework.run_post_filter(state, pod, diagnosis)
         except PluginError as error:
-            fields = {"pod": str(pod), "plugin": error.plugin, "err": str(error)}
-            _logger.error("PostFilter plugin failed", extra=fields)
-            diagnosis.post_filter_message = str(error)
+            room_not_made(pod, diagnosis, error)
             return None
-        diagnosis.post_filter_message = status.message if status is not None else ""
-        return result.nominated_node_name if result is not None else None
+        return room_made(diagnosis, result, status)
 
-    def _select(self, best: Sequence[int] | Rows, pod: Pod, attempt: int) -> int:
+    def select(self, best: Sequence[int] | Rows, pod: Pod, attempt: int) -> int:
         """Take one of the best rows: spread evenly by a hash of the pod, and the same each time it is replayed.
 
         The attempt is part of the hash, or a node that refuses the binding would be chosen again for ever.
@@ -247,3 +280,30 @@ class Algorithm:
             return int(best[0])
         digest = blake2b(f"{pod.uid}/{attempt}".encode(), key=self._seed, digest_size=8).digest()
         return int(best[int.from_bytes(digest, "little") % len(best)])
+
+
+def may_make_room(framework: Framework, diagnosis: Diagnosis) -> bool:
+    """Whether PostFilter is asked."""
+    return framework.has_post_filter and POD_LIMITS not in diagnosis.unschedulable_plugins
+
+
+def room_made(diagnosis: Diagnosis, result: PostFilterResult | None, status: Status | None) -> str | None:
+    """Note what PostFilter has answered, and return what the nomination becomes."""
+    diagnosis.post_filter_message = status.message if status is not None else ""
+    return result.nominated_node_name if result is not None else None
+
+
+def room_not_made(pod: Pod, diagnosis: Diagnosis, error: PluginError) -> None:
+    """Note that PostFilter has failed: the nomination stays."""
+    _logger.error("PostFilter plugin failed", extra={"pod": str(pod), "plugin": error.plugin, "err": str(error)})
+    diagnosis.post_filter_message = str(error)
+
+
+def unplaced_by(diagnosis: Diagnosis, nominated: str | None) -> Unplaced:
+    """The answer for a pod that fits nowhere."""
+    return Unplaced(
+        diagnosis.message,
+        frozenset(diagnosis.unschedulable_plugins),
+        frozenset(diagnosis.pending_plugins),
+        nominated,
+    )

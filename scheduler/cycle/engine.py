@@ -9,6 +9,9 @@ from scheduler.api.needs import pod_type
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
+from scheduler.cycle.extended_algorithm import ExtendedAlgorithm
+from scheduler.cycle.extended_attempts import ExtendedAttempts
+from scheduler.cycle.extender_binding import ExtenderBinding
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
@@ -16,6 +19,7 @@ from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
+from scheduler.extenders.chain import Extenders, PodSource
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import ApiResource, needs_of, parts_read, resources_to_watch, writes_of
 from scheduler.framework.shared import Shared
@@ -34,6 +38,14 @@ from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Extenders, and where the pods come from that they are shown."""
+
+    extenders: Extenders
+    pods: PodSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +103,11 @@ def build_engine(
     metrics: Metrics,
     now: Callable[[], float],
     tasks: Tasks | None = None,
+    asking: Asking | None = None,
 ) -> Engine:
     """Put a scheduler together and start its plugins; `now` in seconds, monotonic; `tasks` are its own by default.
+
+    `asking`: the extenders, and what they need; without it none is asked, whatever the configuration says.
 
     Raises ConfigError if a profile cannot be built, or a plugin does not start.
     """
@@ -130,7 +145,14 @@ def build_engine(
     _start(plugins, handles)
     frameworks = {
         spec.scheduler_name: _framework(
-            config, spec, plugins[spec.scheduler_name], handles[spec.scheduler_name], cache, nominator, metrics
+            config,
+            spec,
+            plugins[spec.scheduler_name],
+            handles[spec.scheduler_name],
+            cache,
+            nominator,
+            metrics,
+            has_extenders=asking is not None,
         )
         for spec in config.profiles
     }
@@ -153,6 +175,24 @@ def build_engine(
     waiting = {name: framework.handle.waiting_pods for name, framework in frameworks.items()}
     ends = EarlyEnds(cache)
     handlers = ClusterEventHandlers(pods, cache, queue, nominator, waiting, ends, writers, metrics)
+    if asking is not None:
+        extended = ExtendedAlgorithm(algorithm, cache.table, asking.extenders, asking.pods, loop.ready, metrics)
+        loop.extended = ExtendedAttempts(
+            frameworks,
+            asking.extenders,
+            extended,
+            queue,
+            failure,
+            loop,
+            metrics,
+            now,
+            tasks,
+            config.loadmaster.pods_at_extenders,
+        )
+        if any(extender.is_binder for extender in asking.extenders):
+            loop.extender_binding = ExtenderBinding(
+                asking.extenders, asking.pods, cache, last_look.check, handlers.assumption_expired, tasks
+            )
     every = [plugin for framework in frameworks.values() for plugin in framework.plugins.by_name.values()]
     watched = resources_to_watch(every)
     object_handlers = ObjectEventHandlers(objects, queue, watched, handlers.mend, metrics)
@@ -215,8 +255,10 @@ def _framework(
     cache: Cache,
     nominator: Nominator,
     metrics: Metrics,
+    *,
+    has_extenders: bool,
 ) -> Framework:
     percentage = spec.percentage_of_nodes_to_score
     if percentage is None:
         percentage = config.percentage_of_nodes_to_score
-    return Framework(plugins, handle, cache.table, nominator, metrics, percentage)
+    return Framework(plugins, handle, cache.table, nominator, metrics, percentage, has_extenders=has_extenders)

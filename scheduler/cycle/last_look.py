@@ -59,9 +59,9 @@ class LastLook:
 
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Return once the pod is bound. Raises BindRejected if it never will be, or must not be any more."""
-        await self._writer.bind(pod, node_name, partial(self._check, pod.uid, node_name))
+        await self._writer.bind(pod, node_name, partial(self.check, pod.uid, node_name))
 
-    def _check(self, uid: str, node_name: str) -> None:
+    def check(self, uid: str, node_name: str) -> None:
         """Raise BindRejected if the node has no place for the pod any more."""
         placement = self._placements.get(uid)
         if placement is None or placement.node_name != node_name:

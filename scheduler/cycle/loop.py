@@ -6,7 +6,8 @@
                  failure ◄───────────────────────── unreserve, forget ◄── any refusal or error
 
 Rule: pkg/scheduler/schedule_one.go at v1.36.3. A decision is synchronous: it reads the live tables, with no lock and
-no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch.
+no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch. A pod about
+which extenders have to be asked is handed over before that (`extended_attempts`), and comes back to be assumed.
 """
 
 import asyncio
@@ -21,6 +22,8 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
+from scheduler.cycle.extended_attempts import ExtendedAttempts
+from scheduler.cycle.extender_binding import ExtenderBinding
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.writers import Writers
@@ -102,6 +105,10 @@ class SchedulingLoop:
         """UID of the pod → its newest attempt that has a task."""
         self._parked = 0
         """Number of binding tasks that wait for a Permit or PreBind plugin."""
+        self.extended: ExtendedAttempts | None = None
+        """Takes over the attempts for which extenders are asked; None without extenders."""
+        self.extender_binding: ExtenderBinding | None = None
+        """Binds the pods that an extender is to bind; None if there is no such extender."""
         self._binding_ended = asyncio.Event()
         self._holds = 0
         self._released = asyncio.Event()
@@ -132,9 +139,7 @@ class SchedulingLoop:
                 self.schedule_one(queued)
             except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
                 self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
-                if queued.pod.uid not in self._bindings:
-                    self._cache.forget(queued.pod)
-                    self._failure.give_back(queued)
+                self.settle(queued)
             while len(self._bindings) - self._parked >= MAX_BINDINGS:
                 self._binding_ended.clear()
                 await self._binding_ended.wait()
@@ -154,11 +159,19 @@ class SchedulingLoop:
             if not self._holds:
                 self._released.set()
 
+    async def ready(self) -> None:
+        """Return when decisions may be made, on tables that are whole. Raises what fails in putting them right."""
+        while self._holds:
+            await self._released.wait()
+        self._cache.mend()
+
     async def finish(self, seconds: float) -> int:
         """Wait up to `seconds` for the bindings under way, then cancel the rest; return how many those were.
 
         A cancelled binding may have reached the API server or not; the next start finds out when it lists the pods.
         """
+        if self.extended is not None:
+            await self.extended.finish()
         return await self._jobs.finish(seconds)
 
     def schedule_one(self, queued: QueuedPod) -> None:
@@ -167,8 +180,10 @@ class SchedulingLoop:
         queued.attempt_began = self._now()
         pod = queued.pod
         framework = self._frameworks.get(pod.spec.scheduler_name)
-        if framework is None or self._should_skip(pod):
+        if framework is None or self.should_skip(pod):
             self._queue.done(pod.uid)
+            return
+        if self.extended is not None and self.extended.take(framework, queued, started):
             return
         self._cache.mend()
         state = CycleState()
@@ -183,18 +198,24 @@ class SchedulingLoop:
         if isinstance(decision, Unplaced):
             self._failure.handle(framework.name, queued, decision, started)
             return
-        self._place(framework, state, queued, decision, started)
+        self.place(framework, state, queued, decision, started)
 
-    def _should_skip(self, pod: Pod) -> bool:
+    def should_skip(self, pod: Pod) -> bool:
+        """Whether a pod is not to be tried: it is being deleted, which its owner is told, or has its node."""
         if pod.is_deleting:
             note = f"skip schedule deleting pod: {pod}"
             self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
             return True
         return self._cache.is_assumed(pod.uid)
 
-    def _place(
-        self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float
-    ) -> None:
+    def settle(self, queued: QueuedPod) -> None:
+        """Leave nothing behind of an attempt that failed where it should not."""
+        if queued.pod.uid not in self._bindings:
+            self._cache.forget(queued.pod)
+            self._failure.give_back(queued)
+
+    def place(self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float) -> None:
+        """Assume a pod on the node that was chosen just now, and begin to bind it."""
         pod = queued.pod.bound_to(placed.node_name)
         try:
             self._cache.assume(pod)
@@ -303,6 +324,9 @@ class SchedulingLoop:
                 self._parked -= 1
             if refusal is not None:
                 return Unplaced(refusal.message)
+        if self.extender_binding is not None and await self.extender_binding.bind(pod, node):
+            attempt.is_bound = True
+            return None
         refusal = await framework.run_bind(state, pod, node)
         if refusal is not None:
             return Unplaced(refusal.message)

@@ -15,6 +15,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Generic, NamedTuple, NoReturn, Protocol
 
+import msgspec
 from prometheus_client import Counter
 
 from scheduler.api.decoding import QUICK_ERRORS
@@ -128,11 +129,16 @@ class Intake(Generic[T]):
         reactions: Reactions[T],
         metrics: Metrics,
         failed: Callable[[str], None] = _nobody,
+        keep_raw: Callable[[T, msgspec.Raw], None] | None = None,
     ) -> None:
-        """`failed` is called with the resource when a change was lost: only a comparison finds it again."""
+        """`failed` is called with the resource when a change was lost: only a comparison finds it again.
+
+        `keep_raw`: see ObjectDecoder.
+        """
         self.api = resource
         self.resource = resource.name
         self._check = check
+        self._keep_raw = keep_raw
         self._decoder = self._decoder_into(type_, metrics)
         self._outdated: set[str] = set()
         """UIDs of objects that were decoded into another struct than what comes now: see `decode_into`."""
@@ -154,7 +160,7 @@ class Intake(Generic[T]):
         """Version of the last event."""
 
     def _decoder_into(self, type_: type[T], metrics: Metrics) -> ObjectDecoder[T]:
-        return ObjectDecoder(self.resource, type_, self._check, self._call_unreadable, metrics)
+        return ObjectDecoder(self.resource, type_, self._check, self._call_unreadable, metrics, self._keep_raw)
 
     def decode_into(self, type_: type[T]) -> None:
         """Decode into another struct from now on. What is known already differs from any list until a list has it."""
@@ -411,11 +417,23 @@ def pod_intake(
     return Intake(resources.PODS, type_, check, reactions, metrics, failed)
 
 
-def node_intake(handlers: ClusterHandlers, metrics: Metrics, failed: Callable[[str], None] = _nobody) -> Intake[Node]:
+def node_intake(
+    handlers: ClusterHandlers,
+    metrics: Metrics,
+    failed: Callable[[str], None] = _nobody,
+    keep_raw: Callable[[Node, msgspec.Raw], None] | None = None,
+) -> Intake[Node]:
+    """The intake of nodes; `keep_raw`: see scheduler.kube.raw_nodes."""
     changed = handlers.node_changed
     reactions = Reactions(handlers.known_nodes, changed, changed, handlers.node_deleted, handlers.mend)
     return Intake(
-        resources.NODES, Node, lambda node: allocatable_of(node.status.allocatable), reactions, metrics, failed
+        resources.NODES,
+        Node,
+        lambda node: allocatable_of(node.status.allocatable),
+        reactions,
+        metrics,
+        failed,
+        keep_raw,
     )
 
 

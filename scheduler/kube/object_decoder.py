@@ -90,19 +90,31 @@ class ObjectDecoder(Generic[T]):
         check: Callable[[T], object],
         unreadable: Callable[[ObjectMeta, str], None],
         metrics: Metrics,
+        keep_raw: Callable[[T, msgspec.Raw], None] | None = None,
     ) -> None:
-        """`check` raises ValueError if an object cannot be used; `unreadable` must not raise."""
+        """`check` raises ValueError if an object cannot be used; `unreadable` must not raise.
+
+        `keep_raw` is called with each object and its JSON, where that is needed: it costs a second look at the bytes.
+        """
         self.check = check
+        self._keep_raw = keep_raw
         self._resource = resource
         self._object: Decoder[T] = Decoder(type_, unstructured_hook)
         self._page: Decoder[_WirePage[T]] = Decoder(_WirePage[type_], unstructured_hook)  # type: ignore[valid-type]
         event: Decoder[WatchEvent[T]] = Decoder(WatchEvent[type_], unstructured_hook)  # type: ignore[valid-type]
-        self.event = event.quick
+        self.event = event.quick if keep_raw is None else self._event_with_raw
         """Decodes a line of a watch. Raises one of QUICK_ERRORS: see `odd_event`."""
+        self._quick_event = event.quick
         self._unreadable = unreadable
         self._metrics = metrics
         self._reported: dict[str, str] = {}
         """UID → the unreadable version that was reported."""
+
+    def _event_with_raw(self, line: bytes | bytearray | msgspec.Raw) -> WatchEvent[T]:
+        event = self._quick_event(line)
+        if self._keep_raw is not None:
+            self._keep_raw(event.object, _odd_event.quick(line).object)
+        return event
 
     def odd_event(self, line: bytes | bytearray) -> OddWatchEvent | None:
         """Decode a line of a watch whose object may be anything; None if the line is no event at all."""
@@ -134,6 +146,8 @@ class ObjectDecoder(Generic[T]):
         except Unreadable as error:
             self.report(identity, error)
             return None
+        if self._keep_raw is not None:
+            self._keep_raw(found, raw)
         return found if self._is_usable(found) else None
 
     def page(self, body: bytes, known: Callable[[str], T | None]) -> Page[T]:
@@ -141,6 +155,8 @@ class ObjectDecoder(Generic[T]):
 
         An object that cannot be read is replaced by the version that is known by its UID, or left out.
         """
+        if self._keep_raw is not None:
+            return self._odd_page(body, known)
         try:
             page = self._page.quick(body)
         except QUICK_ERRORS:  # rare, so start over, object by object

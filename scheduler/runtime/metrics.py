@@ -245,6 +245,22 @@ class Metrics:
             "Bindings that were not sent: others had changed the node since it was chosen, and the pod fits there no "
             "longer.",
         )
+        self.extender_calls = counter(
+            "loadmaster_extender_calls",
+            "Calls of extenders by address, what was asked and the result: 'ok', 'status', 'timeout', 'connection', "
+            "'answer' for one that cannot be read, 'cancelled'; 'error' counts answers that are an error as well.",
+            ("extender", "verb", "result"),
+        )
+        self.extender_call_duration = histogram(
+            "loadmaster_extender_call_duration_seconds",
+            "Latency of one call of an extender.",
+            ("extender", "verb"),
+            exponential(0.001, 2, 15),
+        )
+        self.extender_answers_overtaken = counter(
+            "loadmaster_extender_answers_overtaken",
+            "Answers of extenders that were of no use any more, as the nodes had changed meanwhile.",
+        )
         self.kubelet_rejections = counter(
             "loadmaster_kubelet_rejections",
             "Pods that we bound and the kubelet rejected, by its reason; resources beyond the common ones are one.",

@@ -36,6 +36,8 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
     foreign = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in pods)
     if foreign:
         print(f"left out {foreign} waiting pods of other schedulers", file=sys.stderr)
+    if config.extenders:
+        print(f"left out {len(config.extenders)} extenders: nobody is asked in a simulation", file=sys.stderr)
     left_out = cluster.others.left_out()
     if options.verbosity and left_out:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left_out.items()))

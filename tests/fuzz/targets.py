@@ -31,6 +31,8 @@ from scheduler.api.versions import is_newer
 from scheduler.api.volumes import PersistentVolume
 from scheduler.config.documents import parse_documents
 from scheduler.config.load import config_from_dict
+from scheduler.extenders import wire
+from scheduler.extenders.go_json import BadJson
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import KNOWN, STRUCTS, parse_resource
@@ -136,6 +138,34 @@ def replies(data: bytes) -> None:
         decode_pod(body)
     except Unreadable:
         return
+
+
+_ANSWERS: Final[tuple[tuple[Callable[[bytes], object], Any], ...]] = (
+    (
+        wire.filter_result,
+        {
+            "Nodes": {"items": [{"metadata": {"name": "n1"}}]},
+            "NodeNames": ["n1", None],
+            "FailedNodes": {"n2": "no"},
+            "FailedAndUnresolvableNodes": {"n3": "never"},
+            "Error": "",
+        },
+    ),
+    (wire.priorities, [{"Host": "n1", "Score": 5}, {"host": "n2", "score": -1}]),
+    (wire.preemption_result, {"NodeNameToMetaVictims": {"n1": {"Pods": [{"UID": "u"}], "NumPDBViolations": 1}}}),
+    (wire.binding_error, {"Error": "no"}),
+)
+
+
+def extenders(data: bytes) -> None:
+    """Answers of extenders."""
+    dice = of_bytes(data)
+    read, seed = dice.choice(_ANSWERS)
+    for body in (mutated(dice, seed), data):
+        try:
+            read(body)
+        except BadJson:
+            continue
 
 
 def _intakes() -> list[tuple[Intake[Any], known.Json]]:
@@ -519,6 +549,7 @@ TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
         objects,
         bytes_as_json,
         replies,
+        extenders,
         watch_and_lists,
         watch_stream,
         http_answers,

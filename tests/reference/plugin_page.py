@@ -149,6 +149,8 @@ def _pod_rows(struct: type[Any], path: str, depth: int) -> Iterator[str]:
 
 def _struct_rows(struct: type[Any], path: str) -> Iterator[str]:
     for field in msgspec.structs.fields(struct):
+        if field.encode_name.startswith("("):
+            continue  # the engine's own
         at = f"{path}.{field.name}" if path else field.name
         inner = struct_in(field.type)
         if inner is not None and path.count(".") < 1 and inner.__name__ not in ("OwnerReference",):

@@ -34,7 +34,6 @@ def test_the_first_example_is_the_default_configuration() -> None:
 
 def test_every_field_is_there_with_its_default() -> None:
     documented = {path: default.strip("`") for path, default in ROW.findall(PAGE)}
-    del documented["extenders"]
 
     assert documented == flat({k: v for k, v in arguments_of(Config(profiles=())).items() if k != "profiles"})
 

@@ -119,11 +119,6 @@ def test_settings_are_read(fields: dict[str, Any], expected: dict[str, Any]) -> 
         ),
         pytest.param({"profiles": {}}, "profiles: expected a list", id="profiles are no list"),
         pytest.param({"profiles": ["x"]}, "profiles[0]: expected a mapping, got 'x'", id="a profile is no mapping"),
-        pytest.param(
-            {"extenders": [{"urlPrefix": "http://x"}]},
-            "extenders: extenders are not available in this version of Loadmaster yet",
-            id="extenders",
-        ),
     ],
 )
 def test_a_wrong_setting_is_refused_in_kube_schedulers_words(fields: dict[str, Any], problem: str) -> None:
@@ -134,39 +129,6 @@ def test_lengths_of_time_are_not_checked_without_leader_election() -> None:
     config = config_from_dict(a_config(leaderElection={"leaderElect": False, "leaseDuration": "1s"}), REGISTRY)
 
     assert str(config.leader_election.lease_duration) == "1s"
-
-
-def test_extenders_are_checked_before_they_are_refused() -> None:
-    managed = [{"name": "cpu"}]
-    twice = [{"name": "example.com/a"}, {"name": "example.com/a"}]
-
-    found = problems_of(
-        a_config(
-            extenders=[
-                {"urlPrefix": "a", "prioritizeVerb": "p", "managedResources": managed},
-                {"urlPrefix": "a", "bindVerb": "b", "managedResources": twice},
-                {
-                    "urlPrefix": "a",
-                    "bindVerb": "b",
-                    "httpTimeout": "5s",
-                    "tlsConfig": {"caFile": "x"},
-                    "enableHTTPS": True,
-                },
-                {"weigth": 1},
-            ]
-        )
-    )
-
-    assert found == [
-        'extenders[0].managedResources[0].name: Invalid value: "cpu": is an invalid extended resource name',
-        "extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
-        "extenders[3].weigth: unknown field; did you mean 'weight'?",
-        "extenders[3].urlPrefix: Required value",
-        'extenders[1].managedResources[1].name: Invalid value: "example.com/a": '
-        "duplicate extender managed resource name",
-        'extenders: Invalid value: "found 2 extenders implementing bind": only one extender can implement bind',
-        "extenders: extenders are not available in this version of Loadmaster yet",
-    ]
 
 
 @pytest.mark.parametrize(

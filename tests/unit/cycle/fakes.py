@@ -13,7 +13,7 @@ from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.config.defaults import DEFAULT_PLUGINS
 from scheduler.config.types import Config, LoadmasterSettings
-from scheduler.cycle.engine import Engine, build_engine
+from scheduler.cycle.engine import Asking, Engine, build_engine
 from scheduler.framework.queued import QueuedPod
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
@@ -91,19 +91,24 @@ def an_engine(
     seed: int = 0,
     ttl: float = 0.0,
     profiles: tuple[str, ...] = (PROFILE,),
+    asking: Asking | None = None,
+    room: int = 16,
 ) -> EngineUnderTest:
-    """Build an engine with the default plugins and these after them, or with the plugins of `only`."""
+    """Build an engine with the default plugins and these after them, or with the plugins of `only`.
+
+    `asking`: extenders; `room`: how many pods they are asked about at once.
+    """
     own = tuple(PluginRef(plugin.name) for plugin in plugins)
     enabled = only or replace(DEFAULT_PLUGINS, multi_point=PluginSet(DEFAULT_PLUGINS.multi_point.enabled + own))
     config = Config(
         profiles=tuple(ProfileSpec(name, enabled) for name in profiles),
         percentage_of_nodes_to_score=percentage,
-        loadmaster=LoadmasterSettings(seed=seed, assumed_pod_ttl_seconds=ttl),
+        loadmaster=LoadmasterSettings(seed=seed, assumed_pod_ttl_seconds=ttl, pods_at_extenders=room),
     )
     registry = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
     world, clock, metrics = FakeWorld(), FakeClock(), Metrics()
     return EngineUnderTest(
-        build_engine(config, registry, world.writers, metrics, clock),
+        build_engine(config, registry, world.writers, metrics, clock, asking=asking),
         world,
         clock,
         metrics,

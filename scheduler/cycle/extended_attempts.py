@@ -1,0 +1,186 @@
+"""Attempts that wait for extenders, while the loop decides about other pods.
+
+    pop ─► is there room in its lane? ──no──► HELD (in the queue)
+               │ yes                            │
+               │◄─ an attempt of its lane ends ─┘
+               ▼
+             ASKING: a job; the pod is in flight ─────────────────┬─ placed ─────► assume, reserve, permit, bind as ever
+               │                                                  ├─ fits nowhere, or an error ──► failure, as ever
+               └─ deleted, bound by others, or we are to stop ──► cancelled: nothing is left
+
+The pods in which the same extenders are interested share a lane. Each lane has room for a number of attempts, so that
+an extender that hangs holds up those that it is asked about, and no others; neither memory nor calls grow with the
+number of pods that wait. In what an attempt does between two waits it is alone, as every decision is.
+"""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.extended_algorithm import Attempt, ExtendedAlgorithm
+from scheduler.cycle.failure import FailureHandler
+from scheduler.extenders.chain import Extenders
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.queued import QueuedPod
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.runtime.tasks import Tasks
+
+LATE_SECONDS: Final = 1_800.0
+"""An attempt that takes longer is reported. Each call has a time limit, which the configuration chooses."""
+
+
+class Loop(Protocol):
+    """What the scheduling loop does for all attempts."""
+
+    def should_skip(self, pod: Pod) -> bool:
+        """Whether a pod is not to be tried; its owner has been told then."""
+
+    def place(self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float) -> None:
+        """Assume a pod on the node that was chosen just now, and begin to bind it."""
+
+    def settle(self, queued: QueuedPod) -> None:
+        """Leave nothing behind of an attempt that failed where it should not."""
+
+
+class _Unwanted(SchedulerError):
+    """The pod need not be placed any more."""
+
+
+@dataclass(slots=True, eq=False)
+class _Asking:
+    """One attempt under way."""
+
+    framework: Framework
+    queued: QueuedPod
+    lane: Hashable
+    started: float
+    """In seconds of time.perf_counter."""
+    is_decided: bool = False
+
+
+class ExtendedAttempts:
+    """Those of all profiles."""
+
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        extenders: Extenders,
+        algorithm: ExtendedAlgorithm,
+        queue: SchedulingQueue,
+        failure: FailureHandler,
+        loop: Loop,
+        metrics: Metrics,
+        now: Callable[[], float],
+        tasks: Tasks,
+        room: int,
+    ) -> None:
+        """`now` is the queue's clock. `room`: attempts of one lane."""
+        self._frameworks = frameworks
+        self._extenders = extenders
+        self._now = now
+        self._algorithm = algorithm
+        self._queue = queue
+        self._failure = failure
+        self._loop = loop
+        self._duration = metrics.scheduling_algorithm_duration
+        self._jobs = tasks.jobs("extender", LATE_SECONDS, cancels_late=False)
+        self._room = room
+        self._in_lane: Counter[Hashable] = Counter()
+        self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
+
+    def __len__(self) -> int:
+        """How many are under way."""
+        return len(self._jobs)
+
+    def take(self, framework: Framework, queued: QueuedPod, started: float) -> bool:
+        """Take over the attempt for a popped pod, if extenders are to be asked about it; say whether."""
+        lane = tuple(extender.name for extender in self._extenders.asked_about(queued.pod))
+        if not lane:
+            return False
+        if self._in_lane[lane] >= self._room:
+            self._queue.hold(queued, lane)
+            return True
+        self._start(_Asking(framework, queued, lane, started))
+        return True
+
+    def _start(self, asking: _Asking) -> None:
+        self._in_lane[asking.lane] += 1
+        pod = asking.queued.pod
+        task = self._jobs.start(f"ask about {pod}", self._run(asking), partial(self._ended, asking))
+        self._queue.when_deleted(pod.uid, partial(self._jobs.cancel, task))
+
+    async def finish(self) -> None:
+        """Cancel all; the next start tries their pods again."""
+        await self._jobs.finish(0)
+
+    async def _run(self, asking: _Asking) -> None:
+        queued, framework = asking.queued, asking.framework
+        attempt = Attempt(framework, partial(self._newest, queued), partial(self._state, queued))
+        try:
+            state, pod, decision = await self._algorithm.schedule(attempt)
+        except _Unwanted:
+            asking.is_decided = True
+            self._queue.done(queued.pod.uid)
+            return
+        except Exception as error:  # noqa: BLE001 - the pod pays, the others go on
+            asking.is_decided = True
+            self._duration.observe(time.perf_counter() - asking.started)
+            self._failure.handle(framework.name, queued, _as_scheduler_error(error), asking.started)
+            return
+        # No await from here on: what was decided is right now.
+        asking.is_decided = True
+        self._duration.observe(time.perf_counter() - asking.started)
+        queued.pod = pod
+        if isinstance(decision, Unplaced):
+            self._failure.handle(framework.name, queued, decision, asking.started)
+        else:
+            self._loop.place(framework, state, queued, decision, asking.started)
+
+    def _newest(self, queued: QueuedPod) -> Pod:
+        pod = self._queue.in_flight_version(queued.pod.uid)
+        if pod is None or self._loop.should_skip(pod):
+            raise _Unwanted(f"{queued.pod} need not be placed")
+        return pod
+
+    def _state(self, queued: QueuedPod) -> CycleState:
+        state = CycleState()
+        state.attempt = queued.attempts
+        state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
+        return state
+
+    def _ended(self, asking: _Asking, error: BaseException | None) -> None:
+        """Leave nothing behind of an attempt that came to no decision, and go on with the next one of the lane."""
+        lane, uid = asking.lane, asking.queued.pod.uid
+        self._in_lane[lane] -= 1
+        try:
+            if not asking.is_decided and self._queue.in_flight_version(uid) is None:
+                self._queue.done(uid)
+            elif error is not None or not asking.is_decided:
+                self._loop.settle(asking.queued)
+        finally:
+            self._go_on(lane)
+
+    def _go_on(self, lane: Hashable) -> None:
+        """Begin with the pods held in a lane, as far as there is room."""
+        while self._in_lane[lane] < self._room and (queued := self._queue.pop_held(lane)) is not None:
+            framework = self._frameworks.get(queued.pod.spec.scheduler_name)
+            if framework is None or self._loop.should_skip(queued.pod):
+                self._queue.done(queued.pod.uid)
+            else:
+                queued.attempt_began = self._now()
+                self._start(_Asking(framework, queued, lane, time.perf_counter()))
+        if not self._in_lane[lane]:
+            del self._in_lane[lane]
+
+
+def _as_scheduler_error(error: Exception) -> SchedulerError:
+    return error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")

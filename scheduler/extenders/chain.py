@@ -1,0 +1,179 @@
+"""All extenders of a configuration, and what they say together about one pod.
+
+Filter asks them one after the other, each about what the one before has left; Prioritize all at once. One that is
+ignorable comes last, and is left out when it fails.
+
+Rule: buildExtenders in pkg/scheduler/scheduler.go, findNodesThatPassExtenders and prioritizeNodes in schedule_one.go,
+at v1.36.3.
+"""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol
+
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.extenders.extender import Extender
+from scheduler.framework.awaited import together
+from scheduler.framework.errors import ClusterError
+from scheduler.framework.extenders import ExtenderError
+from scheduler.framework.plugin import MAX_NODE_SCORE
+from scheduler.framework.status import Status
+
+MAX_EXTENDER_SCORE: Final = 10
+"""extenderv1.MaxExtenderPriority. Nobody checks that scores are within."""
+
+_SCALE: Final = MAX_NODE_SCORE // MAX_EXTENDER_SCORE
+
+_logger = logging.getLogger(__name__)
+
+
+class FoundPod(NamedTuple):
+    """A pod as the API server has it."""
+
+    json: bytes
+    """Without `managedFields`, which kube-scheduler does not keep."""
+    node_name: str
+    """Where it is bound; empty if it is not."""
+
+
+class PodSource(Protocol):
+    """Reads whole pods: of those we keep what scheduling reads."""
+
+    async def read(self, pod: Pod) -> FoundPod | None:
+        """Return the pod, with the node that `pod` has if it is not bound yet; None if it is gone.
+
+        Raises ClusterError.
+        """
+
+
+class Nodes(Protocol):
+    """The live nodes."""
+
+    def node(self, name: str) -> Node | None: ...
+
+
+@dataclass(slots=True)
+class FilterVerdict:
+    """What the extenders say of nodes."""
+
+    asked: Sequence[str]
+    passed: Sequence[str]
+    refusals: dict[str, Status] = field(default_factory=dict)
+    """Node → why not. Nodes that were left out without a word are missing here; others may be here."""
+
+
+class Extenders:
+    """In the order in which they are asked."""
+
+    def __init__(self, extenders: Sequence[Extender]) -> None:
+        self._all = tuple(sorted(extenders, key=lambda extender: extender.is_ignorable))
+
+    def __iter__(self) -> Iterator[Extender]:
+        return iter(self._all)
+
+    @property
+    def prioritizing(self) -> int:
+        """How many calls for scores are under way."""
+        return sum(extender.prioritizing for extender in self._all)
+
+    @property
+    def need_whole_nodes(self) -> bool:
+        """Whether one of them is sent nodes and not just their names."""
+        return any(not each.knows_nodes and (each.filters or each.prioritizes) for each in self._all)
+
+    def interested(self, pod: Pod) -> tuple[Extender, ...]:
+        """Those to which the pod is of interest."""
+        return tuple(extender for extender in self._all if extender.is_interested(pod))
+
+    def asked_about(self, pod: Pod) -> tuple[Extender, ...]:
+        """Those that have a say in where the pod goes; one that only binds it has none."""
+        return tuple(each for each in self.interested(pod) if each.filters or each.prioritizes or each.preempts)
+
+    def binder_of(self, pod: Pod) -> Extender | None:
+        """The one that binds the pod, if any."""
+        return next((each for each in self._all if each.is_binder and each.is_interested(pod)), None)
+
+
+class Question:
+    """One pod that is shown to extenders."""
+
+    def __init__(self, extenders: Sequence[Extender], pod: Pod, nodes: Nodes, pods: PodSource) -> None:
+        """`extenders`: those that are interested, in their order."""
+        self.extenders = extenders
+        self.pod = pod
+        self._nodes = nodes
+        self.pods = pods
+        self._json: bytes | None = None
+
+    async def json(self) -> bytes:
+        """The pod as JSON, read once. Raises ExtenderError if it cannot be."""
+        if self._json is None:
+            try:
+                found = await self.pods.read(self.pod)
+            except ClusterError as error:
+                raise ExtenderError(f"reading the pod for its extenders: {error}") from error
+            if found is None:
+                raise ExtenderError(f'pod "{self.pod.name}" not found')
+            self._json = found.json
+        return self._json
+
+    async def filter(self, names: Sequence[str]) -> FilterVerdict:
+        """Ask which of these nodes will do. Raises ExtenderError."""
+        verdict = FilterVerdict(names, names)
+        for extender in self.extenders:
+            if not verdict.passed:
+                break
+            if not extender.filters:
+                continue
+            pod = await self.json()
+            try:
+                answer = await extender.filter(pod, verdict.passed, self.raw_nodes)
+            except ExtenderError as error:
+                if not extender.is_ignorable:
+                    raise
+                self.skip(extender, error)
+                continue
+            verdict.refusals |= answer.refusals
+            verdict.passed = answer.passed
+        return verdict
+
+    async def prioritize(self, names: Sequence[str]) -> dict[str, int]:
+        """Return what the extenders add to the scores of nodes, as an int64; whoever fails adds nothing."""
+        asked = [extender for extender in self.extenders if extender.prioritizes]
+        if not asked:
+            return {}
+        pod = await self.json()
+        scores: dict[str, int] = {}
+        for found in await together(*(self._scores(extender, pod, names) for extender in asked)):
+            for name, score in found.items():
+                scores[name] = wrapped(scores.get(name, 0) + score)
+        return scores
+
+    async def _scores(self, extender: Extender, pod: bytes, names: Sequence[str]) -> dict[str, int]:
+        scores: dict[str, int] = {}
+        try:
+            found = await extender.prioritize(pod, names, self.raw_nodes)
+        except ExtenderError as error:
+            fields = {"pod": str(self.pod), "extender": extender.name, "err": str(error)}
+            _logger.debug("An extender did not rate the nodes; it has no say in this", extra=fields)
+            return scores
+        for name, score in found:
+            scores[name] = wrapped(scores.get(name, 0) + score * extender.settings.weight * _SCALE)
+        return scores
+
+    def raw_nodes(self, names: Sequence[str]) -> list[bytes]:
+        """These nodes as JSON; those that are gone by now are left out."""
+        found = map(self._nodes.node, names)
+        return [node.raw for node in found if node is not None and node.raw]
+
+    def skip(self, extender: Extender, error: Exception) -> None:
+        """Tell that an ignorable extender has no say."""
+        fields = {"pod": str(self.pod), "extender": extender.name, "err": str(error)}
+        _logger.info("An extender is left out, as it failed and is ignorable", extra=fields)
+
+
+def wrapped(number: int) -> int:
+    """The number as Go's int64 has it after an overflow."""
+    return (number + 2**63) % 2**64 - 2**63
