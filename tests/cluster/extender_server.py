@@ -1,0 +1,114 @@
+"""An HTTP extender that answers as a test says, several of them on one port: `/NAME/VERB`."""
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+Question = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Raw:
+    """An answer that is no JSON, or not all right in HTTP."""
+
+    body: bytes = b""
+    status: int = 200
+    length: int | None = None
+    """What it says its length is, if that is another."""
+
+
+@dataclass(frozen=True)
+class Slow:
+    """An answer that takes its time."""
+
+    seconds: float
+    answer: Any = field(default_factory=dict)
+
+
+Script = Callable[[Question], Any]
+
+
+class ExtenderServer:
+    """Listens for the length of a `with` block. What is not in its script agrees to everything."""
+
+    def __init__(self) -> None:
+        self.script: dict[str, Script] = {}
+        """`name/verb` → what it answers."""
+        self.asked: list[tuple[str, Question]] = []
+        self.closing = threading.Event()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                path = self.path.strip("/")
+                outer.asked.append((path, question))
+                answer = outer.script.get(path, agree)(question)
+                if isinstance(answer, Slow):
+                    outer.closing.wait(answer.seconds)
+                    answer = answer.answer
+                if not isinstance(answer, Raw):
+                    answer = Raw(json.dumps(answer).encode())
+                self.send_response(answer.status)
+                self.send_header("Content-Length", str(len(answer.body) if answer.length is None else answer.length))
+                self.end_headers()
+                self.wfile.write(answer.body)
+                if answer.length is not None:
+                    self.close_connection = True
+
+            def log_message(self, *_: object) -> None:
+                """Nothing: the test looks at `asked`."""
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, request: object, client_address: object) -> None:
+                """A scheduler that has lost its patience closes the connection."""
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, name="extender", daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.closing.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def clear(self) -> None:
+        self.script.clear()
+        self.asked.clear()
+
+    def questions(self, path: str) -> list[Question]:
+        return [question for asked, question in self.asked if asked == path]
+
+
+def agree(question: Question) -> Any:
+    """Every node and every victim will do."""
+    if question.get("NodeNames") is not None:
+        return {"NodeNames": question["NodeNames"]}
+    if question.get("Nodes") is not None:
+        return {"Nodes": question["Nodes"]}
+    if "NodeNameToMetaVictims" in question:
+        victims = question["NodeNameToMetaVictims"] or {
+            node: {
+                "Pods": [{"UID": pod["metadata"]["uid"]} for pod in each["Pods"]],
+                "NumPDBViolations": each["NumPDBViolations"],
+            }
+            for node, each in question["NodeNameToVictims"].items()
+        }
+        return {"NodeNameToMetaVictims": victims}
+    return {}

@@ -1,0 +1,427 @@
+"""Extenders, for Loadmaster and for the real kube-scheduler: the same questions and verdicts; and under faults."""
+
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.extender_server import ExtenderServer, Question, Raw, Script, Slow, agree
+from tests.cluster.loadmaster import install_rbac, metric, node_of, start
+from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
+from tests.controlplane.client import Object
+
+OURS, THEIRS = "loadmaster", "peer"
+GPU, FPGA, NIC, BOUND, LATE = (f"extender.example.com/{name}" for name in ("gpu", "fpga", "nic", "bound", "late"))
+RESOURCES = dict.fromkeys((GPU, FPGA, NIC, BOUND, LATE), "100")
+HIGH = "extender-high"
+
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+percentageOfNodesToScore: 100
+podInitialBackoffSeconds: 1
+profiles: [{{schedulerName: {name}}}]
+extenders:
+- urlPrefix: {url}/names
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  preemptVerb: preempt
+  weight: 5
+  nodeCacheCapable: true
+  httpTimeout: 1s
+  managedResources: [{{name: {gpu}}}]
+- urlPrefix: {url}/whole
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  preemptVerb: preempt
+  weight: 5
+  httpTimeout: 1s
+  managedResources: [{{name: {fpga}}}]
+- urlPrefix: {url}/ignorable
+  filterVerb: filter
+  preemptVerb: preempt
+  nodeCacheCapable: true
+  ignorable: true
+  httpTimeout: 1s
+  managedResources: [{{name: {nic}, ignoredByScheduler: true}}]
+- urlPrefix: {url}/binder
+  bindVerb: bind
+  httpTimeout: 2s
+  managedResources: [{{name: {bound}}}]
+- urlPrefix: {url}/late
+  filterVerb: filter
+  nodeCacheCapable: true
+  httpTimeout: 30s
+  managedResources: [{{name: {late}}}]
+"""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ExtenderServer]:
+    with ExtenderServer() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def _silence(server: ExtenderServer) -> None:
+    server.clear()
+
+
+def config(directory: Path, server: ExtenderServer, name: str) -> Path:
+    names = {"gpu": GPU, "fpga": FPGA, "nic": NIC, "bound": BOUND, "late": LATE}
+    path = directory / f"{name}.yaml"
+    path.write_text(CONFIG.format(name=name, url=server.url, **names))
+    return path
+
+
+@pytest.fixture(scope="module")
+def loadmaster(
+    cluster: Cluster, server: ExtenderServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Component]:
+    install_rbac(cluster)
+    with start(cluster, f"--config={config(tmp_path_factory.mktemp('ours'), server, OURS)}") as process:
+        yield process
+
+
+@pytest.fixture(scope="module")
+def both(
+    loadmaster: Component, cluster: Cluster, server: ExtenderServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Component]:
+    """Kube-scheduler, too, with the same extenders."""
+    if not isinstance(cluster, ControlPlane):
+        pytest.skip(f"needs a kube-scheduler of its own, which {type(cluster).__name__} does not start")
+    with cluster.start_kube_scheduler(config(tmp_path_factory.mktemp("theirs"), server, THEIRS)) as process:
+        yield process
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _priority(api: Client) -> Iterator[None]:
+    kind = "scheduling.k8s.io/v1/PriorityClass"
+    api.create(
+        {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": HIGH}, "value": 1000}
+    )
+    yield
+    api.delete(kind, HIGH)
+
+
+def verdict(api: Client, name: str, namespace: str) -> tuple[str, str, str] | None:
+    """The node of a pod, or reason and message of why it has none; None as long as nothing is said."""
+    pod = api.get("Pod", name, namespace)
+    if node_of(pod):
+        return node_of(pod), "", ""
+    said = condition(pod, "PodScheduled")
+    return ("", said["reason"], said["message"]) if said is not None else None
+
+
+def judge(api: Client, namespace: str, scheduler: str, resource: str, **wishes: Any) -> tuple[str, str, str]:
+    """What a scheduler makes of a pod that asks for a resource; the pod goes again."""
+    pod = a_pod("web", cpu="1", resources={resource: "1"}, scheduler=scheduler, **wishes)
+    api.create(pod, namespace)
+    found = wait_until(lambda: verdict(api, "web", namespace), 15, f"{scheduler} says something")
+    api.delete("Pod", "web", namespace)
+    wait_until(lambda: not api.list("Pod", namespace, fields="metadata.name=web"), 10, "the pod is gone")
+    assert found is not None
+    return found
+
+
+def last(nodes: list[str]) -> Script:
+    """Only the last of these nodes will do."""
+    return lambda question: {"NodeNames": [name for name in question["NodeNames"] if name == nodes[-1]]}
+
+
+def first_whole(nodes: list[str]) -> Script:
+    def answer(question: Question) -> Any:
+        items = [node for node in question["Nodes"]["items"] if node["metadata"]["name"] == nodes[0]]
+        return {"Nodes": {"metadata": {}, "items": items}}
+
+    return answer
+
+
+SCRIPTS: dict[str, tuple[str, dict[str, Callable[[list[str]], Script]]]] = {
+    "one of the nodes": (GPU, {"names/filter": last}),
+    "one of the nodes, in small letters": (
+        GPU,
+        {"names/filter": lambda nodes: lambda _: {"nodeNames": [nodes[1]]}},
+    ),
+    "whole nodes": (FPGA, {"whole/filter": first_whole}),
+    "no node, with reasons": (
+        GPU,
+        {
+            "names/filter": lambda nodes: (
+                lambda _: {
+                    "NodeNames": [],
+                    "FailedNodes": {nodes[0]: "too hot", nodes[1]: "too hot"},
+                    "FailedAndUnresolvableNodes": {nodes[2]: "too old", nodes[0]: "too far"},
+                }
+            )
+        },
+    ),
+    "no node, without a word": (GPU, {"names/filter": lambda nodes: lambda _: {"NodeNames": []}}),
+    "nothing at all": (GPU, {"names/filter": lambda nodes: lambda _: {}}),
+    "null": (GPU, {"names/filter": lambda nodes: lambda _: None}),
+    "scores decide": (
+        GPU,
+        {"names/prioritize": lambda nodes: lambda _: [{"Host": nodes[2], "Score": 10}, {"Host": "mars", "Score": 99}]},
+    ),
+    "scores are no duty": (
+        GPU,
+        {"names/filter": last, "names/prioritize": lambda nodes: lambda _: Raw(b"?")},
+    ),
+    "an error": (GPU, {"names/filter": lambda nodes: lambda _: {"Error": "out of order"}}),
+    "HTTP 500": (GPU, {"names/filter": lambda nodes: lambda _: Raw(b"{}", status=500)}),
+    "HTTP 301": (GPU, {"names/filter": lambda nodes: lambda _: Raw(b"", status=304)}),
+    "garbage": (GPU, {"names/filter": lambda nodes: lambda _: Raw(b"<html>")}),
+    "an empty answer": (GPU, {"names/filter": lambda nodes: lambda _: Raw()}),
+    "half an answer": (GPU, {"names/filter": lambda nodes: lambda _: Raw(b'{"NodeNames":["', length=100)}),
+    "of the wrong type": (GPU, {"names/filter": lambda nodes: lambda _: {"NodeNames": "all"}}),
+    "a list": (GPU, {"names/filter": lambda nodes: lambda _: []}),
+    "an unknown node": (GPU, {"names/filter": lambda nodes: lambda _: {"NodeNames": [nodes[0], "mars"]}}),
+    "silence": (GPU, {"names/filter": lambda nodes: lambda _: Slow(3)}),
+    "an ignorable one that fails": (NIC, {"ignorable/filter": lambda nodes: lambda _: Raw(status=500)}),
+    "an ignorable one that refuses": (
+        NIC,
+        {"ignorable/filter": lambda nodes: lambda _: {"FailedNodes": dict.fromkeys(nodes, "no")}},
+    ),
+    "a binding that is refused": (BOUND, {"binder/bind": lambda nodes: lambda _: {"Error": "not mine"}}),
+    "a binding that fails": (BOUND, {"binder/bind": lambda nodes: lambda _: Raw(status=500)}),
+}
+
+
+@pytest.mark.parametrize("case", SCRIPTS)
+def test_both_schedulers_say_the_same(
+    both: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer, case: str
+) -> None:
+    nodes = make_nodes(3, cpu="4", resources=RESOURCES)
+    resource, scripts = SCRIPTS[case]
+    server.script.update({path: script(nodes) for path, script in scripts.items()})
+
+    verdicts = {}
+    questions = {}
+    for name in (THEIRS, OURS):
+        server.asked.clear()
+        verdicts[name] = judge(api, namespace, name, resource)
+        questions[name] = [(path, shape(question)) for path, question in server.asked]
+
+    if not is_tie(case):
+        assert verdicts[OURS] == verdicts[THEIRS]
+    ours, theirs = (first_of_each(questions[name]) for name in (OURS, THEIRS))
+    assert ours == theirs
+
+
+def is_tie(case: str) -> bool:
+    """Whether any node will do: kube-scheduler draws lots."""
+    return case == "an ignorable one that fails"
+
+
+def first_of_each(questions: list[tuple[str, Any]]) -> dict[str, Any]:
+    """What was asked first at each verb; later attempts may have begun before the pod was gone."""
+    found: dict[str, Any] = {}
+    for path, question in questions:
+        found.setdefault(path, question)
+    return found
+
+
+def shape(question: Question) -> Any:
+    """A question without what differs between two pods of the same kind."""
+    shown = dict(question)
+    if shown.get("Pod"):
+        pod = dict(shown["Pod"])
+        assert "managedFields" not in pod["metadata"]
+        pod["metadata"] = sorted(set(pod["metadata"]) - {"generation"})
+        pod["spec"] = {key: value for key, value in pod["spec"].items() if key not in ("schedulerName", "volumes")}
+        for container in pod["spec"]["containers"]:
+            container.pop("volumeMounts", None)
+        pod["status"] = {key: value for key, value in pod["status"].items() if key not in ("conditions",)}
+        shown["Pod"] = pod
+    if shown.get("NodeNames"):
+        shown["NodeNames"] = sorted(shown["NodeNames"])
+    if shown.get("Nodes"):
+        items = sorted(shown["Nodes"]["items"], key=lambda node: str(node["metadata"]["name"]))
+        shown["Nodes"] = {**shown["Nodes"], "items": [shape_of_node(item) for item in items]}
+    for key in ("PodUID",):
+        shown.pop(key, None)
+    shown.pop("Node", None)
+    return shown
+
+
+def shape_of_node(node: Object) -> Object:
+    """A node without what its heartbeats change."""
+    metadata = {
+        key: value for key, value in node["metadata"].items() if key not in ("resourceVersion", "managedFields")
+    }
+    assert "managedFields" in node["metadata"]
+    status = {key: value for key, value in node["status"].items() if key != "conditions"}
+    return {**node, "metadata": metadata, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("resource", "name"), [pytest.param(GPU, "names", id="by UID"), pytest.param(FPGA, "whole", id="whole victims")]
+)
+def test_both_ask_the_same_about_victims_and_evict_those_that_are_left(
+    both: Component,
+    api: Client,
+    namespace: str,
+    make_nodes: MakeNodes,
+    server: ExtenderServer,
+    resource: str,
+    name: str,
+) -> None:
+    nodes = make_nodes(2, cpu="2", resources=RESOURCES)
+    asked, evicted = {}, {}
+    for scheduler in (THEIRS, OURS):
+        victims = {}
+        for number, node in enumerate(nodes):
+            low = a_pod(f"low{number}", cpu="2", scheduler=scheduler, nodeName=node)
+            victims[node] = api.create(low, namespace)["metadata"]["uid"]
+        wait_until(lambda: len(api.list("Pod", namespace)) == 2, 10, "they run")
+        time.sleep(0.5)  # both have to know them
+        server.asked.clear()
+        server.script[f"{name}/preempt"] = choosing(nodes[1], victims[nodes[1]])
+        high = a_pod("high", cpu="2", scheduler=scheduler, resources={resource: "1"}, priorityClassName=HIGH)
+        api.create(high, namespace)
+        wait_until(lambda: node_of(api.get("Pod", "high", namespace)), 20, "it is placed")
+        evicted[scheduler] = nodes.index(node_of(api.get("Pod", "high", namespace)))
+        (question, *_) = server.questions(f"{name}/preempt")
+        asked[scheduler] = victims_of(question, nodes)
+        api.delete_all("Pod", namespace)
+        wait_until(lambda: not api.list("Pod", namespace), 10, "all are gone")
+
+    assert asked[OURS] == asked[THEIRS]
+    assert evicted == {OURS: 1, THEIRS: 1}
+
+
+def choosing(node: str, uid: str) -> Script:
+    """Of all candidates, this one."""
+    return lambda _: {"NodeNameToMetaVictims": {node: {"Pods": [{"UID": uid}], "NumPDBViolations": 0}}}
+
+
+def victims_of(question: Question, nodes: list[str]) -> Any:
+    whole, meta = question["NodeNameToVictims"], question["NodeNameToMetaVictims"]
+    if meta is not None:
+        return whole, {nodes.index(node): (len(each["Pods"]), set(each)) for node, each in meta.items()}
+    return meta, {
+        nodes.index(node): ([sorted(pod) for pod in each["Pods"]], [pod["metadata"]["name"] for pod in each["Pods"]])
+        for node, each in whole.items()
+    }
+
+
+def test_an_extender_binds_at_the_api_server(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    nodes = make_nodes(1, resources=RESOURCES)
+
+    def bind(question: Question) -> Any:
+        api.bind(question["PodName"], question["Node"], question["PodNamespace"])
+        return {}
+
+    server.script["binder/bind"] = bind
+
+    assert judge(api, namespace, OURS, BOUND) == (nodes[0], "", "")
+    (question,) = server.questions("binder/bind")
+    assert set(question) == {"PodName", "PodNamespace", "PodUID", "Node"}
+
+
+def test_a_binding_whose_answer_is_lost_is_settled_by_a_read(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    nodes = make_nodes(1, resources=RESOURCES)
+
+    def bind(question: Question) -> Any:
+        api.bind(question["PodName"], question["Node"], question["PodNamespace"])
+        return Raw(b"{", length=100)
+
+    server.script["binder/bind"] = bind
+
+    assert judge(api, namespace, OURS, BOUND) == (nodes[0], "", "")
+    assert len(server.questions("binder/bind")) == 1
+
+
+def test_an_ignored_resource_is_the_extenders_own(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    (node,) = make_nodes(1)  # it has none of it
+
+    assert judge(api, namespace, OURS, NIC) == (node, "", "")
+
+
+def test_while_an_extender_thinks_others_are_placed(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    make_nodes(3, resources=RESOURCES)
+    server.script["late/filter"] = lambda question: Slow(3, agree(question))
+    api.create(a_pod("late", resources={LATE: "1"}), namespace)
+    wait_until(lambda: server.questions("late/filter"), 10, "the extender is asked")
+
+    began = time.monotonic()
+    api.create_many([a_pod(f"web{number}") for number in range(50)], namespace)
+    placed = wait_until(lambda: _placed(api, namespace) >= 50, 20, "the others are placed")
+
+    assert placed
+    assert not node_of(api.get("Pod", "late", namespace)), f"{time.monotonic() - began:.1f} s for the others"
+    wait_until(lambda: node_of(api.get("Pod", "late", namespace)), 20, "and this one in the end")
+
+
+def _placed(api: Client, namespace: str) -> int:
+    return sum(bool(node_of(pod)) for pod in api.list("Pod", namespace))
+
+
+def test_a_pod_that_is_deleted_meanwhile_is_forgotten(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    make_nodes(1, resources=RESOURCES)
+    server.script["late/filter"] = lambda question: Slow(20, agree(question))
+    api.create(a_pod("late", resources={LATE: "1"}), namespace)
+    wait_until(lambda: server.questions("late/filter"), 10, "the extender is asked")
+    assert metric(loadmaster.port, "scheduler_goroutines", operation="extender") == 1
+
+    api.delete("Pod", "late", namespace)
+
+    wait_until(lambda: metric(loadmaster.port, "scheduler_goroutines", operation="extender") == 0, 10, "it ends")
+    assert metric(loadmaster.port, "loadmaster_task_failures_total", operation="extender") == 0
+
+
+def test_a_node_that_is_taken_meanwhile_is_not_used(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    (node,) = make_nodes(1, cpu="2", resources=RESOURCES)
+    server.script["late/filter"] = lambda question: Slow(2, agree(question))
+    api.create(a_pod("late", cpu="2", resources={LATE: "1"}), namespace)
+    wait_until(lambda: server.questions("late/filter"), 10, "the extender is asked")
+
+    api.create(a_pod("rival", cpu="2", nodeName=node), namespace)
+
+    said = wait_until(lambda: verdict(api, "late", namespace), 15, "what becomes of it")
+    assert said is not None
+    assert said[2].startswith("0/1 nodes are available: 1 Insufficient cpu.")
+
+
+def test_an_answer_of_a_hundred_megabytes_costs_that_pod(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    make_nodes(1, resources=RESOURCES)
+    huge = b'{"Error":"' + b"x" * (100 << 20) + b'"}'
+    server.script["late/filter"] = lambda _: Raw(huge)
+
+    node, reason, message = judge(api, namespace, OURS, LATE)
+
+    assert (node, reason) == ("", "SchedulerError")
+    assert message.startswith("the answer has more than ")
+    server.clear()
+    assert judge(api, namespace, OURS, GPU)[0]
+
+
+def test_metrics_tell_what_extenders_do(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    make_nodes(1, resources=RESOURCES)
+    server.script["names/filter"] = lambda _: {"NodeNames": []}
+    api.create(a_pod("web", resources={GPU: "1"}), namespace)
+    wait_until(lambda: verdict(api, "web", namespace), 10, "it is refused")
+
+    calls = {"extender": f"{server.url}/names", "verb": "filter", "result": "ok"}
+    assert metric(loadmaster.port, "loadmaster_extender_calls_total", **calls) >= 1
+    assert metric(loadmaster.port, "scheduler_unschedulable_pods", plugin="Extender", profile=OURS) == 1
+    assert metric(loadmaster.port, "loadmaster_extender_call_duration_seconds_count") >= 1
