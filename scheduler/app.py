@@ -17,9 +17,11 @@ from contextlib import AsyncExitStack
 from typing import Final
 
 from scheduler import allocator
-from scheduler.config.load import load_config
+from scheduler.config.effective import write_effective
+from scheduler.config.feature_gates import read_gates
 from scheduler.config.notes import notes
 from scheduler.config.options import RunOptions
+from scheduler.config.source import ConfigurationSource, Loaded
 from scheduler.config.types import Config
 from scheduler.cycle.dumper import dump
 from scheduler.cycle.engine import Asking, Engine, build_engine
@@ -42,20 +44,23 @@ from scheduler.kube.election import Election
 from scheduler.kube.events import Events
 from scheduler.kube.evictor import ApiEvictor
 from scheduler.kube.extender_transport import Transports
-from scheduler.kube.intake import node_intake, object_intake, pod_intake
+from scheduler.kube.further_watches import FurtherWatches
+from scheduler.kube.intake import node_intake, pod_intake
 from scheduler.kube.leadership import Leadership
 from scheduler.kube.outages import is_outage
 from scheduler.kube.permissions import Permission, check_permissions, permissions_for
 from scheduler.kube.pod_reader import ApiPodReader
 from scheduler.kube.raw_nodes import keep_raw
 from scheduler.kube.raw_pods import RawPods
+from scheduler.kube.reconfiguring import ReconfigurableCluster
 from scheduler.kube.relister import Relister
 from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.watch import Watch
-from scheduler.logs import set_up_logging
-from scheduler.port import open_port
+from scheduler.logs import Levels, set_up_logging
+from scheduler.port import Inside, open_port
 from scheduler.queue.ages import oldest_ages
+from scheduler.reloading import Reloader
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.serve.health import Check
@@ -81,17 +86,24 @@ def run(options: RunOptions) -> int:
     """Schedule until told to stop; return the exit code. Raises ConfigError."""
     # Its default would end the program; there is nothing to dump before the engine is there.
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-    set_up_logging(options.verbosity, options.logging_format)
+    levels = Levels(options.verbosity, options.modules)
+    set_up_logging(levels, options.logging_format)
     allocator.settle()
-    config = load_config(options.config, options.registry, options.leader_election)
-    for note in notes(config):
+    gates, notes_on_gates = read_gates(options.feature_gates)
+    source = ConfigurationSource(options)
+    loaded = source.load()
+    config = loaded.config
+    for note in (*notes(config, loaded.registry), *notes_on_gates):
         _logger.warning(note)
+    if options.write_config_to:
+        write_effective(config, loaded.registry, options.write_config_to)
+        return 0
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_run(options, config))
+        return runner.run(_run(options, source, loaded, Inside(options, gates, levels)))
 
 
-async def _run(options: RunOptions, config: Config) -> int:
-    metrics = Metrics()
+async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded, inside: Inside) -> int:
+    config, metrics = loaded.config, Metrics()
     deadlines = Deadlines(metrics)
     deadlines.expect(FIRST_COMPARISON, COMPARISON_SECONDS)
     stop = asyncio.Event()
@@ -113,9 +125,10 @@ async def _run(options: RunOptions, config: Config) -> int:
         stack.push_async_callback(statuses.close)
         names = [profile.scheduler_name for profile in config.profiles]
         evictor, writer = ApiEvictor(client, statuses), PluginWriter(client)
-        writers = Writers(binder, EventsByProfile(events, names), StatusPatches(statuses), evictor, writer)
+        by_profile = EventsByProfile(events, names)
+        writers = Writers(binder, by_profile, StatusPatches(statuses), evictor, writer)
         asking = _asking(config, client, leadership, metrics, tasks, stack)
-        engine = build_engine(config, options.registry, writers, metrics, time.monotonic, tasks, asking)
+        engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking)
         stack.callback(engine.close)
         _show_state(engine, tasks, metrics)
         schedule = ComparisonSchedule()
@@ -123,16 +136,20 @@ async def _run(options: RunOptions, config: Config) -> int:
         pods = pod_intake(engine.handlers, metrics, failed, engine.pod_type)
         kept = keep_raw if asking is not None and asking.extenders.need_whole_nodes else None
         intakes = (pods, node_intake(engine.handlers, metrics, failed, kept))
-        further = [
-            object_intake(name, resource, engine.object_handlers, metrics, engine.parts_read.get(name), failed)
-            for name, resource in engine.watched.items()
-        ]
         interval = config.loadmaster.resync_seconds
-        relister = Relister(client, (*intakes, *further), schedule, engine.loop.hold, deadlines, metrics, interval)
-        watches = [
-            Watch(client, watched, relister, deadlines, metrics, after_start=lambda: _stop_on_signals(stop))
-            for watched in (intakes, *((intake,) for intake in further))
-        ]
+        relister = Relister(client, intakes, schedule, engine.loop.hold, deadlines, metrics, interval)
+
+        def keep_signals() -> None:
+            _stop_on_signals(stop)
+
+        watch = Watch(client, intakes, relister, deadlines, metrics, keep_signals)
+        further = FurtherWatches(
+            client, relister, engine.object_handlers, deadlines, metrics, tasks, failed, keep_signals
+        )
+        resources = engine.profiles.resources
+        await further.open(resources)
+        cluster = ReconfigurableCluster(client, pods, relister, further, by_profile, resources, names[0])
+        reloader = Reloader(source, loaded, engine, cluster, metrics, tasks)
         comparer = Comparer(client, engine.cache, engine.queue, engine.frameworks)
         debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, relister.synced.is_set, tasks)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
@@ -142,7 +159,7 @@ async def _run(options: RunOptions, config: Config) -> int:
             "watches": deadlines.are_met,
             "credentials": client.access.is_granted,
         }
-        permissions = permissions_for(engine.watched.values(), engine.written)
+        permissions = permissions_for(resources.watched.values(), resources.written)
         election = None
         if leadership is not None:
             of_election = await stack.enter_async_context(Client(credentials, metrics, reads_anew=True))
@@ -150,19 +167,21 @@ async def _run(options: RunOptions, config: Config) -> int:
             live["leaderElection"] = election.is_healthy
             permissions += election.permissions
         ready = {"sched-handler-sync": relister.synced.is_set}
-        pages = Pages(metric_pages(metrics, engine.pods, _is_leading(leadership)), live, ready, metrics)
-        await open_port(stack, options.serving, pages, metrics, tasks)
+        pages = {**metric_pages(metrics, engine.pods, _is_leading(leadership)), **inside.pages(reloader)}
+        shown = Pages(pages, live, ready, metrics, inside.settings, reloader.detail)
+        await open_port(stack, options.serving, shown, metrics, tasks)
         await first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
         if stop.is_set():
             return 0
-        for watch in watches:
-            tasks.start(f"watch on {watch.label}", watch.run())
+        tasks.start(f"watch on {watch.label}", watch.run())
+        further.start()
         tasks.start("relister", relister.run())
         await first_of(stop.wait(), relister.synced.wait())
         if relister.synced.is_set():
             _settle_memory()
             _logger.info("Ready", extra={"nodes": engine.cache.table.count, "profiles": ",".join(names)})
             tasks.start("forgetting what is idle", _forget_idle_forever(engine))
+            tasks.start("configuration", reloader.run())
             if election is not None:
                 tasks.start("watch on the leader lease", election.watch.run())
                 tasks.start("leader election", election.run())

@@ -3,27 +3,102 @@
 import json
 import logging
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from fnmatch import fnmatchcase
+from typing import ClassVar, Final
 
 from scheduler.api.text import encodable
 
 _PLAIN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """What every record has; the rest are the fields of this one."""
 
+OUTCOMES: Final = 2
+"""The verbosity that adds a line for each pod's outcome."""
 
-def set_up_logging(verbosity: int, form: str) -> None:
-    """Log to standard error. `verbosity`, as klog's: 2 adds a line for each pod's outcome, 4 the libraries' own lines.
+LIBRARIES: Final = 4
+"""The verbosity that adds the libraries' own lines."""
 
-    At 0 a healthy scheduler says little: outcomes are counted in metrics and told in Events anyway.
+OURS: Final = ("scheduler", "plugins")
+
+
+class Levels:
+    """What is logged, as klog's `-v` and `--vmodule` say it; it may change while the program runs.
+
+    2 adds a line for each pod's outcome, 4 the libraries' own lines. At 0 a healthy scheduler says little: outcomes are
+    counted in metrics and told in Events anyway.
     """
+
+    def __init__(self, verbosity: int, modules: Sequence[tuple[str, int]] = ()) -> None:
+        """`modules`: pattern, verbosity, of which the first that matches counts: see `parse_modules`."""
+        self._modules = tuple(modules)
+        self.verbosity = verbosity
+
+    def set(self, verbosity: int) -> None:
+        """Log as much from now on, but for the modules that have a verbosity of their own."""
+        self.verbosity = verbosity
+        self.apply()
+
+    def apply(self) -> None:
+        """Have all loggers obey: those that there are, and those that come later."""
+        _Logger.levels = self
+        logging.setLoggerClass(_Logger)
+        logging.getLogger().setLevel(logging.DEBUG if self.verbosity >= LIBRARIES else logging.WARNING)
+        # It repeats what ours say, with less.
+        calm = logging.NOTSET if self.verbosity >= LIBRARIES else logging.CRITICAL
+        logging.getLogger("kubernetes.aio.leaderelection").setLevel(calm)
+        for ours in OURS:
+            logging.getLogger(ours).setLevel(_level(self.verbosity))
+        for name, logger in tuple(logging.root.manager.loggerDict.items()):
+            if isinstance(logger, logging.Logger) and (level := self.level_of(name)) is not None:
+                logger.setLevel(level)
+
+    def level_of(self, name: str) -> int | None:
+        """The level that `modules` give to a logger of that name, if any does."""
+        last = name.rpartition(".")[2]
+        for pattern, verbosity in self._modules:
+            if fnmatchcase(name if "." in pattern else last, pattern):
+                return _level(verbosity)
+        return None
+
+
+class _Logger(logging.Logger):
+    """A logger of a module that is imported after logging was set up."""
+
+    levels: ClassVar[Levels]
+
+    def __init__(self, name: str, level: int = logging.NOTSET) -> None:
+        super().__init__(name, level)
+        own = self.levels.level_of(name)
+        if own is not None:
+            self.setLevel(own)
+
+
+def set_up_logging(levels: Levels, form: str) -> None:
+    """Log to standard error, as text or JSON."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonFormatter() if form == "json" else TextFormatter())
-    logging.basicConfig(level=logging.DEBUG if verbosity >= 4 else logging.WARNING, handlers=[handler], force=True)
-    if verbosity < 4:  # it repeats what ours say, with less
-        logging.getLogger("kubernetes.aio.leaderelection").setLevel(logging.CRITICAL)
-    for ours in ("scheduler", "plugins"):
-        logging.getLogger(ours).setLevel(logging.DEBUG if verbosity >= 2 else logging.INFO)
+    logging.basicConfig(handlers=[handler], force=True)
+    levels.apply()
+
+
+def parse_modules(text: str) -> tuple[tuple[str, int], ...]:
+    """Read `--vmodule`: `loop=4,scheduler.kube.*=4`, patterns of the last part of a logger's name, or all of it.
+
+    klog takes the name of a source file for it, which is the last part here. Raises ValueError.
+    """
+    return tuple(map(_module, filter(None, text.split(","))))
+
+
+def _module(text: str) -> tuple[str, int]:
+    pattern, equals, verbosity = text.partition("=")
+    if not (pattern and equals and verbosity.isascii() and verbosity.isdigit()):
+        raise ValueError(f"expected PATTERN=NUMBER, got {text!r}")
+    return pattern, int(verbosity)
+
+
+def _level(verbosity: int) -> int:
+    return logging.DEBUG if verbosity >= OUTCOMES else logging.INFO
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, object]:

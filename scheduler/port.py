@@ -7,20 +7,65 @@ refused. The clients are not those that schedule, since a replica that does not 
 
 import logging
 from contextlib import AsyncExitStack
+from importlib import metadata
+from typing import Final, Protocol
 
+from scheduler.config.effective import as_document
+from scheduler.config.feature_gates import FeatureGates
+from scheduler.config.options import RunOptions
 from scheduler.config.serving import ServingOptions
+from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
 from scheduler.kube.client_ca import ClusterClientCA
 from scheduler.kube.credentials import is_in_cluster, load_credentials
 from scheduler.kube.reviews import Reviews
+from scheduler.logs import Levels
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
 from scheduler.serve.authentication import Authentication
 from scheduler.serve.authorization import Authorization
-from scheduler.serve.http import HttpServer, Pages
+from scheduler.serve.http import HttpServer, Page, Pages, Setting
+from scheduler.serve.zpages import Configz, Flagz, Statusz, Verbosity
+
+COMPONENT: Final = "loadmaster"
+"""What we are called where kube-scheduler calls itself by its name."""
+
+EMULATES: Final = "1.36"
+"""The version of kube-scheduler whose behaviour is ours."""
+
+ALWAYS_THERE: Final = ("/healthz", "/livez", "/metrics", "/metrics/resources", "/metrics/slis", "/readyz")
 
 _logger = logging.getLogger(__name__)
+
+
+class HasConfig(Protocol):
+    """Knows the configuration in effect, and the plugins that it may name."""
+
+    @property
+    def config(self) -> Config: ...
+    @property
+    def registry(self) -> Registry: ...
+
+
+class Inside:
+    """What may be looked at of a running scheduler besides health and metrics, and what may be set, by path."""
+
+    def __init__(self, options: RunOptions, gates: FeatureGates, levels: Levels) -> None:
+        self._flags = options.flags
+        self._gates = gates
+        self.settings: dict[str, Setting] = {"/debug/flags/v": Verbosity(levels.set)}
+
+    def pages(self, current: HasConfig) -> dict[str, Page]:
+        """The pages about a scheduler."""
+        pages: dict[str, Page] = {"/configz": Configz(lambda: as_document(current.config, current.registry))}
+        if self._gates.component_flagz:
+            pages["/flagz"] = Flagz(COMPONENT, self._flags)
+        if self._gates.component_statusz:
+            paths = ["/statusz", *pages, *self.settings, *ALWAYS_THERE]
+            pages["/statusz"] = Statusz(COMPONENT, metadata.version(COMPONENT), EMULATES, paths)
+        return pages
 
 
 async def open_port(

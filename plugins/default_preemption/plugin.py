@@ -56,6 +56,13 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         self.handle = handle
         self._executor = Executor(handle, self.name)
 
+    def kept(self) -> Executor:
+        """The preemptions that are under way: their preemptors still have to wait for them."""
+        return self._executor
+
+    def take_over(self, kept: Executor) -> None:
+        self._executor = kept
+
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the arguments, each with its place.
 

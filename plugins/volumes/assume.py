@@ -72,6 +72,10 @@ class AssumeCache(Generic[T]):
         if assumed is not None and assumed.changed is changed:
             del self._assumed[key]
 
+    def join(self, other: "AssumeCache[T]") -> None:
+        """Assume from now on what `other` assumes, and the other way round."""
+        self._assumed = other._assumed
+
     def assumed(self) -> Iterator[T]:
         """Yield every object that differs from what the watch shows."""
         for namespace, name in tuple(self._assumed):

@@ -43,16 +43,16 @@ class _Volumes:
     def __init__(self, handle: fw.Handle, bind_timeout_seconds: int) -> None:
         # Made at the start: they grow with each object, so no decision waits until they are built.
         objects = handle.objects
-        volumes: AssumeCache[PersistentVolume] = AssumeCache(objects, fw.PERSISTENT_VOLUME)
+        self.volumes: AssumeCache[PersistentVolume] = AssumeCache(objects, fw.PERSISTENT_VOLUME)
         self.claims: AssumeCache[PersistentVolumeClaim] = AssumeCache(objects, fw.PERSISTENT_VOLUME_CLAIM)
         self.finder = VolumeFinder(
             objects,
-            volumes,
+            self.volumes,
             PersistentVolumeIndex(objects),
             CapacityIndex(objects),
             MigratedNodes(handle.nodes, objects),
         )
-        self.binder = VolumeBinder(handle, volumes, self.claims, bind_timeout_seconds)
+        self.binder = VolumeBinder(handle, self.volumes, self.claims, bind_timeout_seconds)
 
 
 @dataclass
@@ -84,6 +84,15 @@ class VolumeBinding(
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
         self._volumes = _Volumes(handle, self.bind_timeout_seconds)
+
+    def kept(self) -> tuple[AssumeCache[PersistentVolumeClaim], AssumeCache[PersistentVolume]]:
+        """What is assumed of claims and volumes: other pods must not be given these volumes, too."""
+        return self._volumes.claims, self._volumes.volumes
+
+    def take_over(self, kept: tuple[AssumeCache[PersistentVolumeClaim], AssumeCache[PersistentVolume]]) -> None:
+        claims, volumes = kept
+        self._volumes.claims.join(claims)
+        self._volumes.volumes.join(volumes)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the arguments, each with its place.

@@ -14,7 +14,7 @@ from typing import Any, Final
 import yaml
 
 from scheduler.api.text import encodable_within
-from scheduler.config.yaml_reader import read_yaml
+from scheduler.config.yaml_reader import MAX_ALIASED, read_yaml
 from scheduler.framework.errors import ConfigError
 
 STDIN: Final = "-"
@@ -30,13 +30,20 @@ class Document:
     value: Any
 
 
-def read_file(path: str) -> str:
-    """Return the text of a file, or of standard input for `-`. Raises ConfigError."""
+def read_file(path: str, limit: int | None = None) -> str:
+    """Return the text of a file, or of standard input for `-`. Raises ConfigError, also for one of more bytes."""
+    size = -1 if limit is None else limit + 1
     try:
-        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+        if path == STDIN:
+            data = sys.stdin.buffer.read(size)
+        else:
+            with Path(path).open("rb") as file:
+                data = file.read(size)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError([f"{path}: cannot be read: {reason}"]) from error
+    if limit is not None and len(data) > limit:
+        raise ConfigError([f"{name_of(path)}: larger than {limit} bytes"])
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -48,15 +55,20 @@ def name_of(path: str) -> str:
     return "standard input" if path == STDIN else path
 
 
-def parse_documents(text: str, source: str) -> list[Document]:
-    """Return the documents in `text`, which came from `source`. Raises ConfigError if it is neither YAML nor JSON."""
+def parse_documents(text: str, source: str, max_aliased: int = MAX_ALIASED) -> list[Document]:
+    """Return the documents in `text`, which came from `source`. Raises ConfigError if it is neither YAML nor JSON.
+
+    `max_aliased`: values that aliases may stand for.
+    """
     if text.lstrip()[:1] in ("{", "["):
         try:
             return list(_json_documents(text, source))
         except ValueError:
             pass  # YAML may start with a bracket too; if it is neither, YAML's message names the place
     try:
-        return [Document(f"{source}:{line}", value) for line, value in read_yaml(text) if value is not None]
+        return [
+            Document(f"{source}:{line}", value) for line, value in read_yaml(text, max_aliased) if value is not None
+        ]
     except yaml.YAMLError as error:
         raise ConfigError([_yaml_problem(error, source)]) from error
 

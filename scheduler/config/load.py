@@ -7,42 +7,85 @@ from typing import Final
 
 from scheduler.config.documents import name_of, parse_documents, read_file
 from scheduler.config.extenders import leave_to_extenders, read_extenders
+from scheduler.config.places import with_lines
 from scheduler.config.plugin_request import requested_plugins
-from scheduler.config.profiles import API_VERSION, KnownPlugins, read_profiles
+from scheduler.config.profiles import API_VERSION, KIND, KnownPlugins, read_profiles
 from scheduler.config.types import Config
 from scheduler.framework.arguments import camel_case, parse_arguments
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from scheduler.loading.registry import PluginRegistry
 
-KIND: Final = "KubeSchedulerConfiguration"
 _GROUP: Final = API_VERSION.partition("/")[0]
 _REMOVED_VERSIONS: Final = tuple(f"{_GROUP}/{v}" for v in ("v1alpha1", "v1alpha2", "v1beta1", "v1beta2", "v1beta3"))
 
+STRONG: Final = "loadmaster.podMaxInUnschedulablePodsSeconds"
+"""Path of the field whose deprecated flag counts beside a file, too."""
+
+MAX_BYTES: Final = 1 << 20
+"""Of a file: as much as a ConfigMap holds. It takes half a second to read, and a scheduler at work may have to."""
+
+MAX_ALIASED: Final = 10_000
+"""Values that aliases may stand for in a file."""
+
+MAX_PROBLEMS: Final = 100
+"""Problems of a file that are told; behind them it says how many more there are."""
+
 
 def load_config(
-    path: str | None, known_plugins: KnownPlugins, leader_election: Mapping[str, object] = MappingProxyType({})
+    path: str | None,
+    known_plugins: KnownPlugins,
+    leader_election: Mapping[str, object] = MappingProxyType({}),
+    deprecated: Mapping[str, object] = MappingProxyType({}),
 ) -> Config:
     """Read the configuration in a YAML or JSON file, `-` for standard input; without a path, the default one.
 
     `known_plugins`: every plugin that a profile may enable, by name; a PluginRegistry loads those that the file names
-    first. `leader_election`: fields of that section which
-    take the place of the file's. Raises ConfigError.
+    first. `leader_election`: fields of that section which take the place of the file's. `deprecated`: path → value of
+    further fields, of which a file leaves only those that are `STRONG`. Raises ConfigError.
     """
+    # A file has seconds as a number.
+    deprecated = {key: float(each) if isinstance(each, Duration) else each for key, each in deprecated.items()}
     if path is None:
-        _load_plugins({}, known_plugins)
-        return config_from_dict({"apiVersion": API_VERSION, "kind": KIND}, known_plugins, leader_election)
-    source = name_of(path)
-    documents = parse_documents(read_file(path), source)
+        load_plugins({}, known_plugins)
+        header = {"apiVersion": API_VERSION, "kind": KIND}
+        return config_from_dict(_with_fields(header, deprecated), known_plugins, leader_election)
+    config = config_from_text(read_file(path, MAX_BYTES), name_of(path), known_plugins, leader_election)
+    strong = deprecated.get(STRONG)
+    if not isinstance(strong, float):
+        return config
+    settings = replace(config.loadmaster, pod_max_in_unschedulable_pods_seconds=strong)
+    if problems := [f"loadmaster.{field}: {problem}" for field, problem in settings.problems()]:
+        raise ConfigError(problems)
+    return replace(config, loadmaster=settings)
+
+
+def config_from_text(
+    text: str,
+    source: str,
+    known_plugins: KnownPlugins,
+    leader_election: Mapping[str, object] = MappingProxyType({}),
+) -> Config:
+    """Read the configuration that a file has, `source` being how to name it. Raises ConfigError."""
+    values = values_of(text, source)
+    load_plugins(values, known_plugins)
+    try:
+        return config_from_dict(values, known_plugins, leader_election)
+    except ConfigError as error:
+        told, more = error.problems[:MAX_PROBLEMS], len(error.problems) - MAX_PROBLEMS
+        rest = [f"{source}: and {more} more problems"] if more > 0 else []
+        raise ConfigError([*with_lines(told, text, source), *rest]) from error
+
+
+def values_of(text: str, source: str) -> object:
+    """Return what the one document in a file has. Raises ConfigError."""
+    documents = parse_documents(text, source, MAX_ALIASED)
     if not documents:
         raise ConfigError([f"{source}: the file is empty"])
     if len(documents) > 1:
         raise ConfigError([f"{documents[1].place}: a second document; there must be only one"])
-    _load_plugins(documents[0].value, known_plugins)
-    try:
-        return config_from_dict(documents[0].value, known_plugins, leader_election)
-    except ConfigError as error:
-        raise ConfigError([f"{source}: {problem}" for problem in error.problems]) from error
+    value: object = documents[0].value
+    return value
 
 
 def config_from_dict(
@@ -71,10 +114,20 @@ def config_from_dict(
     return config
 
 
-def _load_plugins(values: object, known_plugins: KnownPlugins) -> None:
+def load_plugins(values: object, known_plugins: KnownPlugins) -> None:
     """Load what the configuration names beside the plugins that are known. Raises ConfigError."""
     if isinstance(known_plugins, PluginRegistry):
         known_plugins.load(requested_plugins(values if isinstance(values, Mapping) else {}))
+
+
+def _with_fields(values: Mapping[str, object], fields: Mapping[str, object]) -> dict[str, object]:
+    """The values with these fields, given by their paths of one or two names."""
+    merged = dict(values)
+    for path, value in fields.items():
+        section, dot, name = path.partition(".")
+        known = merged.get(section)
+        merged[section] = {**(known if isinstance(known, dict) else {}), name: value} if dot else value
+    return merged
 
 
 def _with_flags(section: object, flags: Mapping[str, object]) -> object:

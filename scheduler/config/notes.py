@@ -1,10 +1,11 @@
 """What is accepted because kube-scheduler accepts it, but does nothing here, or nothing good."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 from scheduler.config.types import Config
-from scheduler.framework.arguments import arguments_of
+from scheduler.framework.arguments import arguments_of, did_you_mean
 
 WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "parallelism": "one thread looks at all nodes at once",
@@ -19,8 +20,11 @@ WITHOUT_EFFECT: Final[Mapping[str, str]] = {
 """Path → why."""
 
 
-def notes(config: Config) -> list[str]:
-    """Return a line to log for each setting that has no effect although it differs from the default, or cannot work."""
+def notes(config: Config, known: Collection[str] | None = None) -> list[str]:
+    """Return a line to log for each setting that has no effect although it differs from the default, or cannot work.
+
+    `known`: the plugins that there are; arguments for others have no effect either.
+    """
     given, default = arguments_of(config), arguments_of(Config(profiles=()))
     without_effect = [
         f"{path} has no effect: {reason}"
@@ -32,7 +36,17 @@ def notes(config: Config) -> list[str]:
         for place, extender in enumerate(config.extenders)
         if not extender.url_prefix
     ]
-    return without_effect + without_address
+    unused = [] if known is None else [*_unused_arguments(config, known)]
+    return without_effect + without_address + unused
+
+
+def _unused_arguments(config: Config, known: Collection[str]) -> Iterator[str]:
+    for index, spec in enumerate(config.profiles):
+        for name in spec.plugin_config:
+            if name not in known:
+                hint = did_you_mean(name, known)
+                path = f"profiles[{index}].pluginConfig"
+                yield f"{path} has no effect for {json.dumps(name)}: there is no such plugin{hint}"
 
 
 def _at(values: Any, path: str) -> Any:

@@ -19,6 +19,10 @@ from scheduler.runtime.profile import POINTS
 from scheduler.runtime.profile_spec import PLUGIN_SETS, Plugins, PluginSet, ProfileSpec
 
 API_VERSION: Final = "kubescheduler.config.k8s.io/v1"
+KIND: Final = "KubeSchedulerConfiguration"
+MAX_PROFILES: Final = 1_000
+"""Each has plugins and stored answers of its own."""
+
 _FOR_POD_GROUPS: Final = ("placementGenerate", "placementScore")
 _MAX_WEIGHT: Final = 2**31 - 1
 
@@ -61,6 +65,9 @@ def read_profiles(values: object, known: KnownPlugins, problems: list[str]) -> t
         problems.append("profiles: expected a list")
         return ()
     entries = values or [{}]
+    if len(entries) > MAX_PROFILES:
+        problems.append(f"profiles: Too many: {len(entries)}: must have at most {MAX_PROFILES} items")
+        return ()
     checked = []
     for index, entry in enumerate(entries):
         path = f"profiles[{index}]"
@@ -153,12 +160,13 @@ def _check_plugin_config(
         at = f"{path}.pluginConfig[{index}]"
         if entry.name in arguments:
             problems.append(f"{at}: {duplicate(entry.name)}")
-        problem = _name_problem(entry.name, known)
+        # kube-scheduler takes no notice of arguments for what is no plugin at all, and warns of nothing.
+        problem = None if entry.name not in NOT_AVAILABLE_YET | REMOVED else _name_problem(entry.name, known)
         if problem is not None:
             problems.append(f"{at}: {problem}")
         args = dict(entry.args)
         _check_type(entry.name, args.pop("apiVersion", None), args.pop("kind", None), f"{at}.args", problems)
-        if problem is None:
+        if entry.name in known:
             parse_arguments(known[entry.name], args, f"{at}.args", problems)
         arguments.setdefault(entry.name, args)
     return arguments

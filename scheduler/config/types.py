@@ -131,6 +131,9 @@ class LoadmasterSettings:
     bind_timeout_seconds: float = 30.0
     """Seconds to wait for the answer to one binding. More than 0."""
 
+    pod_max_in_unschedulable_pods_seconds: float = 300.0
+    """Seconds after which a refused pod is tried again although nothing happened. More than 0."""
+
     plugin_directories: tuple[str, ...] = ()
     """Absolute paths of directories with plugins in Python files, in addition to those of `--plugin-dir`."""
 
@@ -150,14 +153,15 @@ class LoadmasterSettings:
         if not 0 < self.pods_at_extenders <= MAX_PODS_AT_EXTENDERS:
             message = f"must be from 1 to {MAX_PODS_AT_EXTENDERS}"
             yield "podsAtExtenders", invalid(self.pods_at_extenders, message)
-        if self.bind_timeout_seconds <= 0:
-            yield "bindTimeoutSeconds", invalid(self.bind_timeout_seconds, "must be greater than 0")
+        for key, seconds in (
+            ("bindTimeoutSeconds", self.bind_timeout_seconds),
+            ("podMaxInUnschedulablePodsSeconds", self.pod_max_in_unschedulable_pods_seconds),
+        ):
+            if seconds <= 0:
+                yield key, invalid(seconds, "must be greater than 0")
         for index, path in enumerate(self.plugin_directories):
             if not path.startswith("/"):
-                yield (
-                    f"pluginDirectories[{index}]",
-                    invalid(path, "must be an absolute path"),
-                )
+                yield f"pluginDirectories[{index}]", invalid(path, "must be an absolute path")
         for index, module in enumerate(self.plugin_modules):
             if not _MODULE.fullmatch(module):
                 yield f"pluginModules[{index}]", invalid(module, "must be package.module or package.module:Class")

@@ -32,16 +32,21 @@ _INT: Final = re.compile(r"([-+]?)(0b[01]+|0o?[0-7]+|0x[0-9a-fA-F]+|0|[1-9][0-9]
 _FLOAT: Final = re.compile(r"[-+]?((\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|\.(inf|Inf|INF))|\.(nan|NaN|NAN)")
 
 
-def read_yaml(text: str) -> Iterator[tuple[int, Any]]:
+def read_yaml(text: str, max_aliased: int = MAX_ALIASED) -> Iterator[tuple[int, Any]]:
     """Yield line and value of each document in `text`; an empty one is None. Raises yaml.YAMLError."""
-    events = yaml.parse(text, Loader=_EVENTS)
+    events = events_of(text)
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
             first = next(events)
-            yield _mark(first).line + 1, _document(first, events)
+            yield _mark(first).line + 1, _document(first, events, max_aliased)
 
 
-def _document(event: yaml.Event, events: Iterator[yaml.Event]) -> Any:
+def events_of(text: str) -> Iterator[yaml.Event]:
+    """Yield what `text` is made of, in its order. Raises yaml.YAMLError."""
+    return yaml.parse(text, Loader=_EVENTS)
+
+
+def _document(event: yaml.Event, events: Iterator[yaml.Event], max_aliased: int) -> Any:
     """Build the value that starts with `event`."""
     anchors: dict[str, tuple[Any, int]] = {}
     open_: list[_Collection] = []
@@ -60,8 +65,8 @@ def _document(event: yaml.Event, events: Iterator[yaml.Event]) -> Any:
                     raise _error(f"there is no anchor {event.anchor!r} before this", event)
                 (value, size), anchor = anchors[event.anchor], None
                 aliased += size
-                if aliased > MAX_ALIASED:
-                    raise _error(f"aliases stand for more than {MAX_ALIASED} values", event)
+                if aliased > max_aliased:
+                    raise _error(f"aliases stand for more than {max_aliased} values", event)
             else:
                 closed = open_.pop()
                 value, anchor, size = closed.finished(), closed.anchor, closed.size

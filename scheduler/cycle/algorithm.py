@@ -89,8 +89,12 @@ class Algorithm:
 
     def __init__(self, table: NodeTable, seed: int = 0) -> None:
         self._table = table
-        self._seed = seed.to_bytes(8, "little", signed=True)
+        self.use_seed(seed)
         self._next_start = 0
+
+    def use_seed(self, seed: int) -> None:
+        """Choose among equals by this salt from now on."""
+        self._seed = seed.to_bytes(8, "little", signed=True)
 
     def schedule(self, framework: Framework, state: CycleState, pod: Pod, attempt: int = 0) -> Placed | Unplaced:
         """Choose a node for `pod`, or say why there is none. Raises PluginError."""

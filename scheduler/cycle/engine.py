@@ -1,7 +1,6 @@
 """The scheduler without its connection to a cluster: tables, queue, profiles and loop, for `run` and `simulate`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 from scheduler.api import recent_caches
@@ -17,27 +16,26 @@ from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
+from scheduler.cycle.profiles import Profiles
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.chain import Extenders, PodSource
-from scheduler.framework.errors import ConfigError
-from scheduler.framework.resources import ApiResource, needs_of, parts_read, resources_to_watch, writes_of
-from scheduler.framework.shared import Shared
+from scheduler.framework.resources import ApiResource
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.runtime import profile
+from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.pre_binding import PodsInPreBind
 from scheduler.runtime.profile import ProfilePlugins
-from scheduler.runtime.profile_spec import ProfileSpec
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.state.objects import ObjectStore
+from scheduler.state.subscriptions import ProfileObjects, ProfileShared, Sharing
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +50,7 @@ class Asking:
 class Engine:
     """The parts that outlive `build_engine`."""
 
-    frameworks: dict[str, Framework]
+    profiles: Profiles
     cache: Cache
     queue: SchedulingQueue
     nominator: Nominator
@@ -63,14 +61,21 @@ class Engine:
     pods: dict[str, Pod]
     objects: ObjectStore
     object_handlers: ObjectEventHandlers
-    watched: dict[str, ApiResource]
-    """Event resource → API resource, of all that the plugins watch besides pods and nodes."""
-    parts_read: dict[str, frozenset[str]]
-    """Event resource → the parts that plugins read of its objects, for those of which none reads everything."""
-    pod_type: type[Pod]
-    """Into what pods are decoded: Pod, or more of it where plugins need more."""
-    written: frozenset[tuple[ApiResource, str, tuple[str, ...]]]
-    """What the plugins change: resource, subresource or empty, verbs."""
+
+    @property
+    def watched(self) -> dict[str, ApiResource]:
+        """Event resource → API resource, of all that the plugins watch besides pods and nodes."""
+        return self.profiles.resources.watched
+
+    @property
+    def pod_type(self) -> type[Pod]:
+        """Into what pods are decoded: Pod, or more of it where plugins need more."""
+        return pod_type(self.profiles.resources.needs)
+
+    @property
+    def frameworks(self) -> dict[str, Framework]:
+        """The profiles at work by name: always the same dictionary."""
+        return self.profiles.frameworks
 
     def forget_idle(self) -> Iterator[None]:
         """Give back what was made for pods, and nobody asked for since the last time: they are probably gone.
@@ -81,7 +86,7 @@ class Engine:
         recent_caches.forget_idle()
         self.cache.table.forget_idle()
         yield
-        for framework in self.frameworks.values():
+        for framework in tuple(self.frameworks.values()):
             yield from framework.forget_idle()
 
     def cache_bytes(self) -> Iterator[tuple[str, int]]:
@@ -92,8 +97,7 @@ class Engine:
 
     def close(self) -> None:
         """Stop the plugins, when no pod is scheduled any more."""
-        for framework in self.frameworks.values():
-            framework.plugins.stop()
+        self.profiles.stop()
 
 
 def build_engine(
@@ -118,10 +122,12 @@ def build_engine(
     last_look = LastLook(cache, writers.binder, metrics)
     objects = ObjectStore()
     pods: dict[str, Pod] = {}
-    waiting_pods, pods_in_pre_bind, shared = WaitingPods(), PodsInPreBind(), Shared()
+    waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
 
-    def handle(profile_name: str) -> EngineHandle:
-        return EngineHandle(
+    def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
+        of_profile = ProfileObjects(objects)
+        shared = ProfileShared(sharing, of_profile)
+        made = EngineHandle(
             profile_name=profile_name,
             nodes=cache.table,
             nominator=nominator,
@@ -129,7 +135,7 @@ def build_engine(
             waiting_pods=waiting_pods,
             binder=last_look,
             events=writers.events,
-            objects=objects,
+            objects=of_profile,
             pods=pods,
             evictor=writers.evictor,
             metrics=metrics,
@@ -139,46 +145,29 @@ def build_engine(
             shared=shared,
             tasks=tasks,
         )
+        return made, of_profile, shared
 
-    plugins = _plugins(config, registry)
-    handles = {name: handle(name) for name in plugins}
-    _start(plugins, handles)
-    frameworks = {
-        spec.scheduler_name: _framework(
-            config,
-            spec,
-            plugins[spec.scheduler_name],
-            handles[spec.scheduler_name],
-            cache,
-            nominator,
-            metrics,
-            has_extenders=asking is not None,
-        )
-        for spec in config.profiles
-    }
-    queue = SchedulingQueue(
-        next(iter(frameworks.values())).queue_sort,
-        {name: framework.pre_enqueue for name, framework in frameworks.items()},
-        {name: framework.rejector_events() for name, framework in frameworks.items()},
-        Backoff(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds),
-        metrics,
-        nominator,
-        now,
-        starvation_seconds=config.pod_max_backoff_seconds,
-    )
+    def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int) -> Framework:
+        has_extenders = asking is not None
+        return Framework(plugins, of, cache.table, nominator, metrics, percentage, has_extenders=has_extenders)
+
+    profiles = Profiles(handle, framework)
+    profiles.swap(profiles.prepare(config, registry))
+    queue = SchedulingQueue(queue_settings(config, profiles.frameworks), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
     failure = FailureHandler(queue, nominator, pods, writers, metrics)
     loop = SchedulingLoop(
-        frameworks, queue, cache, nominator, algorithm, failure, writers, last_look, metrics, now, tasks
+        profiles.frameworks, queue, cache, nominator, algorithm, failure, writers, last_look, metrics, now, tasks
     )
-    waiting = {name: framework.handle.waiting_pods for name, framework in frameworks.items()}
     ends = EarlyEnds(cache)
-    handlers = ClusterEventHandlers(pods, cache, queue, nominator, waiting, ends, writers, metrics)
+    handlers = ClusterEventHandlers(
+        pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics
+    )
     if asking is not None:
         extended = ExtendedAlgorithm(algorithm, cache.table, asking.extenders, asking.pods, loop.ready, metrics)
         loop.extended = ExtendedAttempts(
-            frameworks,
+            profiles.frameworks,
             asking.extenders,
             extended,
             queue,
@@ -193,11 +182,9 @@ def build_engine(
             loop.extender_binding = ExtenderBinding(
                 asking.extenders, asking.pods, cache, last_look.check, handlers.assumption_expired, tasks
             )
-    every = [plugin for framework in frameworks.values() for plugin in framework.plugins.by_name.values()]
-    watched = resources_to_watch(every)
-    object_handlers = ObjectEventHandlers(objects, queue, watched, handlers.mend, metrics)
+    object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     return Engine(
-        frameworks,
+        profiles,
         cache,
         queue,
         nominator,
@@ -208,10 +195,18 @@ def build_engine(
         pods,
         objects,
         object_handlers,
-        watched,
-        parts_read(every),
-        pod_type(needs_of(every)),
-        writes_of(every),
+    )
+
+
+def queue_settings(config: Config, frameworks: Mapping[str, Framework]) -> QueueSettings:
+    """What the queue has of a configuration and of the profiles made of it."""
+    return QueueSettings(
+        next(iter(frameworks.values())).queue_sort,
+        {name: framework.pre_enqueue for name, framework in frameworks.items()},
+        {name: framework.rejector_events() for name, framework in frameworks.items()},
+        Backoff(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds),
+        starvation_seconds=config.pod_max_backoff_seconds,
+        leftover_seconds=config.loadmaster.pod_max_in_unschedulable_pods_seconds,
     )
 
 
@@ -222,43 +217,3 @@ class _Activator:
 
     def activate(self, uids: Iterable[str]) -> None:
         self.queue.activate(uids)
-
-
-def _plugins(config: Config, registry: Registry) -> dict[str, ProfilePlugins]:
-    """Make the plugins of every profile. Raises ConfigError with the problems of all of them."""
-    made: dict[str, ProfilePlugins] = {}
-    problems: list[str] = []
-    for spec in config.profiles:
-        try:
-            made[spec.scheduler_name] = profile.build(spec, registry)
-        except ConfigError as error:
-            problems += error.problems
-    if problems:
-        raise ConfigError(problems)
-    return made
-
-
-def _start(plugins: Mapping[str, ProfilePlugins], handles: Mapping[str, EngineHandle]) -> None:
-    """Start the plugins of every profile. Raises ConfigError if one does not start; then none is left running."""
-    with ExitStack() as undo:
-        for name, of_profile in plugins.items():
-            of_profile.start(handles[name])
-            undo.callback(of_profile.stop)
-        undo.pop_all()
-
-
-def _framework(
-    config: Config,
-    spec: ProfileSpec,
-    plugins: ProfilePlugins,
-    handle: EngineHandle,
-    cache: Cache,
-    nominator: Nominator,
-    metrics: Metrics,
-    *,
-    has_extenders: bool,
-) -> Framework:
-    percentage = spec.percentage_of_nodes_to_score
-    if percentage is None:
-        percentage = config.percentage_of_nodes_to_score
-    return Framework(plugins, handle, cache.table, nominator, metrics, percentage, has_extenders=has_extenders)

@@ -95,11 +95,17 @@ class ExtendedAttempts:
         self._jobs = tasks.jobs("extender", LATE_SECONDS, cancels_late=False)
         self._room = room
         self._in_lane: Counter[Hashable] = Counter()
+        self._of_framework: Counter[Framework] = Counter()
+        """How many attempts are under way with the plugins of a profile, which may have been replaced meanwhile."""
         self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
 
     def __len__(self) -> int:
         """How many are under way."""
         return len(self._jobs)
+
+    def is_used(self, framework: Framework) -> bool:
+        """Whether an attempt goes on with the plugins of this profile."""
+        return framework in self._of_framework
 
     def take(self, framework: Framework, queued: QueuedPod, started: float) -> bool:
         """Take over the attempt for a popped pod, if extenders are to be asked about it; say whether."""
@@ -114,6 +120,7 @@ class ExtendedAttempts:
 
     def _start(self, asking: _Asking) -> None:
         self._in_lane[asking.lane] += 1
+        self._of_framework[asking.framework] += 1
         pod = asking.queued.pod
         task = self._jobs.start(f"ask about {pod}", self._run(asking), partial(self._ended, asking))
         self._queue.when_deleted(pod.uid, partial(self._jobs.cancel, task))
@@ -161,6 +168,9 @@ class ExtendedAttempts:
         """Leave nothing behind of an attempt that came to no decision, and go on with the next one of the lane."""
         lane, uid = asking.lane, asking.queued.pod.uid
         self._in_lane[lane] -= 1
+        self._of_framework[asking.framework] -= 1
+        if not self._of_framework[asking.framework]:
+            del self._of_framework[asking.framework]
         try:
             if not asking.is_decided and self._queue.in_flight_version(uid) is None:
                 self._queue.done(uid)

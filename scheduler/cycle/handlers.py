@@ -11,7 +11,7 @@ deletion again. So each of them brings everything into its place whatever was do
 """
 
 import time
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from prometheus_client import Histogram
 
@@ -48,18 +48,19 @@ class ClusterEventHandlers:
         cache: Cache,
         queue: SchedulingQueue,
         nominator: Nominator,
-        waiting: Mapping[str, WaitingPods],
+        profiles: Container[str],
+        waiting: WaitingPods,
         ends: EarlyEnds,
         writers: Writers,
         metrics: Metrics,
     ) -> None:
-        """`pods`: UID → newest version seen, written here. `waiting`: profile → its pods on hold."""
+        """`pods`: UID → newest version seen, written here. `profiles`: their names, which may change."""
         self._pods = pods
         self._cache = cache
         self._queue = queue
         self._nominator = nominator
         self._waiting = waiting
-        self._profiles: Container[str] = waiting.keys()
+        self._profiles = profiles
         self._ends = ends
         self._nodes: dict[str, Node] = {}
         self._writers = writers
@@ -151,7 +152,7 @@ class ClusterEventHandlers:
 
     def _make_room(self, uid: str) -> None:
         """Stop counting a pod that is gone or going. A binding under way fails, as the API server binds no such pod."""
-        on_hold = any(waiting.reject(uid) for waiting in self._waiting.values())
+        on_hold = self._waiting.reject(uid)
         if on_hold and self._cache.is_assumed(uid):
             return  # its binding task ends at once, and takes back what it assumed and reserved
         counted = self._cache.remove(uid)
@@ -225,6 +226,23 @@ class ClusterEventHandlers:
 
     def _waits(self, pod: Pod) -> bool:
         return not (pod.node_name or pod.is_deleting) and pod.spec.scheduler_name in self._profiles
+
+    def profiles_changed(self) -> Iterator[None]:
+        """Take in the waiting pods that are ours now, and leave alone those that no longer are. Yields now and then."""
+        for pod in tuple(self._pods.values()):
+            if pod.node_name or self._pods.get(pod.uid) is not pod or self._cache.is_assumed(pod.uid):
+                continue
+            waits, is_ours = pod.uid in self._queue, pod.spec.scheduler_name in self._profiles
+            if is_ours and not waits:
+                self._nominator.delete(pod.uid)
+                self._queue.add(pod)
+            elif waits and not is_ours:
+                self._queue.delete(pod.uid)
+                self._writers.status.forget(pod)
+                self._others_waiting_changed(None, pod)
+            else:
+                continue
+            yield
 
     def known_pods(self) -> Mapping[str, Pod]:
         """UID → newest version seen of every pod that has not ended."""

@@ -118,6 +118,12 @@ class SchedulingLoop:
         """Whether one of our tasks is binding this pod."""
         return uid in self._bindings
 
+    def is_used(self, framework: Framework) -> bool:
+        """Whether an attempt or a binding goes on with the plugins of this profile."""
+        if self.extended is not None and self.extended.is_used(framework):
+            return True
+        return any(attempt.framework is framework for attempt in self._bindings.values())
+
     @property
     def bindings(self) -> int:
         """Number of binding tasks that run."""

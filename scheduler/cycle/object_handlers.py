@@ -35,8 +35,19 @@ class ObjectEventHandlers:
         self._queue = queue
         self._mend_queue = mend_queue
         self._handling = metrics.event_handling_duration
-        self._events = {resource: _ResourceEvents.of(resource) for resource in resources}
-        store.watch(self._events)
+        self._events: dict[str, _ResourceEvents] = {}
+        self.watch(resources)
+
+    def watch(self, resources: Iterable[str]) -> None:
+        """Expect objects of these resources, too."""
+        for resource in resources:
+            self._events[resource] = _ResourceEvents.of(resource)
+        self._store.watch(self._events)
+
+    def unwatch(self, resource: str) -> None:
+        """Expect no objects of a resource any more, and forget those that there are."""
+        self._events.pop(resource, None)
+        self._store.unwatch(resource)
 
     def object_changed(self, resource: str, new: Any) -> None:
         """An object was added, or has a new version. Raises ListenerFailed."""

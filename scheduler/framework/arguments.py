@@ -35,6 +35,12 @@ from scheduler.framework.field_errors import not_supported, required
 
 T = TypeVar("T")
 
+MAX_LOOKED_UP: Final = 100
+"""Characters of a wrong name for which a similar one is looked for."""
+
+MAX_HINTS: Final = 100
+"""Problems that come with such a hint, and of one list: nobody reads more, and a file may have a million."""
+
 YAML: Final = "yaml"
 """Key in a dataclass field's metadata: how files spell it, where that is not its name in camelCase."""
 
@@ -127,6 +133,8 @@ def _is_readable(kind: Any) -> bool:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown `name`: the most similar known one, if there is any."""
+    if len(name) > MAX_LOOKED_UP:  # the search takes the square of the length
+        return ""
     by_lower = {each.lower(): each for each in known}
     close = difflib.get_close_matches(name.lower(), by_lower, n=1)
     return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
@@ -204,7 +212,8 @@ def _read_fields(
         at = join(path, str(key))
         argument = by_key.get(key) if isinstance(key, str) else None
         if argument is None:
-            problems.append(f"{at}: unknown field{did_you_mean(str(key), (each.key for each in arguments))}")
+            known = [each.key for each in arguments] if len(problems) < MAX_HINTS else []
+            problems.append(f"{at}: unknown field{did_you_mean(str(key), known)}")
         elif argument.name in given or argument.key in wrong:
             problems.append(f"{at}: given twice, as {argument.key!r} and {argument.name!r}")
         elif item is not None:
@@ -274,7 +283,11 @@ def _read_list(kind: Any, origin: type, value: object, path: str, problems: list
     if not isinstance(value, list | tuple):
         return _wrong("a list", value, path, problems)
     item_kind = get_args(kind)[0] if get_args(kind) else Any
-    items = [_read(item_kind, item, f"{path}[{index}]", problems) for index, item in enumerate(value)]
+    items, enough = [], len(problems) + MAX_HINTS
+    for index, item in enumerate(value):
+        items.append(_read(item_kind, item, f"{path}[{index}]", problems))
+        if len(problems) > enough:
+            break
     if issubclass(origin, list):
         return items
     return frozenset(items) if issubclass(origin, AbstractSet) else tuple(items)

@@ -8,8 +8,13 @@ the configuration file and nothing else. What it needs from the scheduler comes 
 
     made from its arguments ─► problems() ─► start(handle) ─► events_to_register() ─► pods … ─► stop()
 
-A configuration that is only checked goes no further than `problems`. A plugin may keep what it derives from what it
-reads, as long as no decision would differ without it; what belongs to one cycle goes into the CycleState.
+A configuration that is only checked goes no further than `problems`. When it is loaded again while the scheduler
+runs, a profile that is as before keeps its plugins. Of one that has changed, all plugins are made anew:
+
+    the old one's kept() ─► the new one's take_over(), after its start ─► pods … ─► the old one's stop()
+
+A plugin may keep what it derives from what it reads, as long as no decision would differ without it; what belongs to
+one cycle goes into the CycleState.
 
 Everything up to Permit is synchronous and must not wait. Filter and Score come in two forms: the plain one answers
 for one node, the column one for an array of nodes at once; a plugin implements one of the two.
@@ -83,6 +88,21 @@ class Plugin(ABC):
 
     def stop(self) -> None:  # noqa: B027
         """Give back what `start` took, such as files and connections: called once, after the last pod."""
+
+    def kept(self) -> Any:
+        """Return what its successor is to have when the profile's configuration has changed; None for nothing.
+
+        Called between two decisions. Pods whose binding is under way still come to this plugin, to be unreserved or
+        bound: so return what it keeps, not a copy, and as plain values if the plugin's own file may change.
+        """
+        return None
+
+    def take_over(self, kept: Any) -> None:  # noqa: B027
+        """Take what `kept` of the plugin of this name in this profile returned, before the first pod comes.
+
+        Called after `start`, and only if there was such a plugin and it kept something. What is raised refuses the
+        new configuration.
+        """
 
     def events_to_register(self) -> Sequence[ClusterEventWithHint]:
         """Return the events that may make a pod schedulable which this plugin refused.

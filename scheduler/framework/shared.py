@@ -7,7 +7,10 @@ T = TypeVar("T")
 
 
 class Shared:
-    """One object of each class, made when it is first asked for. The handles of all profiles have the same `Shared`."""
+    """One object of each class, made when it is first asked for: the same for all profiles.
+
+    It stays when the configuration is loaded again, as long as a plugin of some profile asks for it in its `start`.
+    """
 
     __slots__ = ("_by_class",)
 

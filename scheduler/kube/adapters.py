@@ -12,7 +12,14 @@ class EventsByProfile:
     """An EventRecorder that reports each event in the name of the pod's profile."""
 
     def __init__(self, events: Events, profiles: Sequence[str]) -> None:
-        self._recorders: dict[str, EventRecorder] = {name: events.recorder(name) for name in profiles}
+        self._events = events
+        self._recorders: dict[str, EventRecorder] = {}
+        self._default: EventRecorder
+        self.use(profiles)
+
+    def use(self, profiles: Sequence[str]) -> None:
+        """Report in the name of these profiles from now on; of the first, what belongs to none."""
+        self._recorders = {name: self._events.recorder(name) for name in profiles}
         self._default = self._recorders[profiles[0]]
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:

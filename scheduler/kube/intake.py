@@ -442,18 +442,10 @@ def object_intake(
     resource: ApiResource,
     handlers: ObjectHandlers,
     metrics: Metrics,
-    parts: Collection[str] | None = None,
+    reduce: "Reduction | None" = None,
     failed: Callable[[str], None] = _nobody,
 ) -> Intake[Any]:
-    """The intake of any other resource; `name`: its name in events.
-
-    `parts`: what is read of its objects besides their metadata; None for everything.
-    """
-
-    def reduce(new: Any) -> None:
-        if parts is not None and isinstance(new, Unstructured):
-            new.keep_only(parts)
-
+    """The intake of any other resource; `name`: its name in events. `reduce`: what is kept of its objects."""
     reactions: Reactions[Any] = Reactions(
         lambda: handlers.known_objects(name),
         lambda new: handlers.object_changed(name, new),
@@ -461,4 +453,16 @@ def object_intake(
         lambda gone: handlers.object_deleted(name, gone),
         lambda: handlers.mend(name),
     )
-    return Intake(resource, struct_of(name), reduce, reactions, metrics, failed)
+    return Intake(resource, struct_of(name), reduce or Reduction(None), reactions, metrics, failed)
+
+
+class Reduction:
+    """Leaves of an object only its metadata and some parts, for memory; which, may change."""
+
+    def __init__(self, parts: Collection[str] | None) -> None:
+        """`parts`: what is read; None for everything."""
+        self.parts = parts
+
+    def __call__(self, new: Any) -> None:
+        if self.parts is not None and isinstance(new, Unstructured):
+            new.keep_only(self.parts)

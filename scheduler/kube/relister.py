@@ -24,7 +24,8 @@ was restored from a backup. Then nothing that we know can be trusted, nor compar
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final
 from urllib.parse import quote
@@ -92,7 +93,7 @@ class Relister:
         self._interval = interval
         self._settle = settle
         self._page_size = page_size
-        self._operations = {name: Operation("GET", name, CallLimit(2), LIST_TIMEOUT) for name in self._intakes}
+        self._operations = {name: _listing(name) for name in self._intakes}
         self._under_way: set[str] = set()
         self._done: set[str] = set()
         self._absent: set[str] = set()
@@ -102,7 +103,40 @@ class Relister:
         """Resources whose watch went on: see `watch_opened`."""
         self._round = 0
         """Comparisons that began in an earlier one do not count as done."""
+        self._anew: Counter[str] = Counter()
+        """The same for single resources."""
         self._advanced = asyncio.Event()
+
+    def add(self, intake: Intake[Any]) -> None:
+        """Compare another resource, too. If decisions are made already, it is taken in whole."""
+        if self.synced.is_set():
+            intake.expect_list()
+        self._operations[intake.resource] = _listing(intake.resource)
+        every = {**self._intakes, intake.resource: intake}
+        self._intakes = {each.resource: each for each in sorted(every.values(), key=_turn)}
+
+    async def remove(self, resource: str) -> None:
+        """Compare a resource no longer. Returns when nothing of it is under way."""
+        del self._intakes[resource]
+        while resource in self._under_way:
+            self._advanced.clear()
+            await self._advanced.wait()
+        self._schedule.take(resource)
+        for known in (self._done, self._absent, self._to_drop, self._to_check):
+            known.discard(resource)
+        self._set_synced()
+
+    def read_anew(self, resource: str) -> None:
+        """List a resource that is decoded into something else now, and take all of it; nothing counts as missed."""
+        self._done.discard(resource)
+        self._anew[resource] += 1
+        self._schedule.request(resource)
+
+    async def compared(self, resources: Collection[str]) -> None:
+        """Return once all of these were compared, or are not served."""
+        while not self._done | self._absent >= frozenset(resources):
+            self._advanced.clear()
+            await self._advanced.wait()
 
     def request(self, resource: str) -> None:
         """Compare soon: kopf starts watching the resource from a new version."""
@@ -157,10 +191,12 @@ class Relister:
             self._under_way.add(intake.resource)
             await self._settle_one(intake)
             self._under_way.discard(intake.resource)
+            self._advanced.set()
             self._schedule.wake()
 
     def _next_due(self) -> Intake[Any] | None:
-        turn = min((_turn(self._intakes[each]) for each in self._under_way), default=0)
+        under_way = self._under_way & self._intakes.keys()
+        turn = min((_turn(self._intakes[each]) for each in under_way), default=0)
         for resource, intake in self._intakes.items():
             if resource in self._under_way:
                 continue
@@ -194,7 +230,7 @@ class Relister:
                 await stretch.pause()
 
     async def _compare(self, intake: Intake[Any]) -> None:
-        resource, round_ = intake.resource, self._round
+        resource, began = intake.resource, (self._round, self._anew[intake.resource])
         started = time.perf_counter()
         try:
             await self.compare(intake, first=resource not in self._done)
@@ -205,7 +241,8 @@ class Relister:
             self._schedule.request_later(resource)
             return
         self._metrics.resync_duration.observe(time.perf_counter() - started)
-        if resource not in self._to_drop and round_ == self._round:  # else no longer served, or to be compared anew
+        # Else it is no longer served, or to be compared anew.
+        if resource not in self._to_drop and began == (self._round, self._anew[resource]):
             self._done.add(resource)
         self._set_synced()
         if intake.is_dirty:
@@ -349,6 +386,10 @@ class Relister:
             raise ListFailed(f"the list of {intake.resource} has no end: a page names itself as the next one")
         self._deadlines.progress(FIRST_COMPARISON)
         return page
+
+
+def _listing(resource: str) -> Operation:
+    return Operation("GET", resource, CallLimit(2), LIST_TIMEOUT)
 
 
 def _turn(intake: Intake[Any]) -> int:

@@ -109,6 +109,11 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
             self.loaded.close()
 
     @property
+    def directories(self) -> tuple[str, ...]:
+        """Those of the command line."""
+        return self._directories
+
+    @property
     def origins(self) -> Mapping[str, str]:
         """Plugin → where it is from."""
         return self.loaded.origins

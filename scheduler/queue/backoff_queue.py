@@ -45,13 +45,23 @@ class BackoffQueue:
     Only refused pods may leave early. An error's backoff protects the API server, a refusal's only saves attempts.
     """
 
-    __slots__ = ("_after_error", "_backoff", "_now", "_refused")
+    __slots__ = ("_after_error", "_backoff", "_now", "_refused", "_sort_key")
 
     def __init__(self, backoff: Backoff, sort_key: Callable[[QueuedPod], Any], now: Callable[[], float]) -> None:
         self._backoff = backoff
         self._now = now
-        self._refused = PodHeap(lambda queued: (self.expiration(queued), sort_key(queued)))
+        self._sort_key = sort_key
+        self._refused = PodHeap(self._key_of_refused)
         self._after_error = PodHeap(self.expiration)
+
+    def _key_of_refused(self, queued: QueuedPod) -> Any:
+        return self.expiration(queued), self._sort_key(queued)
+
+    def use(self, backoff: Backoff, sort_key: Callable[[QueuedPod], Any], *, same_order: bool) -> None:
+        """Go by others from now on. Pods that wait already wait as long as before."""
+        self._backoff = backoff
+        self._sort_key = sort_key
+        self._refused.use(self._key_of_refused, same_order=same_order)
 
     def __len__(self) -> int:
         return len(self._refused) + len(self._after_error)

@@ -30,13 +30,13 @@ Arrival: TypeAlias = tuple[int, float, QueuedPod]
 class Fairness:
     """Pops from activeQ, and remembers in which order the pods of each priority entered it."""
 
-    __slots__ = ("_active", "_by_priority", "_count", "_limit", "_now", "_numbers", "_retries")
+    __slots__ = ("_active", "_by_priority", "_count", "_now", "_numbers", "_retries", "limit")
 
     def __init__(self, active: PodHeap, now: Callable[[], float], starvation_seconds: float) -> None:
         """`starvation_seconds`: how long a pod may wait while others are retried; infinity for strict priority."""
         self._active = active
         self._now = now
-        self._limit = starvation_seconds
+        self.limit = starvation_seconds
         self._by_priority: dict[int, deque[Arrival]] = {}
         self._count = 0
         """Entries of all priorities, those of pods that have left included."""
@@ -45,7 +45,7 @@ class Fairness:
 
     def entered(self, queued: QueuedPod) -> None:
         """Record a pod that has just been added to activeQ."""
-        if self._limit == math.inf:
+        if self.limit == math.inf:
             return
         queued.activation = next(self._numbers)
         entries = self._by_priority.get(queued.pod.priority)
@@ -102,7 +102,7 @@ class Fairness:
                 self._count -= 1
             if entries and (longest is None or entries[0][0] < longest[0]):
                 longest = entries[0]
-        return longest[2] if longest is not None and self._now() - longest[1] >= self._limit else None
+        return longest[2] if longest is not None and self._now() - longest[1] >= self.limit else None
 
     def _is_valid(self, entry: Arrival) -> bool:
         """Whether the pod has been here ever since; it may have left, and even come back."""
@@ -118,5 +118,5 @@ class Fairness:
         """Every pod of activeQ has one entry, and entries are in the order of time."""
         assert self._count == sum(map(len, self._by_priority.values()))
         valid = [list(filter(self._is_valid, entries)) for entries in self._by_priority.values()]
-        assert self._limit == math.inf or sum(map(len, valid)) == len(self._active)
+        assert self.limit == math.inf or sum(map(len, valid)) == len(self._active)
         assert all([e[:2] for e in entries] == sorted(e[:2] for e in entries) for entries in valid)

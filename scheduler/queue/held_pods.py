@@ -42,6 +42,12 @@ class HeldPods:
         lane = self._lane(uid)
         return None if lane is None else lane.get(uid)
 
+    def use(self, key: Callable[[QueuedPod], Any], *, same_order: bool) -> None:
+        """Have another key from now on; unless it gives `same_order`, every pod gets its new place."""
+        self._key = key
+        for lane in self._lanes.values():
+            lane.use(key, same_order=same_order)
+
     def add(self, queued: QueuedPod, lane: Hashable) -> None:
         """Take in a pod, which must not be here yet."""
         self._lane_of[queued.pod.uid] = lane

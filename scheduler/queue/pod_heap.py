@@ -28,6 +28,15 @@ class PodHeap:
         self._heap: list[HeapEntry] = []
         self._numbers = itertools.count()
 
+    def use(self, key: Callable[[QueuedPod], Any], *, same_order: bool) -> None:
+        """Have another key from now on; unless it gives `same_order`, every pod gets its new place."""
+        self._key = key
+        if not same_order:
+            pods = list(self)
+            self.clear()
+            for queued in pods:
+                self.add(queued)
+
     def __len__(self) -> int:
         return len(self._entries)
 

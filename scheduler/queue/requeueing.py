@@ -8,7 +8,7 @@ can tell apart have the same key: one of them is asked for all.
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Final, NamedTuple, TypeAlias
 
@@ -53,6 +53,9 @@ class PluginHint(NamedTuple):
     answer: Requeue
     """What a yes means."""
 
+
+_RejectionKey: TypeAlias = tuple[str, str, frozenset[str], frozenset[str]]
+"""Profile, gate, rejectors, pending plugins."""
 
 ALWAYS_HELPS: Final = (PluginHint("", None, Requeue.AFTER_BACKOFF),)
 
@@ -130,14 +133,22 @@ class RequeueRules:
 
     def __init__(self, events: Mapping[str, Registrations], metrics: Metrics) -> None:
         """`events`: profile → plugin → what may help the pods that it refused."""
-        self._events = events
         self._duration = metrics.queueing_hint_execution_duration
         self._of_interest: dict[tuple[str, Action], bool] = {}
-        self._rejections: dict[Hashable, Rejection] = {}
+        self._rejections: dict[_RejectionKey, Rejection] = {}
         self._everything = _Everything()
         self._events_asked = 0
-        self._gate_events: dict[str, list[ClusterEvent]] = defaultdict(list)
+        self._events: Mapping[str, Registrations] = {}
+        self._gate_events: dict[str, list[ClusterEvent]] = {}
         """Plugin → all that it registered for, in any profile."""
+        self.use(events, events.keys())
+
+    def use(self, events: Mapping[str, Registrations], changed: Collection[str]) -> None:
+        """Go by these events from now on, which are others for the `changed` profiles only."""
+        self._events = events
+        self._of_interest.clear()
+        self._rejections = {key: known for key, known in self._rejections.items() if key[0] not in changed}
+        self._gate_events = defaultdict(list)
         for plugins in events.values():
             for plugin, registrations in plugins.items():
                 self._gate_events[plugin] += [hinted.event for hinted in registrations]

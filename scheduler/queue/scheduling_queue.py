@@ -23,7 +23,7 @@ Rule: pkg/scheduler/backend/queue/scheduling_queue.go at v1.36.3 with its featur
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import filterfalse
 from operator import attrgetter
 from typing import Final
@@ -31,18 +31,18 @@ from typing import Final
 from prometheus_client import Counter
 
 from scheduler.api.pod import Pod
+from scheduler.framework.arguments import arguments_of
 from scheduler.framework.events import (
     ANY,
     UNSCHEDULABLE_POD_ADD,
     UNSCHEDULABLE_POD_UPDATE,
     Action,
     ClusterEvent,
-    ClusterEventWithHint,
 )
 from scheduler.framework.handle import PodNominator
-from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
+from scheduler.framework.plugin import QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.backoff_queue import Backoff, BackoffQueue, seconds_to_next_window
+from scheduler.queue.backoff_queue import BackoffQueue, seconds_to_next_window
 from scheduler.queue.fairness import Fairness
 from scheduler.queue.gates import Gates
 from scheduler.queue.held_pods import HeldPods
@@ -50,14 +50,12 @@ from scheduler.queue.in_flight import InFlightPods, ObservedEvent
 from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.rejectors import RejectorCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
+from scheduler.queue.settings import QueueSettings
 from scheduler.queue.unschedulable_pods import UnschedulablePods
 from scheduler.runtime.changes import pod_changes
 from scheduler.runtime.metrics import Metrics
 
 _log = logging.getLogger(__name__)
-
-MAX_IN_UNSCHEDULABLE_PODS: Final = 5 * 60.0
-"""Seconds after which a refused pod is tried again although nothing happened: an event may have been missed."""
 
 LEFTOVER_INTERVAL: Final = 30.0
 """Seconds between two searches for such pods."""
@@ -69,6 +67,7 @@ SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
 POP_FROM_BACKOFF_Q: Final = "PopFromBackoffQ"
 CHANGE_REPAIRED: Final = "ChangeRepaired"
+CONFIGURATION_CHANGED: Final = "ConfigurationChanged"
 
 _gate = attrgetter("gating_plugin")
 
@@ -78,28 +77,22 @@ class SchedulingQueue:
 
     def __init__(
         self,
-        sort: QueueSortPlugin,
-        pre_enqueue: Mapping[str, Sequence[PreEnqueuePlugin]],
-        rejector_events: Mapping[str, Mapping[str, Sequence[ClusterEventWithHint]]],
-        backoff: Backoff,
+        settings: QueueSettings,
         metrics: Metrics,
         nominator: PodNominator,
         now: Callable[[], float] = time.monotonic,
-        starvation_seconds: float = 10.0,
     ) -> None:
-        """`pre_enqueue`: profile → plugins. `rejector_events`: profile → plugin → what may help pods it refused.
-
-        `starvation_seconds`: see scheduler.queue.fairness.
-        """
         self._now = now
+        self._metrics = metrics
         self._nominator = nominator
-        self._active = PodHeap(sort.sort_key)
-        self._backoff = BackoffQueue(backoff, sort.sort_key, now)
-        self._fairness = Fairness(self._active, now, starvation_seconds)
+        self._settings = settings
+        self._active = PodHeap(settings.sort.sort_key)
+        self._backoff = BackoffQueue(settings.backoff, settings.sort.sort_key, now)
+        self._fairness = Fairness(self._active, now, settings.starvation_seconds)
         self._in_flight = InFlightPods()
-        self._held = HeldPods(sort.sort_key)
-        self._gates = Gates(pre_enqueue, metrics, now)
-        self._rules = RequeueRules(rejector_events, metrics)
+        self._held = HeldPods(settings.sort.sort_key)
+        self._gates = Gates(settings.pre_enqueue, metrics, now)
+        self._rules = RequeueRules(settings.rejector_events, metrics)
         self._unschedulable = UnschedulablePods(self._rules)
         self._rejectors = RejectorCounts()
         self._incoming = metrics.queue_incoming_pods
@@ -293,7 +286,7 @@ class SchedulingQueue:
     def flush_unschedulable_leftover(self) -> None:
         """Try pods again that have been refused for too long; gates stay closed."""
         observed = ObservedEvent(UNSCHEDULABLE_TIMEOUT, None, None)
-        refused_before = self._now() - MAX_IN_UNSCHEDULABLE_PODS
+        refused_before = self._now() - self._settings.leftover_seconds
         leftovers = [queued for queued in self._unschedulable if queued.timestamp < refused_before]
         for queued in leftovers:
             queued.was_flushed = True
@@ -317,6 +310,49 @@ class SchedulingQueue:
                 self._rejectors.add(queued)
                 self._requeue(queued, Requeue.AFTER_BACKOFF, CHANGE_REPAIRED)
         self._in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CHANGE_REPAIRED), None, None))
+
+    # Another configuration.
+
+    def use(self, settings: QueueSettings, changed: Collection[str]) -> None:
+        """Go by other settings from now on; `changed`: the profiles of which they say something else than before.
+
+        Pods that wait stay where they are: see `ask_again`.
+        """
+        before, self._settings = self._settings, settings
+        same_order = _sorts_as(before.sort, settings.sort)
+        for pods in (self._active, self._held):
+            pods.use(settings.sort.sort_key, same_order=same_order)
+        self._backoff.use(settings.backoff, settings.sort.sort_key, same_order=same_order)
+        self._fairness.limit = settings.starvation_seconds
+        self._gates = Gates(settings.pre_enqueue, self._metrics, self._now)
+        self._rules.use(settings.rejector_events, changed)
+
+    def ask_again(self, profiles: Collection[str]) -> Iterator[None]:
+        """Ask PreEnqueue about every waiting pod of these profiles, and try the refused ones again.
+
+        Yields after each pod, that others may have their turn; what comes meanwhile is not asked about.
+        """
+        self._in_flight.record(ObservedEvent(ClusterEvent(ANY, Action.ALL, CONFIGURATION_CHANGED), None, None))
+        places = (self._active, self._held, self._backoff, self._unschedulable)
+        waiting = [queued.pod.uid for pods in places for queued in pods if queued.pod.spec.scheduler_name in profiles]
+        for uid in waiting:
+            self._ask_again(uid)
+            yield
+
+    def _ask_again(self, uid: str) -> None:
+        refused = self._unschedulable.get(uid)
+        if refused is not None:
+            self._unschedulable.add(refused)  # among those that wait for what its plugins register for now
+            self._requeue(refused, Requeue.AFTER_BACKOFF, CONFIGURATION_CHANGED)
+            return
+        queued = self._active.get(uid) or self._held.get(uid) or self._backoff.get(uid)
+        refusal = self._gates.refusal(queued) if queued is not None else None
+        if queued is not None and refusal is not None:
+            for pods in (self._active, self._held, self._backoff):
+                pods.remove(uid)
+            queued.gating_plugin = refusal.plugin if refusal.gates else ""
+            self._rejectors.blame(queued, refusal.plugin)
+            self._park(queued, CONFIGURATION_CHANGED)
 
     def close(self) -> None:
         """Wake all waiting callers; nothing is popped any more."""
@@ -460,3 +496,8 @@ class SchedulingQueue:
         if counter is None:
             counter = self._incoming_by_label[queue, label] = self._incoming.labels(queue, label)
         counter.inc()
+
+
+def _sorts_as(a: QueueSortPlugin, b: QueueSortPlugin) -> bool:
+    """Whether both give a pod the same key."""
+    return type(a) is type(b) and arguments_of(a) == arguments_of(b)

@@ -301,6 +301,10 @@ class Metrics:
             "loadmaster_cache_corrections", "Facts from the watch that contradicted our state.", ("kind",)
         )
 
+        self.config_reloads = counter(
+            "loadmaster_config_reloads", "Configurations that were read because something had changed.", ("result",)
+        )
+
         self.serving_requests = counter(
             "loadmaster_serving_requests",
             "Requests that were answered, by page and HTTP status. Without a page: there is none of that path.",

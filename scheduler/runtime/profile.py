@@ -141,13 +141,18 @@ def build(spec: ProfileSpec, registry: Registry) -> ProfilePlugins:
     return ProfilePlugins(at, weights, by_name)
 
 
-def _make(spec: ProfileSpec, registry: Registry, problems: list[str]) -> dict[str, Plugin]:
-    """Make every plugin that is enabled somewhere, once."""
+def plugin_names(spec: ProfileSpec) -> tuple[str, ...]:
+    """The plugins that a profile enables somewhere, each once."""
     names = {ref.name: None for ref in spec.plugins.multi_point.enabled}
     for point in POINTS:
         names.update((ref.name, None) for ref in _set(spec, point).enabled)
+    return tuple(names)
+
+
+def _make(spec: ProfileSpec, registry: Registry, problems: list[str]) -> dict[str, Plugin]:
+    """Make every plugin that is enabled somewhere, once."""
     made: dict[str, Plugin] = {}
-    for name in names:
+    for name in plugin_names(spec):
         if name not in registry:
             problems.append(f"plugin {name!r} does not exist")
             continue

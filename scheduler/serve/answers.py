@@ -23,7 +23,10 @@ class Answer(NamedTuple):
 EMPTY: Final = Answer(200, b"")
 NOT_FOUND: Final = Answer(404, b"404 page not found\n")
 NO_METHOD: Final = Answer(405, b"only GET and HEAD are served\n", close=True)
+NOT_ACCEPTABLE: Final = Answer(406, b"only text, and JSON as config.k8s.io has it, are served\n")
+NO_METHOD_BUT_PUT: Final = Answer(406, b"unsupported http method", close=True)
 NO_BODY: Final = Answer(413, b"a request has no body here\n", close=True)
+TOO_LONG: Final = Answer(413, b"that is too long\n", close=True)
 
 
 def _status(code: int, reason: str, message: str, details: dict[str, str] | None = None) -> bytes:

@@ -10,7 +10,7 @@ A health path answers `ok`, or 500 with the list of its checks, as k8s.io/apiser
 """
 
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from scheduler.runtime.metrics import Metrics
@@ -20,13 +20,19 @@ log = logging.getLogger(__name__)
 Check: TypeAlias = Callable[[], bool]
 """Whether one part is healthy. Must be quick."""
 
+Notes: TypeAlias = Callable[[], Iterable[str]]
+
 
 class Health:
     """The checks behind one path."""
 
-    def __init__(self, name: str, checks: Mapping[str, Check], metrics: Metrics) -> None:
-        """`name`: the path without its slash. The results of all checks are counted in `metrics`."""
+    def __init__(self, name: str, checks: Mapping[str, Check], metrics: Metrics, notes: Notes = tuple) -> None:
+        """`name`: the path without its slash. The results of all checks are counted in `metrics`.
+
+        `notes`: lines that are shown with the checks, and decide nothing.
+        """
         self._name = name
+        self._notes = notes
         self._checks = {"ping": _ping, **checks}
         self._metrics = metrics
 
@@ -38,6 +44,7 @@ class Health:
             self._metrics.healthchecks.labels(name, self._name, "success" if ok else "error").inc()
         passed = all(results.values())
         lines = [f"[+]{name} ok" if ok else f"[-]{name} failed: reason withheld" for name, ok in results.items()]
+        lines += (f"[!]{note}" for note in self._notes())
         if not passed:
             return 500, "\n".join([*lines, f"{self._name} check failed\n"])
         if verbose:

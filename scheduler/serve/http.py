@@ -1,7 +1,7 @@
 """The port: health for everyone, metrics for those who may see them, over HTTPS, within limits.
 
     accept ──place──► TLS ──► head ──► method, no body ──► who asks ──► what is asked for ──► may he ──► answer
-    (listener, places)   (connection)      405, 413        401          404                  403, 500
+    (listener, places)   (connection)    405, 406, 413      401          404                  403, 500
 
 As in kube-scheduler, who shows a wrong token gets 401 for health, too. Unlike there, a path that we do not serve is not
 asked about: the API server has no work with names that somebody makes up.
@@ -12,8 +12,8 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from types import TracebackType
-from typing import Final, Self, TypeAlias
+from types import MappingProxyType, TracebackType
+from typing import Final, Protocol, Self, TypeAlias
 
 from aiohttp import HttpVersion11, web
 
@@ -21,17 +21,30 @@ from scheduler.config.serving import ServingOptions
 from scheduler.framework.errors import ClusterError
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
-from scheduler.serve.answers import NO_BODY, NO_METHOD, NOT_FOUND, UNAUTHORIZED, Answer, forbidden, internal_error
+from scheduler.serve.answers import (
+    NO_BODY,
+    NO_METHOD,
+    NO_METHOD_BUT_PUT,
+    NOT_FOUND,
+    TOO_LONG,
+    UNAUTHORIZED,
+    Answer,
+    forbidden,
+    internal_error,
+)
 from scheduler.serve.authentication import Authentication, Unauthorized
 from scheduler.serve.authorization import Authorization
 from scheduler.serve.certificates import Certificates
 from scheduler.serve.connection import Connection
-from scheduler.serve.health import Check, Health
+from scheduler.serve.health import Check, Health, Notes
 from scheduler.serve.limits import DEFAULTS, Limits
 from scheduler.serve.listener import Listener
 
 CHUNK: Final = 64 * 1024
 """Bytes written at once; the next when the peer has taken these, but for some."""
+
+MAX_BODY: Final = 64
+"""Bytes of what is put: numbers."""
 
 QUIET_SECONDS: Final = 60.0
 """Between two log lines about reviews that failed."""
@@ -43,27 +56,59 @@ Page: TypeAlias = Callable[[str], Awaitable[Answer]]
 """Makes an answer for an Accept header."""
 
 
+class Setting(Protocol):
+    """A page that is written; nothing of it is read."""
+
+    def put(self, body: bytes) -> Answer: ...
+
+
 class Pages:
     """What is served."""
 
     def __init__(
-        self, pages: Mapping[str, Page], live: Mapping[str, Check], ready: Mapping[str, Check], metrics: Metrics
+        self,
+        pages: Mapping[str, Page],
+        live: Mapping[str, Check],
+        ready: Mapping[str, Check],
+        metrics: Metrics,
+        settings: Mapping[str, Setting] = MappingProxyType({}),
+        notes: Notes = tuple,
     ) -> None:
-        """`pages` by their paths; health is added. `live` and `ready` are checks by name; who is ready is also live."""
+        """`pages` and `settings` by their paths; health is added.
+
+        `live` and `ready` are checks by name; who is ready is also live. `notes`: what `/readyz` says besides.
+        """
         alive = dict(live)
         checks = {"healthz": alive, "livez": alive, "readyz": {**alive, **ready}}
-        self._health = {name: Health(name, of, metrics) for name, of in checks.items()}
+        noted = {"readyz": notes}
+        self._health = {name: Health(name, of, metrics, noted.get(name, tuple)) for name, of in checks.items()}
         self._pages = pages
+        self._settings = settings
 
     def kind(self, path: str) -> str:
         """The page that a path is, or is below: a label with few values. Empty: there is none."""
-        if path in self._pages:
+        if path in self._pages or path in self._settings:
             return path.removeprefix("/")
         first = path.removeprefix("/").partition("/")[0]
         return first if first in self._health else ""
 
-    async def get(self, request: web.BaseRequest) -> Answer:
-        """The page at a path that is of a kind."""
+    def takes(self, method: str, path: str) -> bool:
+        """Whether there is anything to do by that method."""
+        return method in (("PUT",) if path in self._settings else ("GET", "HEAD"))
+
+    async def answer(self, request: web.BaseRequest) -> Answer:
+        """Answer a request that may be made, about a path that is of a kind."""
+        setting = self._settings.get(request.path)
+        if setting is None:
+            return await self._get(request)
+        body = bytearray()
+        async for chunk in request.content.iter_any():
+            body += chunk
+            if len(body) > MAX_BODY:
+                return TOO_LONG
+        return setting.put(bytes(body))
+
+    async def _get(self, request: web.BaseRequest) -> Answer:
         page = self._pages.get(request.path)
         if page is not None:
             return await page(request.headers.get("Accept", ""))
@@ -136,9 +181,9 @@ class HttpServer:
             return await _write(request, answer)
 
     async def _answer(self, connection: Connection, request: web.BaseRequest, kind: str) -> Answer:
-        if request.method not in ("GET", "HEAD"):
-            return NO_METHOD
-        if request.body_exists:
+        if not self._pages.takes(request.method, request.path):
+            return NO_METHOD_BUT_PUT if self._pages.takes("PUT", request.path) else NO_METHOD
+        if request.body_exists and request.method != "PUT":
             return NO_BODY
         path, verb = request.path, request.method.lower()
         try:
@@ -155,7 +200,7 @@ class HttpServer:
             return internal_error(request.path_qs, error)
         if not verdict.allowed or verdict.denied:
             return forbidden(user.username, verb, path, verdict.reason)
-        return await self._pages.get(request)
+        return await self._pages.answer(request)
 
     def _tell(self, what: str, connection: Connection, error: Exception) -> None:
         """Log it, but not for each of many requests."""

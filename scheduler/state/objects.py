@@ -6,6 +6,7 @@ A change is made whole, whatever the listeners do: see `listeners.py`.
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from scheduler.api.versions import is_newer
@@ -27,6 +28,10 @@ class ObjectStore:
         for resource in resources:
             self._resources.setdefault(resource, _ResourceObjects())
 
+    def unwatch(self, resource: str) -> None:
+        """Forget a resource that no plugin names any more, with its objects. Nobody is told."""
+        self._resources.pop(resource, None)
+
     # What plugins read.
 
     def get(self, resource: str, name: str, namespace: str = "") -> Any | None:
@@ -46,10 +51,18 @@ class ObjectStore:
 
     def listen(self, resource: str, listener: Listener, reset: Callable[[], None] | None = None) -> None:
         """Call `listener(old, new)` for each object that exists already, and from now on for each change."""
-        self._listeners[resource].append(ObjectListener(resource, listener, reset))
+        self.subscribe(resource, listener, reset)
+
+    def subscribe(
+        self, resource: str, listener: Listener, reset: Callable[[], None] | None = None
+    ) -> Callable[[], None]:
+        """As `listen`; what is returned ends it."""
+        listening = ObjectListener(resource, listener, reset)
+        self._listeners[resource].append(listening)
         if resource in self._resources:
             for existing in tuple(self._resources[resource].by_uid.values()):
                 listener(None, existing)
+        return partial(self._listeners[resource].remove, listening)
 
     # What the watch reports.
 

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 import plugins
 from scheduler.api.objects import Node, node_from_dict
 from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.config.load import KIND, config_from_dict
-from scheduler.config.profiles import API_VERSION
+from scheduler.config.load import config_from_dict
+from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import Writers
 from scheduler.framework import Plugin

@@ -16,8 +16,8 @@ from typing import Final
 from plugins.priority_sort import PrioritySort
 from scheduler.framework.events import NODE, Action, ClusterEvent, ClusterEventWithHint
 from scheduler.framework.queued import QueuedPod
-from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.metrics import Metrics
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_pod
@@ -78,14 +78,10 @@ def simulate(scenario: Scenario) -> Outcome:
     """Run until every low pod was tried, or patience ends."""
     ticks = _Ticks(scenario)
     queue = SchedulingQueue(
-        PrioritySort(),
-        {PROFILE: ()},
-        EVENTS,
-        Backoff(),
+        QueueSettings(PrioritySort(), {PROFILE: ()}, EVENTS, starvation_seconds=scenario.starvation_seconds),
         Metrics(),
         Nominator(),
         ticks.now,
-        starvation_seconds=scenario.starvation_seconds,
     )
     for number in range(scenario.crowd):
         queue.add(a_pod(f"crowd-{number}", priority=HIGH, scheduler_name=PROFILE))

@@ -20,8 +20,8 @@ from scheduler.framework.events import (
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unresolvable
-from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.metrics import Metrics
 from scheduler.state.nominator import Nominator
 from tests.fakes import FakeClock, FakeWorld
@@ -65,14 +65,11 @@ class QueueRun:
         gates = {name: [self.gates[gate] for gate in profile["gates"]] for name, profile in profiles.items()}
         events = {name: registered(profile["plugins"]) for name, profile in profiles.items()}
         self.queue = SchedulingQueue(
-            PrioritySort(),
-            gates,
-            events,
-            Backoff(),
+            # Without a rule against starvation, which kube-scheduler does not have.
+            QueueSettings(PrioritySort(), gates, events, starvation_seconds=math.inf),
             METRICS,
             self.nominator,
             self.clock,
-            starvation_seconds=math.inf,  # kube-scheduler has no such rule
         )
         self.failure = FailureHandler(self.queue, self.nominator, self.pods, FakeWorld().writers, METRICS)
 

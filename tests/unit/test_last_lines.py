@@ -30,8 +30,8 @@ def test_a_wrong_configuration_ends_with_a_line_for_each_problem(tmp_path: Path,
     lines = last_lines(f"--config={config}", f"--logging-format={logging_format}")
 
     assert lines[-2:] == [
-        f"{config}: profiles[0].schedulerNam: unknown field; did you mean 'schedulerName'?",
-        f"{config}: paralelism: unknown field; did you mean 'parallelism'?",
+        f"{config}:3: profiles[0].schedulerNam: unknown field; did you mean 'schedulerName'?",
+        f"{config}:4: paralelism: unknown field; did you mean 'parallelism'?",
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.logs import JsonFormatter, TextFormatter, fields_of, set_up_logging
+from scheduler.logs import JsonFormatter, Levels, TextFormatter, fields_of, parse_modules, set_up_logging
 
 NOON = 1769860800.123
 
@@ -35,6 +35,7 @@ def _loggers_as_before() -> Iterator[None]:
     root = logging.getLogger()
     root.handlers = []  # `force` closes those that it finds, and pytest still needs them
     yield
+    logging.setLoggerClass(logging.Logger)
     root.handlers = handlers
     for logger, level in zip(loggers, levels, strict=True):
         logger.setLevel(level)
@@ -108,7 +109,7 @@ def test_only_what_the_caller_gave_is_a_field() -> None:
 )
 @pytest.mark.usefixtures("_loggers_as_before")
 def test_verbosity_is_a_level_for_us_and_another_for_libraries(verbosity: int, ours: int, theirs: int) -> None:
-    set_up_logging(verbosity, "text")
+    set_up_logging(Levels(verbosity), "text")
 
     assert logging.getLogger("scheduler.cycle.loop").getEffectiveLevel() == ours
     assert logging.getLogger("plugins.node_name").getEffectiveLevel() == ours
@@ -118,7 +119,7 @@ def test_verbosity_is_a_level_for_us_and_another_for_libraries(verbosity: int, o
 @pytest.mark.parametrize(("form", "start"), [("text", "20"), ("json", "{")])
 @pytest.mark.usefixtures("_loggers_as_before")
 def test_lines_go_to_standard_error_in_the_form_asked_for(form: str, start: str, capsys: Any) -> None:
-    set_up_logging(0, form)
+    set_up_logging(Levels(0), form)
     logging.getLogger("scheduler").info("Ready", extra={"nodes": 3})
 
     told = capsys.readouterr()
@@ -129,8 +130,8 @@ def test_lines_go_to_standard_error_in_the_form_asked_for(form: str, start: str,
 
 @pytest.mark.usefixtures("_loggers_as_before")
 def test_setting_up_twice_does_not_double_the_lines(capsys: Any) -> None:
-    set_up_logging(0, "text")
-    set_up_logging(0, "text")
+    set_up_logging(Levels(0), "text")
+    set_up_logging(Levels(0), "text")
     logging.getLogger("scheduler").warning("Once")
 
     assert capsys.readouterr().err.count("Once") == 1
@@ -148,3 +149,37 @@ def test_a_text_that_utf8_cannot_carry_is_logged_all_the_same(formatter: logging
 
     assert b"half a pair: \\ufffd." in line
     assert b"\\ud" not in line
+
+
+@pytest.mark.usefixtures("_loggers_as_before")
+def test_the_verbosity_can_be_changed_while_the_program_runs() -> None:
+    levels = Levels(0)
+    set_up_logging(levels, "text")
+
+    levels.set(2)
+
+    assert logging.getLogger("scheduler.cycle.loop").getEffectiveLevel() == logging.DEBUG
+
+
+@pytest.mark.parametrize(
+    ("modules", "name", "level"),
+    [
+        pytest.param("loop_of_a_test=2", "scheduler.loop_of_a_test", logging.DEBUG, id="by the name of its file"),
+        pytest.param("scheduler.of_*=2", "scheduler.of_a_test", logging.DEBUG, id="by a pattern of the whole name"),
+        pytest.param(
+            "quiet*=0,*_in_a_test=4", "scheduler.quiet_in_a_test", logging.INFO, id="the first that matches counts"
+        ),
+        pytest.param("other=4", "scheduler.none_in_a_test", logging.INFO, id="none that matches"),
+    ],
+)
+@pytest.mark.usefixtures("_loggers_as_before")
+def test_modules_that_come_later_log_as_their_pattern_says(modules: str, name: str, level: int) -> None:
+    set_up_logging(Levels(0, parse_modules(modules)), "text")
+
+    assert logging.getLogger(name).getEffectiveLevel() == level
+
+
+@pytest.mark.parametrize("text", ["loop", "loop=", "=2", "loop=x", "loop=-1"])
+def test_a_pattern_without_a_number_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected PATTERN=NUMBER"):
+        parse_modules(text)

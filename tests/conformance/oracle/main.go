@@ -18,18 +18,29 @@ func main() {
 	verbose := flag.Bool("verbose", false, "let kube-scheduler log to stderr")
 	validate := flag.Bool("validate", false, "say instead what the API server would hold against the objects")
 	values := flag.Bool("values", false, "read texts and selectors instead, and say what they mean")
+	configurations := flag.Bool("configurations", false, "read configuration files instead, and say what is in effect")
+	gates := flag.Bool("feature-gates", false, "print the feature gates instead")
 	// Most of a case is waiting for informers to notice that they are in sync.
 	workers := flag.Int("workers", 32, "cases judged at a time")
 	flag.Parse()
 	if !*verbose {
 		klog.SetLogger(klog.Logger{})
 	}
-	if *values {
-		if err := readValues(os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+	for _, other := range []struct {
+		wanted bool
+		do     func() error
+	}{
+		{*values, func() error { return readValues(os.Stdin, os.Stdout) }},
+		{*configurations, func() error { return judgeConfigurations(os.Stdin, os.Stdout) }},
+		{*gates, func() error { return printFeatureGates(os.Stdout) }},
+	} {
+		if other.wanted {
+			if err := other.do(); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	answer := judge
 	if *validate {

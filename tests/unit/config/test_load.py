@@ -125,6 +125,13 @@ def test_a_wrong_setting_is_refused_in_kube_schedulers_words(fields: dict[str, A
     assert problems_of(a_config(**fields)) == [problem]
 
 
+def test_arguments_for_what_is_no_plugin_have_no_effect_and_that_is_said() -> None:
+    config = config_from_dict(a_profile(pluginConfig=[{"name": "NodeNam"}]), REGISTRY)
+
+    hint = "there is no such plugin; did you mean 'NodeName'?"
+    assert notes(config, REGISTRY) == [f'profiles[0].pluginConfig has no effect for "NodeNam": {hint}']
+
+
 def test_lengths_of_time_are_not_checked_without_leader_election() -> None:
     config = config_from_dict(a_config(leaderElection={"leaderElect": False, "leaseDuration": "1s"}), REGISTRY)
 
@@ -170,12 +177,12 @@ def test_what_is_no_configuration_is_reported_before_its_fields(values: object, 
         pytest.param(b"a\0b", "FILE: not a text: character 0x00 at position 1", id="control characters"),
         pytest.param(
             b"- 1",
-            f"FILE: {NO_MAPPING}",
+            f"FILE:1: {NO_MAPPING}",
             id="a list",
         ),
         pytest.param(
             HEADER.encode() + b"parallelism: 0",
-            "FILE: parallelism: Invalid value: 0: should be an integer value greater than zero",
+            "FILE:3: parallelism: Invalid value: 0: should be an integer value greater than zero",
             id="a wrong setting",
         ),
     ],

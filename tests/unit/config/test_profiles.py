@@ -127,9 +127,6 @@ def test_plugins_of_the_file_are_merged_into_the_default_ones() -> None:
             [{"name": "NodeName"}, {"name": "NodeName"}], ['[1]: Duplicate value: "NodeName"'], id="a plugin twice"
         ),
         pytest.param(
-            [{"name": "NodeNam"}], ["[0]: unknown plugin \"NodeNam\"; did you mean 'NodeName'?"], id="no plugin"
-        ),
-        pytest.param(
             [{"name": "GangScheduling", "args": {}}],
             ['[0]: plugin "GangScheduling" is not available in this version of Loadmaster yet'],
             id="not available yet",
@@ -207,5 +204,4 @@ def test_a_wrong_type_does_not_hide_a_wrong_name() -> None:
         "profiles[0].plugins.score.enabled: expected a list, got 3",
         "profiles[0].percentageOfNodesToScore: Invalid value: -1: not in valid range [0-100]",
         'profiles[0].plugins.filter.enabled[0]: unknown plugin "Foo"',
-        'profiles[0].pluginConfig[0]: unknown plugin "Bar"',
     ]

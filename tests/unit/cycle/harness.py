@@ -16,8 +16,8 @@ from scheduler.framework.nodes import NodeInfo
 from scheduler.framework.plugin import BindPlugin, PermitPlugin, PermitWait, Plugin, ReservePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unschedulable
-from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.tasks import Tasks
 from scheduler.state.cache import Cache
@@ -67,10 +67,7 @@ class Scheduler:
             *every, table=self.cache.table, nominated=self.nominator, metrics=self.metrics, profile=PROFILE
         )
         self.queue = SchedulingQueue(
-            FirstCome(),
-            {PROFILE: ()},
-            {PROFILE: self.framework.rejector_events()},
-            Backoff(),
+            QueueSettings(FirstCome(), {PROFILE: ()}, {PROFILE: self.framework.rejector_events()}),
             self.metrics,
             self.nominator,
             self.clock,
@@ -97,7 +94,8 @@ class Scheduler:
             self.cache,
             self.queue,
             self.nominator,
-            {PROFILE: self.waiting},
+            frameworks,
+            self.waiting,
             EarlyEnds(self.cache),
             writers,
             self.metrics,

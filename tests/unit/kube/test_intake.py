@@ -9,7 +9,7 @@ from scheduler.api.decoding import Unreadable
 from scheduler.api.needs import pod_type
 from scheduler.api.versions import is_newer
 from scheduler.framework.resources import parse_resource
-from scheduler.kube.intake import Intake, node_intake, object_intake, pod_intake
+from scheduler.kube.intake import Intake, Reduction, node_intake, object_intake, pod_intake
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import sample
 from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers, node_dict, object_dict, pod_dict, watch_line
@@ -215,7 +215,7 @@ def test_objects_of_any_resource_reach_their_handlers() -> None:
 
 def test_of_an_object_only_what_plugins_read_is_kept_wherever_it_comes_from() -> None:
     handlers = FakeObjectHandlers()
-    budgets = object_intake(BUDGETS, parse_resource(BUDGETS), handlers, Metrics(), ("spec.pool",))
+    budgets = object_intake(BUDGETS, parse_resource(BUDGETS), handlers, Metrics(), Reduction(("spec.pool",)))
     content = {"spec": {"pool": "blue", "text": "x" * 10_000}, "status": {"used": 1}}
     body = b'{"metadata":{"resourceVersion":"9"},"items":[%b]}' % msgspec.json.encode(object_dict("b", 6, **content))
 

@@ -27,8 +27,8 @@ REVIEW = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
 def default_permissions() -> tuple[Permission, ...]:
     """What the default profile needs."""
-    engine = an_engine().engine
-    return permissions_for(engine.watched.values(), engine.written)
+    resources = an_engine().engine.profiles.resources
+    return permissions_for(resources.watched.values(), resources.written)
 
 
 def the_cluster_role() -> Any:

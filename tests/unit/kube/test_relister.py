@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.pod import Pod
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.comparison_schedule import ComparisonSchedule
 from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
@@ -545,3 +546,88 @@ async def test_thousands_of_repairs_give_the_event_loop_back(tmp_path: Path) -> 
             longest, seen = max(longest, len(setup.handlers.pods) - seen), len(setup.handlers.pods)
 
     assert 0 < longest < 2_500
+
+
+# --- resources that come and go with the configuration
+
+
+async def test_a_resource_that_is_added_later_is_taken_in_whole(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
+        setup.api.on(LIST_BUDGETS, object_list(object_dict("shop", 1), version=10))
+        await setup.sync()
+
+        setup.relister.add(setup.budgets)
+        setup.relister.request(BUDGETS)
+        await setup.relister.compared([BUDGETS])
+
+        assert setup.others.calls == ["hold", f"changed {BUDGETS} shop 1", "go on"]
+        assert setup.relister.synced.is_set()
+
+
+async def test_a_resource_that_is_added_and_is_not_served_counts_as_compared(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
+        await setup.sync()
+
+        setup.relister.add(setup.budgets)
+        setup.relister.absent(BUDGETS)
+        await setup.relister.compared([BUDGETS])
+
+        assert setup.api.seen(LIST_BUDGETS) == []
+
+
+async def test_a_resource_that_is_removed_is_compared_no_longer(tmp_path: Path) -> None:
+    budgets = object_list(object_dict("shop", 1), version=10)
+    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10), budgets=[budgets]) as setup:
+        setup.relister.request(BUDGETS)
+        await setup.sync()
+
+        await setup.relister.remove(BUDGETS)
+        setup.relister.request(BUDGETS)
+        await setup.relister.compare_anew()
+
+        assert len(setup.api.seen(LIST_BUDGETS)) == 1
+
+
+async def test_a_removal_waits_for_the_comparison_under_way(tmp_path: Path) -> None:
+    held = asyncio.Event()
+    budgets = object_list(object_dict("shop", 1), version=10)
+    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10), budgets=[budgets]) as setup:
+        setup.api.hanging[LIST_BUDGETS] = held
+        setup.relister.request(BUDGETS)
+        await until(lambda: setup.api.seen(LIST_BUDGETS))
+
+        removal = asyncio.create_task(setup.relister.remove(BUDGETS))
+        await asyncio.sleep(0)
+        is_early = removal.done()
+        held.set()
+        await removal
+
+        assert not is_early
+
+
+async def test_what_is_read_anew_is_no_repair(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
+        await setup.sync()
+
+        setup.pods.decode_into(Pod)
+        setup.relister.read_anew(PODS)
+        await setup.relister.compared([PODS])
+
+        assert setup.handlers.calls == ["repaired a 1"]
+        assert setup.repairs("updated") == 0
+
+
+async def test_a_comparison_under_way_does_not_count_for_what_is_read_anew(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, object_list(pod_dict("a"), version=10)) as setup:
+        await setup.sync()
+        held = setup.api.hanging[LIST_PODS] = asyncio.Event()
+        before = len(setup.api.seen(LIST_PODS))
+        setup.relister.request(PODS)
+        await until(lambda: len(setup.api.seen(LIST_PODS)) > before)
+
+        setup.pods.decode_into(Pod)
+        setup.relister.read_anew(PODS)
+        held.set()
+        await setup.relister.compared([PODS])
+
+        assert len(setup.api.seen(LIST_PODS)) == before + 2

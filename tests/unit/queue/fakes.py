@@ -11,8 +11,8 @@ from scheduler.framework.events import NODE, POD, Action, ClusterEvent, ClusterE
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unresolvable
-from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_pod
 from tests import fakes
@@ -123,14 +123,10 @@ class QueueUnderTest(SchedulingQueue):
         self.nominator = FakeNominator()
         self.metrics = Metrics()
         super().__init__(
-            PrioritySort(),
-            {PROFILE: plugins},
-            events,
-            Backoff(),
+            QueueSettings(PrioritySort(), {PROFILE: plugins}, events, starvation_seconds=starvation_seconds),
             self.metrics,
             self.nominator,
             now=self.clock,
-            starvation_seconds=starvation_seconds,
         )
 
     def pop_one(self) -> QueuedPod:

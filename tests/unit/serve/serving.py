@@ -5,6 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import aiohttp
 
@@ -16,7 +17,7 @@ from scheduler.runtime.tasks import Tasks
 from scheduler.serve.authentication import Authentication, TokenReviewer
 from scheduler.serve.authorization import AccessReviewer, Authorization
 from scheduler.serve.health import Check
-from scheduler.serve.http import HttpServer, Pages
+from scheduler.serve.http import HttpServer, Page, Pages, Setting
 from scheduler.serve.limits import DEFAULTS, Limits
 from scheduler.serve.metric_pages import metric_pages
 from tests.fakes import Metrics
@@ -73,16 +74,20 @@ class Served:
         self.any_certificate = any_certificate()
         self._session = session
 
-    async def get(self, path: str, token: str = "", method: str = "GET", **headers: str) -> tuple[int, str]:
+    async def get(
+        self, path: str, token: str = "", method: str = "GET", body: bytes | None = None, **headers: str
+    ) -> tuple[int, str]:
         """Status and text."""
-        answer = await self.answer(path, token, method, **headers)
+        answer = await self.answer(path, token, method, body, **headers)
         return answer.status, await answer.text()
 
-    async def answer(self, path: str, token: str = "", method: str = "GET", **headers: str) -> aiohttp.ClientResponse:
+    async def answer(
+        self, path: str, token: str = "", method: str = "GET", body: bytes | None = None, **headers: str
+    ) -> aiohttp.ClientResponse:
         if token:
             headers["Authorization"] = f"Bearer {token}"
         url = f"https://127.0.0.1:{self.server.port}{path}"
-        response = await self._session.request(method, url, headers=headers)
+        response = await self._session.request(method, url, headers=headers, data=body)
         await response.read()
         return response
 
@@ -101,13 +106,16 @@ async def a_server(
     limits: Limits = DEFAULTS,
     metrics: Metrics | None = None,
     client: ssl.SSLContext | None = None,
+    further: Mapping[str, Page] = MappingProxyType({}),
+    settings: Mapping[str, Setting] = MappingProxyType({}),
 ) -> AsyncIterator[Served]:
-    """Serve these checks, and metrics."""
+    """Serve these checks, metrics, and further pages."""
     metrics = metrics or Metrics()
-    pages = Pages(metric_pages(metrics, pods or {}, lambda: leads), live or {}, ready or {}, metrics)
+    pages = {**metric_pages(metrics, pods or {}, lambda: leads), **further}
+    served = Pages(pages, live or {}, ready or {}, metrics, settings)
     authentication, authorization = Authentication(tokens, 10.0), Authorization(rights, always_allow, 10.0, 10.0)
     tasks = Tasks(metrics)
-    server = HttpServer(options, pages, authentication, authorization, metrics, tasks, limits)
+    server = HttpServer(options, served, authentication, authorization, metrics, tasks, limits)
     async with asyncio.timeout(15.0), server:
         connector = aiohttp.TCPConnector(ssl=client or any_certificate())
         async with aiohttp.ClientSession(connector=connector) as session:

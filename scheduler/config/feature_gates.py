@@ -1,0 +1,107 @@
+"""`--feature-gates`: what kube-scheduler's switches do here.
+
+    known? ──no──► refused
+      └─yes──► locked, and another value? ──► refused, as there
+                  └─no──► ours? ──► obeyed
+                            └─no──► its default ──► nothing to say
+                                    another value: of the scheduler's? ──► refused: it would place pods otherwise
+                                                             └─no──► accepted, and said to have no effect
+
+Rule: k8s.io/component-base/featuregate/feature_gate.go at v0.36.3 for the syntax, AllAlpha and AllBeta, and locks.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Final
+
+from scheduler.config.known_feature_gates import ALPHA, BETA, LOCKED, OF_THE_SCHEDULER, OFF, ON
+from scheduler.framework.arguments import did_you_mean
+from scheduler.framework.errors import ConfigError
+
+FLAG: Final = "--feature-gates"
+_STAGES: Final = {"AllAlpha": ALPHA, "AllBeta": BETA}
+_TRUTHS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureGates:
+    """The switches that change what we do. Their names are kube-scheduler's, in snake case."""
+
+    component_flagz: bool = True
+    """Serve `/flagz`."""
+
+    component_statusz: bool = True
+    """Serve `/statusz`."""
+
+
+OURS: Final = {"".join(part.capitalize() for part in f.name.split("_")): f.name for f in fields(FeatureGates)}
+"""Name of a gate → its field."""
+
+
+def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
+    """Read `A=true,B=false`, given any number of times; also return notes about what has no effect.
+
+    Raises ConfigError with all problems.
+    """
+    problems: list[str] = []
+    notes: list[str] = []
+    given = _given(texts, problems)
+    chosen = {name: wanted for name, wanted in given.items() if name not in _STAGES}
+    for name, wanted in chosen.items():
+        _judge(name, wanted, problems, notes)
+    for stage in _STAGES.keys() & given.keys():
+        of_stage = dict.fromkeys(_STAGES[stage] - LOCKED - chosen.keys(), given[stage])
+        _judge_stage(f"{stage}={_text(given[stage])}", of_stage, problems, notes)
+        chosen |= of_stage
+    if problems:
+        raise ConfigError([f"{FLAG}: {problem}" for problem in problems])
+    return FeatureGates(**{OURS[name]: wanted for name, wanted in chosen.items() if name in OURS}), tuple(notes)
+
+
+def _given(texts: Sequence[str], problems: list[str]) -> dict[str, bool]:
+    given: dict[str, bool] = {}
+    for pair in (pair.strip() for text in texts for pair in text.split(",")):
+        if not pair:
+            continue
+        name, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals:
+            problems.append(f"missing bool value for {name}")
+        elif value not in _TRUTHS:
+            problems.append(f"invalid value of {name}={value}: it is neither true nor false")
+        else:
+            given[name] = _TRUTHS[value]
+    return given
+
+
+def _judge(name: str, wanted: bool, problems: list[str], notes: list[str]) -> None:
+    default = name in ON
+    if name not in ON | OFF:
+        problems.append(f"unrecognized feature gate: {name}{did_you_mean(name, ON | OFF)}")
+    elif name in LOCKED and wanted != default:
+        problems.append(f"cannot set feature gate {name} to {_text(wanted)}, feature is locked to {_text(default)}")
+    elif name in OURS or wanted == default:
+        return
+    elif name in OF_THE_SCHEDULER:
+        problems.append(
+            f"{name} changes how pods are scheduled, and is always {_text(default)} in this version of Loadmaster"
+        )
+    else:
+        notes.append(f"{FLAG} {name}={_text(wanted)} has no effect here")
+
+
+def _judge_stage(pair: str, gates: Mapping[str, bool], problems: list[str], notes: list[str]) -> None:
+    """Judge all gates of a stage in one line."""
+    others = {name for name, wanted in gates.items() if wanted != (name in ON) and name not in OURS}
+    if needed := sorted(others & OF_THE_SCHEDULER):
+        problems.append(
+            f"{pair} would change {', '.join(needed)}, which cannot be changed in this version of Loadmaster"
+        )
+    elif others:
+        notes.append(f"{FLAG} {pair} has no effect here but on {', '.join(sorted(OURS))}")
+
+
+def _text(wanted: bool) -> str:
+    return str(wanted).lower()

@@ -1,0 +1,55 @@
+"""What of a configuration may change while the scheduler runs, and what counts from the next start only."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from scheduler.config.types import Config
+from scheduler.framework.arguments import arguments_of
+
+RELOADABLE: Final = frozenset(
+    {
+        "profiles",
+        "percentageOfNodesToScore",
+        "podInitialBackoffSeconds",
+        "podMaxBackoffSeconds",
+        "loadmaster.seed",
+        "loadmaster.podMaxInUnschedulablePodsSeconds",
+        "loadmaster.pluginDirectories",
+        "loadmaster.pluginModules",
+    }
+)
+"""Paths. Everything else belongs to what is made at the start: connections, the Lease, the tables."""
+
+
+def reloaded(old: Config, new: Config) -> Config:
+    """The configuration in effect once `new` has taken the place of `old`."""
+    settings = replace(
+        old.loadmaster,
+        seed=new.loadmaster.seed,
+        pod_max_in_unschedulable_pods_seconds=new.loadmaster.pod_max_in_unschedulable_pods_seconds,
+        plugin_directories=new.loadmaster.plugin_directories,
+        plugin_modules=new.loadmaster.plugin_modules,
+    )
+    return replace(
+        old,
+        profiles=new.profiles,
+        percentage_of_nodes_to_score=new.percentage_of_nodes_to_score,
+        pod_initial_backoff_seconds=new.pod_initial_backoff_seconds,
+        pod_max_backoff_seconds=new.pod_max_backoff_seconds,
+        loadmaster=settings,
+    )
+
+
+def needs_a_restart(old: Config, new: Config) -> list[str]:
+    """Paths of what differs and is not taken over."""
+    before, after = dict(_flat(arguments_of(old))), dict(_flat(arguments_of(new)))
+    return sorted(path for path in before | after if before.get(path) != after.get(path) and path not in RELOADABLE)
+
+
+def _flat(values: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{path}{key}.")
+        elif path or key != "profiles":
+            yield path + key, value

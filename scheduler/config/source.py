@@ -1,0 +1,100 @@
+"""Where the configuration comes from: read at the start, and again whenever that may have changed.
+
+With it come the plugins that its files and modules have. Those are tried out in a process of their own first, which
+takes a while: a scheduler at work waits for that in a thread.
+"""
+
+import os
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from scheduler.config.documents import STDIN, name_of, read_file
+from scheduler.config.load import MAX_BYTES, load_config, values_of
+from scheduler.config.options import RunOptions
+from scheduler.config.plugin_request import requested_plugins
+from scheduler.config.types import Config
+from scheduler.framework.awaited import in_thread
+from scheduler.loading.registry import PluginRegistry
+from scheduler.runtime.registry import Registry
+
+MAX_FILES: Final = 10_000
+"""Of a directory of plugins that are looked at for changes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A configuration, with the plugins that it may name."""
+
+    config: Config
+    registry: Registry
+
+
+class ConfigurationSource:
+    """The file and the plugins, as the options of `run` name them."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._directories: tuple[str, ...] = ()
+        """All directories of plugins: those of the command line, and those of the newest configuration."""
+
+    @property
+    def name(self) -> str:
+        """The file; empty if there is none."""
+        return self._options.config or ""
+
+    def load(self) -> Loaded:
+        """Read everything. Raises ConfigError."""
+        return self._load(self._options.registry)
+
+    async def load_again(self, before: Registry) -> Loaded:
+        """Read everything anew; `before`: the plugins so far, of which files that have not changed stay loaded.
+
+        Raises ConfigError.
+        """
+        if not isinstance(before, PluginRegistry):
+            return self._load(before)
+        registry = before.renewed()
+        path = self._options.config
+        values = values_of(read_file(path, MAX_BYTES), name_of(path)) if path is not None else {}
+        request = requested_plugins(values if isinstance(values, Mapping) else {})
+        self._directories = (*registry.directories, *request.directories)
+        await in_thread(partial(registry.prepare, request))
+        return self._load(registry)
+
+    def _load(self, registry: Registry) -> Loaded:
+        options = self._options
+        config = load_config(options.config, registry, options.leader_election, options.deprecated)
+        own = registry.directories if isinstance(registry, PluginRegistry) else ()
+        self._directories = (*own, *config.loadmaster.plugin_directories)
+        return Loaded(config, registry)
+
+    def signature(self) -> Hashable:
+        """Something that is another one once a file has changed: also if a link to it points elsewhere."""
+        path = self._options.config
+        if path == STDIN:
+            return None  # it is read once, and without it nothing can be read again
+        file = None if path is None else _stamp(Path(path))
+        return file, tuple(tuple(_stamps(directory)) for directory in self._directories)
+
+
+def _stamps(directory: str) -> Iterator[Hashable]:
+    """Of the directory, and of what is in it."""
+    yield _stamp(Path(directory))
+    try:
+        names = sorted(name for name in os.listdir(directory)[:MAX_FILES] if name.endswith(".py"))
+    except OSError as error:
+        yield str(error)
+        return
+    for name in names:
+        yield name, _stamp(Path(directory, name))
+
+
+def _stamp(path: Path) -> Hashable:
+    try:
+        found = path.stat()
+    except (OSError, ValueError) as error:
+        return type(error).__name__, str(error)
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size

@@ -1,0 +1,217 @@
+"""The profiles at work, and how those of a changed configuration take their place.
+
+    prepare ─► PREPARED: plugins made and started; nothing has changed ─┬─ swap ────► AT WORK
+                                                                        └─ discard ─► (stopped)
+    AT WORK ──swap, and its profile has changed or is gone──► RETIRING ──its last binding has ended──► (stopped)
+
+A profile that is as before, down to the classes of its plugins, stays as it is, with its stored answers. `swap` is
+synchronous, so it happens between two decisions. Pods whose binding is under way end with the plugins that they have.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from scheduler.config.types import Config
+from scheduler.framework.errors import ConfigError
+from scheduler.framework.plugin import Plugin
+from scheduler.framework.resources import ApiResource, needs_of, parts_read, resources_to_watch, writes_of
+from scheduler.runtime import profile
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.handle import EngineHandle
+from scheduler.runtime.profile import ProfilePlugins
+from scheduler.runtime.profile_spec import ProfileSpec
+from scheduler.runtime.registry import Registry
+from scheduler.state.subscriptions import ProfileObjects, ProfileShared
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """All that a profile is made of: equal origins make equal profiles."""
+
+    spec: ProfileSpec
+    percentage: int
+    classes: Mapping[str, type[Plugin]]
+    """The class of each plugin; of a file that was loaded again, another one of the same name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Running:
+    """A profile that was started."""
+
+    origin: Origin
+    framework: Framework
+    objects: ProfileObjects
+    shared: ProfileShared
+
+    def stop(self) -> None:
+        self.framework.plugins.stop()
+        self.objects.close()
+        self.shared.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Profiles that could be at work."""
+
+    running: Mapping[str, _Running]
+    """All of them by name: those that stay, and those that were made."""
+
+    made: Mapping[str, _Running]
+    """Those that were made, by name."""
+
+    @property
+    def frameworks(self) -> dict[str, Framework]:
+        return {name: each.framework for name, each in self.running.items()}
+
+    @property
+    def resources(self) -> "Resources":
+        """What the plugins read and write. Raises ValueError for what is no resource."""
+        return Resources.of(
+            plugin for each in self.running.values() for plugin in each.framework.plugins.by_name.values()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What plugins read and write of the cluster, besides pods and nodes."""
+
+    watched: dict[str, ApiResource] = field(default_factory=dict)
+    """Event resource → API resource."""
+
+    parts_read: dict[str, frozenset[str]] = field(default_factory=dict)
+    """Event resource → the parts that plugins read of its objects, for those of which none reads everything."""
+
+    written: frozenset[tuple[ApiResource, str, tuple[str, ...]]] = frozenset()
+    """What they change: resource, subresource or empty, verbs."""
+
+    needs: frozenset[str] = frozenset()
+    """What they need of pods, besides what is decoded anyway: paths."""
+
+    @classmethod
+    def of(cls, plugins: Iterable[Plugin]) -> "Resources":
+        every = list(plugins)
+        return cls(resources_to_watch(every), parts_read(every), writes_of(every), needs_of(every))
+
+
+MakeHandle = Callable[[str], tuple[EngineHandle, ProfileObjects, ProfileShared]]
+"""By the name of a profile."""
+
+
+class Profiles:
+    """All of them, by name."""
+
+    def __init__(self, handle: MakeHandle, framework: Callable[[ProfilePlugins, EngineHandle, int], Framework]) -> None:
+        """`framework`: makes one of plugins, their handle and a percentage of nodes to score."""
+        self._handle = handle
+        self._framework = framework
+        self._running: dict[str, _Running] = {}
+        self._retiring: list[_Running] = []
+        self.frameworks: dict[str, Framework] = {}
+        """Those at work: always the same dictionary."""
+        self.resources = Resources()
+        """What their plugins read and write."""
+
+    def prepare(self, config: Config, registry: Registry) -> Prepared:
+        """Make and start what is new. Raises ConfigError with the problems of all profiles; then nothing is started."""
+        origins = {spec.scheduler_name: _origin(spec, config, registry) for spec in config.profiles}
+        stays = {
+            name: running
+            for name, origin in origins.items()
+            if (running := self._running.get(name)) is not None and running.origin == origin
+        }
+        plugins = _make({name: origin.spec for name, origin in origins.items() if name not in stays}, registry)
+        made: dict[str, _Running] = {}
+        with ExitStack() as undo:
+            for name, of_profile in plugins.items():
+                handle, objects, shared = self._handle(name)
+                undo.callback(shared.close)
+                undo.callback(objects.close)
+                of_profile.start(handle)
+                undo.callback(of_profile.stop)
+                framework = self._framework(of_profile, handle, origins[name].percentage)
+                made[name] = _Running(origins[name], framework, objects, shared)
+            undo.pop_all()
+        return Prepared({name: stays.get(name) or made[name] for name in origins}, made)
+
+    def swap(self, prepared: Prepared) -> Collection[str]:
+        """Put them to work; return the names of the profiles that are new, others than before, or gone.
+
+        Raises ConfigError, changing nothing, if a plugin does not take over what its predecessor kept.
+        """
+        for name, running in prepared.made.items():
+            _hand_over(self._running.get(name), running)
+        changed = {name for name, each in self._running.items() if prepared.running.get(name) is not each}
+        self._retiring += (self._running[name] for name in changed)
+        changed |= prepared.made.keys()
+        self._running = dict(prepared.running)
+        self.resources = prepared.resources
+        self.frameworks.clear()
+        self.frameworks.update(prepared.frameworks)
+        return changed
+
+    def discard(self, prepared: Prepared) -> None:
+        """Stop what was made in vain."""
+        for running in prepared.made.values():
+            running.stop()
+
+    @property
+    def is_retiring(self) -> bool:
+        """Whether there are profiles that are only there for bindings under way."""
+        return bool(self._retiring)
+
+    @property
+    def needed(self) -> frozenset[str]:
+        """The event resources that plugins read, those of retiring profiles too."""
+        retiring = (plugin for each in self._retiring for plugin in each.framework.plugins.by_name.values())
+        return frozenset({*self.resources.watched, *resources_to_watch(retiring)})
+
+    def retire(self, is_busy: Callable[[Framework], bool]) -> None:
+        """Stop the profiles that were replaced and have no binding under way any more."""
+        for running in tuple(self._retiring):
+            if not is_busy(running.framework):
+                self._retiring.remove(running)
+                running.stop()
+
+    def stop(self) -> None:
+        """Stop all plugins, when no pod is scheduled any more."""
+        for running in (*self._retiring, *self._running.values()):
+            running.stop()
+
+
+def _origin(spec: ProfileSpec, config: Config, registry: Registry) -> Origin:
+    percentage = spec.percentage_of_nodes_to_score
+    if percentage is None:
+        percentage = config.percentage_of_nodes_to_score
+    names = profile.plugin_names(spec)
+    return Origin(spec, percentage, {name: registry[name] for name in names if name in registry})
+
+
+def _make(specs: Mapping[str, ProfileSpec], registry: Registry) -> dict[str, ProfilePlugins]:
+    made: dict[str, ProfilePlugins] = {}
+    problems: list[str] = []
+    for name, spec in specs.items():
+        try:
+            made[name] = profile.build(spec, registry)
+        except ConfigError as error:
+            problems += error.problems
+    if problems:
+        raise ConfigError(problems)
+    return made
+
+
+def _hand_over(old: _Running | None, new: _Running) -> None:
+    """Give the plugins of a profile what those of the same names before them keep. Raises ConfigError."""
+    if old is None:
+        return
+    for name, plugin in new.framework.plugins.by_name.items():
+        before = old.framework.plugins.by_name.get(name)
+        if before is None:
+            continue
+        try:
+            kept = before.kept()
+            if kept is not None:
+                plugin.take_over(kept)
+        except Exception as error:
+            detail = f"plugin {name!r} does not take over from its predecessor: {type(error).__name__}: {error}"
+            raise ConfigError([f"profile {new.framework.name!r}: {detail}"]) from error

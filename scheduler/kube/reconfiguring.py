@@ -1,0 +1,82 @@
+"""What another configuration asks of the cluster: permissions, watches, and that somebody is told of it."""
+
+import os
+import socket
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Final
+
+from scheduler.api.needs import pod_type
+from scheduler.api.pod import Pod
+from scheduler.cycle.profiles import Resources
+from scheduler.kube.adapters import EventsByProfile
+from scheduler.kube.client import Client
+from scheduler.kube.further_watches import FurtherWatches
+from scheduler.kube.intake import PODS, Intake
+from scheduler.kube.permissions import check_permissions, permissions_for
+from scheduler.kube.relister import Relister
+from scheduler.kube.single_events import Regarding, SingleEvents
+
+NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+ACTION: Final = "Reconfiguring"
+
+
+class ReconfigurableCluster:
+    """Implements scheduler.reloading.Cluster."""
+
+    def __init__(
+        self,
+        client: Client,
+        pods: Intake[Pod],
+        relister: Relister,
+        watches: FurtherWatches,
+        events: EventsByProfile,
+        resources: Resources,
+        controller: str,
+    ) -> None:
+        """`resources`: what was permitted and is decoded at the start. `controller`: who tells of changes in Events."""
+        self._pods, self._relister = pods, relister
+        self._needs = resources.needs
+        self._granted = frozenset(permissions_for(resources.watched.values(), resources.written))
+        self._client = client
+        self._watches = watches
+        self._events = events
+        us = this_pod()
+        self._own_events = None if us is None else SingleEvents(client, us, controller, us.name)
+
+    @property
+    def watched(self) -> Collection[str]:
+        return self._watches.resources
+
+    async def open(self, resources: Resources) -> None:
+        """Ask for the permissions, then watch. Raises ConfigError or ClusterError."""
+        needed = frozenset(permissions_for(resources.watched.values(), resources.written))
+        if new := needed - self._granted:
+            await check_permissions(self._client, sorted(new))
+            self._granted |= new
+        if not resources.needs <= self._needs:
+            # Never less than before: profiles that are at work, or retire, may need it.
+            self._needs |= resources.needs
+            self._pods.decode_into(pod_type(self._needs))
+            self._relister.read_anew(PODS)
+        await self._relister.compared([PODS])
+        await self._watches.open(resources)
+
+    async def close(self, names: Collection[str]) -> None:
+        await self._watches.close(names)
+
+    def report_as(self, profiles: Sequence[str]) -> None:
+        self._events.use(profiles)
+
+    async def tell(self, type_: str, reason: str, note: str) -> None:
+        if self._own_events is not None:
+            await self._own_events.send(type_, reason, ACTION, note)
+
+
+def this_pod() -> Regarding | None:
+    """The pod that this runs in; None outside of a cluster. Its host name is its name, unless it is told otherwise."""
+    try:
+        namespace = os.environ.get("POD_NAMESPACE") or NAMESPACE_FILE.read_text().strip()
+    except OSError:
+        return None
+    return Regarding("v1", "Pod", namespace, os.environ.get("POD_NAME") or socket.gethostname())

@@ -1,0 +1,288 @@
+"""Another configuration while the scheduler works: from a changed file to profiles that are at work.
+
+    CURRENT ──the file changes──► read, checked ──► plugins made and started ──► what they read is watched and listed
+       ▲                             │ problems          │ one does not start        │ not permitted, not listed in time
+       │                             ▼                   ▼                           ▼
+       │                          REFUSED: the last good one stays in use; log, metric, Event, `/readyz?verbose`
+       │                             │  the file changes; or, if it was not the file, every RETRY_SECONDS
+       └── pods are asked again ◄── swap ◄───────────────┘
+           (between two decisions)
+
+Old plugins go on with the bindings that they have begun, and are stopped then; what only they watched is closed then.
+What fails before the swap changes nothing. What fails after it, which nothing should, ends the program: its restart
+reads the same file.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from typing import Final, Protocol
+
+from scheduler.config.notes import notes
+from scheduler.config.reloadable import needs_a_restart, reloaded
+from scheduler.config.source import Loaded
+from scheduler.config.types import Config
+from scheduler.cycle.engine import Engine, queue_settings
+from scheduler.cycle.profiles import Resources
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.loading.registry import PluginRegistry
+from scheduler.queue.settings import QueueSettings
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.registry import Registry
+from scheduler.runtime.tasks import Tasks
+
+LOOK_SECONDS: Final = 1.0
+"""Between two looks at the file. It is read at the second that shows the same: until then somebody may write it."""
+
+READY_SECONDS: Final = 60.0
+"""For what new plugins read to be listed."""
+
+RETRY_SECONDS: Final = 30.0
+"""After which a configuration is tried again that the cluster, not the file, kept from being used."""
+
+STRETCH_SECONDS: Final = 0.002
+"""How long pods are asked again before other tasks have their turn."""
+
+TOLD: Final = 10
+"""Problems that are logged."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Source(Protocol):
+    """Where the configuration comes from."""
+
+    @property
+    def name(self) -> str:
+        """How to name it; empty if nothing can change."""
+
+    async def load_again(self, before: Registry) -> Loaded:
+        """Read everything anew, `before` being the plugins so far. Raises ConfigError."""
+
+    def signature(self) -> Hashable:
+        """Something that is another one once it may have changed."""
+
+
+class Cluster(Protocol):
+    """What another configuration asks of the cluster. Implemented in scheduler.kube.reconfiguring, faked in tests."""
+
+    @property
+    def watched(self) -> Collection[str]:
+        """What is watched besides pods and nodes: event resources."""
+
+    async def open(self, resources: Resources) -> None:
+        """Watch all of these, and return when what is new was listed.
+
+        Raises ConfigError if we may not read and write that, ClusterError if nobody knows.
+        """
+
+    async def close(self, names: Collection[str]) -> None:
+        """Watch these no longer."""
+
+    def report_as(self, profiles: Sequence[str]) -> None:
+        """Send the Events of these profiles' pods in their names."""
+
+    async def tell(self, type_: str, reason: str, note: str) -> None:
+        """Send an Event about ourselves. Raises nothing."""
+
+
+class Reloader:
+    """Follows the configuration. `run` it as a part."""
+
+    def __init__(
+        self,
+        source: Source,
+        loaded: Loaded,
+        engine: Engine,
+        cluster: Cluster,
+        metrics: Metrics,
+        tasks: Tasks,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`loaded`: what the engine was made of."""
+        self._source = source
+        self._file = loaded
+        """What the file said last, as far as it could be used."""
+        self.config = loaded.config
+        """What is in effect."""
+        self._engine = engine
+        self._cluster = cluster
+        self._reloads = metrics.config_reloads
+        self._tasks = tasks
+        self._now = now
+        self._seen = self._taken = source.signature()
+        self._retry_at: float | None = None
+        self._replaced: list[Registry] = []
+        """Plugins of earlier configurations, as long as profiles made of them are retiring."""
+        self.problems: tuple[str, ...] = ()
+        """Why the newest configuration is not in use."""
+        self.reloaded_at = time.time()
+        """When what is in effect was taken over, in seconds since 1970."""
+        metrics.watch_gauge(
+            "loadmaster_config_is_current",
+            "Whether the newest configuration is in use: 0 while an older one is, since the newest has been refused.",
+            (),
+            lambda: (((), 0.0 if self.problems else 1.0),),
+        )
+        metrics.watch_gauge(
+            "loadmaster_config_loaded_timestamp_seconds",
+            "When the configuration in use was taken over, in seconds since 1970.",
+            (),
+            lambda: (((), self.reloaded_at),),
+        )
+
+    @property
+    def registry(self) -> Registry:
+        """The plugins that the configuration in effect may name."""
+        return self._file.registry
+
+    def detail(self) -> Iterator[str]:
+        """What `/readyz?verbose` has to say: that something was refused, not why, as everybody may read it."""
+        if self.problems:
+            count = len(self.problems)
+            yield f"configuration: the last good one is in use; the newest was refused ({count} in the log)"
+
+    async def run(self) -> None:
+        """Look for changes until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            await self.look()
+
+    async def look(self) -> None:
+        """Do what is due."""
+        if self._engine.profiles.is_retiring:
+            await self._retire()
+        if self._is_due():
+            await self.reload()
+
+    def _is_due(self) -> bool:
+        seen = self._source.signature()
+        is_still, self._seen = seen == self._seen, seen
+        if not is_still:
+            return False
+        return seen != self._taken or (self._retry_at is not None and self._now() >= self._retry_at)
+
+    async def reload(self) -> None:
+        """Read the configuration, and put it to work if it is another one. What is wrong with it changes nothing."""
+        self._taken, self._retry_at = self._seen, None
+        started = self._now()
+        try:
+            loaded = await self._source.load_again(self.registry)
+        except Exception as error:  # noqa: BLE001  files of plugins are read, and imported
+            if not isinstance(error, ConfigError):
+                self._retry_at = self._now() + RETRY_SECONDS
+            await self._refuse(self._why(error))
+            return
+        if loaded == self._file and not self.problems:
+            _close(loaded.registry, self.registry)
+            return
+        try:
+            changed, settings = await self._swap(loaded)
+        except Exception as error:  # noqa: BLE001  the plugin boundary: nothing was swapped
+            _close(loaded.registry, self.registry)
+            self._retry_at = self._now() + RETRY_SECONDS
+            await self._refuse(self._why(error))
+            return
+        # No `await` since the swap.
+        self._replaced.append(self._file.registry)
+        self._file, self.problems, self.reloaded_at = loaded, (), time.time()
+        self._follow(loaded.config, changed, settings)
+        await self._finish(changed, started)
+
+    def _why(self, error: Exception) -> Sequence[str]:
+        match error:
+            case ConfigError():
+                return error.problems
+            case TimeoutError():
+                return (f"what its plugins read was not listed within {READY_SECONDS:g} s",)
+            case ClusterError():
+                return (str(error),)
+            case _:
+                self._tasks.report("reload", self._source.name, "A configuration could not be taken over", error)
+                return (f"{type(error).__name__}: {error}",)
+
+    async def _swap(self, loaded: Loaded) -> tuple[frozenset[str], QueueSettings]:
+        """Make all ready, then exchange the profiles; return those that changed, and what the queue is to go by.
+
+        Raises what keeps it from that.
+        """
+        profiles, config = self._engine.profiles, reloaded(self.config, loaded.config)
+        prepared = profiles.prepare(config, loaded.registry)
+        try:
+            settings = queue_settings(config, prepared.frameworks)  # asks the plugins, which may raise
+            async with asyncio.timeout(READY_SECONDS):
+                await self._cluster.open(prepared.resources)
+            return frozenset(profiles.swap(prepared)), settings
+        except BaseException:
+            profiles.discard(prepared)
+            await self._close_unneeded()
+            raise
+
+    def _follow(self, new: Config, changed: frozenset[str], settings: QueueSettings) -> None:
+        """Have everything go by the configuration whose profiles were just swapped."""
+        engine = self._engine
+        for path in needs_a_restart(self.config, new):
+            _logger.warning("A change of the configuration counts from the next start only", extra={"field": path})
+        for note in notes(new, self._file.registry):
+            _logger.warning(note)
+        self.config = reloaded(self.config, new)
+        engine.queue.use(settings, changed)
+        engine.algorithm.use_seed(self.config.loadmaster.seed)
+        self._cluster.report_as(tuple(engine.frameworks))
+
+    async def _finish(self, changed: frozenset[str], started: float) -> None:
+        await _in_turn(self._engine.handlers.profiles_changed())
+        await _in_turn(self._engine.queue.ask_again(changed))
+        await self._retire()
+        self._reloads.labels("success").inc()
+        names = ",".join(sorted(changed)) or "none"
+        seconds = round(self._now() - started, 3)
+        _logger.info(
+            "The configuration has changed",
+            extra={"profiles": ",".join(self._engine.frameworks), "changed": names, "seconds": seconds},
+        )
+        await self._cluster.tell(
+            "Normal", "ConfigurationChanged", f"The configuration has changed; profiles concerned: {names}"
+        )
+
+    async def _refuse(self, problems: Sequence[str]) -> None:
+        self._reloads.labels("error").inc()
+        is_known, self.problems = tuple(problems) == self.problems, tuple(problems)
+        if is_known:
+            return
+        for problem in problems[:TOLD]:
+            _logger.error("The configuration is refused; the last good one stays in use", extra={"err": problem})
+        if len(problems) > TOLD:
+            _logger.error("There are more problems", extra={"problems": len(problems) - TOLD})
+        note = f"The configuration is refused, the last good one stays in use: {problems[0]}"
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        await self._cluster.tell("Warning", "ConfigurationRefused", note + more)
+
+    async def _retire(self) -> None:
+        self._engine.profiles.retire(self._engine.loop.is_used)
+        if not self._engine.profiles.is_retiring:
+            for registry in self._replaced:
+                _close(registry, self.registry)
+            self._replaced.clear()
+        await self._close_unneeded()
+
+    async def _close_unneeded(self) -> None:
+        """Close what no plugin reads any more, whether it is at work or finishes its bindings."""
+        needed = self._engine.profiles.needed
+        await self._cluster.close([name for name in self._cluster.watched if name not in needed])
+
+
+def _close(registry: Registry, successor: Registry) -> None:
+    """Forget the files of plugins that nobody uses any more."""
+    if isinstance(registry, PluginRegistry) and isinstance(successor, PluginRegistry):
+        registry.close(successor)
+
+
+async def _in_turn(steps: Iterator[None]) -> None:
+    """Take all steps, and give the event loop back every few milliseconds."""
+    until = time.perf_counter() + STRETCH_SECONDS
+    for _ in steps:
+        if time.perf_counter() > until:
+            await asyncio.sleep(0)
+            until = time.perf_counter() + STRETCH_SECONDS

@@ -1,0 +1,111 @@
+"""The configurations in kube-scheduler's own tests, as the texts of configuration files.
+
+Those in test files are literals with the kind of a configuration. Those that tests build as Go values are taken where
+kube-scheduler validates them or gives them defaults: its tests run in a copy of the module in which these functions
+write their input to a file first (`overlay/`).
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from tests.conformance.oracle import SOURCES
+from tests.controlplane.build import cache_directory
+from tests.controlplane.toolchain import BuildError, find_go
+
+KUBERNETES: Final = "k8s.io/kubernetes"
+CONFIG: Final = "pkg/scheduler/apis/config"
+TEXTS_BELOW: Final = (CONFIG, "cmd/kube-scheduler", "test/integration/scheduler", "test/integration/scheduler_perf")
+OVERLAY: Final = Path(__file__).parent / "overlay"
+OVERLAID: Final = {"validation": ("validation.go", "validation_pluginargs.go"), "v1": ("defaults.go",)}
+"""Package below `CONFIG` → its files with functions that take configurations or arguments."""
+
+_LITERAL: Final = re.compile(r"`([^`]*)`")
+_FUNCTION: Final = re.compile(
+    r"^func (?:Validate|SetDefaults_)(KubeSchedulerConfiguration|\w+Args)\((?:path \*field\.Path, )?(\w+) \*.*\{$", re.M
+)
+
+
+def collect() -> dict[str, str]:
+    """Name → text of each different configuration. Needs Go."""
+    go = find_go(cache_directory())
+    module = Path(_output([str(go), "list", "-m", "-f", "{{.Dir}}", KUBERNETES]).strip())
+    found = [*_in_files(module), *_in_tests(go, module)]
+    texts: dict[str, str] = {}
+    for place, text in found:
+        if text not in texts.values():
+            number = sum(name.startswith(f"{place}#") for name in texts)
+            texts[f"{place}#{number + 1}"] = text
+    return texts
+
+
+def _in_files(module: Path) -> Iterator[tuple[str, str]]:
+    for root in TEXTS_BELOW:
+        for path in sorted((module / root).rglob("*")):
+            if path.suffix not in (".go", ".yaml", ".yml", ".json"):
+                continue
+            content = path.read_text()
+            literals = _LITERAL.findall(content) if path.suffix == ".go" else [content]
+            for text in literals:
+                if "KubeSchedulerConfiguration" in text:
+                    yield str(path.relative_to(module)), text.replace("%s", "/kubeconfig")
+
+
+def _in_tests(go: Path, module: Path) -> Iterator[tuple[str, str]]:
+    for package, files in OVERLAID.items():
+        with tempfile.TemporaryDirectory() as directory:
+            scratch = Path(directory)
+            recorded, copy = scratch / "recorded.jsonl", scratch / "kubernetes"
+            _copy(module, copy, f"{CONFIG}/{package}", files)
+            for name in ("go.mod", "go.sum"):
+                (scratch / name).write_text((SOURCES / name).read_text())
+            replace = f"-replace={KUBERNETES}={copy}"
+            _output([str(go), "mod", "edit", replace, str(scratch / "go.mod")])
+            where = f"-modfile={scratch / 'go.mod'}"
+            _output(
+                [str(go), "test", "-count=1", where, f"{KUBERNETES}/{CONFIG}/{package}"],
+                {"RECORD_CONFIGURATIONS": str(recorded)},
+            )
+            for line in recorded.read_text().splitlines():
+                yield f"{CONFIG}/{package}", json.loads(line)
+
+
+def _copy(module: Path, copy: Path, package: str, files: tuple[str, ...]) -> None:
+    """Make a module that is links to another one, but for some files of one package, which record."""
+    at, there = copy, module
+    at.mkdir()
+    for part in package.split("/"):
+        _link_all(there, at, leave_out=part)
+        at, there = at / part, there / part
+        at.mkdir()
+    _link_all(there, at)
+    for name in files:
+        (at / name).unlink()
+        (at / name).write_text(_FUNCTION.sub(_recording, (there / name).read_text()))
+    (at / "record_input.go").write_text((OVERLAY / f"{at.name}.go").read_text())
+
+
+def _link_all(there: Path, at: Path, leave_out: str = "") -> None:
+    for path in there.iterdir():
+        if path.name != leave_out:
+            (at / path.name).symlink_to(path)
+
+
+def _recording(function: re.Match[str]) -> str:
+    kind, argument = function.groups()
+    return f'{function[0]}\n\trecordInput({argument}, "{kind.removesuffix("Args")}")'
+
+
+def _output(command: list[str], more: dict[str, str] | None = None) -> str:
+    environment = os.environ | {"CGO_ENABLED": "0", "GOTOOLCHAIN": "local", "GOWORK": "off", "GOFLAGS": "-mod=mod"}
+    result = subprocess.run(
+        command, cwd=SOURCES, env=environment | (more or {}), capture_output=True, text=True, check=False
+    )
+    if result.returncode != 0:
+        raise BuildError(f"{' '.join(command)} failed:\n{result.stdout.strip()}\n{result.stderr.strip()}")
+    return result.stdout

@@ -1,0 +1,73 @@
+"""kube-scheduler's switches: which are obeyed, which refused, and which without effect."""
+
+import pytest
+
+from scheduler.config.feature_gates import OURS, FeatureGates, read_gates
+from scheduler.config.known_feature_gates import ALPHA, BETA, LOCKED, OF_THE_SCHEDULER, OFF, ON
+from scheduler.framework.errors import ConfigError
+
+
+def problems_of(*texts: str) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read_gates(texts)
+    return list(caught.value.problems)
+
+
+def test_without_the_flag_everything_is_at_its_default() -> None:
+    assert read_gates([]) == (FeatureGates(), ())
+
+
+def test_what_is_ours_is_obeyed() -> None:
+    gates, notes = read_gates(["ComponentFlagz=false, ComponentStatusz=true"])
+
+    assert gates == FeatureGates(component_flagz=False)
+    assert notes == ()
+
+
+def test_a_later_flag_wins() -> None:
+    assert read_gates(["ComponentFlagz=false", "ComponentFlagz=true"])[0] == FeatureGates()
+
+
+def test_a_value_that_is_the_default_needs_no_word() -> None:
+    assert read_gates(["GangScheduling=false,DynamicResourceAllocation=true"]) == (FeatureGates(), ())
+
+
+def test_what_concerns_others_has_no_effect_and_that_is_said() -> None:
+    assert read_gates(["CSIVolumeHealth=true"])[1] == ("--feature-gates CSIVolumeHealth=true has no effect here",)
+
+
+def test_all_of_a_stage_turns_off_ours_too() -> None:
+    with pytest.raises(ConfigError, match=r"AllBeta=false would change .*NodeDeclaredFeatures"):
+        read_gates(["AllBeta=false"])
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("GangSchedulin=true", "unrecognized feature gate: GangSchedulin; did you mean 'GangScheduling'?"),
+        (
+            "DynamicResourceAllocation=false",
+            "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
+        ),
+        (
+            "GangScheduling=true",
+            "GangScheduling changes how pods are scheduled, and is always false in this version of Loadmaster",
+        ),
+        ("GangScheduling", "missing bool value for GangScheduling"),
+        ("GangScheduling=on", "invalid value of GangScheduling=on: it is neither true nor false"),
+    ],
+)
+def test_what_cannot_be_is_refused(text: str, problem: str) -> None:
+    assert problems_of(text) == [f"--feature-gates: {problem}"]
+
+
+def test_all_problems_are_told_at_once() -> None:
+    assert len(problems_of("A=1,B", "GangScheduling=t")) == 3
+
+
+def test_the_tables_fit_together() -> None:
+    known = ON | OFF
+
+    assert not ON & OFF
+    assert known >= LOCKED | ALPHA | BETA | OF_THE_SCHEDULER | OURS.keys()
+    assert len(known) > 200
