@@ -6,6 +6,7 @@ model      what has happened so far, and at which rate          pure
 view       a frame of the live display                          pure: model in, rich renderables out
 report     plain lines and the summary                          pure
 scenes     what happens, in which order, until when
+folder     what you may change while it stays
 feed       the watches, in a thread of their own
 screen     a live display, or lines where there is no terminal for it
 director   plays the scenes and watches over the scheduler

@@ -4,7 +4,6 @@ Exit codes: 0, 1 if a scene or a process failed, 2 if it could not begin, 130 af
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from tests.demo import report
 from tests.demo import screen as screens
 from tests.demo.director import Director, SceneError
 from tests.demo.feed import Feed
+from tests.demo.folder import FOLDER, lay_out
 from tests.demo.model import Model
 from tests.demo.scenes import all_scenes
 
@@ -79,11 +79,12 @@ def perform(environment: Mapping[str, str], *, keep: bool) -> None:
         with announced("Installing the shipped service account and its RBAC"):
             loadmaster.install_rbac(cluster)
         with announced("Starting `loadmaster run` with that account"):
-            scheduler = loadmaster.start(cluster, "-v=0")  # as it is shipped: no line for each pod
+            own = lay_out(FOLDER, cluster.kubeconfig(), Path(cluster.kubectl_binary)) if keep else []
+            scheduler = loadmaster.start(cluster, "-v=0", *own)  # as it is shipped: no line for each pod
         with step("The demo"):
             api, feed = stack.enter_context(cluster.client()), stack.enter_context(Feed(cluster))
             director = Director(api, feed, scheduler, screens.choose(environment, TITLE), Model())
-            play(director, try_it(cluster) if keep else [])
+            play(director, report.try_it(FOLDER) if keep else [])
 
 
 def play(director: Director, then_try: list[str]) -> None:
@@ -102,12 +103,6 @@ def play(director: Director, then_try: list[str]) -> None:
     finally:
         if played:
             director.screen.sum_up(director.model)
-
-
-def try_it(cluster: ControlPlane) -> list[str]:
-    """What to type in another terminal."""
-    kubectl = Path(cluster.kubectl_binary)
-    return report.try_it(cluster.kubeconfig(), kubectl, kubectl_on_path=shutil.which("kubectl") is not None)
 
 
 @contextmanager

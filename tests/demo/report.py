@@ -78,12 +78,11 @@ def next_commands() -> list[str]:
     return [f"{command:<{width}}   {text}" for command, text in NEXT]
 
 
-def try_it(kubeconfig: Path, kubectl: Path, *, kubectl_on_path: bool) -> list[str]:
-    """What to type in another terminal while everything runs."""
-    path = [] if kubectl_on_path else [f"export PATH={shlex.quote(str(kubectl.parent))}:$PATH"]
+def try_it(folder: Path) -> list[str]:
+    """What to type in another terminal while everything runs; the folder has kubeconfig and kubectl."""
+    quoted = shlex.quote(str(folder))
     return [
-        f"export KUBECONFIG={shlex.quote(str(kubeconfig))}",
-        *path,
+        f"export KUBECONFIG={quoted}/kubeconfig PATH={quoted}:$PATH",
         "kubectl scale deployment web --replicas=100",
         "kubectl cordon b-2; kubectl rollout restart deployment api",
         "kubectl events --for pod/$(kubectl get pod -l app=huge -o name | cut -d/ -f2)",

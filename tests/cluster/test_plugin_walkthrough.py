@@ -1,0 +1,155 @@
+"""docs/plugins.md, followed literally: its commands are run as they stand there, in a clean clone."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SECTION = "## From nothing to a placed pod\n"
+BLOCK = re.compile(
+    r"(?:<!-- stays: (?P<until>.+?) -->\n)?^```(?P<kind>sh)?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+)
+
+SECONDS = 900.0
+"""For one block: the first one installs everything."""
+
+PATIENCE = 900.0
+"""For what stays in a second terminal; if the control plane has to be built, that takes minutes."""
+
+
+class Step(NamedTuple):
+    """Commands of the page, and what their output has according to it."""
+
+    commands: str
+    expected: str
+    until: str
+    """What a command shows that stays in a terminal of its own; empty for all others."""
+
+
+def steps() -> list[Step]:
+    """Return the blocks of the section, each with the output that follows it."""
+    section = (ROOT / "docs" / "plugins.md").read_text().partition(SECTION)[2].partition("\n## ")[0]
+    found: list[Step] = []
+    for block in BLOCK.finditer(section):
+        if block["kind"]:
+            found.append(Step(block["text"], "", block["until"] or ""))
+        else:
+            found[-1] = found[-1]._replace(expected=block["text"].strip())
+    return found
+
+
+class Terminal:
+    """A shell that keeps its directory and variables from one block to the next."""
+
+    def __init__(self, directory: Path) -> None:
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTEST_", "KUBECONFIG"))}
+        environment.pop("VIRTUAL_ENV", None)
+        self._shell = subprocess.Popen(
+            ["bash", "--norc"],
+            cwd=directory,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+        self.output = ""
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def run(self, commands: str) -> str:
+        """Run commands to their end, and return what they print. Fails if one of them does."""
+        before, marker = len(self.output), f"ended-{time.monotonic_ns()}"
+        self.begin(f"set -e\n{commands}\nset +e\necho {marker}")
+        self.wait_for(marker, SECONDS)
+        return self.output[before:].replace(marker, "")
+
+    def begin(self, commands: str) -> None:
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(f"{commands}\n")
+        self._shell.stdin.flush()
+
+    def wait_for(self, text: str, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        while text not in self.output:
+            if time.monotonic() > deadline or not self._reader.is_alive():
+                pytest.fail(f"there is no {text!r} in the output:\n{self.output[-5000:]}")
+            self._reader.join(0.05)
+
+    def close(self) -> None:
+        """Press Ctrl-C, as the page says, and see that everything ends."""
+        assert self._shell.stdin is not None
+        os.killpg(self._shell.pid, signal.SIGINT)
+        self._shell.stdin.close()
+        try:
+            self._shell.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(self._shell.pid, signal.SIGKILL)
+            raise
+        finally:
+            self._reader.join()
+            assert self._shell.stdout is not None
+            self._shell.stdout.close()
+
+    def _read(self) -> None:
+        assert self._shell.stdout is not None
+        for line in self._shell.stdout:
+            self.output += line
+
+
+@contextmanager
+def terminal(directory: Path) -> Iterator[Terminal]:
+    opened = Terminal(directory)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A clean clone of what is committed."""
+    if shutil.which("git") is None or shutil.which("make") is None:
+        pytest.skip("needs git and make")
+    command = ["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(tmp_path / "loadmaster")]
+    subprocess.run(command, check=True, timeout=60)
+    return tmp_path / "loadmaster"
+
+
+def test_the_page_leads_from_nothing_to_a_placed_pod(clone: Path, pytestconfig: pytest.Config) -> None:
+    times: list[tuple[float, str]] = []
+    with ExitStack() as stack:
+        first = stack.enter_context(terminal(clone))
+        for step in steps():
+            started = time.monotonic()
+            if step.until:
+                second = stack.enter_context(terminal(clone))
+                second.begin(step.commands)
+                second.wait_for(step.until, PATIENCE)
+            else:
+                output = first.run(step.commands)
+                for line in step.expected.splitlines():
+                    assert " ".join(line.split()) in " ".join(output.split()), output
+            times.append((time.monotonic() - started, step.commands.splitlines()[0]))
+    _show(times, pytestconfig)
+
+
+def _show(times: list[tuple[float, str]], pytestconfig: pytest.Config) -> None:
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled():
+        sys.stdout.write("\n\nFrom nothing to a placed pod\n")
+        for seconds, command in times:
+            sys.stdout.write(f"{seconds:7.1f} s  {command}\n")
+        sys.stdout.write(f"{sum(seconds for seconds, _ in times):7.1f} s  in all\n")
