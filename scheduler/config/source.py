@@ -1,13 +1,12 @@
 """Where the configuration comes from: read at the start, and again whenever that may have changed.
 
 With it come the plugins that its files and modules have. Those are tried out in a process of their own first, which
-takes a while: a scheduler at work waits for that in a thread.
+takes a while: a scheduler at work goes on meanwhile.
 """
 
 import os
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +15,6 @@ from scheduler.config.load import MAX_BYTES, load_config, values_of
 from scheduler.config.options import RunOptions
 from scheduler.config.plugin_request import requested_plugins
 from scheduler.config.types import Config
-from scheduler.framework.awaited import in_thread
 from scheduler.loading.registry import PluginRegistry
 from scheduler.runtime.registry import Registry
 
@@ -61,7 +59,7 @@ class ConfigurationSource:
         values = values_of(read_file(path, MAX_BYTES), name_of(path)) if path is not None else {}
         request = requested_plugins(values if isinstance(values, Mapping) else {})
         self._directories = (*registry.directories, *request.directories)
-        await in_thread(partial(registry.prepare, request))
+        await registry.prepare_meanwhile(request)
         return self._load(registry)
 
     def _load(self, registry: Registry) -> Loaded:

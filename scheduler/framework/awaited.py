@@ -1,7 +1,7 @@
 """Tasks that their starter awaits: what they raise, it raises. All others are started by scheduler.runtime.tasks."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -23,11 +23,6 @@ async def together(*works: Coroutine[Any, Any, T]) -> list[T]:
     except BaseExceptionGroup as failures:
         raise failures.exceptions[0] from None
     return [task.result() for task in tasks]
-
-
-async def in_thread(work: Callable[[], T]) -> T:
-    """Do what blocks, and touches nothing of ours, in a thread. Cancelled, it goes on to its end, unheeded."""
-    return await asyncio.to_thread(work)
 
 
 async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, node_of, start
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 
 TIER = """\
@@ -161,3 +161,43 @@ def test_plugins_that_cannot_be_loaded_stop_the_start_with_a_line_each(
         f"{mount.path}/other.py:1: there is no module 'nothing_of_mine': it is not installed where Loadmaster runs",
         f"{mount.path}/tier.py:11: Tier: needs: pods have no field metadata.annotation; did you mean 'annotations'?",
     ]
+
+
+RANK = TIER.replace("example.com/tier", "example.com/rank").replace("of another tier", "of another rank")
+"""The same by another annotation, which nobody has read until then."""
+
+
+def test_a_changed_file_is_taken_up_without_a_restart_and_waiting_pods_are_asked_again(
+    loadmaster: Component, mount: Mount, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    (node,) = make_nodes(1)
+    api.patch("Node", node, {"metadata": {"labels": {"tier": "gold"}}})
+    pod = a_tiered_pod("web", "lead", namespace, {"cpu": "1"})
+    pod["metadata"]["annotations"]["example.com/rank"] = "gold"
+    api.create(pod)
+    wait_until(lambda: "of another tier" in message(api, "web", namespace), 20, "the first version refuses it")
+
+    mount.write(tier=RANK)
+
+    wait_until(lambda: node_of(api.get("Pod", "web", namespace)) == node, 30, "the second version takes it")
+    assert metric(loadmaster.port, "loadmaster_config_reloads_total", result="success") == 1
+    assert loadmaster.running
+
+
+def test_a_file_that_cannot_be_loaded_changes_nothing(
+    loadmaster: Component, mount: Mount, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    (node,) = make_nodes(1)
+    api.patch("Node", node, {"metadata": {"labels": {"tier": "gold"}}})
+
+    mount.write(tier=TIER, other="while True:\n    pass\n", third="import os; os._exit(1)\n")
+
+    wait_until(lambda: metric(loadmaster.port, "loadmaster_config_is_current") == 0, 60, "it is refused")
+    for line in (f"{mount.path}/other.py:", f"{mount.path}/third.py:1: it ends the program"):
+        assert line in loadmaster.log_tail(200)
+    api.create(a_tiered_pod("web", "gold", namespace, {"cpu": "1"}))
+    wait_until(lambda: node_of(api.get("Pod", "web", namespace)) == node, 20, "the last good version goes on")
+
+    mount.write(tier=TIER)
+
+    wait_until(lambda: metric(loadmaster.port, "loadmaster_config_is_current") == 1, 20, "all is well again")
