@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from scheduler.api.devices import Capacity, CapacityPolicy, CapacityRange, CapacityRequirements, Quantity
-from scheduler.api.quantity import parse_quantity, to_value
+from scheduler.api.quantity import parse_quantity, value_of
 
 Consumed: TypeAlias = dict[str, int]
 """Capacity → amount in billionths."""
@@ -22,8 +22,9 @@ def fits(requested: CapacityRequirements | None, capacity: Mapping[str, Capacity
     if not wanted.keys() <= capacity.keys():
         return False
     for name, has in capacity.items():
-        amount = parse_quantity(_consumption(wanted.get(name), has))
-        if _violates(amount, has.request_policy) or amount + consumed.get(name, 0) > parse_quantity(has.value):
+        taken = _consumption(wanted.get(name), has)
+        amount = parse_quantity(taken)
+        if _violates(taken, amount, has.request_policy) or amount + consumed.get(name, 0) > parse_quantity(has.value):
             return False
     return True
 
@@ -63,30 +64,26 @@ def _up_into_range(wanted: Quantity, valid: CapacityRange, least: Quantity) -> Q
         return least
     if valid.step is None:
         return wanted
-    start, step = _whole(least), _whole(valid.step)
-    return _binary(start - (start - _whole(wanted)) // step * step)
+    start, step = value_of(least), value_of(valid.step)
+    return _binary(start - (start - value_of(wanted)) // step * step)
 
 
-def _violates(amount: int, policy: CapacityPolicy | None) -> bool:
+def _violates(taken: Quantity, amount: int, policy: CapacityPolicy | None) -> bool:
     if policy is None or (policy.default is not None and amount == parse_quantity(policy.default)):
         return False
     if policy.valid_range is not None:
-        return _outside(amount, policy.valid_range)
+        return _outside(taken, amount, policy.valid_range)
     if policy.valid_values:
         return all(amount != parse_quantity(value) for value in policy.valid_values)
     return False
 
 
-def _outside(amount: int, valid: CapacityRange) -> bool:
+def _outside(taken: Quantity, amount: int, valid: CapacityRange) -> bool:
     if valid.max is not None and amount > parse_quantity(valid.max):
         return True
     if valid.step is None or valid.min is None:
         return False
-    return (to_value(amount) - _whole(valid.min)) % _whole(valid.step) != 0
-
-
-def _whole(quantity: Quantity) -> int:
-    return to_value(parse_quantity(quantity))
+    return (value_of(taken) - value_of(valid.min)) % value_of(valid.step) != 0
 
 
 def _binary(units: int) -> str:

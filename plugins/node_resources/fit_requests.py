@@ -7,9 +7,23 @@ from scheduler.api.requests import pod_requests, to_amounts
 def fit_requests(pod: fw.Pod) -> dict[str, int]:
     """Return the pod's amounts: cpu in thousandths of a core, all others in units or bytes.
 
-    A pod that does not run yet has no resize in progress. Rule: fit.go (computePodResourceRequest).
+    A pod that does not run yet has no resize in progress. Nothing is less than 0. Rule: fit.go
+    (computePodResourceRequest).
     """
-    return to_amounts(pod_requests(pod.spec, None)) if reports_resources(pod) else pod.requests
+    if reports_resources(pod):
+        return _not_negative(to_amounts(pod_requests(pod.spec, None)))
+    resources = pod.resources
+    return _not_negative(resources.requests) if resources.has_negative else resources.requests
+
+
+def counted_requests(pod: fw.Pod) -> dict[str, int]:
+    """Return the pod's amounts with a resize in progress. Nothing is less than 0. Rule: SetMaxResource."""
+    resources = pod.resources
+    return _not_negative(resources.requests) if resources.has_negative else resources.requests
+
+
+def _not_negative(amounts: dict[str, int]) -> dict[str, int]:
+    return {name: max(0, amount) for name, amount in amounts.items()}
 
 
 def reports_resources(pod: fw.Pod) -> bool:

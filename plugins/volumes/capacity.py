@@ -12,10 +12,9 @@ import msgspec
 import numpy as np
 
 from plugins.shared.node_matching import has_label
-from plugins.volumes.index import storage_of
 from scheduler import framework as fw
 from scheduler.api.label_selectors import IN, Selector, parse_label_selector
-from scheduler.api.quantity import parse_quantity, to_value
+from scheduler.api.quantity import value_of
 from scheduler.api.selectors import LabelRequirement
 from scheduler.api.volumes import CSIDriver, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 
@@ -62,7 +61,7 @@ class CapacityIndex:
         driver: CSIDriver | None = self._objects.get(fw.CSI_DRIVER, storage_class.provisioner)
         if driver is None or not driver.spec.storage_capacity:
             return None
-        size = to_value(storage_of(requests))
+        size = _bytes_of(requests["storage"])
         key = storage_class.name, size
         accessible = self._accessible.get(key)
         if accessible is None:
@@ -100,9 +99,16 @@ def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     # The size of the largest volume says more than the total space left.
     limit = capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
     try:
-        return None if limit is None else to_value(parse_quantity(limit))
+        return None if limit is None else value_of(limit)
     except ValueError:
         return None
+
+
+def _bytes_of(storage: str | int | float) -> int:
+    try:
+        return value_of(storage)
+    except ValueError:
+        return 0
 
 
 def _storage_capacity(capacity: CSIStorageCapacity) -> _StorageCapacity | None:

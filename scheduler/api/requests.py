@@ -7,12 +7,13 @@ calculateResource) and pkg/scheduler/util (GetHostPorts), all at v1.36.3 with th
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from scheduler.api.go_quantity import GoQuantity
 from scheduler.api.objects import Container, ContainerStatus, PodSpec, PodStatus, ResourceList
-from scheduler.api.quantity import NANO, parse_quantity, to_milli, to_value
+from scheduler.api.quantity import NANO, PLAIN_MAX, is_plain, parse_quantity, to_milli, to_value, value_of
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -25,14 +26,20 @@ DEFAULT_MILLI_CPU: Final = 100
 DEFAULT_MEMORY: Final = 200 * 1024 * 1024
 """Bytes that scoring assumes for a container without a memory request."""
 
-Nanos = dict[str, int]
-"""Resource name → amount in billionths."""
+Amount: TypeAlias = int | GoQuantity
+"""In billionths, or as Go has it if one of a pod comes out beyond all proportion: all are of one kind then. Sums are
+exact in both kinds; only what is left of them in an int64 may differ."""
 
-DEFAULT_REQUESTS: Final[Mapping[str, int]] = {
-    CPU: DEFAULT_MILLI_CPU * 1_000_000,
-    MEMORY: DEFAULT_MEMORY * NANO,
-}
-"""What scoring assumes for a container that asks for no cpu or memory, in billionths."""
+Totals: TypeAlias = dict[str, Any]
+"""Resource name → Amount."""
+
+DEFAULT_REQUESTS: Final[Mapping[str, str]] = {CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: str(DEFAULT_MEMORY)}
+"""What scoring assumes for a container that asks for no cpu or memory."""
+
+_MILLI: Final = NANO // 1000
+"""Billionths in a thousandth."""
+
+_Read: TypeAlias = Callable[[str | int | float], Amount]
 
 
 class HostPort(NamedTuple):
@@ -55,6 +62,9 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
     non_zero_memory: int
     """Memory for scoring: containers without a request count DEFAULT_MEMORY."""
 
+    has_negative: bool = False
+    """Whether one of `requests` is negative: an amount of which Go's int64 overflowed."""
+
 
 def resources_of(spec: PodSpec, status: PodStatus) -> PodResources:
     """Return the amounts with which a pod counts on its node, resizes in progress included.
@@ -66,65 +76,101 @@ def resources_of(spec: PodSpec, status: PodStatus) -> PodResources:
     if _has_pod_level_requests(spec):
         missing = {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in requests}
     non_zero = pod_requests(spec, status, missing=missing) if missing else requests
-    return PodResources(to_amounts(requests), to_milli(non_zero.get(CPU, 0)), to_value(non_zero.get(MEMORY, 0)))
+    amounts = to_amounts(requests)
+    any_negative = False
+    for amount in amounts.values():
+        if amount < 0:
+            any_negative = True
+    return PodResources(
+        amounts,
+        to_milli(non_zero.get(CPU, 0)),
+        to_value(non_zero.get(MEMORY, 0)),
+        any_negative,
+    )
 
 
 def pod_requests(
     spec: PodSpec,
     status: PodStatus | None,
     *,
-    missing: Mapping[str, int] | None = None,
+    missing: Mapping[str, str] | None = None,
     pod_level: bool = True,
-) -> Nanos:
-    """Return what a pod asks for in billionths, overhead included.
+) -> Totals:
+    """Return what a pod asks for, overhead included: for `to_amounts`.
 
     With a `status`, a resize in progress counts with the largest of what is asked, allocated and actuated.
     `missing` stands in for resources that a container does not name. `pod_level` says whether requests of the
     pod as a whole replace the sum of its containers. Raises ValueError for a quantity that cannot be read.
     """
-    requests = _container_requests(spec, status, missing)
-    if pod_level and spec.resources is not None and spec.resources.requests and _has_pod_level_requests(spec):
-        wanted = _parsed(spec.resources.requests)
-        effective = wanted
-        if status is not None and status.resources is not None:
-            effective = _effective(status, wanted, status.resources.requests, status.allocated_resources)
-        for name in wanted:
-            if _is_pod_level_resource(name):
-                requests[name] = effective.get(name, 0)
-    if spec.overhead:
-        _add(requests, _parsed(spec.overhead))
+    requests = _pod_requests(spec, status, missing, pod_level, parse_quantity)
+    for amount in requests.values():
+        if not 0 <= amount <= PLAIN_MAX:
+            return _pod_requests(spec, status, missing, pod_level, GoQuantity.parse)
     return requests
 
 
-def pod_limits(spec: PodSpec) -> Nanos:
-    """Return what a pod may use at most in billionths, overhead included where there is a limit.
+def _pod_requests(
+    spec: PodSpec, status: PodStatus | None, missing: Mapping[str, str] | None, pod_level: bool, read: _Read
+) -> Totals:
+    stand_in = _parsed(missing, read)
+    requests = _container_requests(spec, status, stand_in, read)
+    if pod_level and spec.resources is not None and spec.resources.requests and _has_pod_level_requests(spec):
+        wanted = _parsed(spec.resources.requests, read)
+        effective = wanted
+        if status is not None and status.resources is not None:
+            effective = _effective(status, wanted, status.resources.requests, status.allocated_resources, read)
+        for name in wanted:
+            if _is_pod_level_resource(name):
+                requests[name] = effective.get(name, read(0))
+    if spec.overhead:
+        _add(requests, _parsed(spec.overhead, read))
+    return requests
+
+
+def pod_limits(spec: PodSpec) -> Totals:
+    """Return what a pod may use at most, overhead included where there is a limit: for `to_amounts`.
 
     Raises ValueError for a quantity that cannot be read.
     """
-    limits = _summed(spec, lambda container, _: _parsed(container.resources.limits if container.resources else None))
+    limits = _pod_limits(spec, parse_quantity)
+    if all(map(is_plain, limits.values())):
+        return limits
+    return _pod_limits(spec, GoQuantity.parse)
+
+
+def _pod_limits(spec: PodSpec, read: _Read) -> Totals:
+    limits = _summed(
+        spec, lambda container, _: _parsed(container.resources.limits if container.resources else None, read)
+    )
     of_pod = spec.resources
     if of_pod is not None and any(map(_is_pod_level_resource, (*(of_pod.requests or ()), *(of_pod.limits or ())))):
-        limits |= {name: amount for name, amount in _parsed(of_pod.limits).items() if _is_pod_level_resource(name)}
-    for name, amount in _parsed(spec.overhead).items():
+        limits |= {
+            name: amount for name, amount in _parsed(of_pod.limits, read).items() if _is_pod_level_resource(name)
+        }
+    for name, amount in _parsed(spec.overhead, read).items():
         if limits.get(name):
-            limits[name] += amount
+            limits[name] = limits[name] + amount
     return limits
 
 
-def to_amounts(nanos: Nanos) -> dict[str, int]:
+def to_amounts(totals: Totals) -> dict[str, int]:
     """Return the resources that scheduling counts, cpu in thousandths, others in units, each rounded up."""
-    return {
-        name: to_milli(amount) if name == CPU else to_value(amount)
-        for name, amount in nanos.items()
-        if name in _NATIVE or is_scalar_resource(name)
-    }
+    counted = {name: amount for name, amount in totals.items() if name in _NATIVE or is_scalar_resource(name)}
+    for name, amount in counted.items():
+        if amount.__class__ is GoQuantity:
+            return {name: amount.milli() if name == CPU else amount.value() for name, amount in counted.items()}
+        counted[name] = -(-amount // (_MILLI if name == CPU else NANO))
+    return counted
 
 
 def allocatable_of(resources: ResourceList | None) -> dict[str, int]:
     """Return a node's allocatable amounts, `pods` included. Raises ValueError for an unreadable quantity."""
-    amounts = to_amounts(_parsed(resources))
+    parsed = _parsed(resources, parse_quantity)
+    if not all(map(is_plain, parsed.values())):
+        parsed = _parsed(resources, GoQuantity.parse)
+    amounts = to_amounts(parsed)
     if resources and PODS in resources:
-        amounts[PODS] = to_value(parse_quantity(resources[PODS]))
+        amounts[PODS] = value_of(resources[PODS])
     return amounts
 
 
@@ -163,16 +209,16 @@ _QUALIFIED_NAME = re.compile(r"(?=.{1,63}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 
-def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Mapping[str, int] | None) -> Nanos:
+def _container_requests(spec: PodSpec, status: PodStatus | None, missing: Totals, read: _Read) -> Totals:
     statuses = _statuses_by_name(status)
     nothing: Mapping[str, ContainerStatus] = {}
     return _summed(
         spec,
-        lambda container, goes_on: _one_container(container, status, statuses if goes_on else nothing, missing),
+        lambda container, goes_on: _one_container(container, status, statuses if goes_on else nothing, missing, read),
     )
 
 
-def _summed(spec: PodSpec, amounts_of: Callable[[Container, bool], Nanos]) -> Nanos:
+def _summed(spec: PodSpec, amounts_of: Callable[[Container, bool], Totals]) -> Totals:
     """Sum the containers; then raise the sum to what startup needs, when init containers run one after another.
 
     An init container runs alongside the sidecars that were started before it:
@@ -180,13 +226,13 @@ def _summed(spec: PodSpec, amounts_of: Callable[[Container, bool], Nanos]) -> Na
 
     `amounts_of` is also told whether a container goes on running: all do but the init containers that are no sidecars.
     """
-    total: Nanos = {}
+    total: Totals = {}
     for container in spec.containers or ():
         _add(total, amounts_of(container, True))
     if not spec.init_containers:
         return total
-    sidecars: Nanos = {}
-    peak: Nanos = {}
+    sidecars: Totals = {}
+    peak: Totals = {}
     for container in spec.init_containers:
         wanted = amounts_of(container, container.is_sidecar)
         if container.is_sidecar:
@@ -194,7 +240,8 @@ def _summed(spec: PodSpec, amounts_of: Callable[[Container, bool], Nanos]) -> Na
             _add(sidecars, wanted)
             at_once = {name: sidecars[name] for name in wanted}
         else:
-            at_once = {name: amount + sidecars.get(name, 0) for name, amount in wanted.items()}
+            at_once = dict(wanted)
+            _add(at_once, {name: sidecars[name] for name in wanted if name in sidecars})
         # For all other resources the peak has at least the sidecars already.
         _raise_to(peak, at_once)
     _raise_to(total, peak)
@@ -205,24 +252,25 @@ def _one_container(
     container: Container,
     status: PodStatus | None,
     statuses: Mapping[str, ContainerStatus],
-    missing: Mapping[str, int] | None,
-) -> Nanos:
-    wanted = _parsed(container.resources.requests if container.resources is not None else None)
+    missing: Totals,
+    read: _Read,
+) -> Totals:
+    wanted = _parsed(container.resources.requests if container.resources is not None else None, read)
     reported = statuses.get(container.name)
     if status is not None and reported is not None and reported.resources is not None:
-        wanted = _effective(status, wanted, reported.resources.requests, reported.allocated_resources)
+        wanted = _effective(status, wanted, reported.resources.requests, reported.allocated_resources, read)
     if missing:
         wanted = {**missing, **wanted}
     return wanted
 
 
 def _effective(
-    status: PodStatus, wanted: Nanos, actuated: ResourceList | None, allocated: ResourceList | None
-) -> Nanos:
+    status: PodStatus, wanted: Totals, actuated: ResourceList | None, allocated: ResourceList | None, read: _Read
+) -> Totals:
     """What an infeasible resize asks for no longer counts."""
     largest = {} if _is_resize_infeasible(status) else dict(wanted)
-    _raise_to(largest, _parsed(actuated))
-    _raise_to(largest, _parsed(allocated))
+    _raise_to(largest, _parsed(actuated, read))
+    _raise_to(largest, _parsed(allocated, read))
     return largest
 
 
@@ -251,21 +299,25 @@ def _is_pod_level_resource(name: str) -> bool:
     return name in (CPU, MEMORY) or name.startswith("hugepages-")
 
 
-def _parsed(resources: ResourceList | None) -> Nanos:
+def _parsed(resources: Mapping[str, str | int | float] | None, read: _Read) -> Totals:
     if not resources:
         return {}
     try:
-        return {name: parse_quantity(text) for name, text in resources.items()}
+        return {name: read(text) for name, text in resources.items()}
     except ValueError as error:
         raise ValueError(f"resources {resources}: {error}") from error
 
 
-def _add(total: Nanos, more: Mapping[str, int]) -> None:
+def _add(total: Totals, more: Totals) -> None:
     for name, amount in more.items():
-        total[name] = total.get(name, 0) + amount
+        total[name] = total[name] + amount if name in total else amount
 
 
-def _raise_to(total: Nanos, other: Mapping[str, int]) -> None:
+def _raise_to(total: Totals, other: Totals) -> None:
     for name, amount in other.items():
-        if name not in total or amount > total[name]:
+        if name not in total:
+            total[name] = amount
+        elif isinstance(amount, GoQuantity):
+            total[name] = total[name].raised_to(amount)
+        elif amount > total[name]:
             total[name] = amount

@@ -11,8 +11,8 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.samples import Sample
 
 from scheduler.api.pod import Pod
-from scheduler.api.quantity import NANO
-from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, Nanos, pod_limits, pod_requests
+from scheduler.api.quantity import to_float
+from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, Totals, pod_limits, pod_requests
 
 LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
 
@@ -40,7 +40,7 @@ class PodResources:
 
 
 def _in_parts(
-    name: str, pods: Iterable[Pod], amounts_of: Callable[[Pod], Nanos], size: int
+    name: str, pods: Iterable[Pod], amounts_of: Callable[[Pod], Totals], size: int
 ) -> Iterator[Sequence[Sample]]:
     part: list[Sample] = []
     for pod in pods:
@@ -53,9 +53,9 @@ def _in_parts(
         yield part
 
 
-def _samples(name: str, pod: Pod, amounts_of: Callable[[Pod], Nanos]) -> Iterator[Sample]:
+def _samples(name: str, pod: Pod, amounts_of: Callable[[Pod], Totals]) -> Iterator[Sample]:
     try:
-        amounts = [(resource, nanos / NANO) for resource, nanos in amounts_of(pod).items() if nanos]
+        amounts = [(resource, to_float(amount)) for resource, amount in amounts_of(pod).items() if amount]
     except (ValueError, OverflowError):  # the API server accepts no such quantity
         return
     priority = pod.spec.priority

@@ -17,11 +17,12 @@ from scheduler.api.csi_translation import TranslationError, inline_handle, plugi
 from scheduler.api.decoding import Decoder, Unreadable, convert, reread
 from scheduler.api.devices import Device, DeviceClass, ResourceClaim, ResourceSlice
 from scheduler.api.folding import fold, unfolded
+from scheduler.api.go_quantity import INT64_MAX, INT64_MIN, GoQuantity
 from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.needs import pod_type
 from scheduler.api.objects import LabelSelector, Node, NodeSelector, Taint, Toleration
 from scheduler.api.pod import Pod, decode_pod
-from scheduler.api.quantity import INT64_MAX, NANO, parse_quantity, to_milli, to_value
+from scheduler.api.quantity import is_plain, parse_quantity, to_milli, to_value
 from scheduler.api.requests import allocatable_of
 from scheduler.api.selectors import matches_any, pod_selector_keys, pod_selects, problems_of, required_terms
 from scheduler.api.text import to_json
@@ -286,14 +287,16 @@ def quantities(data: bytes) -> None:
         text(dice, _QUANTITY) if dice.random() < 0.9 else dice.choice((1.5, 1e300, -0.0, 2**70, True, 10**4000))
     )
     try:
-        nanos = parse_quantity(written)
+        nanos, exact = parse_quantity(written), GoQuantity.parse(written)
     except ValueError as error:
         if type(error) is not ValueError:
             raise
         return
-    assert abs(to_value(nanos)) <= INT64_MAX
-    assert abs(to_milli(nanos)) <= INT64_MAX
-    assert parse_quantity(f"{nanos}n") == nanos or abs(nanos) > INT64_MAX * NANO
+    for amount in (exact, exact + exact, exact.raised_to(exact + exact)):
+        assert INT64_MIN <= amount.value() <= INT64_MAX
+        assert INT64_MIN <= amount.milli() <= INT64_MAX
+    assert not is_plain(nanos) or (to_value(nanos), to_milli(nanos)) == (exact.value(), exact.milli())
+    assert parse_quantity(f"{nanos}n") == nanos
     assert quantity(written)
 
 

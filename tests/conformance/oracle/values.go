@@ -28,6 +28,11 @@ type quantityAnswer struct {
 	Milli int64 `json:"milli"`
 	// Compared with the quantity before, if both can be read.
 	Order int `json:"order"`
+	// As an int64, if that is at hand.
+	Whole *int64 `json:"whole"`
+	// Units and thousandths of the sum of all so far, and of the largest of all so far.
+	Sum     [2]int64 `json:"sum"`
+	Largest [2]int64 `json:"largest"`
 }
 
 type selectorAnswer struct {
@@ -80,7 +85,7 @@ func (c valuesCase) answer() valuesAnswer {
 
 func quantityAnswers(texts []string) []quantityAnswer {
 	var answers []quantityAnswer
-	var before *resource.Quantity
+	var before, sum, largest *resource.Quantity
 	for _, text := range texts {
 		quantity, err := resource.ParseQuantity(text)
 		if err != nil {
@@ -89,8 +94,25 @@ func quantityAnswers(texts []string) []quantityAnswer {
 		}
 		answer := quantityAnswer{OK: true, Value: quantity.Value(), Milli: quantity.MilliValue()}
 		if before != nil {
-			answer.Order = quantity.Cmp(*before)
+			// A copy: a comparison may turn a quantity into one of big numbers.
+			compared := quantity.DeepCopy()
+			answer.Order = compared.Cmp(before.DeepCopy())
 		}
+		if whole, ok := quantity.AsInt64(); ok {
+			answer.Whole = &whole
+		}
+		// As AddResourceList and maxResourceList of component-helpers do.
+		added, raised := quantity.DeepCopy(), quantity.DeepCopy()
+		if sum == nil {
+			sum = &added
+		} else {
+			sum.Add(added)
+		}
+		if largest == nil || raised.Cmp(*largest) > 0 {
+			largest = &raised
+		}
+		answer.Sum = [2]int64{sum.Value(), sum.MilliValue()}
+		answer.Largest = [2]int64{largest.Value(), largest.MilliValue()}
 		answers, before = append(answers, answer), &quantity
 	}
 	return answers
