@@ -7,10 +7,13 @@ An allocation goes the way
                             +--release--> (free)  +--the watch shows something newer--> (in the store)
 
 In flight is by UID: another pod with the same claim has to wait. Assumed is the object that the API server answered
-with, until the watch has it. Rule: dynamicresources/dra_manager.go and allocateddevices.go at v1.36.3.
+with, until the watch has it. A claim that the scheduler itself creates is in flight before it is an object, and assumed
+before the watch shows it at all. Rule: dynamicresources/dra_manager.go and allocateddevices.go at v1.36.3.
 """
 
+import time
 from collections.abc import Callable, Iterator
+from typing import Final
 
 from plugins.dynamic_resources.capacity import amounts
 from plugins.dynamic_resources.pools import DeviceId
@@ -19,19 +22,31 @@ from scheduler import framework as fw
 from scheduler.api.devices import Allocation, DeviceResult, ResourceClaim
 from scheduler.api.versions import is_newer
 
+_SHOWN_WITHIN: Final = 120.0
+"""Seconds after which a claim that the watch has not shown counts as gone. Rule: extendeddynamicresources.go
+(AssumeExtendedResourceTimeoutDefaultSeconds)."""
+
 
 class Allocations:
     """The newest claims, and the sums over their devices. Whatever changes these is reported to `changed` at once."""
 
-    def __init__(self, objects: fw.ObjectLister, changed: Callable[[DeviceId], None]) -> None:
+    def __init__(
+        self,
+        objects: fw.ObjectLister,
+        changed: Callable[[DeviceId], None],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._objects = objects
         self._changed = changed
+        self._now = now
         self._in_flight: dict[str, ResourceClaim] = {}
         self._assumed: dict[tuple[str, str], ResourceClaim] = {}
         self._written: dict[str, ResourceClaim] = {}
         """UID → newest version, of claims that it shows to be allocated."""
         self._counted: dict[str, ResourceClaim] = {}
         """UID → the version whose devices are in the sums."""
+        self._unshown: dict[str, tuple[float, ResourceClaim]] = {}
+        """UID → created claims that are assumed, and until when the watch must show them; the oldest comes first."""
         self.allocated = Allocated()
         """The devices that are taken, by allocated claims and by those in flight: a live view, not to be changed."""
         objects.listen(fw.RESOURCE_CLAIM, self._claim_changed, self._reset)
@@ -57,6 +72,40 @@ class Allocations:
             return False
         self._recount(uid)
         return True
+
+    def created(self, uid: str, claim: ResourceClaim) -> None:
+        """Go on with the claim of this UID, in flight, as the object that was created for it."""
+        in_flight = self._in_flight.get(uid)
+        if in_flight is not None and in_flight.status.allocation is not None:
+            self._in_flight[claim.uid] = claim.allocated(in_flight.status.allocation)
+            self._recount(claim.uid)
+            self.release(uid)
+
+    def assume_created(self, claim: ResourceClaim) -> None:
+        """Take what the API server answered for a claim that it was told to create; the watch may not show it yet."""
+        meta = claim.metadata
+        stored: ResourceClaim | None = self._objects.get(fw.RESOURCE_CLAIM, meta.name, meta.namespace)
+        if stored is not None:
+            self.assume(claim)
+        else:
+            self._unshown[claim.uid] = self._now() + _SHOWN_WITHIN, claim
+            self._assumed[meta.namespace, meta.name] = claim
+            self._note(claim)
+        self.release(claim.uid)
+
+    def expire(self) -> None:
+        """Free the devices of created claims that the watch must have shown by now: they were deleted before."""
+        while self._unshown:
+            uid, (deadline, claim) = next(iter(self._unshown.items()))
+            if deadline > self._now():
+                return
+            self._forget(uid, claim)
+
+    def _forget(self, uid: str, claim: ResourceClaim) -> None:
+        del self._unshown[uid]
+        self._assumed.pop((claim.metadata.namespace, claim.metadata.name), None)
+        self._written.pop(uid, None)
+        self._recount(uid)
 
     def assume(self, claim: ResourceClaim) -> None:
         """Take what the API server answered for the newest version, until the watch has it."""
@@ -88,6 +137,7 @@ class Allocations:
         if new is None:
             return
         key = new.metadata.namespace, new.metadata.name
+        self._unshown.pop(new.uid, None)
         assumed = self._assumed.get(key)
         if assumed is not None:
             if assumed.uid == new.uid and _is_older(new, assumed):

@@ -5,7 +5,7 @@ asked for, the classes, the slices that it can use and the devices that are take
 is not stored: it is searched again for the node that is chosen.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from plugins.dynamic_resources.allocator import NoDevices, Solution
 from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.stale_rows import StaleRows
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass, ResourceClaim
 from scheduler.api.objects import Node
@@ -27,9 +28,6 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 _BYTES_A_NODE: Final = 10
 _ENTRY_BYTES: Final = 1024
 
-_ASPECTS: Final = (fw.Aspect.NAME, fw.Aspect.LABELS)
-"""The aspects of a node that slices select by."""
-
 Int8Column = npt.NDArray[np.int8]
 Ask = Callable[[Node], Solution | None]
 Rate = Callable[[Solution], int]
@@ -38,26 +36,25 @@ Rate = Callable[[Solution], int]
 class DeviceAvailability:
     """The answers for claims that ask for the same. `update`, then read `codes`, and `scores` where they are 0."""
 
-    __slots__ = ("_catalog", "_changes", "_seen", "_stale", "classes", "codes", "scores")
+    __slots__ = ("_catalog", "_stale", "classes", "codes", "scores")
 
-    def __init__(self, classes: Sequence[DeviceClass | None], changes: fw.ChangedRows, catalog: DeviceCatalog) -> None:
+    def __init__(self, classes: Sequence[DeviceClass | None], stale: StaleRows, catalog: DeviceCatalog) -> None:
         self.classes = classes
         self.codes: Int8Column = np.zeros(0, np.int8)
         """HAS_DEVICES, HAS_NONE or HAS_INVALID_POOLS for each row that `update` was asked for."""
         self.scores: fw.Int64Column | None = None
         """The score that `update` stored for each row with devices."""
-        self._stale = np.zeros(0, np.bool_)
+        self._stale = stale
         self._catalog = catalog
-        self._changes = changes
-        self._seen = catalog.changed.position
 
     def update(self, nodes: fw.NodeColumns, rows: fw.Rows, ask: Ask, rate: Rate | None) -> Int8Column:
         """Return the codes of `rows`. `ask` is the allocator's; `rate` gives scores, None if they are not needed.
 
         What `ask` and `rate` raise passes through: such a node is asked again the next time.
         """
-        self._mark_changes(nodes)
-        stale = rows[self._stale[rows]]
+        if len(self.codes) < nodes.size:
+            self.codes = np.concatenate([self.codes, np.zeros(nodes.size - len(self.codes), np.int8)])
+        stale = self._stale.among(nodes, rows)
         if len(stale):
             self._update_rows(nodes, stale, ask, rate)
         return self.codes[rows]
@@ -99,27 +96,7 @@ class DeviceAvailability:
         self.codes[rows] = code
         if self.scores is not None:
             self.scores[rows] = score
-        self._stale[rows] = False
-
-    def _mark_changes(self, nodes: fw.NodeColumns) -> None:
-        """Mark the rows whose answers may have changed."""
-        if len(self.codes) < nodes.size:
-            added = nodes.size - len(self.codes)
-            self.codes = np.concatenate([self.codes, np.zeros(added, np.int8)])
-            self._stale = np.concatenate([self._stale, np.ones(added, np.bool_)])
-        self._mark(self._changes.stale_rows())
-        changed = self._catalog.changed
-        if changed.position != self._seen:
-            names = changed.since(self._seen)
-            self._mark(None if names is None else [row for row in map(nodes.row_of, names) if row is not None])
-            self._seen = changed.position
-
-    def _mark(self, rows: Collection[int] | None) -> None:
-        if rows is None:
-            self._stale[:] = True
-        else:
-            for row in rows:
-                self._stale[row] = True
+        self._stale.computed(rows)
 
 
 class DeviceAvailabilities:
@@ -144,7 +121,7 @@ class DeviceAvailabilities:
         availability = self._by_request_key.get(key)
         if availability is None or not _are_same(availability.classes, classes):
             self._by_request_key.discard(key)
-            availability = DeviceAvailability(classes, columns.changes(_ASPECTS), self._catalog)
+            availability = DeviceAvailability(classes, StaleRows(self._catalog, columns), self._catalog)
             self._by_request_key.put(key, availability)
         return availability
 

@@ -3,11 +3,12 @@
 One catalog for all profiles of a scheduler. The watch keeps it up to date.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import Final
 
 from plugins.dynamic_resources.allocations import Allocations
-from plugins.dynamic_resources.pools import Pool
+from plugins.dynamic_resources.extended_claims import ExtendedClaims
+from plugins.dynamic_resources.pools import Pool, SliceView
 from plugins.dynamic_resources.search import Allocated
 from plugins.dynamic_resources.slices import NodeSlices
 from scheduler import framework as fw
@@ -26,12 +27,18 @@ class DeviceCatalog:
         """The nodes for which it matters that slices, or allocations of devices, changed."""
         self._slices = NodeSlices(objects, self.changed)
         self._allocations = Allocations(objects, self._slices.taken_or_freed)
+        self.extended_claims = ExtendedClaims(objects)
 
     # Objects.
 
     def claim(self, namespace: str, name: str) -> ResourceClaim | None:
         """Return the newest known version of a claim."""
         return self._allocations.claim(namespace, name)
+
+    def extended_claim_for(self, pod: fw.Pod) -> ResourceClaim | None:
+        """Return the claim that an earlier attempt made for the pod's extended resources."""
+        name = self.extended_claims.name_for(pod)
+        return None if name is None else self.claim(pod.namespace, name)
 
     def device_class(self, name: str) -> DeviceClass | None:
         """Return a class: the same object for as long as the class is unchanged."""
@@ -42,6 +49,10 @@ class DeviceCatalog:
         """Return the pools that a node can use: see NodeSlices.pools_for. Raises DevicesError."""
         return self._slices.pools_for(node)
 
+    def slices_for(self, node: Node) -> Iterator[SliceView]:
+        """Yield every slice with devices that may be for this node, whatever its pool. Raises DevicesError."""
+        return self._slices.slices_for(node)
+
     def nodes_with_slices(self) -> Set[str] | None:
         """Return the nodes with devices of their own, if all others cannot differ; None if they can. A live view."""
         return self._slices.nodes_with_slices()
@@ -50,6 +61,7 @@ class DeviceCatalog:
 
     def allocated(self) -> Allocated:
         """Return the devices that are taken, by allocated claims and by those in flight: a live view."""
+        self._allocations.expire()
         return self._allocations.allocated
 
     def in_flight(self, uid: str) -> Allocation | None:
@@ -63,6 +75,14 @@ class DeviceCatalog:
     def release(self, uid: str) -> bool:
         """Forget a reservation, which was written or was not needed after all. Whether there was one."""
         return self._allocations.release(uid)
+
+    def created(self, uid: str, claim: ResourceClaim) -> None:
+        """Go on with the claim of this UID, in flight, as the object that was created for it."""
+        self._allocations.created(uid, claim)
+
+    def assume_created(self, claim: ResourceClaim) -> None:
+        """Take what the API server answered for a claim that it was told to create; the watch may not show it yet."""
+        self._allocations.assume_created(claim)
 
     def assume(self, claim: ResourceClaim) -> None:
         """Take what the API server answered for the newest version, until the watch has it."""

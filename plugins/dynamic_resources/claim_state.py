@@ -1,31 +1,96 @@
 """What the plugin keeps in the CycleState: the claims of one pod in one attempt, and what was found out about them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
+import numpy as np
 
 from plugins.dynamic_resources.allocator import Allocator
 from plugins.dynamic_resources.availability import DeviceAvailability
+from plugins.dynamic_resources.extended_requests import RequestMapping
 from scheduler import framework as fw
 from scheduler.api.devices import Allocation, ResourceClaim
 from scheduler.api.selectors import SelectorTerm
+
+Needed = frozenset[str]
+"""The extended resources that a pod asks for and a node has devices for, if anything: it does not offer them itself."""
+
+
+class DeviceSearches(msgspec.Struct, eq=False):
+    """The search for devices on all nodes that need the same of DRA."""
+
+    claims: list[tuple[int, ResourceClaim]]
+    """Index and claim of those that need devices; the one for extended resources asks for what is needed here."""
+    mappings: tuple[RequestMapping, ...]
+    allocator: Allocator
+    availability: DeviceAvailability
+
+
+class ExtendedDemand(msgspec.Struct, frozen=True, eq=False):
+    """What a pod asks for in extended resources, of which at least one has a DeviceClass."""
+
+    amounts: Mapping[str, int]
+    classes: Mapping[str, str]
+    """Resource → name of the class that stands for it."""
+    is_stale: bool
+    """Whether the pod's claim for it was made by an earlier attempt."""
+
+    def by_need(self, nodes: fw.NodeColumns, rows: fw.Rows) -> Iterator[tuple[Needed, fw.Rows]]:
+        """Yield what is needed of DRA, and where in `rows` that is so. Rule: filterExtendedResources."""
+        groups: list[tuple[Needed, fw.Rows]] = [(frozenset(), np.arange(len(rows)))]
+        for resource in self.classes:
+            offered = nodes.allocatable(resource)[rows] != 0
+            groups = [
+                (needed | {resource} if absent else needed, places)
+                for needed, of_group in groups
+                for absent in (False, True)
+                if len(places := of_group[offered[of_group] != absent])
+            ]
+        yield from groups
+
+    def missing(self, nodes: fw.NodeColumns, rows: fw.Rows) -> list[int]:
+        """Return where in `rows` a resource is asked for that no class stands for and the node does not know."""
+        found: list[int] = []
+        for resource in self.amounts.keys() - self.classes.keys():
+            for place in np.flatnonzero(nodes.allocatable(resource)[rows] == 0).tolist():
+                row = int(rows[place])
+                if nodes.in_use[row] and resource not in (nodes.info(row).node.status.allocatable or ()):
+                    found.append(place)
+        return found
 
 
 class ClaimState(msgspec.Struct, eq=False):
     """The claims of one pod in one attempt."""
 
     claims: list[ResourceClaim]
+    """In the order of the pod's spec; the one for extended resources comes last, if there is one."""
     nodes: fw.NodeColumns
+    extended: ExtendedDemand | None = None
+    """None if the last claim is not for extended resources."""
     terms: dict[int, tuple[SelectorTerm, ...]] = {}
     """Index → where the devices of an allocated claim can be used; left out if everywhere."""
-    allocator: Allocator | None = None
-    """For the claims that have no devices, if there are any."""
-    availability: DeviceAvailability | None = None
-    """Which nodes have devices for them, once Filter was asked."""
+    searches: dict[Needed, DeviceSearches] = {}
+    """For the claims that have no devices, once Filter was asked about a node with that need."""
     unavailable: set[int] = set()
     """Claims whose devices some node cannot use."""
     reserved: dict[int, Allocation] = {}
     """Index → what `reserve` took for it."""
+    mappings: tuple[RequestMapping, ...] = ()
+    """For the status of the pod, on the node for which `reserve` took devices."""
 
-    def to_allocate(self) -> Iterator[tuple[int, ResourceClaim]]:
-        return ((i, claim) for i, claim in enumerate(self.claims) if claim.status.allocation is None)
+    @property
+    def users(self) -> list[ResourceClaim]:
+        """The claims that the pod's spec names."""
+        return self.claims if self.extended is None else self.claims[:-1]
+
+    @property
+    def of_extended(self) -> int:
+        """The index of the claim for extended resources; -1 without one."""
+        return -1 if self.extended is None else len(self.claims) - 1
+
+    def by_need(self, rows: fw.Rows) -> Iterator[tuple[Needed, fw.Rows]]:
+        """Yield what is needed of DRA for extended resources, and where in `rows` that is so."""
+        if self.extended is None:
+            yield frozenset(), np.arange(len(rows))
+        else:
+            yield from self.extended.by_need(self.nodes, rows)

@@ -71,11 +71,46 @@ class ClaimWriter:
         async def attempt(newest: ResourceClaim) -> ResourceClaim:
             return await self._reserve(pod, newest, allocation)
 
-        return await self._write(claim, attempt)
+        return await self.change(claim, attempt)
 
     def unreserve(self, pod: fw.Pod, claim: ResourceClaim) -> None:
         """Take the pod out of `reservedFor`, in the background: if that fails, its next attempt finds it there."""
         self._jobs.start(f"unreserve {claim}", self._unreserve(pod, claim))
+
+    async def change(
+        self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
+    ) -> ResourceClaim:
+        """Make one change at a time per claim: pods that share one would only get conflicts.
+
+        `attempt` gets the newest version, and is called again after a conflict. Raises WriteFailed.
+        """
+        claim_lock = self._locks.setdefault(claim.uid, _ClaimLock())
+        claim_lock.users += 1
+        try:
+            async with claim_lock.lock:
+                stored = await self._retried(self._newest(claim), attempt)
+                self._catalog.assume(stored)
+                return stored
+        finally:
+            claim_lock.users -= 1
+            if not claim_lock.users:
+                del self._locks[claim.uid]
+
+    async def patch(
+        self, claim: ResourceClaim, metadata: Mapping[str, Any], status: Mapping[str, Any] | None, what: str
+    ) -> ResourceClaim:
+        """Write one part of a claim. Raises fw.ApiError, with `what` before its text."""
+        version = {"uid": claim.uid, "resourceVersion": claim.metadata.resource_version}
+        patch: dict[str, Any] = {"metadata": {**version, **metadata}}
+        if status is not None:
+            patch["status"] = status
+        subresource = "" if status is None else "status"
+        name, namespace = claim.metadata.name, claim.metadata.namespace
+        try:
+            stored: ResourceClaim = await self._handle.api.patch(fw.RESOURCE_CLAIM, name, namespace, patch, subresource)
+        except fw.ApiError as error:
+            raise fw.ApiError(error.status, f"{what}: {error}") from error
+        return stored
 
     def deallocate(self, pod: fw.Pod, claim: ResourceClaim) -> None:
         """Give the devices of a claim back, in the background; the event of that wakes `pod`."""
@@ -96,7 +131,7 @@ class ClaimWriter:
                 raise WriteFailed(f"claim {claim} got allocated elsewhere in the meantime")
             finalizers = claim.metadata.finalizers or ()
             if CLAIM_FINALIZER not in finalizers:
-                claim = await self._patch(
+                claim = await self.patch(
                     claim, {"finalizers": [*finalizers, CLAIM_FINALIZER]}, None, f"add finalizer to claim {claim}"
                 )
         others = [each for each in claim.status.reserved_for or () if each.uid != pod.uid]
@@ -113,45 +148,29 @@ class ClaimWriter:
                 else msgspec.structs.replace(allocation, allocation_timestamp=stamp)
             )
         what = "add allocation and reservation" if allocation is not None else "add reservation"
-        return await self._patch(claim, {}, status, f"{what} to claim {claim}")
+        return await self.patch(claim, {}, status, f"{what} to claim {claim}")
 
     async def _unreserve(self, pod: fw.Pod, claim: ResourceClaim) -> None:
         async def attempt(newest: ResourceClaim) -> ResourceClaim:
             left = [each for each in newest.status.reserved_for or () if each.uid != pod.uid]
             if len(left) == len(newest.status.reserved_for or ()):
                 return newest
-            return await self._patch(newest, {}, {"reservedFor": msgspec.to_builtins(left) or None}, "unreserve")
+            return await self.patch(newest, {}, {"reservedFor": msgspec.to_builtins(left) or None}, "unreserve")
 
         try:
-            await self._write(claim, attempt)
+            await self.change(claim, attempt)
         except WriteFailed as error:
             _logger.error("unreserve", extra={"pod": str(pod), "resourceclaim": str(claim), "err": str(error)})
 
     async def _deallocate(self, pod: fw.Pod, claim: ResourceClaim) -> None:
         freed = {"reservedFor": None, "allocation": None, "devices": None}
         try:
-            await self._patch(claim, {}, freed, "deallocate")
+            await self.patch(claim, {}, freed, "deallocate")
         except (WriteFailed, fw.ApiError) as error:
             fields = {"pod": str(pod), "resourceclaim": str(claim), "err": str(error)}
             _logger.error("Deallocation of ResourceClaim failed", extra=fields)
             await self._sleep(_RETRY_DEALLOCATION)
             self._handle.activator.activate((pod.uid,))
-
-    async def _write(
-        self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
-    ) -> ResourceClaim:
-        """Make one change at a time per claim: pods that share one would only get conflicts."""
-        claim_lock = self._locks.setdefault(claim.uid, _ClaimLock())
-        claim_lock.users += 1
-        try:
-            async with claim_lock.lock:
-                stored = await self._retried(self._newest(claim), attempt)
-                self._catalog.assume(stored)
-                return stored
-        finally:
-            claim_lock.users -= 1
-            if not claim_lock.users:
-                del self._locks[claim.uid]
 
     def _newest(self, claim: ResourceClaim) -> ResourceClaim:
         meta = claim.metadata
@@ -164,6 +183,7 @@ class ClaimWriter:
         self, claim: ResourceClaim, attempt: Callable[[ResourceClaim], Awaitable[ResourceClaim]]
     ) -> ResourceClaim:
         """Attempt a write, and after a conflict again with a newer version of the claim."""
+        is_new = self._catalog.claim(claim.metadata.namespace, claim.metadata.name) is None
         conflict: fw.ApiError | None = None
         for wait in (*_RETRIES, 0.0):
             try:
@@ -174,23 +194,9 @@ class ClaimWriter:
                 conflict = error
             await self._sleep(wait)
             newest = self._catalog.claim(claim.metadata.namespace, claim.metadata.name)
+            if newest is None and is_new:
+                continue  # the watch has not shown it yet
             if newest is None or newest.uid != claim.uid:
                 raise WriteFailed(f"claim {claim} got deleted in the meantime") from conflict
-            claim = newest
+            claim, is_new = newest, False
         raise WriteFailed(str(conflict)) from conflict
-
-    async def _patch(
-        self, claim: ResourceClaim, metadata: Mapping[str, Any], status: Mapping[str, Any] | None, what: str
-    ) -> ResourceClaim:
-        """Write one part of a claim. Raises fw.ApiError, with `what` before its text."""
-        version = {"uid": claim.uid, "resourceVersion": claim.metadata.resource_version}
-        patch: dict[str, Any] = {"metadata": {**version, **metadata}}
-        if status is not None:
-            patch["status"] = status
-        subresource = "" if status is None else "status"
-        name, namespace = claim.metadata.name, claim.metadata.namespace
-        try:
-            stored: ResourceClaim = await self._handle.api.patch(fw.RESOURCE_CLAIM, name, namespace, patch, subresource)
-        except fw.ApiError as error:
-            raise fw.ApiError(error.status, f"{what}: {error}") from error
-        return stored

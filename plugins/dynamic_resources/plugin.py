@@ -8,13 +8,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from plugins.dynamic_resources.allocator import INVALID_POOLS, Allocator, Solution
-from plugins.dynamic_resources.availability import (
-    HAS_DEVICES,
-    HAS_INVALID_POOLS,
-    HAS_NONE,
-    DeviceAvailabilities,
-)
+from plugins.dynamic_resources.allocator import INVALID_POOLS
+from plugins.dynamic_resources.availability import HAS_INVALID_POOLS, HAS_NONE
 from plugins.dynamic_resources.binding_conditions import (
     BindingFailed,
     BindingTimedOut,
@@ -24,8 +19,11 @@ from plugins.dynamic_resources.binding_conditions import (
     waiting_counted,
 )
 from plugins.dynamic_resources.catalog import catalog_of
-from plugins.dynamic_resources.claim_state import ClaimState
+from plugins.dynamic_resources.claim_state import ClaimState, ExtendedDemand
 from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
+from plugins.dynamic_resources.extended_claims import extended_amounts, in_memory, is_in_memory
+from plugins.dynamic_resources.extended_resources import extended_resources_of
+from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
 from plugins.dynamic_resources.pod_claims import (
     ClaimHints,
     ClaimProblem,
@@ -34,25 +32,30 @@ from plugins.dynamic_resources.pod_claims import (
     resource_claims_of,
 )
 from plugins.dynamic_resources.pools import DevicesError
+from plugins.dynamic_resources.searching import Searching, have_alternatives, score_of
 from plugins.shared.column_math import normalized
 from plugins.shared.node_matching import matching_any
 from scheduler import framework as fw
-from scheduler.api.devices import MAX_ALTERNATIVES, Allocation, ResourceClaim
-from scheduler.api.objects import Node
+from scheduler.api.devices import ResourceClaim
 from scheduler.api.selectors import as_one_message, problems_of, required_terms
 from scheduler.framework.field_errors import invalid
 
 NOT_AVAILABLE: Final = fw.unresolvable("resourceclaim not available on the node")
 NOT_ALLOCATABLE: Final = fw.unresolvable("cannot allocate all claims")
 NOTHING_TO_DEALLOCATE: Final = fw.unschedulable("no new claims to deallocate")
+CANNOT_FIT: Final = fw.unresolvable("cannot fit resource")
+STALE_CLAIM: Final = fw.unresolvable("cannot schedule extended resource claim")
+DELETED: Final = fw.unschedulable("deletion of ResourceClaim completed")
 DEALLOCATED: Final = fw.unschedulable("deallocation of ResourceClaim completed")
 STILL_UNSCHEDULABLE: Final = fw.unschedulable("still not schedulable")
 
-_NOT_AVAILABLE: Final = 3
+_NOT_AVAILABLE, _CANNOT_FIT, _STALE = 3, 4, 5
 _REFUSALS: Final = {
     HAS_NONE: NOT_ALLOCATABLE,
     HAS_INVALID_POOLS: fw.unresolvable(INVALID_POOLS),
     _NOT_AVAILABLE: NOT_AVAILABLE,
+    _CANNOT_FIT: CANNOT_FIT,
+    _STALE: STALE_CLAIM,
 }
 
 _FILTER_TIMEOUT: Final = fw.Duration(10)
@@ -78,19 +81,24 @@ class DynamicResources(
 
     PreEnqueue waits for claims that are missing, Score prefers the earlier entries of `firstAvailable`, Reserve takes
     the devices, PreBind writes that down, PostFilter gives back a claim's devices that keep the pod from every node.
-    Extended resources that a DeviceClass stands for are not allocated. Rule: dynamicresources/dynamicresources.go at
-    v1.36.3.
+    For extended resources that a DeviceClass stands for, and the node does not offer itself, PreBind creates a claim.
+    Rule: dynamicresources/dynamicresources.go and extendeddynamicresources.go at v1.36.3.
     """
 
     name: ClassVar[str] = "DynamicResources"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.NAME
     signs_spec: ClassVar[bool] = True
     normalizes_by_range: ClassVar[bool] = True
-    signs_despite_objects: ClassVar[str] = "a pod with claims is not signed, and the answers for others read no objects"
+    signs_despite_objects: ClassVar[str] = (
+        "a pod that needs devices is not signed, the answers for others read no objects, and all are forgotten when "
+        "DeviceClasses begin or cease to stand for a resource"
+    )
     writes: ClassVar[Sequence[fw.Write]] = (
-        fw.Write(fw.RESOURCE_CLAIM),
+        fw.Write(fw.RESOURCE_CLAIM, ("get", "patch", "create", "delete")),
         fw.Write(fw.RESOURCE_CLAIM, ("patch",), "status"),
         fw.Write(fw.RESOURCE_CLAIM, ("patch",), "binding"),
+        fw.Write(fw.POD, ("get",)),
+        fw.Write(fw.POD, ("patch",), "status"),
     )
 
     filter_timeout: fw.Duration = _FILTER_TIMEOUT
@@ -102,8 +110,10 @@ class DynamicResources(
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
         self._catalog = catalog = catalog_of(handle)  # which listens from now on: no decision waits for it
-        self._availabilities = handle.shared.get(DeviceAvailabilities, lambda: DeviceAvailabilities(catalog))
+        self._extended = extended_resources_of(handle)
+        self._searching = Searching(handle, catalog, self.filter_timeout)
         self._writer = ClaimWriter(handle, catalog)
+        self._extended_writer = ExtendedClaimWriter(handle, self._writer)
         self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -141,27 +151,33 @@ class DynamicResources(
         return None
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
-        """Pods without claims are alike: any node will do, with the same score. Others depend on their claims."""
-        return None if pod.spec.resource_claims else ()
+        """Pods that need no devices are alike: any node will do, with the same score. Others depend on objects."""
+        return None if pod.spec.resource_claims or self._extended.classes_of(pod) else ()
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
-        """Skip pods without claims; look at the claims, their classes and the devices that are taken."""
+        """Skip pods that need no devices; look at the claims and their classes, and at extended resources."""
         state.write(self.name, ClaimState([], nodes))
-        if not pod.spec.resource_claims:
+        classes = self._extended.classes_of(pod) if self._extended.chosen else None
+        if not pod.spec.resource_claims and not classes:
             return fw.SKIP
         try:
             claims = resource_claims_of(pod, self._catalog)
         except ClaimProblem as problem:
             return fw.unresolvable(str(problem))
+        extended: ExtendedDemand | None = None
+        if classes:
+            earlier = self._catalog.extended_claim_for(pod)
+            claims.append(earlier or in_memory(pod))
+            extended = ExtendedDemand(extended_amounts(pod), classes, is_stale=earlier is not None)
         if not claims:
             return fw.SKIP
-        claim_state = ClaimState(claims, nodes)
+        claim_state = ClaimState(claims, nodes, extended)
         for i, claim in enumerate(claims):
             allocation = claim.status.allocation
             if allocation is None:
-                refusal = self._refusal_of(claim)
+                refusal = self._refusal_of(claim, check_requests=i != claim_state.of_extended)
                 if refusal is not None:
                     return refusal
             elif allocation.node_selector is not None:
@@ -169,9 +185,6 @@ class DynamicResources(
                 problems = problems_of(claim_state.terms[i])
                 if problems:
                     raise DevicesError(as_one_message(problems))
-        unallocated = [claim for _, claim in claim_state.to_allocate()]
-        if unallocated:
-            claim_state.allocator = Allocator(self._catalog, unallocated, self._catalog.allocated())
         state.write(self.name, claim_state)
         return None
 
@@ -184,18 +197,21 @@ class DynamicResources(
         """
         claim_state = self._state_of(state)
         codes = np.zeros(len(rows), np.int32)
-        allocator = claim_state.allocator
-        if allocator is not None:
-            claims = [claim for _, claim in claim_state.to_allocate()]
-            claim_state.availability = self._availabilities.of(claims, nodes, self.handle.columns)
-
-            def ask(node: Node) -> Solution | None:
-                return allocator.allocate(node, self._deadline(node.name))
-
-            rate = (lambda solution: _score(claims, solution.allocations)) if _have_alternatives(claims) else None
-            codes[:] = claim_state.availability.update(nodes, rows, ask, rate)
+        left = rows
+        if claim_state.extended is not None:
+            if claim_state.extended.is_stale:
+                codes[:] = _STALE
+                return codes
+            codes[claim_state.extended.missing(nodes, rows)] = _CANNOT_FIT
+            left = rows[codes == 0]
+        found = np.zeros(len(left), np.int32)
+        for needed, places in claim_state.by_need(left):
+            answers = self._searching.codes(pod, claim_state, needed, left[places])
+            if answers is not None:
+                found[places] = answers
+        codes[codes == 0] = found
         can_be_had = codes == 0
-        for i, claim in enumerate(claim_state.claims):
+        for i, claim in enumerate(claim_state.users):
             unusable = self._unusable(claim_state, i, claim, rows)
             if unusable is not None:
                 unusable &= can_be_had
@@ -210,7 +226,10 @@ class DynamicResources(
     def post_filter(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
-        """Deallocate one claim that no other pod uses, if some node cannot use its devices."""
+        """Deallocate one claim that no other pod uses, if some node cannot use its devices.
+
+        Or else delete the claim that an earlier attempt made for extended resources.
+        """
         claim_state = self._state_of(state)
         if not claim_state.claims:
             return None, NOTHING_TO_DEALLOCATE
@@ -219,6 +238,10 @@ class DynamicResources(
             if {consumer.uid for consumer in claim.status.reserved_for or ()} <= {pod.uid}:
                 self._writer.deallocate(pod, claim)
                 return None, DEALLOCATED
+        if claim_state.extended is not None and claim_state.extended.is_stale:
+            self._catalog.extended_claims.wake_when_gone(pod, self.handle.activator)
+            self._extended_writer.delete(pod, claim_state.claims[-1])
+            return None, DELETED
         return None, STILL_UNSCHEDULABLE
 
     def score_nodes(
@@ -226,14 +249,10 @@ class DynamicResources(
     ) -> fw.Int64Column | None:
         """Return for each of `rows` the sum over requests with alternatives: 8 for the first, 7 for the second, …"""
         claim_state = self._state_of(state)
-        if claim_state.availability is None or not _have_alternatives(claim_state.claims):
+        if not claim_state.searches or not have_alternatives(claim_state.users):
             return None
-        scores = (
-            np.zeros(len(rows), np.int64)
-            if claim_state.availability.scores is None
-            else claim_state.availability.scores[rows]
-        )
-        return scores + sum(_score([claim], ()) for claim in claim_state.claims if claim.status.allocation is not None)
+        scores = self._searching.scores(claim_state, rows)
+        return scores + sum(score_of([claim], ()) for claim in claim_state.users if claim.status.allocation is not None)
 
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         """Scale the sums so that the highest becomes 100."""
@@ -242,20 +261,14 @@ class DynamicResources(
     def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         """Take devices for the claims that have none. Raises DevicesError if Filter found none on the node."""
         claim_state = self._state_of(state)
-        if claim_state.allocator is None:
+        if all(claim.status.allocation is not None for claim in claim_state.claims):
             return None
         row = claim_state.nodes.row_of(node_name)
-        solution: Solution | None = None
-        if (
-            claim_state.availability is not None
-            and row is not None
-            and claim_state.availability.codes[row] == HAS_DEVICES
-        ):
-            solution = claim_state.allocator.allocate(claim_state.nodes.info(row).node, self._deadline(node_name))
-        if solution is None:
+        if row is None:
             raise DevicesError("claim allocation not found for node")
-        for (i, claim), allocation in zip(claim_state.to_allocate(), solution.allocations, strict=True):
+        for i, claim, allocation in self._searching.allocate(claim_state, row):
             claim_state.reserved[i] = allocation
+            claim_state.claims[i] = claim
             self._catalog.reserve(claim.allocated(allocation))
         return None
 
@@ -267,7 +280,10 @@ class DynamicResources(
         for i, claim in enumerate(claim_state.claims):
             if claim_state.reserved.pop(i, None) is not None:
                 self._catalog.release(claim.uid)
-            if claim.status.allocation is not None and is_reserved_for(pod, claim):
+            if i == claim_state.of_extended:
+                if not is_in_memory(claim):
+                    self._extended_writer.delete(pod, claim)
+            elif claim.status.allocation is not None and is_reserved_for(pod, claim):
                 self._writer.unreserve(pod, claim)
 
     def pre_bind_pre_flight(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
@@ -280,7 +296,7 @@ class DynamicResources(
         Raises WriteFailed, BindingFailed.
         """
         claim_state = self._state_of(state)
-        for i, claim in enumerate(claim_state.claims):
+        for i, claim in enumerate(claim_state.users):
             if is_reserved_for(pod, claim):
                 continue
             try:
@@ -289,12 +305,33 @@ class DynamicResources(
                 # Written or not: from here on the claim itself shows it, or the devices are free.
                 if claim_state.reserved.pop(i, None) is not None:
                     self._catalog.release(claim.uid)
+        await self._write_extended(pod, claim_state)
         if any(map(needs_waiting, claim_state.claims)):
             note = f"waiting for binding conditions for device on node {node_name}"
             self.handle.events.event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)
             with waiting_counted(claim_state.claims, self.handle.metrics, self.handle.profile_name):
                 await self._wait_until_ready(claim_state)
         return None
+
+    async def _write_extended(self, pod: fw.Pod, claim_state: ClaimState) -> None:
+        """Create the claim for extended resources, if the node needs one, and write into it and into the pod."""
+        i = claim_state.of_extended
+        allocation = claim_state.reserved.pop(i, None)
+        if allocation is None:
+            return
+        claim = claim_state.claims[i]
+        try:
+            if not claim_state.mappings:  # what is asked for is no number of devices
+                raise WriteFailed(f"nil or empty request mappings, no update of pod {pod} ExtendedResourceClaimStatus")
+            created = claim_state.claims[i] = await self._extended_writer.create(pod, claim)
+            self._catalog.created(claim.uid, created)
+            claim = created
+            written = claim_state.claims[i] = await self._writer.reserve(pod, created, allocation)
+        except BaseException:
+            self._catalog.release(claim.uid)
+            raise
+        self._catalog.assume_created(written)
+        await self._extended_writer.tell(pod, written, claim_state.mappings)
 
     async def _wait_until_ready(self, claim_state: ClaimState) -> None:
         deadline = time.monotonic() + self.binding_timeout
@@ -306,6 +343,8 @@ class DynamicResources(
     def _all_ready(self, claim_state: ClaimState) -> bool:
         """Rule: isPodReadyForBinding."""
         for i, known in enumerate(claim_state.claims):
+            if is_in_memory(known):
+                continue  # the node offers what it is for
             claim = self._catalog.claim(known.metadata.namespace, known.metadata.name)
             if claim is None:
                 raise WriteFailed(f'could not find ResourceClaim "{known}"')
@@ -323,10 +362,12 @@ class DynamicResources(
             raise DevicesError("not found")
         return claim_state
 
-    def _refusal_of(self, claim: ResourceClaim) -> fw.Status | None:
+    def _refusal_of(self, claim: ResourceClaim, *, check_requests: bool) -> fw.Status | None:
         """Why a claim cannot be allocated on any node. Raises DevicesError for a request of an unknown kind."""
         if self._catalog.in_flight(claim.uid) is not None:
             return fw.unresolvable(f"resource claim {claim} is in the process of being allocated")
+        if not check_requests:
+            return None
         for request in claim.requests:
             if request.exactly is not None:
                 asked = [(request.name, request.exactly.device_class_name)]
@@ -357,32 +398,3 @@ class DynamicResources(
             return is_ready(claim) or not is_overdue(claim, self.binding_timeout, time.time())
         except BindingFailed:
             return False
-
-    def _deadline(self, node_name: str) -> Callable[[], None]:
-        """Return a function that raises TimeoutError once the search on a node has taken too long."""
-        if not self.filter_timeout:
-            return lambda: None
-        end = time.monotonic() + self.filter_timeout
-
-        def check() -> None:
-            if time.monotonic() > end:
-                raise TimeoutError(f"node {node_name}: timed out trying to allocate devices")
-
-        return check
-
-
-def _have_alternatives(claims: Sequence[ResourceClaim]) -> bool:
-    return any(request.first_available for claim in claims for request in claim.requests)
-
-
-def _score(claims: Sequence[ResourceClaim], allocations: Sequence[Allocation]) -> int:
-    """Rule: computeScore."""
-    score, new = 0, iter(allocations)
-    for claim in claims:
-        allocation = claim.status.allocation or next(new)
-        allocated = {result.request for result in allocation.devices.results or ()}
-        for request in claim.requests:
-            for i, each in enumerate(request.first_available or ()):
-                if f"{request.name}/{each.name}" in allocated:
-                    score += MAX_ALTERNATIVES - i
-    return score

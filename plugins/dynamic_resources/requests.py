@@ -68,6 +68,13 @@ class Request:
         return node_matches(node, d.node_name, d.all_nodes, d.node_selector)
 
 
+def class_selects(cls: DeviceClass, device: SliceDevice) -> bool:
+    """Whether the selectors of a class all hold for a device. Raises DevicesError."""
+    where = f"class {cls.metadata.name}"
+    selectors = enumerate(cls.spec.selectors or ())
+    return all(_holds(device, where, i, each) for i, each in selectors if each.cel is not None)
+
+
 def _holds(device: SliceDevice, where: str, index: int, selector: DeviceSelector) -> bool:
     if selector.cel is None:
         raise DevicesError(f"{where}: selector #{index}: CEL compile error: empty expression")

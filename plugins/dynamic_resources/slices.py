@@ -1,9 +1,17 @@
 """The ResourceSlices by node, with the pools that follow; kept up to date by the slices that change."""
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
 from typing import Final, TypeVar
 
-from plugins.dynamic_resources.pools import DeviceId, Pool, PoolId, SliceView, gather_pools, unusable_pool
+from plugins.dynamic_resources.pools import (
+    DeviceId,
+    Pool,
+    PoolId,
+    SliceView,
+    gather_pools,
+    node_matches,
+    unusable_pool,
+)
 from scheduler import framework as fw
 from scheduler.api.devices import ResourceSlice
 from scheduler.api.objects import Node
@@ -59,6 +67,15 @@ class NodeSlices:
     def nodes_with_slices(self) -> Set[str] | None:
         """Return the nodes with slices of their own, if all others have the same pools; None if they may differ."""
         return self._of_node.keys() if self._shared_is_for_all() else None
+
+    def slices_for(self, node: Node) -> Iterator[SliceView]:
+        """Yield every slice with devices that may be for this node, whatever its pool. Raises DevicesError."""
+        yield from self._of_node.get(node.name, {}).values()
+        for view in self._shared.values():
+            spec = view.slice.spec
+            each_selects = spec.per_device_node_selection or spec.all_nodes or spec.node_selector is None
+            if each_selects or node_matches(node, None, None, spec.node_selector):
+                yield view
 
     def taken_or_freed(self, device: DeviceId) -> None:
         """Note that a device was allocated or freed."""

@@ -8,6 +8,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from plugins.dynamic_resources.device_counts import DeviceCounts, device_counts, objects_read
+from plugins.dynamic_resources.extended_resources import ExtendedResources, extended_resources_of
 from plugins.node_resources.scoring import DEFAULT_RESOURCES, ResourceSpec, Usage, score_resources, with_defaults
 from plugins.shared.column_math import Amount, quotient
 from scheduler import framework as fw
@@ -28,12 +30,22 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
     name: ClassVar[str] = "NodeResourcesBalancedAllocation"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.REQUESTED
     signs_spec: ClassVar[bool] = True
+    signs_despite_objects: ClassVar[str] = "pods whose score depends on devices are not signed"
 
     resources: tuple[ResourceSpec, ...] = DEFAULT_RESOURCES
     """The resources to balance. Each weight must be 1; none given means cpu and memory."""
 
     def __post_init__(self) -> None:
         self.resources = with_defaults(self.resources)
+        self._names = tuple(each.name for each in self.resources)
+        vars(self)["reads"] = objects_read(self._names)  # devices are counted only for an extended resource
+        self._extended = ExtendedResources()
+        self._devices: DeviceCounts | None = None
+
+    def start(self, handle: fw.Handle) -> None:
+        self._devices = device_counts(handle, self._names)
+        if self._devices is not None:
+            self._extended = extended_resources_of(handle)
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place.
@@ -51,7 +63,9 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
         return problems
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
-        """The amounts that Score adds."""
+        """The amounts that Score adds, if it counts no devices."""
+        if self._devices is not None and self._extended.classes_of(pod).keys() & self._devices.resources:
+            return None
         return self._requests(pod)
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
@@ -68,7 +82,7 @@ class NodeResourcesBalancedAllocation(fw.PreScorePlugin, fw.ScoreNodesPlugin, fw
         requests = self._requests(pod)
         if not any(requests):
             return None
-        return score_resources(self.resources, requests, nodes, rows, _balance, non_zero=False)
+        return score_resources(self.resources, requests, nodes, rows, _balance, self._devices, non_zero=False)
 
     def _requests(self, pod: fw.Pod) -> tuple[int, ...]:
         requests = pod.requests

@@ -8,6 +8,8 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from plugins.dynamic_resources.device_counts import DeviceCounts, device_counts, objects_read
+from plugins.dynamic_resources.extended_resources import ExtendedResources, extended_resources_of
 from plugins.node_resources.allocation_strategies import (
     MAX_SHAPE_SCORE,
     MAX_UTILIZATION,
@@ -16,7 +18,7 @@ from plugins.node_resources.allocation_strategies import (
     most_allocated,
     requested_to_capacity_ratio,
 )
-from plugins.node_resources.fit_dry_run import TOO_MANY_PODS, UNRESOLVABLE, FitSimulator
+from plugins.node_resources.fit_dry_run import TOO_MANY_PODS, UNRESOLVABLE, Compared, FitSimulator
 from plugins.node_resources.fit_hints import (
     FitHints,
     after_device_class_event,
@@ -85,13 +87,15 @@ class ScoringStrategy:
 class _LastRequests:
     """What Filter compared and Score added last: consecutive pods of one class share their requests."""
 
-    __slots__ = ("added", "compared", "requests", "resources")
+    __slots__ = ("added", "compared", "era", "requests", "resources")
 
     def __init__(self) -> None:
         self.resources: PodResources | None = None
         self.added: tuple[int, ...] = ()
         self.requests: Mapping[str, int] | None = None
-        self.compared: tuple[tuple[int, str, int], ...] = ()
+        self.compared: tuple[Compared, ...] = ()
+        self.era: object = None
+        """Of the DeviceClasses."""
 
 
 @dataclass
@@ -105,7 +109,10 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     name: ClassVar[str] = "NodeResourcesFit"
     aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.REQUESTED
     signs_spec: ClassVar[bool] = True
-    signs_despite_objects: ClassVar[str] = "DeviceClasses only wake pods; Filter and Score look none up"
+    signs_despite_objects: ClassVar[str] = (
+        "stored answers are forgotten when DeviceClasses begin or cease to stand for a resource, and pods whose score "
+        "depends on devices are not signed"
+    )
 
     ignored_resources: tuple[str, ...] = ()
     """Extended resources that Filter ignores."""
@@ -118,7 +125,15 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     def __post_init__(self) -> None:
         strategy = self.scoring_strategy
         self.scoring_strategy = replace(strategy, resources=with_defaults(strategy.resources))
+        self._scored = tuple(each.name for each in self.scoring_strategy.resources)
+        vars(self)["reads"] = objects_read(self._scored)  # Score counts devices only for an extended resource
         self._last = _LastRequests()
+        self._extended = ExtendedResources()
+        self._devices: DeviceCounts | None = None
+
+    def start(self, handle: fw.Handle) -> None:
+        self._extended = extended_resources_of(handle)
+        self._devices = device_counts(handle, self._scored)
 
     def problems(self) -> list[tuple[str, str]]:
         """Return what is wrong with the arguments, each with its place.
@@ -129,7 +144,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: fit.go (EventsToRegister). The hints count ignored resources too, as kube-scheduler's do."""
-        hints = FitHints()
+        hints = FitHints(self._extended)
         return (
             fw.on(fw.POD, fw.Action.DELETE | fw.Action.UPDATE_POD_SCALE_DOWN, hints.after_pod_event, counted_resources),
             fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE, hints.after_node_event, compared_amounts),
@@ -137,7 +152,9 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         )
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
-        """The amounts that Filter compares, and those that Score adds."""
+        """The amounts that Filter compares, and those that Score adds, if it counts no devices."""
+        if self._devices is not None and self._extended.classes_of(pod).keys() & self._devices.resources:
+            return None
         return frozenset(fit_requests(pod).items()), self._scoring_requests(pod)
 
     def pre_filter(
@@ -145,7 +162,8 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     ) -> fw.PreFilterResult | fw.Status | None:
         """Store the requests that Filter compares."""
         requests, last = fit_requests(pod), self._last
-        if last.requests is not requests:
+        if last.requests is not requests or last.era is not self._extended.era:
+            last.era = self._extended.era
             last.requests, last.compared = requests, tuple(self._compared(requests))
         state.write(_COMPARED, last.compared)
         return None
@@ -161,9 +179,11 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         full = amounts(nodes.pod_count, rows) >= amounts(nodes.allowed_pods, rows)
         if any_of(full):
             codes = full * TOO_MANY_PODS
-        for bit, name, amount in _compared_of(state):
+        for bit, name, amount, by_devices in _compared_of(state):
             capacity = amounts(nodes.allocatable(name), rows)
             short = capacity - amounts(nodes.requested(name), rows) < amount
+            if by_devices:
+                short = short & (capacity > 0)
             if any_of(short):
                 codes = codes | short * bit | (short & (capacity < amount)) * UNRESOLVABLE
         if isinstance(codes, int):
@@ -173,7 +193,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         """Name all resources that are insufficient. Rule: fit.go (Filter)."""
         reasons = ["Too many pods"] if code & TOO_MANY_PODS else []
-        reasons += (f"Insufficient {name}" for bit, name, _ in _compared_of(state) if code & bit)
+        reasons += (f"Insufficient {name}" for bit, name, _, _ in _compared_of(state) if code & bit)
         return fw.unresolvable(*reasons) if code & UNRESOLVABLE else fw.unschedulable(*reasons)
 
     def simulator(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> FitSimulator:
@@ -194,10 +214,12 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         """Return the score of each of `rows`, 0 to 100."""
         strategy = self.scoring_strategy
         requests = state.get(_ADDED, tuple) or self._scoring_requests(pod)
-        return score_resources(strategy.resources, requests, nodes, rows, _scorer_of(strategy), non_zero=True)
+        return score_resources(
+            strategy.resources, requests, nodes, rows, _scorer_of(strategy), self._devices, non_zero=True
+        )
 
-    def _compared(self, requests: Mapping[str, int]) -> Iterator[tuple[int, str, int]]:
-        """Bit, name and amount of each resource that Filter compares.
+    def _compared(self, requests: Mapping[str, int]) -> Iterator[Compared]:
+        """Each resource that Filter compares.
 
         There are 29 bits: if a pod requests more resources, the rest share the last bit.
         """
@@ -205,7 +227,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         for name in (CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requests.keys() - _NATIVE)):
             amount = requests.get(name, 0)
             if amount > 0 and not self._is_ignored(name):
-                yield 1 << bit, name, amount
+                yield Compared(1 << bit, name, amount, self._extended.class_of(name) is not None)
                 bit = min(bit + 1, _LAST_RESOURCE)
 
     def _is_ignored(self, name: str) -> bool:
@@ -237,7 +259,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
 _NATIVE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 
 
-def _compared_of(state: fw.CycleState) -> tuple[tuple[int, str, int], ...]:
+def _compared_of(state: fw.CycleState) -> tuple[Compared, ...]:
     return state.read(_COMPARED, tuple, 'error reading "{key}" from cycleState: not found')
 
 

@@ -15,45 +15,72 @@ TOO_MANY_PODS: Final = 1 << 1
 _LIMIT = 2**63
 
 
+class Compared(NamedTuple):
+    """A resource that the pod requests, as Filter compares it."""
+
+    bit: int
+    """The reason code of too little."""
+    name: str
+    amount: int
+    by_devices: bool
+    """Whether a node that offers none may have devices for it: DynamicResources looks."""
+
+
+class _Columns(NamedTuple):
+    bit: int
+    amount: int
+    allocatable: fw.Int64Column
+    requested: fw.Int64Column
+    by_devices: bool
+
+
 class FitSimulator(fw.BulkSimulator):
     """Starts dry runs for one pod."""
 
-    def __init__(self, compared: Sequence[tuple[int, str, int]], nodes: fw.NodeColumns) -> None:
-        """`compared`: bit, name and amount of each resource that the pod asks for."""
+    def __init__(self, compared: Sequence[Compared], nodes: fw.NodeColumns) -> None:
+        """`compared`: the resources that the pod asks for."""
         self._allowed_pods, self._pod_count = nodes.allowed_pods, nodes.pod_count
-        self._wanted = [(i, name, amount, _LIMIT - amount) for i, (_, name, amount) in enumerate(compared)]
+        self._wanted = [(i, each.name, each.amount, _LIMIT - each.amount) for i, each in enumerate(compared)]
         self._columns = [
-            (bit, amount, nodes.allocatable(name), nodes.requested(name)) for bit, name, amount in compared
+            _Columns(each.bit, each.amount, nodes.allocatable(each.name), nodes.requested(each.name), each.by_devices)
+            for each in compared
         ]
 
     def __call__(self, row: int) -> "FitNode":
         room = self._allowed_pods.item(row) - self._pod_count.item(row)
-        bits, spare = [], []
-        for bit, amount, allocatable, requested in self._columns:
+        wanted, bits, spare = self._wanted, [], []
+        for i, (bit, amount, allocatable, requested, by_devices) in enumerate(self._columns):
             capacity = allocatable.item(row)
             bits.append(bit | UNRESOLVABLE if capacity < amount else bit)
             spare.append(capacity - requested.item(row) - amount)
-        return FitNode(self._wanted, bits, room, spare)
+            if by_devices and capacity <= 0:
+                wanted = [each for each in wanted if each[0] != i]
+        return FitNode(wanted, bits, room, spare)
 
     def without(self, lower: fw.LowerPods, rows: fw.Rows, nominated: fw.NominatedPods) -> "FitNodes":
         room = self._allowed_pods[rows] - self._pod_count[rows] + lower.counts
         if nominated:
             room -= nominated.counts(rows)
         resources = []
-        for (_, name, _, _), (bit, amount, allocatable, requested) in zip(self._wanted, self._columns, strict=True):
-            capacity = allocatable[rows]
-            free = capacity - requested[rows] + lower.sums(name)
+        for (_, name, _, _), column in zip(self._wanted, self._columns, strict=True):
+            capacity = column.allocatable[rows]
+            free = capacity - column.requested[rows] + lower.sums(name)
             taken = nominated.sums(name, rows) if nominated else None
             if taken is not None:
                 free -= taken
-            resources.append(_RequestedResource(bit, amount, capacity, free, taken, lower.amounts(name)))
+            exempt = capacity <= 0 if column.by_devices else None
+            resources.append(
+                _RequestedResource(column.bit, column.amount, capacity, free, taken, lower.amounts(name), exempt)
+            )
         return FitNodes(room, resources)
 
     def codes_with(self, nominated: fw.NominatedPods, rows: fw.Rows) -> fw.Int32Column:
         codes = (self._allowed_pods[rows] - self._pod_count[rows] - nominated.counts(rows) <= 0) * TOO_MANY_PODS
-        for (_, name, _, _), (bit, amount, allocatable, requested) in zip(self._wanted, self._columns, strict=True):
-            capacity = allocatable[rows]
-            codes |= _codes(capacity - requested[rows] - nominated.sums(name, rows), bit, amount, capacity)
+        for (_, name, _, _), column in zip(self._wanted, self._columns, strict=True):
+            capacity = column.allocatable[rows]
+            free = capacity - column.requested[rows] - nominated.sums(name, rows)
+            exempt = capacity <= 0 if column.by_devices else None
+            codes |= _codes(free, column.bit, column.amount, capacity, exempt)
         return codes.astype(np.int32)
 
 
@@ -116,6 +143,8 @@ class _RequestedResource(NamedTuple):
     """By node, what the nominated pods request; None if there are none. Sums may wrap: without them it may not fit."""
     asked: fw.Int64Column
     """By pod of lower priority."""
+    exempt: fw.BoolColumn | None
+    """By node, whether devices are looked for there instead; None if nowhere."""
 
 
 class FitNodes:
@@ -130,24 +159,25 @@ class FitNodes:
 
     def codes(self) -> fw.Int32Column:
         codes = (self._room <= 0) * TOO_MANY_PODS
-        for bit, amount, capacity, free, _, _ in self._resources:
-            codes |= _codes(free, bit, amount, capacity)
+        for bit, amount, capacity, free, _, _, exempt in self._resources:
+            codes |= _codes(free, bit, amount, capacity, exempt)
         alone = np.zeros_like(codes)
-        for bit, amount, capacity, free, taken, _ in self._resources:
+        for bit, amount, capacity, free, taken, _, exempt in self._resources:
             if taken is not None:
-                alone |= _codes(free + taken, bit, amount, capacity)
+                alone |= _codes(free + taken, bit, amount, capacity, exempt)
         return np.where(codes, codes, alone).astype(np.int32)
 
     def admit(self, nodes: fw.Rows, pods: fw.Rows) -> fw.BoolColumn:
         fits: fw.BoolColumn = self._room[nodes] > 1
         left = []
-        for _, amount, _, free, taken, asked in self._resources:
+        for _, amount, _, free, taken, asked, exempt in self._resources:
             wanted = asked[pods]
             rest = free[nodes] - wanted
             left.append(rest)
-            fits &= rest >= amount
+            enough = rest >= amount
             if taken is not None:
-                fits &= rest + taken[nodes] >= amount
+                enough &= rest + taken[nodes] >= amount
+            fits &= enough if exempt is None else enough | exempt[nodes]
         admitted = nodes[fits]
         self._room[admitted] -= 1
         for resource, rest in zip(self._resources, left, strict=True):
@@ -155,8 +185,10 @@ class FitNodes:
         return fits
 
 
-def _codes(free: fw.Int64Column, bit: int, amount: int, capacity: fw.Int64Column) -> fw.Int64Column:
-    short = free < amount
+def _codes(
+    free: fw.Int64Column, bit: int, amount: int, capacity: fw.Int64Column, exempt: fw.BoolColumn | None
+) -> fw.Int64Column:
+    short = free < amount if exempt is None else (free < amount) & ~exempt
     codes: fw.Int64Column = short * bit | (short & (capacity < amount)) * UNRESOLVABLE
     return codes
 

@@ -4,17 +4,15 @@ Rule: noderesources/fit.go at v1.36.3 (isSchedulableAfterPodEvent, isSchedulable
 isSchedulableAfterDeviceClassEvent). A node counts as if it were empty: its pods are no part of its events.
 """
 
-from collections.abc import Hashable
-from typing import Final, NamedTuple
+from collections.abc import Collection, Hashable
+from typing import NamedTuple
 
-from plugins.node_resources.fit_requests import fit_requests
+from plugins.dynamic_resources.extended_resources import IMPLICIT_PREFIX, ExtendedResources
+from plugins.node_resources.fit_requests import counted_requests, fit_requests
 from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
 from scheduler.api.devices import DeviceClass
 from scheduler.api.requests import PODS, allocatable_of
-
-IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""With the name of a DeviceClass: the implicit resource name by which pods can request its devices."""
 
 
 class _Offer(NamedTuple):
@@ -28,9 +26,10 @@ class _Offer(NamedTuple):
 class FitHints:
     """The hints of one NodeResourcesFit. They cache what the last event changed."""
 
-    __slots__ = ("_freed", "_offer")
+    __slots__ = ("_extended", "_freed", "_offer")
 
-    def __init__(self) -> None:
+    def __init__(self, extended: ExtendedResources) -> None:
+        self._extended = extended
         self._freed = OncePerEvent(_freed_by)
         self._offer = OncePerEvent(_offer_of)
 
@@ -42,21 +41,32 @@ class FitHints:
             return fw.QueueingHint.QUEUE
         if not new.node_name:
             return fw.QueueingHint.SKIP
-        helps = _asks_for_any(self._freed(old, new), pod.requests)
+        helps = _asks_for_any(self._freed(old, new), counted_requests(pod))
         return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP
 
     def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
-        """A node helps that is large enough, and is new or has more of what the pod requests than before."""
+        """A node helps that is large enough, and is new or has more of what the pod requests than before.
+
+        So does one that DynamicResources may find devices on, as it does not offer an extended resource itself.
+        """
         allocatable, grown = self._offer(old, new)
-        if grown is not None and not grown:
+        by_devices = self._by_devices(pod, allocatable)
+        if grown is not None and not grown and not by_devices:
             return fw.QueueingHint.SKIP
         requests = fit_requests(pod)
-        if grown is not None and not _asks_for_any(grown, requests):
+        if grown is not None and not by_devices and not _asks_for_any(grown, requests):
             return fw.QueueingHint.SKIP
         for name, amount in requests.items():
-            if amount > allocatable.get(name, 0) and amount > 0:
+            if amount > allocatable.get(name, 0) and amount > 0 and name not in by_devices:
                 return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE
+
+    def _by_devices(self, pod: fw.Pod, allocatable: dict[str, int]) -> Collection[str]:
+        """Return what the pod requests that a DeviceClass stands for and the node does not offer."""
+        classes = self._extended.classes_of(pod)
+        if not classes or allocatable.get(PODS, 0) < 1:
+            return ()
+        return [name for name in classes if allocatable.get(name, 0) <= 0]
 
 
 def after_device_class_event(pod: fw.Pod, old: DeviceClass | None, new: DeviceClass) -> fw.QueueingHint:
@@ -72,7 +82,7 @@ def after_device_class_event(pod: fw.Pod, old: DeviceClass | None, new: DeviceCl
 
 def counted_resources(pod: fw.Pod) -> Hashable:
     """The key for events of other pods: the resources that the pod requests, including a resize in progress."""
-    return frozenset(name for name, amount in pod.requests.items() if amount)
+    return frozenset(name for name, amount in counted_requests(pod).items() if amount)
 
 
 def compared_amounts(pod: fw.Pod) -> Hashable:
@@ -93,7 +103,7 @@ def _asks_for_any(names: frozenset[str], requests: dict[str, int]) -> bool:
 
 
 def _freed_by(old: fw.Pod, new: fw.Pod) -> frozenset[str]:
-    before, after = old.requests, new.requests
+    before, after = counted_requests(old), counted_requests(new)
     return frozenset(name for name, amount in before.items() if amount > after.get(name, 0))
 
 

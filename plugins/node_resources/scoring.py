@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -11,6 +11,13 @@ from scheduler import framework as fw
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, is_scalar_resource
 
 MAX_WEIGHT: Final = 100
+
+
+class DeviceCounts(Protocol):
+    """Counts the devices behind extended resources: see `plugins/dynamic_resources/device_counts.py`."""
+
+    def of(self, resource: str, nodes: fw.NodeColumns, rows: fw.Rows) -> tuple[fw.Int64Column, fw.Int64Column] | None:
+        """Return for each of `rows` how many there are, and are taken; None if there are none for the resource."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +62,18 @@ def score_resources(
     nodes: fw.NodeColumns,
     rows: fw.Rows,
     scorer: Scorer,
+    devices: DeviceCounts | None = None,
     *,
     non_zero: bool,
 ) -> fw.Int64Column:
     """Return the scorer's answer for each of `rows`; `requests` are the pod's, one for each resource.
 
     Resources of which a node has none do not count, nor do scalar ones that the pod does not request. With
-    `non_zero`, cpu and memory are allocated with scoring's defaults for containers without requests.
+    `non_zero`, cpu and memory are allocated with scoring's defaults for containers without requests. `devices` stand
+    in for extended resources that a node does not offer.
     Rule: noderesources/resource_allocation.go (calculateNodeAllocatableRequest) at v1.36.3.
     """
-    if len(rows) == 1:
+    if len(rows) == 1 and devices is None:
         alone = _usages_of_one(resources, requests, nodes, rows.item(), non_zero=non_zero)
         if alone is not None:
             return np.array([scorer(alone)], np.int64)
@@ -75,7 +84,14 @@ def score_resources(
         if name not in _NATIVE and not (request and is_scalar_resource(name)):
             continue
         allocated = nodes.non_zero_requested(name) if non_zero and name in _WITH_DEFAULTS else nodes.requested(name)
-        usages.append(Usage(resource.weight, get(nodes.allocatable(name), rows), get(allocated, rows), request))
+        counted = None if devices is None else devices.of(name, nodes, rows)
+        if counted is None:
+            usages.append(Usage(resource.weight, get(nodes.allocatable(name), rows), get(allocated, rows), request))
+        else:
+            offered, there, taken = nodes.allocatable(name)[rows], *counted
+            by_devices = (offered == 0) & (there > 0)
+            capacity, used = np.where(by_devices, there, offered), np.where(by_devices, taken, allocated[rows])
+            usages.append(Usage(resource.weight, capacity, used, request))
     return _scores(usages, len(rows), scorer)
 
 

@@ -12,6 +12,9 @@ from scheduler.api.folding import unfolded
 from scheduler.api.objects import NodeSelector, ObjectMeta, Wire
 
 CLAIM_FINALIZER: Final = "resource.kubernetes.io/delete-protection"
+EXTENDED_CLAIM_ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+"""`"true"` on a claim that a scheduler made for the extended resources of a pod."""
+
 MAX_RESULTS: Final = 32
 """Devices that one claim can have."""
 
@@ -156,8 +159,15 @@ class ClaimStatus(Wire, frozen=True):
     devices: tuple[DeviceStatus, ...] | None = None
 
 
+class ClaimAnnotations(Wire, frozen=True):
+    """The one that is read."""
+
+    for_extended_resources: str | None = msgspec.field(default=None, name=EXTENDED_CLAIM_ANNOTATION)
+
+
 class ClaimMeta(ObjectMeta, frozen=True):
     finalizers: tuple[str, ...] | None = None
+    read_annotations: ClaimAnnotations | None = msgspec.field(default=None, name="annotations")
 
 
 class ResourceClaim(Wire, frozen=True):
@@ -174,6 +184,12 @@ class ResourceClaim(Wire, frozen=True):
     @property
     def requests(self) -> tuple[DeviceRequest, ...]:
         return self.spec.devices.requests or ()
+
+    @property
+    def is_for_extended_resources(self) -> bool:
+        """Whether a scheduler made it for the extended resources of the pod that owns it."""
+        annotations = self.metadata.read_annotations
+        return annotations is not None and annotations.for_extended_resources == "true"
 
     def allocated(self, allocation: Allocation) -> "ResourceClaim":
         """This claim as it will be once the allocation is written."""

@@ -107,6 +107,8 @@ class Metrics(Protocol):
     @property
     def volume_stage_errors(self) -> Counter: ...
     @property
+    def resource_claim_creates(self) -> Counter: ...
+    @property
     def dra_binding_conditions_allocations(self) -> Counter: ...
     @property
     def dra_binding_conditions_wait_duration(self) -> Histogram: ...
@@ -157,10 +159,16 @@ class ApiWriter(Protocol):
     """Changes objects in the cluster, for plugins that declare it in `writes`. Resources are named as in events.
 
     Each call is repeated where that can help, and a read settles the outcome of one whose answer was lost. So a
-    write needs a resource version, or to be harmless when done twice. Both return the object as it is then, of the type
-    that `ObjectLister` has, and raise ApiError; 409 says that the object was changed meanwhile, or deleted and made
-    again.
+    write needs a resource version, or to be harmless when done twice. All but a deletion return the object as it is
+    then, of the type that `ObjectLister` has. They raise ApiError; 409 says that the object was changed meanwhile, or
+    deleted and made again, or that there is one to be created already.
     """
+
+    async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
+        """Create `content`, which has a name that nobody else would give, and whatever the API server would fill in."""
+
+    async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
+        """Delete the object of that name if it has this UID; without an error too if it is gone."""
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         """Put `content` in the place of the object of its name."""
@@ -173,6 +181,12 @@ class ApiWriter(Protocol):
 
 class NoWrites:
     """An ApiWriter that refuses all."""
+
+    async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
+        raise ApiError(0, f"nothing is written here, so no {resource} either")
+
+    async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
+        raise ApiError(0, f"nothing is written here, so no {resource} either")
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         raise ApiError(0, f"nothing is written here, so no {resource} either")

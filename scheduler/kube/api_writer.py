@@ -11,7 +11,12 @@
       └──anything else, or no object────────────────────► failed
 
 A write with a resource version takes effect once: a repetition is answered with 409. One without is carried out again,
-so doing it twice must be harmless.
+so doing it twice must be harmless. A creation is repeated under the same name: 409 too, and the read tells whose it is.
+A deletion names the UID, so 404 and 409 say that the object is gone:
+
+    DELETE ──2xx, 404, 409──► done
+      │ ──no answer, 401, 429, 5xx──wait──► DELETE     failed after too many tries
+      └──other 4xx────────────────────────► failed
 """
 
 import logging
@@ -29,6 +34,7 @@ from scheduler.api.unstructured import unstructured_hook
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import ApiResource, struct_of, written_resource
 from scheduler.kube.client import AnswerLost, CallLimit, Client, Operation
+from scheduler.kube.evictor import delete_options
 from scheduler.kube.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
 
 log = logging.getLogger(__name__)
@@ -114,6 +120,13 @@ def has_all(found: Any, wanted: Any) -> bool:
     )
 
 
+def deleted(retries: Retries, outcome: Outcome) -> Step:
+    """What to do after a deletion that names the UID."""
+    if outcome.ok or outcome.status in (404, 409):
+        return Done(None)
+    return retries.again(Send, outcome)
+
+
 class PluginWriter:
     """framework.handle.ApiWriter on the API server."""
 
@@ -124,6 +137,25 @@ class PluginWriter:
         # Writes in doubt must not wait for new ones.
         self._writes, self._reads = CallLimit(MAX_IN_FLIGHT), CallLimit(MAX_IN_FLIGHT)
         self._operations: dict[tuple[str, str], Operation] = {}
+
+    async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
+        """Create an object under the name that `content` has; return it. Raises ApiError."""
+        metadata = content["metadata"]
+        place = _Place(resource, metadata["name"], metadata.get("namespace", ""), "")
+        return await self._write(self._operation("POST", place, self._writes), place, content)
+
+    async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
+        """Delete the object of that name if it has this UID. Raises ApiError."""
+        place = _Place(resource, name, namespace, "")
+        operation = self._operation("DELETE", place, self._writes)
+        body = delete_options(uid)
+        retries = Retries(WRITES)
+        step: Step = Send()
+        while isinstance(step, Send):
+            await pause(step.wait)
+            step = deleted(retries, await self._client.attempt(operation, place.path, body))
+        if isinstance(step, Failed):
+            raise ApiError(step.status, step.because)
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         """Replace the object of that name by `content`; return the result. Raises ApiError."""
@@ -139,7 +171,9 @@ class PluginWriter:
         return await self._write(self._operation("PATCH", place, self._writes), place, patch)
 
     async def _write(self, operation: Operation, place: "_Place", wanted: Mapping[str, Any]) -> Any:
-        get = self._operation("GET", place, self._reads)
+        whole = msgspec.structs.replace(place, subresource="")
+        get = self._operation("GET", whole, self._reads)
+        path = place.collection if operation.verb == "POST" else place.path
         body = to_json(wanted)
         writing = Writing(body, place.decode)
         step: Step = Send()
@@ -147,11 +181,11 @@ class PluginWriter:
             match step:
                 case Send(wait=wait):
                     await pause(wait)
-                    step = writing.sent(await self._client.attempt(operation, place.path, body))
+                    step = writing.sent(await self._client.attempt(operation, path, body))
                 case Read(wait=wait):
                     await pause(wait)
-                    log.warning("Reading what became of a write", extra={"path": place.path})
-                    step = writing.read(await self._client.attempt(get, place.path))
+                    log.warning("Reading what became of a write", extra={"path": path})
+                    step = writing.read(await self._client.attempt(get, whole.path))
                 case Failed(status=status, because=because):
                     raise ApiError(status, because)
                 case Done(found=found):
@@ -189,10 +223,14 @@ class _Place(msgspec.Struct, frozen=True, gc=False):
         return f"{self.resource.name}/{self.subresource}" if self.subresource else self.resource.name
 
     @property
-    def path(self) -> str:
+    def collection(self) -> str:
         namespace = f"/namespaces/{self.namespace}" if self.namespace else ""
+        return f"{self.resource.version_path}{namespace}/{self.resource.plural}"
+
+    @property
+    def path(self) -> str:
         part = f"/{self.subresource}" if self.subresource else ""
-        return f"{self.resource.version_path}{namespace}/{self.resource.plural}/{self.name}{part}"
+        return f"{self.collection}/{self.name}{part}"
 
 
 @cache

@@ -160,7 +160,7 @@ class ApiEvictor:
 
 
 def delete_options(uid: str) -> bytes:
-    """The body of the deletion: only the pod with this UID, with its own grace period."""
+    """The body of a deletion: only the object with this UID, with its own grace period."""
     return to_json({"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
 
 

@@ -44,3 +44,6 @@ class PluginColumns:
 
     def changes(self, aspects: tuple[Aspect, ...]) -> LogReader:
         return LogReader(map(self.store.nodes.change_log, aspects))
+
+    def forget(self) -> None:
+        self.store.clear()

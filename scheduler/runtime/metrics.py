@@ -161,6 +161,11 @@ class Metrics:
             "scheduler_pod_scheduled_after_flush",
             "Number of pods that were scheduled after being flushed from unschedulablePods because of their age.",
         )
+        self.resource_claim_creates = counter(
+            "scheduler_resourceclaim_creates",
+            "Number of ResourceClaims creation requests within scheduler",
+            ("status",),
+        )
         self.dra_binding_conditions_allocations = counter(
             "scheduler_dra_bindingconditions_allocations",
             "Number of allocations using devices with BindingConditions, counted per driver per scheduling attempt",

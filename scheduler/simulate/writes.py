@@ -23,7 +23,7 @@ from scheduler.api.volumes import (
     VolumeNodeAffinity,
 )
 from scheduler.framework.errors import ApiError
-from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, STORAGE_CLASS
+from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, POD, STORAGE_CLASS
 from scheduler.framework.handle import ObjectLister
 from scheduler.framework.resources import struct_of
 
@@ -34,6 +34,7 @@ class WriteObserver(Protocol):
     """Called for what was written, as if the watch had reported it."""
 
     def object_changed(self, resource: str, new: Any) -> None: ...
+    def object_deleted(self, resource: str, old: Any) -> None: ...
 
 
 class SimulatedApi:
@@ -48,6 +49,25 @@ class SimulatedApi:
     def __init__(self) -> None:
         self._version = 0
 
+    async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
+        """Create an object under the name that `content` has. Raises ApiError."""
+        metadata = content["metadata"]
+        name, namespace = metadata["name"], metadata.get("namespace", "")
+        if self.objects.get(resource, name, namespace) is not None:
+            raise ApiError(409, f'{resource} "{name}" already exists')
+        self._version += 1
+        stamp = {"metadata": {"resourceVersion": f"{self._version}", "uid": f"{resource}-{namespace}-{name}"}}
+        new = reread(merged(content, stamp), struct_of(resource), unstructured_hook)
+        if self.shows:
+            self.observer.object_changed(resource, new)
+        return new
+
+    async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
+        """Delete the object of that name if it has this UID."""
+        current = self.objects.get(resource, name, namespace)
+        if current is not None and current.metadata.uid == uid and self.shows:
+            self.observer.object_deleted(resource, current)
+
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         """Replace the object of that name by `content`. Raises ApiError."""
         metadata = content["metadata"]
@@ -56,7 +76,9 @@ class SimulatedApi:
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
     ) -> Any:
-        """Apply a JSON merge patch. Raises ApiError."""
+        """Apply a JSON merge patch; what goes into a pod's status is dropped. Raises ApiError."""
+        if resource == POD:
+            return None
         return self._write(resource, name, namespace, patch, whole=False)
 
     def _write(self, resource: str, name: str, namespace: str, content: Mapping[str, Any], *, whole: bool) -> Any:

@@ -1,53 +1,84 @@
-"""Which devices the claims of pending pods would get on each feasible node, by our own allocator."""
+"""Which devices pending pods would get on each feasible node, by our own plugin's search."""
 
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 
-from plugins.dynamic_resources.allocator import Allocator
-from plugins.dynamic_resources.catalog import DeviceCatalog
-from plugins.dynamic_resources.pod_claims import resource_claims_of
+from plugins.dynamic_resources.catalog import catalog_of
+from plugins.dynamic_resources.claim_state import ClaimState
+from plugins.dynamic_resources.plugin import DynamicResources
 from plugins.dynamic_resources.pools import DevicesError
+from scheduler import framework as fw
+from scheduler.api.devices import DeviceRequest
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.framework.events import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE
 from scheduler.framework.resources import KNOWN
 from scheduler.simulate.objects import OtherObjects
+from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
+from scheduler.testing import a_cluster, a_handle, started
 
 Json = dict[str, Any]
 RESOURCES: Final = {name: KNOWN[name] for name in (RESOURCE_CLAIM, RESOURCE_SLICE, DEVICE_CLASS)}
 
 
 def add_claims(verdict: Json, pods: list[Pod], nodes: list[Node], others: OtherObjects) -> None:
-    """Add `claims` to the feasible nodes of pods that have claims, as the oracle does."""
+    """Add `claims` and `extended` to the feasible nodes of pods that need devices, as the oracle does."""
     objects = ObjectStore()
     objects.watch(RESOURCES)
+    cluster = a_cluster(*nodes)
+    plugin = started(DynamicResources(), a_handle(cluster, objects))
     for resource, found in others.take(RESOURCES):
         objects.set(resource, found)
-    catalog = DeviceCatalog(objects)
-    by_name = {node.name: node for node in nodes}
-    with_claims = {(pod.namespace, pod.name): pod for pod in pods if pod.spec.resource_claims}
+    by_name = {(pod.namespace, pod.name): pod for pod in pods}
     for said in verdict["pods"]:
-        pod = with_claims.get((said["namespace"], said["name"]))
-        if pod is None or said.get("gated"):
-            continue
         # Where the plugin is not enabled, nobody asked for devices: there is no score of its then.
         feasible = [name for name, answer in said["nodes"].items() if "DynamicResources" in answer.get("scores", ())]
-        if not feasible:
+        pod = by_name.get((said["namespace"], said["name"]))
+        if pod is None or said.get("gated") or not feasible:
             continue
-        claims = [claim for claim in resource_claims_of(pod, catalog) if claim.status.allocation is None]
-        allocator = Allocator(catalog, claims, catalog.allocated())
         for name in feasible:
-            try:
-                solution = allocator.allocate(by_name[name], lambda: None)
-            except DevicesError:
-                solution = None
-            if solution is None:
-                continue  # the profile leaves Filter out
-            claims_here: Json = {}
-            for claim, allocation in zip(claims, solution.allocations, strict=True):
-                # A pod may name a claim twice: the first allocation counts.
-                claims_here.setdefault(str(claim), msgspec.json.decode(msgspec.json.encode(allocation)))
-            if claims_here:
-                said["nodes"][name]["claims"] = claims_here
+            said["nodes"][name] |= devices_on(plugin, pod, cluster, name)
+
+
+def devices_on(plugin: DynamicResources, pod: Pod, cluster: NodeTable, name: str) -> Json:
+    """What the pod's claims would get on a node, and what its claim for extended resources would be."""
+    state = fw.CycleState()
+    if plugin.pre_filter(state, pod, cluster) is not None:
+        return {}
+    row = cluster.row_of(name)
+    try:
+        codes = plugin.filter_nodes(state, pod, cluster, np.array([row]))
+        if codes is None or codes[0] or plugin.reserve(state, pod, name) is not None:
+            return {}  # the profile leaves Filter out
+    except DevicesError:
+        return {}
+    said = state.read(plugin.name, ClaimState, "{key}")
+    found: Json = {}
+    for i, allocation in said.reserved.items():
+        claim = said.claims[i]
+        catalog_of(plugin.handle).release(claim.uid)
+        if i == said.of_extended:
+            found["extended"] = {
+                "requests": [request_of(each) for each in claim.requests],
+                "mappings": [each.written() for each in said.mappings],
+                "allocation": written(allocation),
+            }
+        else:
+            # A pod may name a claim twice: the first allocation counts.
+            found.setdefault("claims", {}).setdefault(str(claim), written(allocation))
+    return found
+
+
+def request_of(request: DeviceRequest) -> Any:
+    """A request with the defaults that its encoding leaves out."""
+    assert request.exactly is not None
+    spelled = {"allocationMode": request.exactly.allocation_mode, "count": request.exactly.count}
+    return {"name": request.name, "exactly": written(request.exactly) | spelled}
+
+
+def written(thing: Any) -> Any:
+    """A struct as JSON."""
+    return msgspec.json.decode(msgspec.json.encode(thing))

@@ -75,6 +75,9 @@ def compare_node(where: str, expected: Json, actual: Json) -> Iterator[Differenc
     if "claims" in expected and "claims" in actual:  # ours are left out where the plugin does not score
         yield from unequal(f"{where}: claims", plain(expected["claims"]), plain(actual["claims"]))
 
+    if "extended" in expected and "extended" in actual:
+        yield from unequal(f"{where}: extended", plain(expected["extended"]), plain(actual["extended"]))
+
 
 def unequal(where: str, expected: object, actual: object) -> Iterator[Difference]:
     """A difference, if there is one."""

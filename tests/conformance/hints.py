@@ -15,9 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
-from msgspec import convert
-
 import plugins
+from scheduler.api.decoding import reread
 from scheduler.api.objects import Node, node_from_dict
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.api.requests import allocatable_of
@@ -60,14 +59,20 @@ ACTIONS: Final = {
 
 
 def generate_questions(seed: int) -> Json:
-    """The case of this seed, without objects: hints look at what they are given."""
+    """The case of this seed: hints look at what they are given, and at DeviceClasses."""
     cluster = generate(seed)
     draw = Draw(f"hints of {seed}")
     nodes = [each for each in cluster["objects"] if each["kind"] == "Node"]
     pods = [each for each in cluster["objects"] if each["kind"] == "Pod"]
     waiting = any(not assigned(pod) for pod in pods)
     questions = [question(draw, nodes, pods) for _ in range(QUESTIONS)] if waiting else []
-    return {"name": f"seed-{seed}", "config": cluster["config"], "objects": [], "questions": in_thousandths(questions)}
+    classes = [each for each in cluster["objects"] if each["kind"] == "DeviceClass"]
+    return {
+        "name": f"seed-{seed}",
+        "config": cluster["config"],
+        "objects": classes,
+        "questions": in_thousandths(questions),
+    }
 
 
 def in_thousandths(questions: list[Json]) -> list[Json]:
@@ -86,6 +91,9 @@ def judge(case: Json) -> Json:
     """Loadmaster's verdict on a case."""
     config = config_from_dict(case["config"], plugins.IN_TREE)
     engine = build_engine(config, plugins.IN_TREE, FakeWorld().writers, Metrics(), lambda: 0.0)
+    for each in case["objects"]:
+        if "resource.k8s.io/DeviceClass" in engine.watched:
+            engine.object_handlers.object_changed("resource.k8s.io/DeviceClass", decoded(each))
     registered = next(iter(engine.frameworks.values())).rejector_events()
     return {
         "registered": {plugin: [as_json(each.event) for each in events] for plugin, events in registered.items()},
@@ -130,7 +138,7 @@ def decoded(thing: Json | None) -> Any:
     readers: dict[str, Callable[[Any], Any]] = {"Node": node_from_dict, "Pod": pod_from_dict}
     read: Callable[[Any], Any] = readers.get(thing["kind"], Unstructured.from_dict)
     struct = _STRUCTS.get(thing["kind"])
-    return read(thing) if struct is None else convert(thing, struct)
+    return read(thing) if struct is None else reread(thing, struct)
 
 
 def as_json(event: ClusterEvent) -> Json:

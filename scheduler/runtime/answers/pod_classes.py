@@ -116,8 +116,8 @@ class PodClasses:
     def _signatures(self, pod: Pod) -> dict[str, Hashable]:
         """Sign a pod, once per version of it: it may be classified again in its next attempt."""
         signatures: dict[str, Hashable]
-        signer, signatures = pod.signatures.get(self._profile, (None, {}))
-        if signer is self:  # and not another scheduler's profile of that name
+        era, signatures = pod.signatures.get(self._profile, (None, {}))
+        if era is self.store.era:  # and not that of another scheduler's profile of that name
             return signatures
         signatures = {}
         for plugin in self._signers:
@@ -128,7 +128,7 @@ class PodClasses:
                 raise as_plugin_error("Sign", plugin.name, error) from error
             if signature is not None:
                 signatures[plugin.name] = signature
-        pod.signatures[self._profile] = self, signatures
+        pod.signatures[self._profile] = self.store.era, signatures
         return signatures
 
 

@@ -59,6 +59,8 @@ class AnswerStore:
         """The entries of which nothing is made, the least recently used first; and the mark."""
         self._bytes_per_row = 0
         self._own_bytes = 0
+        self.era = object()
+        """Another one after each `clear`."""
         self._all_rows: Rows = np.arange(0)
         self._one_row: tuple[int, Rows] = (-1, self._all_rows)
 
@@ -121,6 +123,12 @@ class AnswerStore:
         for dependent in dependents:
             self.drop(dependent, reason)
         entry.on_drop()
+
+    def clear(self) -> None:
+        """Drop everything, and with a new `era` what is kept elsewhere for this store."""
+        for entry in list(self._entries.values()):
+            self.drop(entry)
+        self.era = object()
 
     def forget_idle(self) -> Iterator[None]:
         """Drop what was not used since the last time; yield now and then, that others may have their turn."""

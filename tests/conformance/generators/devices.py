@@ -3,13 +3,27 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tests.conformance.generators.topic import Cluster, Draw, Json, Topic, assigned
+from tests.conformance.generators.topic import Cluster, Draw, Json, Topic, assigned, containers
 
 GPU, NIC, SHARED, PARTS = "gpu.example.com", "nic.example.com", "shared.example.com", "parts.example.com"
 NAMESPACES: Final = ("default", "team")
 CLAIMS: Final = tuple(f"claim-{i}" for i in range(7))
 MODELS: Final = ("A100", "H100", "T4")
 CLASSES: Final = ("gpu", "gpu", "big-gpu", "nic", "shared", "parts", "anything", "configured")
+IMPLICIT_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+EXPLICIT: Final = {
+    "gpu": "accel.io/gpu",
+    "nic": "accel.io/nic",
+    "big-gpu": "accel.io/big",
+    "parts": "accel.io/part",
+    "anything": "accel.io/any",
+}
+"""Class → the extended resource that it names, most of the time."""
+
+UNSELECTIVE: Final = ("accel.io/any", IMPLICIT_PREFIX + "anything")
+"""Resources of a class without selectors. NodeResourcesBalancedAllocation may balance no others: kube-scheduler 1.36.3
+crashes with others."""
+
 TAINT: Final = {"key": "example.com/broken", "value": "yes", "effect": "NoSchedule"}
 EXPRESSIONS: Final = (
     f'device.driver == "{GPU}"',
@@ -35,12 +49,31 @@ def selectors(draw: Draw, most: int = 2) -> list[Json]:
 
 
 class Devices(Topic):
-    """resource.k8s.io in all that is on by default, except extended resources."""
+    """resource.k8s.io in all that is on by default."""
 
     def objects(self, draw: Draw, cluster: Cluster) -> list[Json]:
         return [*classes(draw), *slices(draw, cluster.node_names), *claims(draw, cluster.node_names)]
 
+    def dress_node(self, draw: Draw, node: Json) -> None:
+        if draw.chance(0.15):
+            name = draw.choice((*EXPLICIT.values(), *(IMPLICIT_PREFIX + each for each in EXPLICIT)))
+            amounts = {name: draw.choice(("0", "0", "1", "4"))}
+            for field in ("allocatable", "capacity"):
+                node["status"].setdefault(field, {}).update(amounts)
+
+    def arguments(self, draw: Draw) -> dict[str, Json]:
+        if not draw.chance(0.3):
+            return {}
+        fit = draw.several((*EXPLICIT.values(), IMPLICIT_PREFIX + "gpu", "cpu"), 3)
+        kind = draw.choice(("LeastAllocated", "MostAllocated"))
+        return {
+            "NodeResourcesFit": {"scoringStrategy": {"type": kind, "resources": weighed(fit)}},
+            "NodeResourcesBalancedAllocation": {"resources": weighed(draw.several(("cpu", *UNSELECTIVE), 3))},
+        }
+
     def dress_pod(self, draw: Draw, pod: Json, cluster: Cluster) -> None:
+        if draw.chance(0.35):
+            extended_requests(draw, pod)
         if draw.chance(0.25 if not assigned(pod) else 0.6):
             return
         found: list[Json] = []
@@ -62,6 +95,11 @@ class Devices(Topic):
             pod["status"]["resourceClaimStatuses"] = statuses
 
 
+def weighed(names: Sequence[str]) -> list[Json]:
+    """Resources that count in a score, all the same."""
+    return [{"name": name, "weight": 1} for name in names]
+
+
 def named(kind: str, name: str, namespace: str = "", **content: Any) -> Json:
     """An object of resource.k8s.io/v1."""
     metadata = {"name": name, "uid": f"{kind}-{namespace}-{name}"} | ({"namespace": namespace} if namespace else {})
@@ -81,9 +119,38 @@ def classes(draw: Draw) -> list[Json]:
             spec["selectors"] = [{"cel": {"expression": both}}]
         if name == "configured":
             spec["config"] = [opaque(GPU, i) for i in range(draw.randint(1, 2))]
+        if name in EXPLICIT and draw.chance(0.8):
+            spec["extendedResourceName"] = EXPLICIT[name]
         if not draw.chance(0.04):
             found.append(named("DeviceClass", name, spec=spec))
+    if draw.chance(0.15):
+        # Newer than another class of that name. Nobody asks for that one by its implicit name, as whether it has one
+        # depends on the order in which kube-scheduler learns of the two.
+        newer = named("DeviceClass", "newer", spec={"extendedResourceName": EXPLICIT["nic"]})
+        newer["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        found.append(newer)
     return found
+
+
+def extended_requests(draw: Draw, pod: Json) -> None:
+    """Ask for extended resources in some containers; a limit is a request."""
+    names = (
+        *EXPLICIT.values(),
+        IMPLICIT_PREFIX + "gpu",
+        IMPLICIT_PREFIX + "shared",
+        IMPLICIT_PREFIX + "newer",
+        *UNSELECTIVE,
+    )
+    chosen = draw.several(names, 2)
+    for container in containers(pod):
+        if draw.chance(0.6):
+            wanted = {name: draw.choice(("1", "1", "2", "3", "0", 1)) for name in draw.some(chosen, 2)}
+            if draw.chance(0.02):
+                wanted = dict.fromkeys(wanted, draw.choice(("33", "1000000")))
+            resources = container.setdefault("resources", {})
+            for field in ("requests", "limits"):
+                if wanted:
+                    resources.setdefault(field, {}).update(wanted)
 
 
 def opaque(driver: str, number: int) -> Json:

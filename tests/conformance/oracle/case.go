@@ -54,6 +54,15 @@ type nodeVerdict struct {
 	Total   *int64           `json:"total,omitempty"`
 	// Claims has the devices that unallocated claims of the pod would get on a feasible node.
 	Claims map[string]*resourceapi.AllocationResult `json:"claims,omitempty"`
+	// Extended is there if a claim would be made for extended resources.
+	Extended *extendedVerdict `json:"extended,omitempty"`
+}
+
+// extendedVerdict is the claim that would be made for the extended resources of a pod on one node.
+type extendedVerdict struct {
+	Requests   []resourceapi.DeviceRequest           `json:"requests"`
+	Mappings   []v1.ContainerExtendedResourceRequest `json:"mappings"`
+	Allocation *resourceapi.AllocationResult         `json:"allocation"`
 }
 
 // decodeObjects reads the objects strictly, so that a misspelt field of a hand-written case is an error.

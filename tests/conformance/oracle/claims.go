@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"reflect"
+	"unsafe"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -15,7 +17,13 @@ func explainClaims(
 	ctx context.Context, profile framework.Framework, state fwk.CycleState, pod *v1.Pod, feasible []fwk.NodeInfo, said *verdict,
 ) error {
 	reserver := claimReserver(profile)
-	if reserver == nil || len(pod.Spec.ResourceClaims) == 0 {
+	if reserver == nil {
+		return nil
+	}
+	for _, node := range feasible {
+		explainExtended(state, node.Node().Name, said)
+	}
+	if len(pod.Spec.ResourceClaims) == 0 {
 		return nil
 	}
 	claims := profile.SharedDRAManager().ResourceClaims()
@@ -49,4 +57,31 @@ func claimReserver(profile framework.Framework) fwk.ReservePlugin {
 		}
 	}
 	return nil
+}
+
+// explainExtended adds what the claim for the pod's extended resources would be on a feasible node.
+//
+// That claim is in no list, and the plugin's state has no exported fields, so they are read by their names.
+func explainExtended(state fwk.CycleState, node string, said *verdict) {
+	data, err := state.Read(names.DynamicResources)
+	if err != nil {
+		return
+	}
+	found := reflect.ValueOf(data).Elem().FieldByName("nodeAllocations").MapIndex(reflect.ValueOf(node))
+	if !found.IsValid() {
+		return
+	}
+	claim := (*resourceapi.ResourceClaim)(found.FieldByName("extendedResourceClaim").UnsafePointer())
+	if claim == nil || len(claim.Spec.Devices.Requests) == 0 {
+		return
+	}
+	results := found.FieldByName("allocationResults")
+	allocations := unsafe.Slice((*resourceapi.AllocationResult)(results.UnsafePointer()), results.Len())
+	written := found.FieldByName("containerResourceRequestMappings")
+	mappings := unsafe.Slice((*v1.ContainerExtendedResourceRequest)(written.UnsafePointer()), written.Len())
+	answer := said.Nodes[node]
+	answer.Extended = &extendedVerdict{
+		Requests: claim.Spec.Devices.Requests, Mappings: mappings, Allocation: &allocations[len(allocations)-1],
+	}
+	said.Nodes[node] = answer
 }

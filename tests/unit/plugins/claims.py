@@ -141,6 +141,12 @@ class World:
     def gone(self, thing: Any) -> None:
         self.store.remove(RESOURCES[type(thing)], thing.metadata.uid)
 
+    async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
+        raise AssertionError("only patches are expected")
+
+    async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
+        raise AssertionError("only patches are expected")
+
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         raise AssertionError("only patches are expected")
 

@@ -101,12 +101,34 @@ class Api:
     def __init__(self, store: ObjectStore) -> None:
         self.store = store
         self.patches: list[tuple[str, Json]] = []
+        self.pod_patches: list[Json] = []
+        self.created: list[Json] = []
+        self.deleted: list[str] = []
         self.errors: list[ApiError] = []
         """What to answer next, before anything succeeds."""
         self.late = False
         self.versions = 100
         self.hidden: dict[str, Any] = {}
         """Name → newest version of what the watch has not shown yet."""
+
+    async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
+        self.created.append(json.loads(to_json(content)))
+        if self.errors:
+            raise self.errors.pop(0)
+        metadata = content["metadata"]
+        name = metadata["name"]
+        if self.store.get(resource, name, metadata["namespace"]) is not None:
+            raise ApiError(409, "already exists")
+        self.versions += 1
+        stamp = {"metadata": {"uid": f"claim-{name}", "resourceVersion": str(self.versions)}}
+        return self._written(resource, reread(merged(content, stamp), ResourceClaim))
+
+    async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
+        self.deleted.append(name)
+        if self.errors:
+            raise self.errors.pop(0)
+        self.hidden.pop(name, None)
+        self.store.remove(resource, uid)
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         raise NotImplementedError
@@ -115,9 +137,14 @@ class Api:
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
     ) -> Any:
         patch = json.loads(to_json(patch))
-        self.patches.append((subresource, dict(patch)))
+        if resource == fw.POD:
+            self.pod_patches.append(dict(patch))
+        else:
+            self.patches.append((subresource, dict(patch)))
         if self.errors:
             raise self.errors.pop(0)
+        if resource == fw.POD:
+            return None
         current = self.hidden.get(name) or self.store.get(resource, name, namespace)
         if current is None:
             raise ApiError(404, "not found")
@@ -127,9 +154,11 @@ class Api:
         written: Json = merged(
             merged(reread(current, object), patch), {"metadata": {"resourceVersion": str(self.versions)}}
         )
-        new = reread(written, type(current))
+        return self._written(resource, reread(written, type(current)))
+
+    def _written(self, resource: str, new: ResourceClaim) -> ResourceClaim:
         if self.late:
-            self.hidden[name] = new
+            self.hidden[new.metadata.name] = new
         else:
             self.store.set(resource, new)
         return new

@@ -290,6 +290,13 @@ def test_devices_that_another_pod_uses_stay() -> None:
     assert api.patches == []
 
 
+def test_devices_are_not_taken_on_a_node_that_filter_was_not_asked_about() -> None:
+    plugin, _, _ = a_plugin(*GPUS, a_claim("c"))
+
+    with pytest.raises(DevicesError, match="claim allocation not found for node"):
+        Attempt(plugin, claiming("p", "c")).reserve("n1")
+
+
 def test_earlier_alternatives_score_higher() -> None:
     either = {
         "name": "q",

@@ -17,6 +17,7 @@ COUNTERS = {
     "preemption_attempts": (),
     "preemption_goroutines_execution": ("result",),
     "dra_bindingconditions_allocations": ("profile", "driver", "status"),
+    "resourceclaim_creates": ("status",),
 }
 """kube-scheduler's counters that we have, without `_total`: their labels."""
 

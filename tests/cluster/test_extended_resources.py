@@ -1,0 +1,178 @@
+"""Extended resources that a DeviceClass stands for, on a real API server, beside kube-scheduler."""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.loadmaster import install_rbac, metric, node_of, start
+from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
+from tests.controlplane.client import Object
+
+DRIVER, GPU = "gpu.example.com", "example.com/gpu"
+CLAIM, SLICE, CLASS = (f"resource.k8s.io/v1/{kind}" for kind in ("ResourceClaim", "ResourceSlice", "DeviceClass"))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rbac(cluster: Cluster) -> None:
+    install_rbac(cluster)
+
+
+@pytest.fixture
+def loadmaster(cluster: Cluster) -> Iterator[Component]:
+    with start(cluster) as process:
+        yield process
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device_class(api: Client) -> Iterator[None]:
+    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
+    spec = {"selectors": [selector], "extendedResourceName": GPU}
+    api.create({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": spec})
+    yield
+    api.delete(CLASS, "gpu")
+
+
+@pytest.fixture
+def gpu_node(api: Client, make_nodes: MakeNodes) -> Iterator[str]:
+    """A node with four devices."""
+    [node] = make_nodes(1)
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    devices = [{"name": f"gpu-{i}"} for i in range(4)]
+    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
+    api.create({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec})
+    yield node
+    api.delete(SLICE, node)
+
+
+def asking(name: str, gpus: int, resource: str = GPU, init: int = 0, scheduler: str = "loadmaster") -> Object:
+    """A pod of which the container asks for so many, and an init container before it."""
+    pod: Object = a_pod(name, resources={resource: str(gpus)}, scheduler=scheduler)
+    if init:
+        [main] = pod["spec"]["containers"]
+        pod["spec"]["initContainers"] = [{**main, "name": "init", "resources": {"limits": {resource: str(init)}}}]
+    return pod
+
+
+def wait_bound(api: Client, namespace: str, name: str) -> str:
+    return wait_until(lambda: node_of(api.get("Pod", name, namespace)), 20, f"{name} is bound")
+
+
+def refusal(api: Client, namespace: str, name: str) -> Callable[[], str]:
+    def message() -> str:
+        found = condition(api.get("Pod", name, namespace), "PodScheduled")
+        return "" if found is None else str(found.get("message", ""))
+
+    return message
+
+
+def its_claim(api: Client, namespace: str, pod: str) -> Object:
+    status = api.get("Pod", pod, namespace)["status"]["extendedResourceClaimStatus"]
+    return api.get(CLAIM, status["resourceClaimName"], namespace)
+
+
+def comparable(api: Client, namespace: str, pod: str) -> Any:
+    """What a scheduler made for a pod, without names, times and UIDs that differ from pod to pod."""
+    claim, status = its_claim(api, namespace, pod), api.get("Pod", pod, namespace)["status"]
+    metadata = claim["metadata"]
+    claim["status"]["allocation"].pop("allocationTimestamp")
+    for result in claim["status"]["allocation"]["devices"]["results"]:
+        result.pop("device")
+    return {
+        "name": re.sub(r"-[0-9a-z]{5}$", "", metadata["name"]).replace(pod, "POD"),
+        "annotations": metadata["annotations"],
+        "finalizers": metadata["finalizers"],
+        "owners": [{**owner, "name": "POD", "uid": ""} for owner in metadata["ownerReferences"]],
+        "spec": claim["spec"],
+        "allocation": claim["status"]["allocation"],
+        "reserved for": [{**each, "name": "POD", "uid": ""} for each in claim["status"]["reservedFor"]],
+        "mappings": status["extendedResourceClaimStatus"]["requestMappings"],
+    }
+
+
+@pytest.mark.parametrize("resource", [GPU, "deviceclass.resource.kubernetes.io/gpu"])
+def test_the_claim_is_the_one_that_kube_scheduler_makes(
+    api: Client, controlplane: ControlPlane, loadmaster: Component, namespace: str, gpu_node: str, resource: str
+) -> None:
+    with controlplane.start_kube_scheduler():
+        for name, scheduler in (("ours", "loadmaster"), ("theirs", "default-scheduler")):
+            api.create(asking(name, 1, resource, 2, scheduler), namespace)
+            assert wait_bound(api, namespace, name) == gpu_node
+
+    assert comparable(api, namespace, "ours") == comparable(api, namespace, "theirs")
+    devices = [
+        each["device"]
+        for name in ("ours", "theirs")
+        for each in its_claim(api, namespace, name)["status"]["allocation"]["devices"]["results"]
+    ]
+    assert sorted(devices) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
+    assert metric(loadmaster.port, "scheduler_resourceclaim_creates_total", status="success") == 1
+
+
+def test_a_pod_waits_for_devices_and_gets_them_when_another_has_ended(
+    api: Client, loadmaster: Component, namespace: str, gpu_node: str
+) -> None:
+    api.create(asking("first", 3), namespace)
+    assert wait_bound(api, namespace, "first") == gpu_node
+    api.create(asking("second", 2), namespace)
+    wait_until(lambda: "cannot allocate all claims" in refusal(api, namespace, "second")(), 15, "it is refused")
+
+    api.delete("Pod", "first", namespace)
+
+    # The garbage collector and Kubernetes' own controller take the devices back.
+    assert wait_bound(api, namespace, "second") == gpu_node
+
+
+def test_a_pod_waits_for_the_class(api: Client, loadmaster: Component, namespace: str, gpu_node: str) -> None:
+    api.create(asking("early", 1, "example.com/later"), namespace)
+    wait_until(lambda: "Insufficient example.com/later" in refusal(api, namespace, "early")(), 15, "it is refused")
+
+    spec = {"extendedResourceName": "example.com/later"}
+    api.create({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "later"}, "spec": spec})
+    try:
+        assert wait_bound(api, namespace, "early") == gpu_node
+    finally:
+        api.delete(CLASS, "later")
+
+
+def test_a_claim_that_was_left_behind_is_replaced(api: Client, cluster: Cluster, namespace: str, gpu_node: str) -> None:
+    pod = api.create(asking("again", 4), namespace)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": "again", "uid": pod["metadata"]["uid"], "controller": True}
+    metadata = {
+        "name": "left-behind",
+        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
+        "ownerReferences": [owner],
+        "finalizers": ["resource.kubernetes.io/delete-protection"],
+    }
+    exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 4}
+    spec = {"devices": {"requests": [{"name": "container-0-request-0", "exactly": exactly}]}}
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+    api.create(claim, namespace)
+
+    with start(cluster):
+        assert wait_bound(api, namespace, "again") == gpu_node
+        assert its_claim(api, namespace, "again")["metadata"]["name"] != "left-behind"
+        names = [each["metadata"]["name"] for each in api.list(CLAIM, namespace)]
+    assert "left-behind" not in names
+
+
+def test_many_pods_share_the_devices_and_leave_no_claim_behind(
+    api: Client, loadmaster: Component, namespace: str, gpu_node: str
+) -> None:
+    names = [f"pod-{i}" for i in range(12)]
+    for name in names:
+        api.create(asking(name, 1), namespace)
+
+    def bound() -> list[str]:
+        return [name for name in names if node_of(api.get("Pod", name, namespace))]
+
+    wait_until(lambda: len(bound()) == 4, 20, "as many are bound as there are devices")
+    taken = [
+        each["device"]
+        for name in bound()
+        for each in its_claim(api, namespace, name)["status"]["allocation"]["devices"]["results"]
+    ]
+    assert sorted(taken) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
+    assert len(api.list(CLAIM, namespace)) == 4
