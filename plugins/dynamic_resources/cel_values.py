@@ -9,21 +9,26 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
-from cel_expr_python import cel
-
+from plugins.dynamic_resources.cel_declarations import (
+    BOOL,
+    DOUBLE,
+    INT,
+    MAP,
+    STRING,
+    Overload,
+    Value,
+    declared,
+    succeeds,
+)
 from scheduler.api.quantity import INT64_MAX, NANO, parse_quantity
 
 _QUANTITY, _VERSION = "quantity", "semver"
-_MAP: Final = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
-_INT, _BOOL, _STRING, _DOUBLE = cel.Type.INT, cel.Type.BOOL, cel.Type.STRING, cel.Type.DOUBLE
 _NUMBER: Final = r"(?:0|[1-9][0-9]*)"
 _SEMVER: Final = re.compile(
     rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})"
     r"(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?",
     re.ASCII,
 )
-
-Value = dict[str, Any]
 
 
 def quantity(text: str | int | float) -> Value:
@@ -135,17 +140,6 @@ def _as_integer(nanos: int) -> int:
     return nanos // NANO
 
 
-def _succeeds(convert: Callable[..., Value]) -> Callable[..., bool]:
-    def tried(*args: Any) -> bool:
-        try:
-            convert(*args)
-        except ValueError:
-            return False
-        return True
-
-    return tried
-
-
 def _sum(sign: int) -> Callable[[Value, Value], Value]:
     def added(one: Value, other: Value) -> Value:
         if _QUANTITY not in one or _QUANTITY not in other:
@@ -159,37 +153,30 @@ def _sum_with_int(sign: int) -> Callable[[Value, int], Value]:
     return lambda one, other: _sum(sign)(one, _of_nanos(other * NANO))
 
 
-def _declared(name: str, *overloads: tuple[Any, list[Any], Callable[..., Any]], member: bool = True) -> Any:
-    return cel.FunctionDecl(
-        name,
-        [
-            cel.Overload(f"loadmaster_{name}_{i}", return_type=result, parameters=of, is_member=member, impl=compute)
-            for i, (result, of, compute) in enumerate(overloads)
-        ],
-    )
-
-
-FUNCTIONS: Final = (
-    _declared("quantity", (_MAP, [_STRING], quantity), member=False),
-    _declared("isQuantity", (_BOOL, [_STRING], _succeeds(quantity)), member=False),
-    _declared("semver", (_MAP, [_STRING], version), (_MAP, [_STRING, _BOOL], _normalised_version), member=False),
-    _declared(
-        "isSemver",
-        (_BOOL, [_STRING], _succeeds(version)),
-        (_BOOL, [_STRING, _BOOL], _succeeds(_normalised_version)),
-        member=False,
+VALUE_FUNCTIONS: Final = (
+    declared("quantity", Overload(MAP, [STRING], quantity, is_member=False)),
+    declared("isQuantity", Overload(BOOL, [STRING], succeeds(quantity), is_member=False)),
+    declared(
+        "semver",
+        Overload(MAP, [STRING], version, is_member=False),
+        Overload(MAP, [STRING, BOOL], _normalised_version, is_member=False),
     ),
-    _declared("compareTo", (_INT, [_MAP, _MAP], _compare)),
-    _declared("isGreaterThan", (_BOOL, [_MAP, _MAP], lambda one, other: _compare(one, other) > 0)),
-    _declared("isLessThan", (_BOOL, [_MAP, _MAP], lambda one, other: _compare(one, other) < 0)),
-    _declared("isInteger", (_BOOL, [_MAP], _quantity_only(_is_integer))),
-    _declared("asInteger", (_INT, [_MAP], _quantity_only(_as_integer))),
-    _declared("asApproximateFloat", (_DOUBLE, [_MAP], _quantity_only(lambda nanos: nanos / NANO))),
-    _declared("sign", (_INT, [_MAP], _quantity_only(lambda nanos: (nanos > 0) - (nanos < 0)))),
-    _declared("add", (_MAP, [_MAP, _MAP], _sum(1)), (_MAP, [_MAP, _INT], _sum_with_int(1))),
-    _declared("sub", (_MAP, [_MAP, _MAP], _sum(-1)), (_MAP, [_MAP, _INT], _sum_with_int(-1))),
-    _declared("major", (_INT, [_MAP], _version_only(0))),
-    _declared("minor", (_INT, [_MAP], _version_only(1))),
-    _declared("patch", (_INT, [_MAP], _version_only(2))),
+    declared(
+        "isSemver",
+        Overload(BOOL, [STRING], succeeds(version), is_member=False),
+        Overload(BOOL, [STRING, BOOL], succeeds(_normalised_version), is_member=False),
+    ),
+    declared("compareTo", Overload(INT, [MAP, MAP], _compare)),
+    declared("isGreaterThan", Overload(BOOL, [MAP, MAP], lambda one, other: _compare(one, other) > 0)),
+    declared("isLessThan", Overload(BOOL, [MAP, MAP], lambda one, other: _compare(one, other) < 0)),
+    declared("isInteger", Overload(BOOL, [MAP], _quantity_only(_is_integer))),
+    declared("asInteger", Overload(INT, [MAP], _quantity_only(_as_integer))),
+    declared("asApproximateFloat", Overload(DOUBLE, [MAP], _quantity_only(lambda nanos: nanos / NANO))),
+    declared("sign", Overload(INT, [MAP], _quantity_only(lambda nanos: (nanos > 0) - (nanos < 0)))),
+    declared("add", Overload(MAP, [MAP, MAP], _sum(1)), Overload(MAP, [MAP, INT], _sum_with_int(1))),
+    declared("sub", Overload(MAP, [MAP, MAP], _sum(-1)), Overload(MAP, [MAP, INT], _sum_with_int(-1))),
+    declared("major", Overload(INT, [MAP], _version_only(0))),
+    declared("minor", Overload(INT, [MAP], _version_only(1))),
+    declared("patch", Overload(INT, [MAP], _version_only(2))),
 )
 """What Kubernetes adds to CEL for quantities and versions."""

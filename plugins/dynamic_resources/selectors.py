@@ -11,9 +11,12 @@ from itertools import count
 from typing import Any, Final, NamedTuple
 
 from cel_expr_python import cel
-from cel_expr_python.ext import ext_bindings, ext_optional, ext_strings
+from cel_expr_python.ext import ext_strings
 
-from plugins.dynamic_resources.cel_values import FUNCTIONS, quantity, version
+from plugins.dynamic_resources.cel_lists import LIST_FUNCTIONS, RENAMED
+from plugins.dynamic_resources.cel_network import NETWORK_FUNCTIONS
+from plugins.dynamic_resources.cel_urls import URL_FUNCTIONS
+from plugins.dynamic_resources.cel_values import VALUE_FUNCTIONS, quantity, version
 from scheduler.api.devices import Attribute, Device
 from scheduler.api.recent_caches import RecentCache
 
@@ -36,14 +39,18 @@ _TOKENS: Final = re.compile(
     r"""(?P<string>[rRbB]{0,2}(?:"{3}(?:[^\\]|\\.)*?"{3}|'{3}(?:[^\\]|\\.)*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))"""
     r"""|(?P<comment>//[^\n]*)"""
     r"""|(?P<map>\bdevice\s*\.\s*(?:attributes|capacity)\b)(?=\s*(?:\[|\.\s*(?P<domain>[A-Za-z_]\w*)\b(?!\s*\()))"""
+    r"""|(?P<renamed>(?:(?<=\.)\s*(?P<member>indexOf|lastIndexOf|split)|\blists\s*\.\s*(?P<function>range))(?=\s*\())"""
     r"""|(?P<other>.)""",
     re.DOTALL,
 )
 
+_LIBRARIES: Final = ("bindings", "lists", "optional", "sets", "two-var-comprehensions")
+
 _ENVIRONMENT: Final = cel.NewEnv(
+    config=cel.NewEnvConfigFromYaml("name: device\nextensions:\n" + "".join(f"- name: {n}\n" for n in _LIBRARIES)),
     variables={"device": cel.Type.Map(cel.Type.STRING, cel.Type.DYN)},
-    extensions=[ext_bindings.ExtBindings(), ext_optional.ExtOptional(), ext_strings.ExtStrings()],
-    functions=list(FUNCTIONS),
+    extensions=[ext_strings.ExtStrings()],
+    functions=[*VALUE_FUNCTIONS, *NETWORK_FUNCTIONS, *URL_FUNCTIONS, *LIST_FUNCTIONS],
 )
 
 
@@ -168,6 +175,8 @@ def _with_defaults(text: str) -> tuple[str, frozenset[str]]:
             part = "".join(part.split()) + "_or_empty"
             if match["domain"]:
                 domains.add(match["domain"])
+        elif match["renamed"]:
+            part = RENAMED[match["member"] or match["function"]]
         parts.append(part)
     return "".join(parts), frozenset(domains)
 

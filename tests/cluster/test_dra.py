@@ -140,3 +140,23 @@ def test_a_claim_is_made_from_a_template_and_a_missing_one_is_waited_for(
         api.get(CLAIM, name, namespace)["status"]["allocation"]["devices"]["results"] for name in (made, "later")
     ]
     assert [[each["device"] for each in one] for one in results] == [["gpu-20"], ["gpu-80"]]
+
+
+def test_what_kubernetes_adds_to_cel_selects_devices(
+    api: Client, loadmaster: Component, namespace: str, gpu_node: str
+) -> None:
+    parts = (
+        'cidr("10.0.0.0/8").containsIP("10.1.2.3")',
+        'url("https://example.com:80/").getPort() == "80"',
+        'device.driver.find("[a-z]+") == "gpu"',
+        "[1, 2].sum() == lists.range(3).max() + 1",
+        '{"a": 1}.all(key, value, value == 1)',
+        "sets.contains([1, 2], [1])",
+        BIG,
+    )
+    api.create(a_claim("particular", " && ".join(parts)), namespace)
+    api.create(with_claim("choosy", "particular"), namespace)
+
+    assert wait_bound(api, namespace, "choosy") == gpu_node
+    results = api.get(CLAIM, "particular", namespace)["status"]["allocation"]["devices"]["results"]
+    assert [each["device"] for each in results] == ["gpu-80"]
