@@ -1,7 +1,8 @@
-"""kube-scheduler's plugins, one per file or package, and the list of them."""
+"""kube-scheduler's plugins, one per file or package, and the list of them; others that are shipped are in `contrib`."""
 
 from typing import Final
 
+from plugins.contrib import CONTRIB
 from plugins.default_binder import DefaultBinder
 from plugins.default_preemption.plugin import DefaultPreemption
 from plugins.dynamic_resources.plugin import DynamicResources
@@ -46,4 +47,7 @@ IN_TREE: Final[dict[str, type[Plugin]]] = {
     "DefaultBinder": DefaultBinder,
     "NodeDeclaredFeatures": NodeDeclaredFeatures,
 }
-"""Every plugin that a configuration can name, by that name."""
+"""kube-scheduler's plugins, by name."""
+
+SHIPPED: Final[dict[str, type[Plugin]]] = {**IN_TREE, **CONTRIB}
+"""Every plugin that a configuration can name without loading any, by that name."""

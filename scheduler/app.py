@@ -49,6 +49,7 @@ from scheduler.kube.intake import node_intake, pod_intake
 from scheduler.kube.leadership import Leadership
 from scheduler.kube.outages import is_outage
 from scheduler.kube.permissions import Permission, check_permissions, permissions_for
+from scheduler.kube.plugin_reader import PluginReader
 from scheduler.kube.pod_reader import ApiPodReader
 from scheduler.kube.raw_nodes import keep_raw
 from scheduler.kube.raw_pods import RawPods
@@ -124,9 +125,9 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         statuses = PodStatuses(client, tasks)
         stack.push_async_callback(statuses.close)
         names = [profile.scheduler_name for profile in config.profiles]
-        evictor, writer = ApiEvictor(client, statuses), PluginWriter(client)
+        evictor, writer, reader = ApiEvictor(client, statuses), PluginWriter(client), PluginReader(client)
         by_profile = EventsByProfile(events, names)
-        writers = Writers(binder, by_profile, StatusPatches(statuses), evictor, writer)
+        writers = Writers(binder, by_profile, StatusPatches(statuses), evictor, writer, reader)
         asking = _asking(config, client, leadership, metrics, tasks, stack)
         engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking)
         stack.callback(engine.close)

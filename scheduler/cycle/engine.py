@@ -142,6 +142,7 @@ def build_engine(
             columns=PluginColumns(cache.table),
             pods_in_pre_bind=pods_in_pre_bind,
             api=writers.api,
+            reader=writers.reader,
             shared=shared,
             tasks=tasks,
         )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from scheduler.api.pod import Pod
-from scheduler.framework.handle import ApiWriter, EventRecorder, Evictor, NoWrites
+from scheduler.framework.handle import ApiWriter, EventRecorder, Evictor, NoReads, NoWrites, Reader
 
 
 class BindingWriter(Protocol):
@@ -55,3 +55,5 @@ class Writers:
     status: StatusWriter
     evictor: Evictor
     api: ApiWriter = field(default_factory=NoWrites)
+    reader: Reader = field(default_factory=NoReads)
+    """For plugins."""

@@ -57,6 +57,7 @@ from scheduler.framework.extenders import ExtenderError as ExtenderError
 from scheduler.framework.extenders import Overtaken as Overtaken
 from scheduler.framework.extenders import PreemptionExtenders as PreemptionExtenders
 from scheduler.framework.extenders import Victims as Victims
+from scheduler.framework.handle import Access as Access
 from scheduler.framework.handle import ApiWriter as ApiWriter
 from scheduler.framework.handle import Binder as Binder
 from scheduler.framework.handle import Counter as Counter
@@ -71,6 +72,8 @@ from scheduler.framework.handle import ObjectLister as ObjectLister
 from scheduler.framework.handle import PodActivator as PodActivator
 from scheduler.framework.handle import PodNominator as PodNominator
 from scheduler.framework.handle import PodsInPreBind as PodsInPreBind
+from scheduler.framework.handle import Reader as Reader
+from scheduler.framework.handle import Repetition as Repetition
 from scheduler.framework.handle import WaitingPod as WaitingPod
 from scheduler.framework.handle import WaitingPods as WaitingPods
 from scheduler.framework.nodes import Aspect as Aspect

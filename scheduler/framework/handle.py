@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Final, Protocol, Self, TypeAlias
 
 from scheduler.api.pod import Pod
 from scheduler.framework.dry_run import DryRuns
@@ -112,6 +112,9 @@ class Metrics(Protocol):
     def dra_binding_conditions_allocations(self) -> Counter: ...
     @property
     def dra_binding_conditions_wait_duration(self) -> Histogram: ...
+    @property
+    def plugin_data_faults(self) -> Counter:
+        """Loadmaster's own: what was wrong with data that a plugin reads. Labels: plugin, reason (few values)."""
 
 
 class PodActivator(Protocol):
@@ -148,11 +151,26 @@ class Jobs(Protocol):
 Ended: TypeAlias = Callable[[BaseException | None], None]
 
 
+class Repetition(Protocol):
+    """Work that is done again and again."""
+
+    def stop(self) -> None:
+        """Do it no more; what is under way is cancelled."""
+
+
 class Tasks(Protocol):
     """Starts what a plugin does in the background. A task started otherwise may fail or hang unseen."""
 
     def jobs(self, operation: str, seconds: float) -> Jobs:
         """The jobs of one kind: one that takes more than `seconds` is cancelled. `operation` labels them in metrics."""
+
+    def repeat(
+        self, operation: str, seconds: float, pause: float, work: Callable[[], Coroutine[Any, Any, None]]
+    ) -> Repetition:
+        """Do `work` now, and again `pause` seconds after its end, whatever that was; each time it is a job, as above.
+
+        Without an event loop, as in a test that is no coroutine, it is not done at all.
+        """
 
 
 class ApiWriter(Protocol):
@@ -195,6 +213,39 @@ class NoWrites:
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
     ) -> Any:
         raise ApiError(0, f"nothing is written here, so no {resource} either")
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to get at data outside of the cluster. Files are read each time, so that they can be renewed."""
+
+    token_file: str = ""
+    """A file with a bearer token."""
+
+    ca_file: str = ""
+    """A file with the certificates to trust, in PEM. Empty: those of the system."""
+
+
+NO_CREDENTIALS: Final = Access()
+
+
+class Reader(Protocol):
+    """Reads data that cannot be watched, such as metrics: in the background, never in a decision."""
+
+    async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        """Return what there is at a URL, within `seconds`.
+
+        A path, such as `/apis/metrics.k8s.io/v1beta1/nodes`, is asked of the API server, as the scheduler's account;
+        anything else by http or https. Redirections are not followed. Raises ApiError for any answer but a good one of
+        at most 32 MiB.
+        """
+
+
+class NoReads:
+    """A Reader that finds nothing."""
+
+    async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        raise ApiError(0, f"nothing is read here, so not {url} either")
 
 
 Listener: TypeAlias = Callable[[Any | None, Any | None], None]
@@ -253,5 +304,6 @@ class Handle:
     dry_runs: DryRuns
     """For use within one call of a PostFilter plugin."""
     api: ApiWriter = field(default_factory=NoWrites)
+    reader: Reader = field(default_factory=NoReads)
     shared: Shared = field(default_factory=Shared)
     """What plugins share with those of other profiles, as kube-scheduler's SharedDRAManager."""

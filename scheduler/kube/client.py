@@ -355,7 +355,7 @@ class Client:
                 server_hostname=self._credentials.server_hostname,
                 ssl=self._credentials.ssl_context,
             ) as response:
-                content = await _content(response)
+                content = await content_of(response)
                 return Reply(response.status, content, _seconds(response.headers.get("Retry-After")))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise NotSent(f"{operation.verb} {path}: {_text(error)}") from error
@@ -423,7 +423,7 @@ class _FencedBody:
         yield self._body
 
 
-async def _content(response: aiohttp.ClientResponse) -> bytes:
+async def content_of(response: aiohttp.ClientResponse) -> bytes:
     """Read the whole body. Raises AnswerTooLong."""
     content = bytearray()
     async for chunk in response.content.iter_any():

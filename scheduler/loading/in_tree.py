@@ -18,7 +18,7 @@ _ROOT: Final = Path(__file__).parents[2]
 
 
 def in_tree() -> Registry:
-    """Return the in-tree plugins by name. Raises ConfigError if another package has their place already."""
+    """Return the plugins that are shipped, by name. Raises ConfigError if another package has their place already."""
     spec = PathFinder.find_spec(PACKAGE, [str(_ROOT)])
     if spec is None or spec.loader is None:
         raise ConfigError([f"{_ROOT / PACKAGE}: Loadmaster's own plugins are not there"])
@@ -29,5 +29,5 @@ def in_tree() -> Registry:
     elif known.__spec__ is None or known.__spec__.origin != spec.origin:
         where = getattr(known, "__file__", None) or ", ".join(getattr(known, "__path__", ()))
         raise ConfigError([f"{where}: this package is called {PACKAGE!r}, as Loadmaster's own: rename it"])
-    registry: Registry = importlib.import_module(PACKAGE).IN_TREE
+    registry: Registry = importlib.import_module(PACKAGE).SHIPPED
     return registry

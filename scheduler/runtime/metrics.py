@@ -182,6 +182,11 @@ class Metrics:
             "Tasks that failed, were cancelled or took too long though nobody expected it, by the work they do.",
             ("operation",),
         )
+        self.plugin_data_faults = counter(
+            "loadmaster_plugin_data_faults",
+            "Faults in the data that plugins read in the background, such as metrics: answers and single values.",
+            ("plugin", "reason"),
+        )
         self.leader_election_slowpath = counter(
             "leader_election_slowpath",
             "Total number of slow path exercised in renewing leader leases: the Lease had to be read first.",

@@ -74,6 +74,10 @@ class Tasks:
             found = self._jobs[operation] = Jobs(self, operation, seconds, cancels_late=cancels_late)
         return found
 
+    def repeat(self, operation: str, seconds: float, pause: float, work: Callable[[], Work]) -> "Repetition":
+        """Do `work` as a job now, and again `pause` seconds after each end. Without an event loop it is not done."""
+        return Repetition(self.jobs(operation, seconds), operation, pause, work)
+
     def are_running(self) -> bool:
         """Whether all parts are."""
         return not self.failed
@@ -252,6 +256,43 @@ class Jobs:
         if task in self._late:
             return TimeoutError(f"not done after {self._seconds:g} s")
         return asyncio.CancelledError("it was cancelled, but not by who started it")
+
+
+class Repetition:
+    """A job that is done again after each end, until it is stopped.
+
+    idle ──a job is started──► under way ──ends, however it does──► waiting ──after the pause──► under way …
+      └───────────`stop`, from anywhere──────────────────────────────────────────────────────────► stopped
+    """
+
+    def __init__(self, jobs: Jobs, name: str, pause: float, work: Callable[[], Work]) -> None:
+        self._jobs = jobs
+        self._name = name
+        self._pause = pause
+        self._work = work
+        self._stopped = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._job: asyncio.Task[None] | None = None
+        try:
+            self._loop = asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        self._again()
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._job is not None:
+            self._jobs.cancel(self._job)
+
+    def _again(self) -> None:
+        self._job = self._jobs.start(self._name, self._work(), self._ended)
+
+    def _ended(self, error: BaseException | None) -> None:
+        self._job = None
+        if not self._stopped:
+            self._timer = self._loop.call_later(self._pause, self._again)
 
 
 async def cancel_all(tasks: Iterable["asyncio.Task[Any]"]) -> None:

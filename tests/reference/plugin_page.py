@@ -75,8 +75,11 @@ def _roles() -> Iterator[str]:
     roles = (
         handle.ObjectLister,
         handle.ApiWriter,
+        handle.Reader,
+        handle.Access,
         handle.Tasks,
         handle.Jobs,
+        handle.Repetition,
         handle.EventRecorder,
         handle.Binder,
         handle.PodNominator,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from plugins import IN_TREE
+from plugins import SHIPPED
 from scheduler.__main__ import main
 from scheduler.loading.load import load
 from scheduler.loading.sources import read_sources
@@ -69,7 +69,7 @@ def test_the_list_has_all_plugins_with_their_profiles_and_where_they_are_from(
     rows = {line.split()[0]: line.split()[1:] for line in lines}
     assert rows["Mine"] == ["shops", "filter,sign", f"{tmp_path}/mine.py:6"]
     assert rows["NodeName"] == ["shops,others", "filter,sign", "in-tree"]
-    assert set(rows) == {"PLUGIN", "Mine", *IN_TREE}
+    assert set(rows) == {"PLUGIN", "Mine", *SHIPPED}
 
 
 def test_a_description_has_all_that_an_operator_asks(options: list[str], tmp_path: Path, capsys: Output) -> None:
@@ -99,7 +99,7 @@ answers stored    until labels or taints of a node changes
     )
 
 
-@pytest.mark.parametrize("name", IN_TREE)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_every_plugin_of_ours_can_be_described(name: str, capsys: Output) -> None:
     assert main(["plugins", "describe", name]) == 0
 
@@ -127,7 +127,7 @@ def test_a_new_plugin_works_and_so_does_its_test(tmp_path: Path, capsys: Output)
 
     assert capsys.readouterr().out == f"{tmp_path}/gpu_guard.py\n{tmp_path}/test_gpu_guard.py\n"
     problems: list[str] = []
-    loaded = load(read_sources([str(tmp_path)], [], [], problems), IN_TREE, {})
+    loaded = load(read_sources([str(tmp_path)], [], [], problems), SHIPPED, {})
     assert problems == []
     assert loaded.origins["GPUGuard"] == f"{tmp_path}/gpu_guard.py:13"
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=."]

@@ -13,6 +13,7 @@ from scheduler.runtime import tasks as module
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from tests.fakes import sample, settle
+from tests.fakes.virtual_time import run_virtually
 
 
 class Supervised:
@@ -341,3 +342,57 @@ async def test_the_gauges_count_parts_and_jobs_and_know_the_oldest() -> None:
     assert (ages["binding",], idle.oldest) == (0.0, 0.0)
     await supervised.tasks.close()
     assert dict(supervised.tasks.counts()) == {("part",): 0, ("event",): 0, ("binding",): 0}
+
+
+# --- repetitions ---
+
+
+def test_work_is_done_again_after_each_end_whatever_that_was() -> None:
+    async def live() -> tuple[int, float]:
+        supervised, begun = Supervised(), 0
+
+        async def work() -> None:
+            nonlocal begun
+            begun += 1
+            if begun == 2:
+                raise RuntimeError("a bug")
+            await asyncio.sleep(1)
+
+        repetition = supervised.tasks.repeat("reading", 60, 10, work)
+        await asyncio.sleep(25)
+        repetition.stop()
+        await asyncio.sleep(100)
+        return begun, supervised.failures("reading")
+
+    assert run_virtually(live()) == (3, 1)
+
+
+def test_a_repetition_that_is_stopped_cancels_what_is_under_way() -> None:
+    async def live() -> tuple[list[str], float]:
+        supervised, ends = Supervised(), list[str]()
+
+        async def work() -> None:
+            try:
+                await for_ever()
+            except asyncio.CancelledError:
+                ends.append("cancelled")
+                raise
+
+        repetition = supervised.tasks.repeat("reading", 60, 10, work)
+        await asyncio.sleep(1)
+        repetition.stop()
+        await asyncio.sleep(100)
+        return ends, supervised.failures("reading")
+
+    assert run_virtually(live()) == (["cancelled"], 0)
+
+
+def test_without_an_event_loop_nothing_is_repeated() -> None:
+    begun: list[str] = []
+
+    async def work() -> None:
+        begun.append("work")
+
+    Tasks(Metrics()).repeat("reading", 60, 10, work).stop()
+
+    assert begun == []

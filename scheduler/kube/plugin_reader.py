@@ -1,0 +1,79 @@
+"""What plugins read besides objects: at the API server as the scheduler's account, anywhere else by http."""
+
+import os
+import ssl
+from typing import Final
+
+import aiohttp
+
+from scheduler.framework.errors import ApiError
+from scheduler.framework.handle import NO_CREDENTIALS, Access
+from scheduler.kube.client import USER_AGENT, AnswerTooLong, CallLimit, Client, NoReply, Operation, content_of
+from scheduler.kube.connections import CONNECT_SECONDS
+from scheduler.kube.sockets import loops_socket
+
+MAX_IN_FLIGHT: Final = 10
+"""Concurrent reads at the API server."""
+
+LABEL: Final = "plugin data"
+"""The resource of these reads in metrics."""
+
+MAX_TOKEN_BYTES: Final = 64 << 10
+
+
+class PluginReader:
+    """Implements scheduler.framework.handle.Reader."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._limit = CallLimit(MAX_IN_FLIGHT)
+        self._contexts: dict[str, tuple[float, ssl.SSLContext]] = {}
+        """File of certificates, or empty for the system's → its time of change, and the context made of it."""
+
+    async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        """Return what there is at a URL. Raises ApiError."""
+        if not url.startswith("/"):
+            return await self._read_elsewhere(url, seconds, access)
+        try:
+            reply = await self._client.call(Operation("GET", LABEL, self._limit, seconds), url)
+        except NoReply as error:
+            raise ApiError(0, str(error)) from error
+        if not reply.ok:
+            raise ApiError(reply.status, reply.message)
+        return reply.body
+
+    async def _read_elsewhere(self, url: str, seconds: float, access: Access) -> bytes:
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_SECONDS))
+        try:
+            headers = {"User-Agent": USER_AGENT, **_authorization(access.token_file)}
+            connector = aiohttp.TCPConnector(ssl=self._context(access.ca_file), socket_factory=loops_socket)
+            jar = aiohttp.DummyCookieJar()
+            async with (
+                aiohttp.ClientSession(connector=connector, cookie_jar=jar, timeout=timeout) as session,
+                session.get(url, headers=headers, allow_redirects=False) as response,
+            ):
+                body = await content_of(response)
+        except (aiohttp.ClientError, AnswerTooLong, TimeoutError, OSError, ValueError) as error:
+            raise ApiError(0, f"{url}: {str(error) or type(error).__name__}") from error
+        if response.status != 200:
+            raise ApiError(response.status, f"{url}: HTTP {response.status}: {body[:200].decode(errors='replace')}")
+        return body
+
+    def _context(self, ca_file: str) -> ssl.SSLContext:
+        """Raises OSError for a file that cannot be read, and for one that has no certificates."""
+        changed = os.stat(ca_file).st_mtime if ca_file else 0.0
+        found = self._contexts.get(ca_file)
+        if found is None or found[0] != changed:
+            found = self._contexts[ca_file] = changed, ssl.create_default_context(cafile=ca_file or None)
+        return found[1]
+
+
+def _authorization(token_file: str) -> dict[str, str]:
+    """Raises OSError, and ValueError for what is no token."""
+    if not token_file:
+        return {}
+    with open(token_file, encoding="ascii") as file:
+        token = file.read(MAX_TOKEN_BYTES).strip()
+    if not token or not token.isprintable() or " " in token:
+        raise ValueError(f"{token_file}: this is no token")
+    return {"Authorization": f"Bearer {token}"}

@@ -1,0 +1,131 @@
+"""What serves metrics of nodes to the scheduler under test: a metrics.k8s.io behind an APIService, and a Prometheus."""
+
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import trustme
+
+from tests.controlplane import Cluster, wait_until
+
+GROUP = "/apis/metrics.k8s.io/v1beta1"
+
+
+class MetricsServer:
+    """Answers for both APIs with the same figures."""
+
+    def __init__(self, certificate: Path | None) -> None:
+        """`certificate`: where to keep one for https; None: http."""
+        self.cores: dict[str, float] = {}
+        """Node → what it uses."""
+        self.fault: tuple[int, bytes] | None = None
+        """Status and body of every answer about nodes, instead of figures."""
+        self.answers = 0
+        """About nodes."""
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                status, body = outer.answer(self.path)
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  the base's name for it
+                """Nobody reads it."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        if certificate is not None:
+            trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(certificate))
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self.port: int = self._server.server_address[1]
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, path: str) -> tuple[int, bytes]:
+        """Return status and body."""
+        url = urlparse(path)
+        if url.path == GROUP:
+            resource = {"name": "nodes", "singularName": "", "namespaced": False, "kind": "NodeMetrics"}
+            resources = [{**resource, "verbs": ["get", "list"]}]
+            found = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": GROUP[6:], "resources": resources}
+            return 200, json.dumps(found).encode()
+        if url.path not in (f"{GROUP}/nodes", "/api/v1/query"):
+            return 404, b"{}"
+        self.answers += 1
+        if self.fault is not None:
+            return self.fault
+        if url.path == "/api/v1/query":
+            return 200, json.dumps(self._query(parse_qs(url.query)["query"][0])).encode()
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        items = [
+            {
+                "metadata": {"name": name},
+                "timestamp": now,
+                "window": "20s",
+                "usage": {"cpu": f"{round(cores * 1e9)}n", "memory": "1Gi"},
+            }
+            for name, cores in self.cores.items()
+        ]
+        return 200, json.dumps(
+            {"kind": "NodeMetricsList", "apiVersion": GROUP[6:], "metadata": {}, "items": items}
+        ).encode()
+
+    def _query(self, query: str) -> Any:
+        figures = self.cores if "cpu" in query else dict.fromkeys(self.cores, float(2**30))
+        result = [{"metric": {"node": name}, "value": [0, str(figure)]} for name, figure in figures.items()]
+        return {"status": "success", "data": {"resultType": "vector", "result": result}}
+
+    def wait_until_read(self) -> None:
+        """Return when what is served now has been read, and is in use or has been refused."""
+        seen = self.answers
+        wait_until(lambda: self.answers >= seen + 3, 30, "the metrics are read again and again")
+
+
+@contextmanager
+def behind_an_api_service(cluster: Cluster, server: MetricsServer) -> Iterator[None]:
+    """Make the API server answer for metrics.k8s.io with what `server` says."""
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "fake-metrics", "namespace": "kube-system"},
+        "spec": {"type": "ExternalName", "externalName": "localhost", "ports": [{"port": server.port}]},
+    }
+    api_service = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": "v1beta1.metrics.k8s.io"},
+        "spec": {
+            "group": "metrics.k8s.io",
+            "version": "v1beta1",
+            "service": {"name": "fake-metrics", "namespace": "kube-system", "port": server.port},
+            "insecureSkipTLSVerify": True,
+            "groupPriorityMinimum": 100,
+            "versionPriority": 100,
+        },
+    }
+    for each in (service, api_service):
+        cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
+    try:
+        cluster.kubectl("wait", "--for=condition=Available", "apiservice/v1beta1.metrics.k8s.io", "--timeout=60s")
+        yield
+    finally:
+        cluster.kubectl("delete", "apiservice", "v1beta1.metrics.k8s.io")
+        cluster.kubectl("delete", "service", "fake-metrics", "-n", "kube-system")

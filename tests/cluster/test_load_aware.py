@@ -1,0 +1,153 @@
+"""LoadAware on the real control plane: enabled by its name, with the RBAC that is shipped and one documented rule."""
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, node_of, start
+from tests.cluster.metrics_servers import MetricsServer, behind_an_api_service
+from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
+
+FAULTS = "loadmaster_plugin_data_faults_total"
+RULE = ("--verb=list", "--resource=nodes.metrics.k8s.io")
+"""What docs/plugins/load-aware.md tells to add."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def rbac(cluster: Cluster) -> None:
+    install_rbac(cluster)
+
+
+@pytest.fixture
+def metrics_api(cluster: Cluster, tmp_path: Path) -> Iterator[MetricsServer]:
+    server = MetricsServer(tmp_path / "certificate.pem")
+    with ExitStack() as stack:
+        stack.callback(server.close)
+        stack.enter_context(behind_an_api_service(cluster, server))
+        yield server
+
+
+@pytest.fixture
+def allowed(cluster: Cluster, metrics_api: MetricsServer) -> Iterator[None]:
+    cluster.kubectl("create", "clusterrole", "node-metrics", *RULE)
+    account = f"--serviceaccount={NAMESPACE}:{ACCOUNT}"
+    cluster.kubectl("create", "clusterrolebinding", "node-metrics", "--clusterrole=node-metrics", account)
+    yield
+    cluster.kubectl("delete", "clusterrole,clusterrolebinding", "node-metrics")
+
+
+def started(cluster: Cluster, directory: Path, **arguments: Any) -> Any:
+    """Start the scheduler with LoadAware, whose score decides."""
+    arguments = {"refreshInterval": "1s", "expiration": "5s", **arguments}
+    profile = {
+        "schedulerName": "loadmaster",
+        "plugins": {"multiPoint": {"enabled": [{"name": "LoadAware", "weight": 100}]}},
+        "pluginConfig": [{"name": "LoadAware", "args": arguments}],
+    }
+    config = directory / "config.json"
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config.write_text(json.dumps({**kind, "profiles": [profile]}))
+    return start(cluster, f"--config={config}")
+
+
+def a_small_pod(name: str) -> Any:
+    pod = a_pod(name)
+    pod["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "10m"}, "limits": {"cpu": "10m"}}
+    return pod
+
+
+def bound(api: Client, namespace: str, *names: str) -> set[str]:
+    """Create pods; return on which nodes they are."""
+    for name in names:
+        api.create(a_small_pod(name), namespace)
+    wait_until(lambda: all(node_of(api.get("Pod", name, namespace)) for name in names), 20, "the pods are bound")
+    return {node_of(api.get("Pod", name, namespace)) for name in names}
+
+
+def test_pods_go_where_measured_usage_is_next_to_the_target(
+    cluster: Cluster,
+    metrics_api: MetricsServer,
+    allowed: None,
+    api: Client,
+    namespace: str,
+    make_nodes: MakeNodes,
+    tmp_path: Path,
+) -> None:
+    idle, right, busy = make_nodes(3, cpu="4")
+    metrics_api.cores = {idle: 0.1, right: 1.4, busy: 3.8, "no-node": 0.0}
+    with started(cluster, tmp_path):
+        metrics_api.wait_until_read()
+        first = bound(api, namespace, "a", "b", "c")
+
+        metrics_api.cores = {idle: 1.4, right: 3.8, busy: 3.8}
+        metrics_api.wait_until_read()
+        then = bound(api, namespace, "d", "e", "f")
+
+    assert (first, then) == ({right}, {idle})
+
+
+def test_faults_are_counted_and_pods_are_bound_all_the_same(
+    cluster: Cluster,
+    metrics_api: MetricsServer,
+    allowed: None,
+    api: Client,
+    namespace: str,
+    make_nodes: MakeNodes,
+    tmp_path: Path,
+) -> None:
+    good, bad = make_nodes(2, cpu="4")
+    metrics_api.cores = {good: 1.4, bad: 3.8}
+    with started(cluster, tmp_path) as loadmaster:
+        metrics_api.wait_until_read()
+        assert bound(api, namespace, "first") == {good}
+        for number, fault in enumerate(((500, b"{}"), (404, b""), (200, b"<html>"), (200, b'{"items":[7]}'))):
+            metrics_api.fault = fault
+            metrics_api.wait_until_read()
+            bound(api, namespace, f"pod-{number}")
+        metrics_api.fault = None
+        metrics_api.wait_until_read()
+        again = bound(api, namespace, "last")
+
+        reasons = {reason: faults(loadmaster, reason) for reason in ("HTTP 5xx", "HTTP 4xx", "unreadable answer")}
+        unreadable = faults(loadmaster, "unreadable node")
+        assert metric(loadmaster.port, "loadmaster_task_failures_total") == 0
+    assert again == {good}
+    assert min(*reasons.values(), unreadable) >= 1
+
+
+def faults(loadmaster: Component, reason: str) -> float:
+    return metric(loadmaster.port, FAULTS, plugin="LoadAware", reason=reason)
+
+
+def test_without_the_right_to_read_metrics_pods_are_bound_and_it_is_told(
+    cluster: Cluster, metrics_api: MetricsServer, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
+) -> None:
+    make_nodes(2)
+    with started(cluster, tmp_path) as loadmaster:
+        wait_until(lambda: faults(loadmaster, "HTTP 4xx") >= 1, 20, "the fault is counted")
+        bound(api, namespace, "web")
+
+    assert metrics_api.answers == 0
+
+
+def test_a_prometheus_tells_the_same(
+    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path
+) -> None:
+    even, uneven = make_nodes(2, cpu="4")
+    server = MetricsServer(None)
+    try:
+        server.cores = {even: 0.4, uneven: 3.0}
+        provider = {"type": "Prometheus", "address": f"http://127.0.0.1:{server.port}"}
+        with started(cluster, tmp_path, strategy="LoadVariationRiskBalancing", metricProvider=provider):
+            server.wait_until_read()
+            server.wait_until_read()
+            where = bound(api, namespace, "a", "b", "c")
+    finally:
+        server.close()
+
+    assert where == {even}
