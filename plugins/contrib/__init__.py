@@ -3,9 +3,11 @@
 from typing import Final
 
 from plugins.contrib.load_aware.plugin import LoadAware
+from plugins.contrib.node_resource_topology.plugin import NodeResourceTopologyMatch
 from scheduler.framework import Plugin
 
 CONTRIB: Final[dict[str, type[Plugin]]] = {
     "LoadAware": LoadAware,
+    "NodeResourceTopologyMatch": NodeResourceTopologyMatch,
 }
 """By the name that a configuration has for them."""

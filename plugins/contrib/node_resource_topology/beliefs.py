@@ -1,0 +1,171 @@
+"""What all profiles believe of the zones, brought up to date with the watch, with reservations and with the nodes."""
+
+from collections.abc import Iterable
+
+from plugins.contrib.node_resource_topology.over_reserve import WITH_EXCLUSIVE, OverReserve
+from plugins.contrib.node_resource_topology.requests import Amounts, asked, is_native
+from plugins.contrib.node_resource_topology.topology import RESOURCE, NodeTopology, read_topology
+from plugins.contrib.node_resource_topology.zones import ZoneRows, ZoneTable
+from scheduler import framework as fw
+from scheduler.api.requests import CPU
+
+_MILLI = 1000
+
+
+class Beliefs:
+    """One for all profiles: `handle.shared`."""
+
+    def __init__(self, handle: fw.Handle) -> None:
+        self._handle = handle
+        self._over = OverReserve()
+        self._newest: dict[str, NodeTopology] = {}
+        self._unbound: dict[str, set[str]] = {}
+        """Node → UIDs of pods that were reserved and are not bound yet."""
+        self._foreign: dict[str, frozenset[str]] = {}
+        """Node → UIDs of pods on it that no profile of ours has placed."""
+        self._table = ZoneTable()
+        self._stale: set[str] = set()
+        """Nodes of which something has changed since they were put into the table."""
+        self._nodes_changed = handle.columns.changes((fw.Aspect.NODE,))
+        self._pods_changed = handle.columns.changes((fw.Aspect.PODS,))
+        self._knows_pods = False
+        self._refused_pods: set[str] = set()
+        """UIDs of pods that were refused on some node since the last objects were taken over."""
+        self.profiles: set[str] = set()
+        self.over_reserves = False
+        self.discards = False
+        self.foreign_pods = ""
+        handle.objects.listen(RESOURCE, self._heard, self._forget)
+
+    # --- what comes ---
+
+    def _forget(self) -> None:
+        self._stale.update(self._newest)
+        self._newest.clear()
+        self._over = OverReserve()
+
+    def _heard(self, old: fw.Unstructured | None, new: fw.Unstructured | None) -> None:
+        name = new.name if new is not None else old.name if old is not None else ""
+        topology = None if new is None else read_topology(new)
+        if topology is None:
+            self._newest.pop(name, None)
+        else:
+            self._newest[name] = topology
+        if self._over.heard(name, topology) or not self.over_reserves:
+            self._stale.add(name)
+
+    def reserve(self, node: str, uid: str, amounts: Amounts) -> None:
+        if self.over_reserves:
+            self._over.reserve(node, uid, amounts)
+        if self.discards:
+            self._unbound.setdefault(node, set()).add(uid)
+        self._stale.add(node)
+
+    def unreserve(self, node: str, uid: str) -> None:
+        self._over.unreserve(node, uid)
+        self.bound(node, uid)
+
+    def bound(self, node: str, uid: str) -> None:
+        of_node = self._unbound.get(node, set())
+        of_node.discard(uid)
+        if not of_node:
+            self._unbound.pop(node, None)
+        self._stale.add(node)
+
+    def refused(self, uid: str, nodes: Iterable[str]) -> None:
+        """Look at these nodes at the next resync: their refusals of the pod may be due to what was reserved."""
+        if self.over_reserves:
+            self._refused_pods.add(uid)
+            for node in nodes:
+                self._over.doubt(node)
+
+    def resync(self) -> None:
+        """Use the newest objects of nodes in doubt, where they know of all pods; then try what was refused again.
+
+        The event of the object itself came before it counted, so it has woken these pods in vain.
+        """
+        self._look_for_foreign_pods()
+        settled = self._over.resync(self._pods_for)
+        self._stale.update(settled)
+        pods = self._handle.pods
+        self._refused_pods = {uid for uid in self._refused_pods if uid in pods and not pods[uid].node_name}
+        if settled and self._refused_pods:
+            self._handle.activator.activate(sorted(self._refused_pods))
+            self._refused_pods = set()
+
+    # --- what counts ---
+
+    def zones(self, rows: fw.Rows) -> ZoneRows:
+        self._catch_up()
+        return self._table.of(rows, self._handle.nodes.size)
+
+    def topology(self, node: str) -> NodeTopology | None:
+        return self._over.topology(node) if self.over_reserves else self._newest.get(node)
+
+    def is_valid(self, node: str) -> bool:
+        return not (self._over.is_foreign(node) or node in self._unbound)
+
+    def _catch_up(self) -> None:
+        self._look_for_foreign_pods()
+        nodes = self._handle.nodes
+        changed = self._nodes_changed.stale_rows()
+        rows = set(range(nodes.size) if changed is None else changed)
+        rows.update(row for row in map(nodes.row_of, self._stale) if row is not None)
+        self._stale.clear()
+        self._table.grow(nodes.size)
+        names = nodes.names()
+        for row in rows:
+            self._table.set(row, self.topology(names[row]), valid=self.is_valid(names[row]))
+
+    def _look_for_foreign_pods(self) -> None:
+        """Doubt the nodes on which others have placed pods, or from which theirs have gone, since the last look."""
+        if not self.over_reserves or self.foreign_pods == "None":
+            return
+        nodes = self._handle.nodes
+        changed, is_first = self._pods_changed.stale_rows(), not self._knows_pods
+        self._knows_pods = True
+        names = nodes.names()
+        for row in range(nodes.size) if is_first or changed is None else changed:
+            if not names[row]:
+                continue
+            name = names[row]
+            foreign = frozenset(pod.uid for pod in nodes.info(row).pods if self._is_foreign(pod, name))
+            if foreign == self._foreign.get(name, frozenset()):
+                continue
+            self._foreign[name] = foreign
+            if not is_first:  # the objects of the start know of the pods of the start
+                self._over.doubt(name, foreign=True)
+                self._stale.add(name)
+
+    def _is_foreign(self, pod: fw.Pod, node: str) -> bool:
+        if pod.spec.scheduler_name in self.profiles:
+            return False
+        return self.foreign_pods == "All" or self._is_exclusive(pod, node)
+
+    def _is_exclusive(self, pod: fw.Pod, node: str) -> bool:
+        """Whether a pod has resources for itself. Rule: resourcerequests/exclusive.go (AreExclusiveForPod)."""
+        try:
+            wanted = asked(pod)
+        except ValueError:
+            return True
+        newest = self._newest.get(node)
+        reported = {name for zone in newest.zones for name in zone.available} if newest is not None else set()
+        for amounts in (*wanted.sidecars, *wanted.containers):
+            for name, amount in amounts:
+                if not is_native(name):
+                    if name in reported:
+                        return True
+                elif wanted.guaranteed and (name != CPU or amount % _MILLI == 0) and name != "ephemeral-storage":
+                    return True
+        return False
+
+    def _pods_for(self, node: str, method: str) -> Iterable[tuple[str, str]] | None:
+        """The pods of which an agent's fingerprint is made: those that run. Rule: overreserve.go, podprovider.go."""
+        row = self._handle.nodes.row_of(node)
+        if row is None:
+            return None
+        return [
+            (pod.namespace, pod.name)
+            for pod in self._handle.nodes.info(row).pods
+            if pod.status.phase == "Running" and (method != WITH_EXCLUSIVE or self._is_exclusive(pod, node))
+        ]

@@ -1,0 +1,141 @@
+"""NodeResourceTopologyMatch on the real control plane: the real resource, the shipped RBAC and one documented rule."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plugins.contrib.node_resource_topology.fingerprint import pod_fingerprint
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, node_of, start
+from tests.cluster.topology_definition import DEFINITION, NAME
+from tests.controlplane import Client, Cluster, a_pod, condition, wait_until
+from tests.controlplane.client import Object
+
+TOPOLOGY = "topology.node.k8s.io/v1alpha2/NodeResourceTopology"
+RULE = ("--verb=list,watch", "--resource=noderesourcetopologies.topology.node.k8s.io")
+"""What docs/plugins/node-resource-topology.md tells to add."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def definition(cluster: Cluster) -> Iterator[None]:
+    install_rbac(cluster)
+    cluster.kubectl("apply", "-f", "-", stdin=json.dumps(DEFINITION))
+    cluster.kubectl("wait", "--for=condition=Established", f"crd/{NAME}", "--timeout=20s")
+    cluster.kubectl("create", "clusterrole", "numa", *RULE)
+    account = f"--serviceaccount={NAMESPACE}:{ACCOUNT}"
+    cluster.kubectl("create", "clusterrolebinding", "numa", "--clusterrole=numa", account)
+    yield
+    cluster.kubectl("delete", "clusterrole,clusterrolebinding", "numa")
+    cluster.kubectl("delete", "crd", NAME)
+
+
+def started(cluster: Cluster, directory: Path, **arguments: Any) -> Any:
+    profile = {
+        "schedulerName": "loadmaster",
+        "plugins": {"multiPoint": {"enabled": [{"name": "NodeResourceTopologyMatch", "weight": 100}]}},
+        "pluginConfig": [{"name": "NodeResourceTopologyMatch", "args": arguments}],
+    }
+    config = directory / "config.json"
+    kind = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+    config.write_text(json.dumps({**kind, "profiles": [profile]}))
+    return start(cluster, f"--config={config}")
+
+
+def a_topology(node: str, *cpus: int, scope: str = "container", pods: list[tuple[str, str]] | None = None) -> Object:
+    """What a node's agent writes: cores that are left in each NUMA node, and the pods that it knows of."""
+    attributes = {"topologyManagerPolicy": "single-numa-node", "topologyManagerScope": scope}
+    if pods is not None:
+        attributes["nodeTopologyPodsFingerprint"] = pod_fingerprint(pods)
+    zones = [
+        {
+            "name": f"node-{number}",
+            "type": "Node",
+            "resources": [
+                {"name": name, "capacity": amount, "allocatable": amount, "available": amount}
+                for name, amount in (("cpu", str(cpu)), ("memory", "8Gi"))
+            ],
+        }
+        for number, cpu in enumerate(cpus)
+    ]
+    return {
+        "apiVersion": "topology.node.k8s.io/v1alpha2",
+        "kind": "NodeResourceTopology",
+        "metadata": {"name": node},
+        "attributes": [{"name": name, "value": value} for name, value in attributes.items()],
+        "zones": zones,
+    }
+
+
+def a_guaranteed_pod(name: str, cpu: int) -> Object:
+    pod = a_pod(name)
+    amounts = {"cpu": str(cpu), "memory": "1Gi"}
+    pod["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+    return pod
+
+
+@pytest.fixture
+def topologies(cluster: Cluster, api: Client) -> Iterator[None]:
+    yield
+    cluster.kubectl("delete", "noderesourcetopologies", "--all")
+
+
+def message(api: Client, pod: str, namespace: str) -> str:
+    scheduled = condition(api.get("Pod", pod, namespace), "PodScheduled")
+    return str(scheduled["message"]) if scheduled else ""
+
+
+def bound(api: Client, pod: str, namespace: str) -> str:
+    wait_until(lambda: node_of(api.get("Pod", pod, namespace)), 20, f"{pod} is bound")
+    return node_of(api.get("Pod", pod, namespace))
+
+
+@pytest.mark.parametrize(("scope", "refusal"), [("container", "cannot align container"), ("pod", "cannot align pod")])
+def test_a_pod_runs_where_one_numa_node_has_room_for_it(
+    cluster: Cluster,
+    api: Client,
+    namespace: str,
+    make_nodes: MakeNodes,
+    tmp_path: Path,
+    topologies: None,
+    scope: str,
+    refusal: str,
+) -> None:
+    split, whole = make_nodes(2, cpu="16")
+    api.create(a_topology(split, 2, 2, scope=scope))
+    api.create(a_topology(whole, 4, 4, scope=scope))
+    with started(cluster, tmp_path):
+        api.create(a_guaranteed_pod("fits", 3), namespace)
+        where = bound(api, "fits", namespace)
+        api.create(a_guaranteed_pod("too-large", 5), namespace)
+        wait_until(lambda: f"2 {refusal}" in message(api, "too-large", namespace), 20, "it is told why it waits")
+
+        api.patch(TOPOLOGY, split, {"zones": a_topology(split, 6, 2)["zones"]})
+        then = bound(api, "too-large", namespace)
+
+    assert (where, then) == (whole, split)
+
+
+def test_two_pods_are_not_given_the_same_cores_before_the_agent_knows_of_the_first(
+    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, tmp_path: Path, topologies: None
+) -> None:
+    (node,) = make_nodes(1, cpu="16")
+    api.create(a_topology(node, 4))
+    with started(cluster, tmp_path, cacheResyncPeriodSeconds=1):
+        api.create(a_guaranteed_pod("first", 3), namespace)
+        bound(api, "first", namespace)
+        wait_until(lambda: api.get("Pod", "first", namespace)["status"].get("phase") == "Running", 20, "it runs")
+        api.create(a_guaranteed_pod("second", 3), namespace)
+        wait_until(lambda: "cannot align container" in message(api, "second", namespace), 20, "the second one waits")
+
+        known = [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in running_on(cluster, node)]
+        newest = a_topology(node, 5, pods=known)
+        api.patch(TOPOLOGY, node, {"attributes": newest["attributes"], "zones": newest["zones"]})
+        bound(api, "second", namespace)
+
+
+def running_on(cluster: Cluster, node: str) -> list[Object]:
+    listed = cluster.kubectl("get", "pods", "-A", f"--field-selector=spec.nodeName={node}", "-o", "json")
+    return [each for each in json.loads(listed)["items"] if each["status"].get("phase") == "Running"]
