@@ -64,6 +64,7 @@ from scheduler.queue.ages import oldest_ages
 from scheduler.reloading import Reloader
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
+from scheduler.runtime.watchdog import Watchdog
 from scheduler.serve.health import Check
 from scheduler.serve.http import Pages
 from scheduler.serve.metric_pages import metric_pages
@@ -131,6 +132,7 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         asking = _asking(config, client, leadership, metrics, tasks, stack)
         engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking)
         stack.callback(engine.close)
+        tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())
         _show_state(engine, tasks, metrics)
         schedule = ComparisonSchedule()
         failed = schedule.request_later
@@ -288,6 +290,12 @@ def _show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
         "How long the oldest of the running tasks that end by themselves has been running, by the work they do.",
         ("operation",),
         tasks.ages,
+    )
+    metrics.watch_gauge(
+        "loadmaster_plugins_paused",
+        "In how many namespaces a plugin is out of the way for a while, as it failed or lagged too often there.",
+        ("plugin", "profile", "action"),
+        engine.paused_plugins,
     )
     metrics.watch_gauge(
         "loadmaster_cache_bytes",

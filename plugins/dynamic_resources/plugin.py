@@ -107,6 +107,10 @@ class DynamicResources(
     binding_timeout: fw.Duration = _BINDING_TIMEOUT
     """How long a binding waits for devices that have to be made ready."""
 
+    @property
+    def wait_seconds(self) -> float:
+        return super().wait_seconds + self.binding_timeout
+
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
         self._catalog = catalog = catalog_of(handle)  # which listens from now on: no decision waits for it

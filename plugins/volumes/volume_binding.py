@@ -81,6 +81,10 @@ class VolumeBinding(
     shape: tuple[Any, ...] | None = None
     """For a feature that is off."""
 
+    @property
+    def wait_seconds(self) -> float:
+        return super().wait_seconds + self.bind_timeout_seconds
+
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
         self._volumes = _Volumes(handle, self.bind_timeout_seconds)

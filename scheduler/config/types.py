@@ -13,6 +13,7 @@ from scheduler.config.extenders import Extender
 from scheduler.framework.arguments import YAML, camel_case
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import invalid, required
+from scheduler.runtime.plugin_limits import PluginLimits, repetitions
 from scheduler.runtime.profile_spec import ProfileSpec
 
 JITTER_FACTOR: Final = 1.2
@@ -143,6 +144,9 @@ class LoadmasterSettings:
     pods_at_extenders: int = 16
     """Pods about which the same extenders are asked at once. 1 is kube-scheduler's way: one after the other."""
 
+    plugin_limits: tuple[PluginLimits, ...] = ()
+    """What plugins may take, and what happens to those that fail or lag often; `*` is the name of all others."""
+
     def problems(self) -> Problems:
         for key, seconds in (
             ("resyncSeconds", self.resync_seconds),
@@ -165,6 +169,7 @@ class LoadmasterSettings:
         for index, module in enumerate(self.plugin_modules):
             if not _MODULE.fullmatch(module):
                 yield f"pluginModules[{index}]", invalid(module, "must be package.module or package.module:Class")
+        yield from repetitions(self.plugin_limits)
 
 
 @dataclass(frozen=True, slots=True)

@@ -222,6 +222,7 @@ class Algorithm:
             # Other nodes may do; if this one is asked again with them, the error ends the attempt.
             fields = {"pod": str(pod), "node": pod.nominated_node_name, "err": str(error)}
             _logger.error("Evaluation failed on nominated node", extra=fields)
+            framework.faults.report(error, pod)
             return False
         status = outcome.status(state, pod, row)
         if status is not None:
@@ -271,7 +272,7 @@ class Algorithm:
         try:
             result, status = framework.run_post_filter(state, pod, diagnosis)
         except PluginError as error:
-            room_not_made(pod, diagnosis, error)
+            room_not_made(framework, pod, diagnosis, error)
             return None
         return room_made(diagnosis, result, status)
 
@@ -297,8 +298,9 @@ def room_made(diagnosis: Diagnosis, result: PostFilterResult | None, status: Sta
     return result.nominated_node_name if result is not None else None
 
 
-def room_not_made(pod: Pod, diagnosis: Diagnosis, error: PluginError) -> None:
+def room_not_made(framework: Framework, pod: Pod, diagnosis: Diagnosis, error: PluginError) -> None:
     """Note that PostFilter has failed: the nomination stays."""
+    framework.faults.report(error, pod)
     _logger.error("PostFilter plugin failed", extra={"pod": str(pod), "plugin": error.plugin, "err": str(error)})
     diagnosis.post_filter_message = str(error)
 

@@ -27,6 +27,7 @@ from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.plugin_limits import Limits
 from scheduler.runtime.pre_binding import PodsInPreBind
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.registry import Registry
@@ -95,6 +96,16 @@ class Engine:
         yield "stored answers", sum(framework.stored_bytes for framework in self.frameworks.values())
         yield from self.cache.table.cache_bytes()
 
+    def look_for_late_plugins(self) -> None:
+        """Name plugins whose calls have been awaited for too long."""
+        for framework in self.frameworks.values():
+            framework.budgets.look_for_late()
+
+    def paused_plugins(self) -> Iterator[tuple[tuple[str, str, str], float]]:
+        """Yield plugin, profile and action, and in how many namespaces it is out of the way."""
+        for framework in self.frameworks.values():
+            yield from framework.breaker.counts()
+
     def close(self) -> None:
         """Stop the plugins, when no pod is scheduled any more."""
         self.profiles.stop()
@@ -150,7 +161,8 @@ def build_engine(
 
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int) -> Framework:
         has_extenders = asking is not None
-        return Framework(plugins, of, cache.table, nominator, metrics, percentage, has_extenders=has_extenders)
+        limits = Limits(config.loadmaster.plugin_limits)
+        return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits, has_extenders=has_extenders)
 
     profiles = Profiles(handle, framework)
     profiles.swap(profiles.prepare(config, registry))

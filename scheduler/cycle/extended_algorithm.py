@@ -201,6 +201,6 @@ class ExtendedAlgorithm:
         try:
             result, status = await framework.post_filter.run_asking(state, pod, diagnosis, extenders)
         except PluginError as error:
-            room_not_made(pod, diagnosis, error)
+            room_not_made(framework, pod, diagnosis, error)
             return None
         return room_made(diagnosis, result, status)

@@ -141,6 +141,7 @@ class ExtendedAttempts:
         except Exception as error:  # noqa: BLE001 - the pod pays, the others go on
             asking.is_decided = True
             self._duration.observe(time.perf_counter() - asking.started)
+            framework.faults.report(error, queued.pod)
             self._failure.handle(framework.name, queued, _as_scheduler_error(error), asking.started)
             return
         # No await from here on: what was decided is right now.

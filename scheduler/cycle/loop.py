@@ -143,7 +143,7 @@ class SchedulingLoop:
                 await self._released.wait()
             try:
                 self.schedule_one(queued)
-            except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
+            except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
                 self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
                 self.settle(queued)
             while len(self._bindings) - self._parked >= MAX_BINDINGS:
@@ -196,8 +196,8 @@ class SchedulingLoop:
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         try:
             decision = self._algorithm.schedule(framework, state, pod, queued.attempts)
-        except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
-            self._failure.handle(framework.name, queued, _as_scheduler_error(error), started)
+        except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
+            self._fail(framework, queued, error, started)
             return
         finally:
             self._metrics.scheduling_algorithm_duration.observe(time.perf_counter() - started)
@@ -235,9 +235,9 @@ class SchedulingLoop:
             holds: dict[str, float] = {}
             if refusal is None:
                 holds, refusal = framework.run_permit(state, pod, placed.node_name)
-        except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
+        except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
             self._undo(attempt)
-            self._failure.handle(framework.name, queued, _as_scheduler_error(error), started)
+            self._fail(framework, queued, error, started)
             return
         if refusal is not None:
             self._undo(attempt)
@@ -299,13 +299,19 @@ class SchedulingLoop:
         self._count_bound(attempt)
         for problem in await framework.run_post_bind(attempt.state, pod, attempt.placed.node_name):
             _logger.error("PostBind failed; the pod is bound", extra={"pod": str(pod), "err": str(problem)})
+            framework.faults.report(problem, pod)
         if attempt.state.pods_to_activate:
             self._queue.activate(tuple(attempt.state.pods_to_activate))
 
     def _fail_binding(self, attempt: _Attempt, error: BaseException) -> None:
         self._undo(attempt)
         self._queue.move_all(ASSIGNED_POD_DELETE, attempt.pod, None)
-        self._failure.handle(attempt.framework.name, attempt.queued, _as_scheduler_error(error), attempt.started)
+        self._fail(attempt.framework, attempt.queued, error, attempt.started)
+
+    def _fail(self, framework: Framework, queued: QueuedPod, error: BaseException, started: float) -> None:
+        """Send a pod back whose attempt an error has ended, and tell whose it was."""
+        framework.faults.report(error, queued.pod)
+        self._failure.handle(framework.name, queued, _as_scheduler_error(error), started)
 
     async def _bind(self, attempt: _Attempt) -> Unplaced | None:
         """Run the binding cycle to the point where the API server has agreed; return a refusal, if any."""
@@ -362,6 +368,7 @@ class SchedulingLoop:
         pod = attempt.pod
         for problem in attempt.framework.run_unreserve(attempt.state, pod, attempt.placed.node_name):
             _logger.error("Unreserve failed", extra={"pod": str(pod), "err": str(problem)})
+            attempt.framework.faults.report(problem, pod)
         self._cache.forget(pod)
 
     def _count_bound(self, attempt: _Attempt) -> None:

@@ -3,6 +3,7 @@
 SchedulerError
 ├── ConfigError        something the user wrote is wrong: report every problem, exit 2
 ├── PluginError        a plugin raised or broke its contract: this pod backs off, the others go on
+│   └── WrongAnswer    it answered what its extension point does not allow
 └── ClusterError       the API server and we disagree
     ├── BindRejected   it refused the binding for good: forget the assumption, requeue the pod
     └── ApiError       it did not do what a plugin asked: the plugin decides what that means
@@ -40,6 +41,15 @@ class PluginError(SchedulerError):
         super().__init__(_PLUGIN_ERRORS.get(point, _ANY_PLUGIN_ERROR).format(point=point, plugin=plugin, detail=detail))
         self.plugin = plugin
         self.point = point
+
+
+class WrongAnswer(PluginError):
+    """A plugin's method answered what its extension point does not allow."""
+
+    def __init__(self, plugin: str, point: str, detail: str, place: str) -> None:
+        """`place`: file and line of the method, or its name."""
+        super().__init__(plugin, point, detail)
+        self.place = place
 
 
 _ANY_PLUGIN_ERROR = 'running {point} plugin "{plugin}": {detail}'

@@ -42,6 +42,10 @@ MAX_PERMIT_SECONDS: Final = 15 * 60.0
 """A Permit plugin cannot hold a pod longer than this."""
 
 
+WAIT_SECONDS: Final = 60.0
+"""For how long a plugin may be awaited before the log and an Event name it."""
+
+
 class Write(NamedTuple):
     """What a plugin does to objects of a resource through `handle.api`."""
 
@@ -308,6 +312,11 @@ class PermitPlugin(Plugin):
 
 
 class PreBindPlugin(Plugin):
+    @property
+    def wait_seconds(self) -> float:
+        """For how long `pre_bind` may be awaited before the log and an Event name the plugin. It is not ended then."""
+        return WAIT_SECONDS
+
     def pre_bind_pre_flight(self, state: CycleState, pod: Pod, node_name: str) -> Status | None:
         """Answer `SKIP` if `pre_bind` has nothing to do for this pod. Must be quick."""
         return None

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from scheduler.runtime.instruments import Counter, Histogram
-from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.metrics import CALL_SECONDS, Metrics
 
 if TYPE_CHECKING:
     from scheduler.kube.client import Operation
@@ -51,7 +51,10 @@ class CallMetrics:
         observed.requests.value += 1
         observed.seconds.observe(seconds)
         observed.by_host.observe(seconds)
-        observed.waits.observe(waited)
+        if waited < CALL_SECONDS[0]:
+            observed.waits.observe_least(waited)
+        else:
+            observed.waits.observe(waited)
         observed.sent.observe(sent)
         observed.received.observe(received)
 

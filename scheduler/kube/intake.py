@@ -376,7 +376,7 @@ class Intake(Generic[T]):
         metadata = found.metadata
         try:
             handler(found)
-        except Exception as error:  # the boundary: whatever it is, the watch continues
+        except BaseException as error:  # the boundary: whatever a plugin raises, too, the watch continues
             reason = "listener" if isinstance(error, ListenerFailed) else "handler"
             self._metrics.watch_errors.labels(self.resource, reason).inc()
             fields = {"resource": self.resource, "object": metadata.name}

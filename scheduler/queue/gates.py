@@ -14,6 +14,8 @@ from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error
+from scheduler.runtime.return_values import check_status
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +40,7 @@ class Gates:
         self._plugins = plugins
         self._metrics = metrics
         self._now = now
+        self._faults = PluginFaults(metrics)
         self._runs = 0
         self._in_turn: dict[tuple[str, str], Sequence[PreEnqueuePlugin]] = {}
         """(plugin to ask first, profile) → plugins in the order in which to ask them."""
@@ -71,9 +74,9 @@ class Gates:
 
     def _ask(self, plugin: PreEnqueuePlugin, queued: QueuedPod) -> Code:
         if self._runs % SAMPLE_EVERY:
-            return _call(plugin, queued)
+            return self._call(plugin, queued)
         started = self._now()
-        code = _call(plugin, queued)
+        code = self._call(plugin, queued)
         duration = self._metrics.plugin_execution_duration.labels(plugin.name, PRE_ENQUEUE, code.label)
         duration.observe(self._now() - started)
         return code
@@ -85,18 +88,17 @@ class Gates:
             self._observers[profile, code] = observer
         observer.observe(seconds)
 
-
-def _call(plugin: PreEnqueuePlugin, queued: QueuedPod) -> Code:
-    try:
-        status: Status | None = plugin.pre_enqueue(queued.pod)
-    except Exception:  # noqa: BLE001 - the plugin boundary
-        _log.exception("PreEnqueue plugin failed", extra={"pod": str(queued.pod), "plugin": plugin.name})
-        return Code.ERROR
-    if status is None:
-        return Code.SUCCESS
-    if status.code is Code.ERROR:
-        _log.error(
-            "PreEnqueue plugin failed",
-            extra={"pod": str(queued.pod), "plugin": plugin.name, "err": status.message},
-        )
-    return status.code
+    def _call(self, plugin: PreEnqueuePlugin, queued: QueuedPod) -> Code:
+        try:
+            status: Status | None = plugin.pre_enqueue(queued.pod)
+            if status is None:
+                return Code.SUCCESS
+            code, message = check_status(plugin.name, PRE_ENQUEUE, plugin.pre_enqueue, status).code, status.message
+        except BaseException as problem:  # noqa: BLE001 - the plugin boundary
+            error = as_plugin_error(PRE_ENQUEUE, plugin.name, problem)
+            self._faults.report(error, queued.pod)
+            code, message = Code.ERROR, str(error)
+        if code is Code.ERROR:
+            fields = {"pod": str(queued.pod), "plugin": plugin.name, "err": message}
+            _log.error("PreEnqueue plugin failed", extra=fields)
+        return code

@@ -25,9 +25,12 @@ from scheduler.framework.events import (
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.in_flight import ObservedEvent
 from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error
+from scheduler.runtime.return_values import wrong_answer
 
 _log = logging.getLogger(__name__)
 
+HINT: Final = "QueueingHint"
 SAMPLE_EVERY: Final = 100 // PLUGIN_METRICS_SAMPLE_PERCENT
 
 Registrations: TypeAlias = Mapping[str, Sequence[ClusterEventWithHint]]
@@ -94,7 +97,7 @@ class Rejection:
         try:
             key = tuple([key_function(pod) for key_function in self._key_functions])
             hash(key)
-        except Exception:  # noqa: BLE001 - the plugin boundary
+        except BaseException:  # noqa: BLE001 - the plugin boundary
             _log.exception(
                 "Key for queueing hints failed; the hints are asked for this pod alone", extra={"pod": str(pod)}
             )
@@ -133,6 +136,7 @@ class RequeueRules:
 
     def __init__(self, events: Mapping[str, Registrations], metrics: Metrics) -> None:
         """`events`: profile → plugin → what may help the pods that it refused."""
+        self._faults = PluginFaults(metrics)
         self._duration = metrics.queueing_hint_execution_duration
         self._of_interest: dict[tuple[str, Action], bool] = {}
         self._rejections: dict[_RejectionKey, Rejection] = {}
@@ -221,10 +225,12 @@ class RequeueRules:
             if hint is None:
                 return answer
             try:
-                if hint(pod, old, new) is not QueueingHint.SKIP:
-                    return answer
-            except Exception:  # noqa: BLE001 - the plugin boundary
-                _log_failure(plugin_hint, pod, observed)
+                found = hint(pod, old, new)
+            except BaseException as problem:  # noqa: BLE001 - the plugin boundary
+                self._tell(plugin_hint, pod, problem)
+                return answer
+            if found is not QueueingHint.SKIP:
+                self._check(plugin_hint, pod, found)
                 return answer
         return Requeue.SKIP
 
@@ -234,15 +240,27 @@ class RequeueRules:
                 return plugin_hint.answer
             started = time.perf_counter()
             try:
-                result = plugin_hint.hint(pod, observed.old, observed.new).value
-            except Exception:  # noqa: BLE001 - the plugin boundary
-                _log_failure(plugin_hint, pod, observed)
+                found = plugin_hint.hint(pod, observed.old, observed.new)
+                result = found.value if self._check(plugin_hint, pod, found) else "Error"
+            except BaseException as problem:  # noqa: BLE001 - the plugin boundary
+                self._tell(plugin_hint, pod, problem)
                 result = "Error"
             seconds = time.perf_counter() - started
             self._duration.labels(plugin_hint.plugin, observed.event.label, result).observe(seconds)
             if result != QueueingHint.SKIP.value:
                 return plugin_hint.answer
         return Requeue.SKIP
+
+    def _check(self, plugin_hint: PluginHint, pod: Pod, found: object) -> bool:
+        if isinstance(found, QueueingHint):
+            return True
+        assert plugin_hint.hint is not None, "it has answered"
+        self._faults.report(wrong_answer(plugin_hint.plugin, HINT, plugin_hint.hint, found, "a QueueingHint"), pod)
+        return False
+
+    def _tell(self, plugin_hint: PluginHint, pod: Pod, problem: BaseException) -> None:
+        """An error counts as a yes: a needless attempt costs little, but a pod that is never tried again is lost."""
+        self._faults.report(as_plugin_error(HINT, plugin_hint.plugin, problem), pod)
 
     def _new_rejection(self, queued: QueuedPod) -> Rejection:
         registered = self._events.get(queued.pod.spec.scheduler_name)
@@ -271,10 +289,3 @@ def _key_functions(registrations: Sequence[ClusterEventWithHint]) -> tuple[KeyFu
 def _concerns(patterns: Sequence[ClusterEvent], event: ClusterEvent) -> bool:
     """Whether one of the patterns matches an event; a wildcard event matches wildcard patterns only."""
     return any(pattern.matches(event) for pattern in patterns if event.resource != ANY or pattern.resource == ANY)
-
-
-def _log_failure(plugin_hint: PluginHint, pod: Pod, observed: ObservedEvent) -> None:
-    """An error counts as a yes: a needless attempt costs little, but a pod that is never tried again is lost."""
-    _log.exception(
-        "Queueing hint failed", extra={"pod": str(pod), "plugin": plugin_hint.plugin, "event": observed.event.label}
-    )

@@ -51,9 +51,11 @@ from scheduler.queue.pod_heap import PodHeap
 from scheduler.queue.rejectors import RejectorCounts
 from scheduler.queue.requeueing import Requeue, RequeueRules
 from scheduler.queue.settings import QueueSettings
+from scheduler.queue.sorting import SortKey, sort_key_of
 from scheduler.queue.unschedulable_pods import UnschedulablePods
 from scheduler.runtime.changes import pod_changes
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.plugin_faults import PluginFaults
 
 _log = logging.getLogger(__name__)
 
@@ -86,11 +88,12 @@ class SchedulingQueue:
         self._metrics = metrics
         self._nominator = nominator
         self._settings = settings
-        self._active = PodHeap(settings.sort.sort_key)
-        self._backoff = BackoffQueue(settings.backoff, settings.sort.sort_key, now)
+        self._faults = PluginFaults(metrics)
+        self._active = PodHeap(self._sort_key(settings))
+        self._backoff = BackoffQueue(settings.backoff, self._sort_key(settings), now)
         self._fairness = Fairness(self._active, now, settings.starvation_seconds)
         self._in_flight = InFlightPods()
-        self._held = HeldPods(settings.sort.sort_key)
+        self._held = HeldPods(self._sort_key(settings))
         self._gates = Gates(settings.pre_enqueue, metrics, now)
         self._rules = RequeueRules(settings.rejector_events, metrics)
         self._unschedulable = UnschedulablePods(self._rules)
@@ -313,6 +316,9 @@ class SchedulingQueue:
 
     # Another configuration.
 
+    def _sort_key(self, settings: QueueSettings) -> SortKey:
+        return sort_key_of(settings.sort, self._faults)
+
     def use(self, settings: QueueSettings, changed: Collection[str]) -> None:
         """Go by other settings from now on; `changed`: the profiles of which they say something else than before.
 
@@ -321,8 +327,8 @@ class SchedulingQueue:
         before, self._settings = self._settings, settings
         same_order = _sorts_as(before.sort, settings.sort)
         for pods in (self._active, self._held):
-            pods.use(settings.sort.sort_key, same_order=same_order)
-        self._backoff.use(settings.backoff, settings.sort.sort_key, same_order=same_order)
+            pods.use(self._sort_key(settings), same_order=same_order)
+        self._backoff.use(settings.backoff, self._sort_key(settings), same_order=same_order)
         self._fairness.limit = settings.starvation_seconds
         self._gates = Gates(settings.pre_enqueue, self._metrics, self._now)
         self._rules.use(settings.rejector_events, changed)

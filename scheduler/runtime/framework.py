@@ -15,10 +15,8 @@ from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import BoolColumn, Rows
 from scheduler.framework.plugin import (
-    MAX_PERMIT_SECONDS,
     BindPlugin,
     PermitPlugin,
-    PermitWait,
     Plugin,
     PostBindPlugin,
     PostFilterPlugin,
@@ -33,7 +31,7 @@ from scheduler.framework.plugin import (
     ReservePlugin,
     SignPlugin,
 )
-from scheduler.framework.status import Code, Status, unresolvable
+from scheduler.framework.status import SKIP, Code, Status, unresolvable
 from scheduler.runtime.answers.pod_classes import KnownSpec, PodClasses
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
@@ -41,9 +39,19 @@ from scheduler.runtime.filtering import Filtering
 from scheduler.runtime.handle import EngineHandle
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.plugin_calls import PluginCalls, as_plugin_error
+from scheduler.runtime.plugin_breaker import Breaker
+from scheduler.runtime.plugin_budgets import Budgets
+from scheduler.runtime.plugin_calls import PluginCalls
+from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error, is_of_tree
+from scheduler.runtime.plugin_limits import NO_LIMITS, Limits
 from scheduler.runtime.post_filter import PostFilter
 from scheduler.runtime.profile import ProfilePlugins
+from scheduler.runtime.return_values import (
+    check_permit,
+    check_pre_filter,
+    check_status,
+    wrong_answer,
+)
 from scheduler.runtime.scoring import Scores, Scoring
 
 P = TypeVar("P", bound=Plugin)
@@ -67,6 +75,7 @@ class Framework:
         nominator: PodNominator,
         metrics: Metrics,
         percentage_of_nodes_to_score: int = 0,
+        limits: Limits = NO_LIMITS,
         *,
         has_extenders: bool = False,
     ) -> None:
@@ -76,7 +85,12 @@ class Framework:
         self.handle = handle
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
         self.plugins = plugins
-        self._calls = calls = PluginCalls(metrics, self.name)
+        self.breaker = breaker = Breaker(limits, self.name, handle.events)
+        self.faults = PluginFaults(metrics, breaker.note)
+        waits = {plugin.name: plugin.wait_seconds for plugin in plugins.of("pre_bind", PreBindPlugin)}
+        self.budgets = Budgets(metrics, handle.events, limits, waits, breaker.note)
+        timed = [name for name, each in plugins.by_name.items() if limits.names(name) or not is_of_tree(type(each))]
+        self._calls = calls = PluginCalls(metrics, self.name, self.budgets, breaker, timed)
         self._nodes = nodes
         self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
         self._pre_filter_evaluations = {p.name: calls.evaluations("PreFilter", p.name) for p in self._pre_filter}
@@ -148,6 +162,10 @@ class Framework:
         known = state.known_spec or self.classify(state, pod)
         if known.excess:
             return None, unresolvable(known.excess).by(POD_LIMITS)
+        if self.breaker.paused:
+            off = self.breaker.off(pod.namespace)
+            state.skip_filter |= off
+            state.skip_score |= off
         with self._calls.at("PreFilter") as timer:
             names, refusal = self._pre_filter_in_turn(known, state, pod, diagnosis)
             if refusal is not None:
@@ -164,13 +182,18 @@ class Framework:
         names: frozenset[str] | None = None
         refusal: Status | None = None
         for plugin in plugins:
-            answer = self._calls.run("PreFilter", state, plugin.name, plugin.pre_filter, state, pod, self._nodes)
-            if answer is not None and isinstance(answer, Status) and answer.code is Code.SKIP:
+            answer = self._calls.run("PreFilter", plugin.name, plugin.pre_filter, state, pod, self._nodes)
+            if answer is SKIP:
+                state.skip_filter.add(plugin.name)
+                continue
+            if answer is None:
+                self._pre_filter_evaluations[plugin.name].value += 1
+                continue
+            answer = check_pre_filter(plugin.name, plugin.pre_filter, answer)
+            if isinstance(answer, Status) and answer.code is Code.SKIP:
                 state.skip_filter.add(plugin.name)
                 continue
             self._pre_filter_evaluations[plugin.name].value += 1
-            if answer is None:
-                continue
             if isinstance(answer, PreFilterResult):
                 diagnosis.unschedulable_plugins.add(plugin.name)
                 names = answer.node_names if names is None else names & answer.node_names
@@ -247,10 +270,10 @@ class Framework:
                 plugins, skipping = known.concerned_at_score or self._concerned_at_score(known, pod)
                 state.skip_score |= skipping
             for plugin in plugins:
-                status = self._calls.run(
-                    "PreScore", state, plugin.name, plugin.pre_score, state, pod, self._nodes, feasible
-                )
-                if status is not None and status.code is Code.SKIP:
+                status = self._calls.run("PreScore", plugin.name, plugin.pre_score, state, pod, self._nodes, feasible)
+                if status is not None and status is not SKIP:
+                    check_status(plugin.name, "PreScore", plugin.pre_score, status)
+                if status is SKIP or (status is not None and status.code is Code.SKIP):
                     state.skip_score.add(plugin.name)
                     continue
                 self._pre_score_evaluations[plugin.name].value += 1
@@ -265,9 +288,9 @@ class Framework:
         """Reserve in order; return the first refusal. Then, or after a PluginError, `run_unreserve` is due."""
         with self._calls.at("Reserve") as timer:
             for plugin in self._reserve:
-                answer = self._calls.run("Reserve", state, plugin.name, plugin.reserve, state, pod, node_name)
+                answer = self._calls.run("Reserve", plugin.name, plugin.reserve, state, pod, node_name)
                 if answer is not None:
-                    refusal = _rejection("Reserve", plugin, answer)
+                    refusal = _rejection("Reserve", plugin, plugin.reserve, answer)
                     timer.code = refusal.code
                     return refusal
         return None
@@ -278,7 +301,10 @@ class Framework:
         with self._calls.at("Unreserve"):
             for plugin in reversed(self._reserve):
                 try:
-                    self._calls.run("Unreserve", state, plugin.name, plugin.unreserve, state, pod, node_name)
+                    call: Callable[[CycleState, Pod, str], object] = plugin.unreserve
+                    answer = self._calls.run("Unreserve", plugin.name, call, state, pod, node_name)
+                    if answer is not None:
+                        raise wrong_answer(plugin.name, "Unreserve", call, answer, "None")
                 except PluginError as error:
                     errors.append(error)
         return errors
@@ -288,11 +314,14 @@ class Framework:
         holds: dict[str, float] = {}
         with self._calls.at("Permit") as timer:
             for plugin in self._permit:
-                answer = self._calls.run("Permit", state, plugin.name, plugin.permit, state, pod, node_name)
-                if isinstance(answer, PermitWait):
-                    holds[plugin.name] = min(answer.timeout, MAX_PERMIT_SECONDS)
-                elif answer is not None:
-                    refusal = _rejection("Permit", plugin, answer)
+                answer = self._calls.run("Permit", plugin.name, plugin.permit, state, pod, node_name)
+                if answer is None:
+                    continue
+                found = check_permit(plugin.name, plugin.permit, answer)
+                if isinstance(found, float):
+                    holds[plugin.name] = found
+                else:
+                    refusal = _rejection("Permit", plugin, plugin.permit, found)
                     timer.code = refusal.code
                     return {}, refusal
             timer.code = Code.WAIT if holds else Code.SUCCESS
@@ -305,12 +334,11 @@ class Framework:
         busy = False
         with self._calls.at("PreBindPreFlight") as timer:
             for plugin in self._pre_bind:
-                answer = self._calls.run(
-                    "PreBindPreFlight", state, plugin.name, plugin.pre_bind_pre_flight, state, pod, node_name
-                )
+                call = plugin.pre_bind_pre_flight
+                answer = self._calls.run("PreBindPreFlight", plugin.name, call, state, pod, node_name)
                 if answer is None:
                     busy = True
-                elif answer.code is Code.SKIP:
+                elif answer is SKIP or check_status(plugin.name, "PreBindPreFlight", call, answer).code is Code.SKIP:
                     state.skip_pre_bind.add(plugin.name)
                 else:
                     detail = f"answered {answer.code.label}: {answer.message}"
@@ -324,11 +352,9 @@ class Framework:
             for plugin in self._pre_bind:
                 if plugin.name in state.skip_pre_bind:
                     continue
-                answer = await self._calls.run_async(
-                    "PreBind", state, plugin.name, plugin.pre_bind, state, pod, node_name
-                )
+                answer = await self._calls.run_async("PreBind", plugin.name, plugin.pre_bind, state, pod, node_name)
                 if answer is not None:
-                    refusal = _rejection("PreBind", plugin, answer)
+                    refusal = _rejection("PreBind", plugin, plugin.pre_bind, answer)
                     timer.code = refusal.code
                     return refusal
         return None
@@ -337,11 +363,11 @@ class Framework:
         """Let the first Bind plugin that does not skip bind the pod. Raises PluginError, also if all skip."""
         with self._calls.at("Bind") as timer:
             for plugin in self._bind:
-                answer = await self._calls.run_async("Bind", state, plugin.name, plugin.bind, state, pod, node_name)
+                answer = await self._calls.run_async("Bind", plugin.name, plugin.bind, state, pod, node_name)
                 if answer is None:
                     return None
-                if answer.code is not Code.SKIP:
-                    refusal = _rejection("Bind", plugin, answer)
+                if check_status(plugin.name, "Bind", plugin.bind, answer).code is not Code.SKIP:
+                    refusal = _rejection("Bind", plugin, plugin.bind, answer)
                     timer.code = refusal.code
                     return refusal
             raise PluginError(self._bind[-1].name, "Bind", "every bind plugin skipped the pod")
@@ -352,7 +378,7 @@ class Framework:
         with self._calls.at("PostBind"):
             for plugin in self._post_bind:
                 try:
-                    await self._calls.run_async("PostBind", state, plugin.name, plugin.post_bind, state, pod, node_name)
+                    await self._calls.run_async("PostBind", plugin.name, plugin.post_bind, state, pod, node_name)
                 except PluginError as error:
                     errors.append(error)
         return errors
@@ -370,13 +396,13 @@ def _divided(
                 concerned.append(plugin)
             else:
                 skipping.add(plugin.name)
-        except Exception as error:
+        except BaseException as error:
             raise as_plugin_error(point, plugin.name, error) from error
     return tuple(concerned), frozenset(skipping)
 
 
-def _rejection(point: str, plugin: Plugin, answer: Status) -> Status:
-    if not answer.is_rejected:
+def _rejection(point: str, plugin: Plugin, method: Callable[..., object], answer: Status) -> Status:
+    if not check_status(plugin.name, point, method, answer).is_rejected:
         raise PluginError(plugin.name, point, answer.message or f"answered {answer.code.label}")
     return answer.by(plugin.name)
 

@@ -64,6 +64,11 @@ class Histogram(prometheus_client.Histogram):
         self._counts[bisect_left(self._upper_bounds, amount)] += 1
         self._total += amount
 
+    def observe_least(self, amount: float) -> None:
+        """Count an amount that belongs into the first bucket."""
+        self._counts[0] += 1
+        self._total += amount
+
     def _metric_init(self) -> None:
         self._counts = [0] * len(self._upper_bounds)
         self._total = 0.0

@@ -111,6 +111,11 @@ class Metrics:
             ("profile",),
             exponential(0.00001, 2, 12),
         )
+        self.plugin_faults = counter(
+            "loadmaster_plugin_faults",
+            "How often plugins failed (`error`) or took longer than their budget (`late`).",
+            ("plugin", "extension_point", "kind"),
+        )
         self.permit_wait_duration = histogram(
             "scheduler_permit_wait_duration_seconds",
             "Duration of waiting on permit.",

@@ -10,6 +10,7 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
 from scheduler.framework.plugin import FilterPlugin, ScorePlugin
 from scheduler.framework.status import Status
+from scheduler.runtime.return_values import WHOLE_NUMBER, check_score, check_status, wrong_answer
 
 MAX_STATUSES: Final = 10_000
 """This many distinct refusals of one plugin are kept apart. More means that its reasons name the pod or the time."""
@@ -45,11 +46,15 @@ class PerNodeFilter:
         return self._statuses[code - 1]
 
     def _code(self, status: Status) -> int:
-        if not status.is_rejected:
-            detail = f"answered {status.code.label}: {status.message}" if status.message else status.code.label
-            raise PluginError(self.plugin.name, "Filter", detail)
-        code = self._code_of.get(status)
+        try:
+            code = self._code_of.get(status)
+        except TypeError:  # it cannot be hashed, so it is no Status, or its reasons are no tuple
+            code = None
         if code is None:
+            check_status(self.plugin.name, "Filter", self.plugin.filter, status)
+            if not status.is_rejected:
+                detail = f"answered {status.code.label}: {status.message}" if status.message else status.code.label
+                raise PluginError(self.plugin.name, "Filter", detail)
             self._statuses.append(status)
             code = self._code_of[status] = len(self._statuses)
         return code
@@ -67,5 +72,11 @@ class PerNodeScore:
         ask, info = self.plugin.score, nodes.info
         for i, (row, is_node) in enumerate(zip(rows.tolist(), nodes.in_use[rows].tolist(), strict=True)):
             if is_node:
-                scores[i] = ask(state, pod, info(row))
+                score = ask(state, pod, info(row))
+                if type(score) is not int:
+                    score = check_score(self.plugin.name, ask, score)
+                try:
+                    scores[i] = score
+                except OverflowError:
+                    raise wrong_answer(self.plugin.name, "Score", ask, score, WHOLE_NUMBER) from None
         return scores

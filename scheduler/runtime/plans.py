@@ -23,7 +23,9 @@ from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores, View
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.per_node import PerNodeFilter, PerNodeScore
-from scheduler.runtime.plugin_calls import PluginCalls, as_plugin_error, check_column
+from scheduler.runtime.plugin_calls import PluginCalls, check_column
+from scheduler.runtime.plugin_faults import as_plugin_error
+from scheduler.runtime.return_values import wrong_answer
 
 FILTER: Final = "Filter"
 SCORE: Final = "Score"
@@ -62,18 +64,22 @@ class FilterStep:
 
     def ask(self, state: CycleState, pod: Pod, rows: Rows) -> Int32Column | None:
         """Return a reason code for each of `rows`; None means no refusal. Raises PluginError."""
-        self._evaluations.value += len(rows)
-        codes = self._calls.run(FILTER, state, self.name, self.call.filter_nodes, state, pod, self._nodes, rows)
+        self._evaluations.value += rows.size
+        call = self.call.filter_nodes
+        codes = self._calls.run(FILTER, self.name, call, state, pod, self._nodes, rows)
         if codes is not None:
-            check_column(FILTER, self.name, codes, rows, "iub")
+            check_column(FILTER, self.name, call, codes, rows, "iub")
         return codes
 
     def status(self, state: CycleState, pod: Pod, code: int) -> Status:
         """Return the refusal behind a code. Raises PluginError."""
         try:
-            return self.call.status_of(state, pod, code).by(self.name)
-        except Exception as error:
+            answer = self.call.status_of(state, pod, code)
+        except BaseException as error:
             raise as_plugin_error(FILTER, self.name, error) from error
+        if type(answer) is not Status:
+            raise wrong_answer(self.name, FILTER, self.call.status_of, answer, "a Status")
+        return answer.by(self.name)
 
 
 class ScoreStep:
@@ -114,10 +120,11 @@ class ScoreStep:
 
     def ask(self, state: CycleState, pod: Pod, rows: Rows) -> Int64Column | None:
         """Return the raw score of each of `rows`; None means 0. Raises PluginError."""
-        self._evaluations.value += len(rows)
-        scores = self._calls.run(SCORE, state, self.name, self.call.score_nodes, state, pod, self._nodes, rows)
+        self._evaluations.value += rows.size
+        call = self.call.score_nodes
+        scores = self._calls.run(SCORE, self.name, call, state, pod, self._nodes, rows)
         if scores is not None:
-            check_column(SCORE, self.name, scores, rows)
+            check_column(SCORE, self.name, call, scores, rows)
         return scores
 
 

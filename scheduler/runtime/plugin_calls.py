@@ -1,29 +1,41 @@
-"""The plugin boundary: calls a plugin, times it in sampled cycles, and names it if it fails.
+"""The plugin boundary: calls a plugin, times it, and names it if it fails or takes too long.
 
-Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (the run…Plugin functions).
+Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (the run…Plugin functions). Metrics show the times of a
+sample of cycles, as there. Whether a call kept its budget is looked at in these too; in all cycles for out-of-tree
+plugins, and for those that the configuration has limits for.
 """
 
+import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, TypeVar, TypeVarTuple, cast
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 from prometheus_client import Histogram
 
+from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.errors import PluginError
+from scheduler.framework.errors import WrongAnswer
 from scheduler.framework.plugin import PermitWait
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.answers.store import FLUSH_REASONS
 from scheduler.runtime.instruments import Counter
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.plugin_breaker import Breaker
+from scheduler.runtime.plugin_budgets import Budgets
+from scheduler.runtime.plugin_faults import as_plugin_error
+from scheduler.runtime.return_values import AWAITABLE, place_of, wrong_answer
+
+PRE_BIND: Final = "PreBind"
+
+_NOTHING: Final = object()
 
 T = TypeVar("T")
-Q = ParamSpec("Q")
+Further = TypeVarTuple("Further")
 
 
 class Batching:
@@ -49,56 +61,100 @@ class Batching:
 class PluginCalls:
     """Calls the plugins of one profile. What they raise becomes a PluginError."""
 
-    def __init__(self, metrics: Metrics, profile: str) -> None:
+    def __init__(
+        self, metrics: Metrics, profile: str, budgets: Budgets, breaker: Breaker, timed: Collection[str]
+    ) -> None:
+        """`timed`: the plugins whose every call is timed, not only those of a sample of cycles."""
         self._metrics = metrics
         self._profile = profile
+        self._budgets = budgets
+        self._breaker = breaker
+        self._paused = breaker.paused
+        self._shortest = budgets.shortest
+        self._timed = frozenset(timed)
         self.observers: dict[tuple[str, Code], Histogram] = {}
         self.at = partial(PointTimer, self)
         """`at(point)` times all plugins of one extension point together, as the body of a `with` statement."""
 
     def run(
-        self, point: str, state: CycleState, plugin: str, call: Callable[Q, T], *args: Q.args, **kwargs: Q.kwargs
+        self,
+        point: str,
+        plugin: str,
+        call: Callable[[CycleState, Pod, *Further], T],
+        state: CycleState,
+        pod: Pod,
+        *further: *Further,
     ) -> T:
-        if not state.record_plugin_metrics:
-            try:
-                return call(*args, **kwargs)
-            except Exception as error:
-                raise as_plugin_error(point, plugin, error) from error
-        started = time.perf_counter()
-        code = Code.ERROR
+        """Call a method of a plugin.
+
+        Raises PluginError for all that it raises. Nothing is awaited within, so a cancellation is the plugin's own
+        doing, and so is what usually ends a program.
+        """
+        if self._paused and (instead := self._breaker.in_its_place(plugin, point, pod)) is not None:
+            return cast("T", instead[0])
+        if state.record_plugin_metrics or plugin in self._timed:
+            return self._run_timed(point, plugin, call, state, pod, *further)
         try:
-            answer = call(*args, **kwargs)
+            return call(state, pod, *further)
+        except BaseException as error:
+            raise as_plugin_error(point, plugin, error) from error
+
+    def _run_timed(
+        self,
+        point: str,
+        plugin: str,
+        call: Callable[[CycleState, Pod, *Further], T],
+        state: CycleState,
+        pod: Pod,
+        *further: *Further,
+    ) -> T:
+        code = Code.ERROR
+        started = time.perf_counter()
+        try:
+            answer = call(state, pod, *further)
             code = _code_of(answer)
-        except Exception as error:
+        except BaseException as error:
             raise as_plugin_error(point, plugin, error) from error
         finally:
-            self._observe_plugin(point, plugin, code, started)
+            seconds = time.perf_counter() - started
+            if state.record_plugin_metrics:
+                self._observe_plugin(point, plugin, code, seconds)
+            if seconds >= self._shortest:
+                self._budgets.took(point, plugin, seconds, pod)
         return answer
 
     async def run_async(
         self,
         point: str,
-        state: CycleState,
         plugin: str,
-        call: Callable[Q, Awaitable[T]],
-        *args: Q.args,
-        **kwargs: Q.kwargs,
+        call: Callable[[CycleState, Pod, *Further], Awaitable[T]],
+        state: CycleState,
+        pod: Pod,
+        *further: *Further,
     ) -> T:
-        if not state.record_plugin_metrics:
-            try:
-                return await call(*args, **kwargs)
-            except Exception as error:
-                raise as_plugin_error(point, plugin, error) from error
-        started = time.perf_counter()
+        """The same for a method that is awaited; it may be cancelled by others, and have a longer budget."""
+        if self._paused and (instead := self._breaker.in_its_place(plugin, point, pod)) is not None:
+            return cast("T", instead[0])
+        answer: object = _NOTHING
         code = Code.ERROR
+        started = time.perf_counter() if state.record_plugin_metrics else 0.0
+        waiting = self._budgets.begin(point, plugin, pod) if point == PRE_BIND or plugin in self._timed else None
         try:
-            answer = await call(*args, **kwargs)
-            code = _code_of(answer)
-        except Exception as error:
+            answer = awaitable = call(state, pod, *further)
+            result = await awaitable
+            code = _code_of(result) if state.record_plugin_metrics else code
+        except (asyncio.CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:
+            if answer is not _NOTHING and isinstance(error, TypeError) and not isinstance(answer, Awaitable):
+                raise wrong_answer(plugin, point, call, answer, AWAITABLE) from None
             raise as_plugin_error(point, plugin, error) from error
         finally:
-            self._observe_plugin(point, plugin, code, started)
-        return answer
+            if waiting is not None:
+                self._budgets.end(waiting)
+            if state.record_plugin_metrics:
+                self._observe_plugin(point, plugin, code, time.perf_counter() - started)
+        return result
 
     def evaluations(self, point: str, plugin: str) -> Counter:
         """What counts how often a plugin had a say at an extension point."""
@@ -119,8 +175,7 @@ class PluginCalls:
         self.observers[point, code] = observer
         return observer
 
-    def _observe_plugin(self, point: str, plugin: str, code: Code, started: float) -> None:
-        seconds = time.perf_counter() - started
+    def _observe_plugin(self, point: str, plugin: str, code: Code, seconds: float) -> None:
         self._metrics.plugin_execution_duration.labels(plugin, point, code.label).observe(seconds)
 
 
@@ -143,22 +198,25 @@ class PointTimer(msgspec.Struct, eq=False):
         observer.observe(time.perf_counter() - self.started)
 
 
-def as_plugin_error(point: str, plugin: str, error: Exception) -> PluginError:
-    """Name the plugin that failed; an error that names one already stays as it is."""
-    return error if isinstance(error, PluginError) else PluginError(plugin, point, str(error) or type(error).__name__)
-
-
-def check_column(point: str, plugin: str, answers: Any, rows: npt.NDArray[Any], kinds: str = "ib") -> None:
-    """Raise PluginError unless `answers` has one whole number for each row. `kinds`: numpy's letters for dtypes."""
+def check_column(
+    point: str,
+    plugin: str,
+    method: Callable[..., Any],
+    answers: Any,
+    rows: npt.NDArray[Any],
+    kinds: str = "ib",
+) -> None:
+    """Raise WrongAnswer unless `answers` has one whole number for each row. `kinds`: numpy's letters for dtypes."""
     if not isinstance(answers, np.ndarray):
-        raise PluginError(plugin, point, f"answered a {type(answers).__name__}, not an array")
+        raise wrong_answer(plugin, point, method, answers, "an array")
     if answers.shape != rows.shape or answers.dtype.kind not in kinds:
-        detail = f"answered {answers.dtype} of shape {answers.shape} for {len(rows)} nodes"
-        raise PluginError(plugin, point, detail)
+        name = getattr(method, "__name__", point)
+        detail = f"{name} answered {answers.dtype} of shape {answers.shape} for {len(rows)} nodes"
+        raise WrongAnswer(plugin, point, detail, place_of(method) or name)
 
 
 def _code_of(answer: object) -> Code:
-    if isinstance(answer, tuple):  # PostFilter's
+    if isinstance(answer, tuple) and answer:  # PostFilter's
         answer = answer[-1]
     if isinstance(answer, Status):
         return answer.code

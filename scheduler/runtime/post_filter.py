@@ -3,7 +3,7 @@
 Rule: RunPostFilterPlugins in pkg/scheduler/framework/runtime/framework.go at v1.36.3.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from scheduler.api.pod import Pod
@@ -14,6 +14,7 @@ from scheduler.framework.extenders import ExtendedPostFilterPlugin, Overtaken, P
 from scheduler.framework.plugin import PostFilterPlugin, PostFilterResult
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.plugin_calls import PluginCalls
+from scheduler.runtime.return_values import check_post_filter
 
 Answer: TypeAlias = tuple[PostFilterResult | None, Status | None]
 
@@ -33,7 +34,7 @@ class PostFilter:
         statuses = diagnosis.node_to_status
         with self._calls.at(_POINT) as timer:
             for plugin in self._plugins:
-                found = self._calls.run(_POINT, state, plugin.name, plugin.post_filter, state, pod, statuses)
+                found = self._asked(plugin, state, pod, statuses)
                 if answers.end_with(plugin.name, found):
                     break
             timer.code = answers.code
@@ -50,11 +51,15 @@ class PostFilter:
                 if isinstance(plugin, ExtendedPostFilterPlugin):
                     found = await self._ask(plugin, state, pod, diagnosis, extenders)
                 else:
-                    found = self._calls.run(_POINT, state, plugin.name, plugin.post_filter, state, pod, statuses)
+                    found = self._asked(plugin, state, pod, statuses)
                 if answers.end_with(plugin.name, found):
                     break
             timer.code = answers.code
         return answers.total
+
+    def _asked(self, plugin: PostFilterPlugin, state: CycleState, pod: Pod, statuses: Mapping[str, Status]) -> Answer:
+        answer = self._calls.run(_POINT, plugin.name, plugin.post_filter, state, pod, statuses)
+        return check_post_filter(plugin.name, plugin.post_filter, answer)
 
     async def _ask(
         self,
@@ -66,7 +71,8 @@ class PostFilter:
     ) -> Answer:
         ask, statuses = plugin.post_filter_asking, diagnosis.node_to_status
         try:
-            return await self._calls.run_async(_POINT, state, plugin.name, ask, state, pod, statuses, extenders)
+            answer = await self._calls.run_async(_POINT, plugin.name, ask, state, pod, statuses, extenders)
+            return check_post_filter(plugin.name, ask, answer)
         except PluginError as error:
             if isinstance(error.__cause__, Overtaken):  # no plugin's fault
                 raise error.__cause__ from None

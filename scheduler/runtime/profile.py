@@ -85,7 +85,7 @@ class ProfilePlugins:
             for plugin in self.by_name.values():
                 try:
                     plugin.start(handle)
-                except Exception as error:
+                except BaseException as error:  # also one that would end the program
                     detail = f"plugin {plugin.name!r} did not start: {type(error).__name__}: {error}"
                     raise ConfigError([f"profile {handle.profile_name!r}: {detail}"]) from error
                 undo.callback(_stop, plugin)
@@ -120,7 +120,7 @@ def _warn_of_stale_answers(plugin: Plugin) -> None:
 def _stop(plugin: Plugin) -> None:
     try:
         plugin.stop()
-    except Exception:
+    except BaseException:  # nothing keeps the others from their turn
         _logger.exception("A plugin did not stop", extra={"plugin": plugin.name})
 
 

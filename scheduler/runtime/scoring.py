@@ -167,8 +167,8 @@ class Scoring:
         if step.normalize is not None:
             shown = scores.view()
             shown.flags.writeable = False  # it may be a stored answer
-            scores = self._calls.run(NORMALIZE, state, step.name, step.normalize, state, pod, shown)
-            check_column(NORMALIZE, step.name, scores, shown)
+            scores = self._calls.run(NORMALIZE, step.name, step.normalize, state, pod, shown)
+            check_column(NORMALIZE, step.name, step.normalize, scores, shown)
         lowest, highest = int(scores.min()), int(scores.max())
         if lowest < MIN_NODE_SCORE or highest > MAX_NODE_SCORE:
             wrong = lowest if lowest < MIN_NODE_SCORE else highest

@@ -1,8 +1,10 @@
 """`loadmaster simulate`: where would these pods go?"""
 
 import argparse
+import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
@@ -19,6 +21,21 @@ from scheduler.simulate.output import as_json, as_text
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
     """Simulate, and print the result. Raises ConfigError."""
+    with _ended_by_interrupt():
+        return _run(options, registry)
+
+
+@contextmanager
+def _ended_by_interrupt() -> Iterator[None]:
+    """Let Ctrl-C end the program at once: an exception, which is what Python makes of it, is a plugin's in its call."""
+    former = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+def _run(options: argparse.Namespace, registry: Registry) -> int:
     config = load_config(options.config, registry)
     enabled = {name for profile in config.profiles for name in profile.enabled}
     cluster = read_cluster(options.files, needs_of(registry[name] for name in enabled))

@@ -16,6 +16,7 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.plugin_faults import Fault
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.explain import explain_nodes
@@ -42,8 +43,10 @@ def simulate(
     With `each_alone` every pod is judged on the cluster as given, in the given order.
 
     Return {"pods": [{"namespace", "name", "node", "nominatedNode", "victims", "message", "gated"?, "nodes"?}]}: `gated`
-    names the PreEnqueue plugin that holds the pod back; `nodes`, with `explain`, has the verdict on every node. Raises
-    ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
+    names the PreEnqueue plugin that holds the pod back; `nodes`, with `explain`, has the verdict on every node. How a
+    plugin failed for a pod is in `fault`: {"plugin", "extensionPoint", "type", "at", "traceback"}.
+
+    Raises ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
     recording, api = _RecordingWriters(), SimulatedApi()
     writers = Writers(recording, recording, recording, recording, api)
@@ -65,6 +68,8 @@ def _simulated(
     explain: bool,
 ) -> dict[str, list[Result]]:
     recording.bound = engine.handlers.pod_changed
+    for framework in engine.frameworks.values():
+        framework.faults.observer = recording.fault
     api.objects, api.observer = engine.objects, engine.object_handlers
     api.shows = not each_alone  # devices taken back for one pod must not help the next
     for resource, obj in cluster.others.take(engine.watched):
@@ -122,6 +127,7 @@ def _judge(engine: Engine, pod: Pod, result: Result, *, explain: bool) -> None:
             result["nodes"] = explain_nodes(framework, engine.algorithm, engine.cache.table, pod)
         decision = engine.algorithm.schedule(framework, CycleState(), pod)
     except PluginError as error:
+        framework.faults.report(error, pod)
         result["message"] = str(error)
         return
     if isinstance(decision, Placed):
@@ -162,6 +168,16 @@ class _RecordingWriters:
 
     def __init__(self) -> None:
         self.results: dict[str, Result] = {}
+
+    def fault(self, pod: Pod, fault: Fault, trace: str) -> None:
+        if pod.uid in self.results:
+            self.results[pod.uid]["fault"] = {
+                "plugin": fault.plugin,
+                "extensionPoint": fault.point,
+                "type": fault.kind,
+                "at": fault.place,
+                "traceback": trace,
+            }
 
     async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> None:
         self.results[pod.uid]["node"] = node_name

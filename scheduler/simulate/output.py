@@ -32,9 +32,21 @@ def as_text(document: Result, *, explain: bool) -> str:
         lines += _table([("POD", "NODE", "MESSAGE"), *map(_row, shown)]) if shown else []
     if len(pods) > len(shown):
         lines.append(f"... and {len(pods) - len(shown)} more pods (all of them with -o json)")
+    lines += _faults(pods)
     placed = sum(pod["node"] is not None for pod in pods)
     lines.append(f"{placed} of {len(pods)} pods placed")
     return "\n".join(lines)
+
+
+def _faults(pods: Iterable[Result]) -> Iterator[str]:
+    """How plugins failed, once for each place in their code."""
+    told = set()
+    for pod in pods:
+        fault = pod.get("fault")
+        if fault is not None and (place := (fault["plugin"], fault["extensionPoint"], fault["at"])) not in told:
+            told.add(place)
+            yield f"\nplugin {fault['plugin']} failed at {fault['extensionPoint']} for {_name(pod)} ({fault['at']})"
+            yield from _indented(fault["traceback"].splitlines())
 
 
 def _name(pod: Result) -> str:

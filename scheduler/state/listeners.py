@@ -52,7 +52,7 @@ class ObjectListener:
             old = None
         try:
             self._listener(old, new)
-        except Exception:  # noqa: BLE001  the plugin boundary
+        except BaseException:  # noqa: BLE001  the plugin boundary
             self._log("A listener failed", new if new is not None else old)
             self._tell_all(objects)
             return False
@@ -84,14 +84,14 @@ class ObjectListener:
         try:
             if self._reset is not None:
                 self._reset()
-        except Exception:  # noqa: BLE001  the plugin boundary
+        except BaseException:  # noqa: BLE001  the plugin boundary
             self._log("A listener failed to start over", None)
             return False
         failed: set[str] = set()
         for item in objects:
             try:
                 self._listener(None, item)
-            except Exception:  # noqa: BLE001  the plugin boundary
+            except BaseException:  # noqa: BLE001  the plugin boundary
                 self._log("A listener failed; it goes on without the object", item)
                 failed.add(item.metadata.uid)
         self._left_out |= failed

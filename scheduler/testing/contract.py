@@ -1,7 +1,7 @@
 """What every plugin promises, checked for pods and nodes that the author chooses."""
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -151,17 +151,26 @@ class _Check:
         codes: list[Any] | None = None
         scores: list[int] | None = None
         if self._filter is not None and self._plugin.name not in state.skip_filter:
-            codes = self._listed("Filter", self._filter.filter_nodes(state, pod, self._nodes, rows), rows, "iub")
+            codes = self._listed("Filter", self._filter.filter_nodes, state, pod, rows, "iub")
             if isinstance(self._filter, PerNodeFilter):
                 codes = [self._filter.status_of(state, pod, code) if code else 0 for code in codes]
         if self._score is not None and self._plugin.name not in state.skip_score:
-            scores = self._listed("Score", self._score.score_nodes(state, pod, self._nodes, rows), rows, "ib")
+            scores = self._listed("Score", self._score.score_nodes, state, pod, rows, "ib")
         return _Answers(codes, scores)
 
-    def _listed(self, point: str, answer: Int32Column | Int64Column | None, rows: Rows, kinds: str) -> list[int]:
+    def _listed(
+        self,
+        point: str,
+        call: Callable[..., Int32Column | Int64Column | None],
+        state: CycleState,
+        pod: Pod,
+        rows: Rows,
+        kinds: str,
+    ) -> list[int]:
+        answer = call(state, pod, self._nodes, rows)
         if answer is None:
             return [0] * len(rows)
-        check_column(point, self._plugin.name, answer, rows, kinds)
+        check_column(point, self._plugin.name, call, answer, rows, kinds)
         return [int(value) for value in answer.tolist()]
 
     def _reasons(self, state: CycleState, pod: Pod, answers: _Answers) -> None:

@@ -13,6 +13,10 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime import metrics as metrics_module
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.handle import EngineHandle
+from scheduler.runtime.plugin_breaker import Breaker
+from scheduler.runtime.plugin_budgets import Budgets
+from scheduler.runtime.plugin_calls import PluginCalls
+from scheduler.runtime.plugin_limits import NO_LIMITS, Limits
 from scheduler.runtime.profile import POINTS, ProfilePlugins
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
@@ -53,6 +57,8 @@ def a_framework(
     percentage: int = 0,
     metrics: Metrics | None = None,
     profile: str = "default-scheduler",
+    limits: Limits = NO_LIMITS,
+    events: FakeWorld | None = None,
 ) -> Framework:
     """A profile with these plugins at each point that they extend, in this order, over `table` or one node `n`.
 
@@ -64,8 +70,15 @@ def a_framework(
     at = {point: tuple(p for p in plugins if isinstance(p, kinds)) for point, kinds in POINTS.items()}
     every_weight = {plugin.name: (weights or {}).get(plugin.name, 1) for plugin in plugins}
     made = ProfilePlugins(at, every_weight, {plugin.name: plugin for plugin in plugins})
-    handle = a_handle(table, nominator, profile=profile)
-    return Framework(made, handle, table, nominator, metrics or Metrics(), percentage)
+    handle = a_handle(table, nominator, world=events, profile=profile)
+    return Framework(made, handle, table, nominator, metrics or Metrics(), percentage, limits)
+
+
+def plugin_calls(metrics: Metrics | None = None, profile: str = "default-scheduler") -> PluginCalls:
+    """What calls the plugins of a profile without a word about their limits."""
+    metrics, events = metrics or Metrics(), FakeWorld()
+    breaker = Breaker(NO_LIMITS, profile, events)
+    return PluginCalls(metrics, profile, Budgets(metrics, events, NO_LIMITS, {}, breaker.note), breaker, ())
 
 
 def _nominator(nominated: Mapping[str, Collection[Pod]]) -> Nominator:

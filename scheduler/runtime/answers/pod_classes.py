@@ -15,7 +15,7 @@ from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, SignPlug
 from scheduler.runtime.answers.columns import Stored
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.plans import FilterPlan, ScorePlan
-from scheduler.runtime.plugin_calls import as_plugin_error
+from scheduler.runtime.plugin_faults import as_plugin_error
 from scheduler.runtime.pod_limits import excess_of
 
 _NO_SOURCE = Volume()
@@ -124,7 +124,7 @@ class PodClasses:
             try:
                 signature = plugin.sign(pod)
                 hash(signature)  # it becomes part of a key: if it cannot be, that is the plugin's fault
-            except Exception as error:
+            except BaseException as error:
                 raise as_plugin_error("Sign", plugin.name, error) from error
             if signature is not None:
                 signatures[plugin.name] = signature

@@ -30,7 +30,7 @@ from scheduler.framework.status import Status
 from scheduler.runtime.answers.pod_classes import KnownSpec
 from scheduler.runtime.filtering import Filtering
 from scheduler.runtime.plans import FILTER, FilterStep
-from scheduler.runtime.plugin_calls import as_plugin_error
+from scheduler.runtime.plugin_faults import as_plugin_error
 from scheduler.runtime.preemption.ranked_pods import RankedPods
 from scheduler.runtime.preemption.reprieve import Reprieve
 
@@ -115,7 +115,7 @@ class DryRun:
             if at < index:
                 try:
                     asked.append((step, begin(row)))
-                except Exception as error:
+                except BaseException as error:
                     raise as_plugin_error(FILTER, step.name, error) from error
         refusing = next(((step, codes.item(row)) for at, step, codes in self._stored if at == index), None)
         return QuickSimulation(self._state, self._pod, asked, refusing)
@@ -131,7 +131,7 @@ class DryRun:
             lower = self._profile.ranked.below(self._pod.priority, rows)
             simulated = simulator.without(lower, rows, self._nominated_pods())
             return Reprieve(lower, simulated, partial(step.status, self._state, self._pod))
-        except Exception:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
+        except BaseException:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
             return None
 
     def only_singly(self, rows: Rows) -> BoolColumn:
@@ -158,7 +158,7 @@ class DryRun:
             return None
         try:
             codes = simulator.codes_with(nominated, rows)
-        except Exception:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
+        except BaseException:  # noqa: BLE001  asked about one node after the other it fails for some of them at most
             return None
         refusals: dict[int, Status] = {}
         statuses: dict[tuple[int, int], Status] = {}
@@ -203,7 +203,7 @@ class DryRun:
                     return False
                 elif (codes := filtering.stored_codes(step, self._state, self._pod, signature)) is not None:
                     self._stored.append((at, step, codes))
-            except Exception:  # noqa: BLE001  it fails only for the nodes that it is asked about in its turn
+            except BaseException:  # noqa: BLE001  it fails only for the nodes that it is asked about in its turn
                 return False
         return True
 
@@ -265,7 +265,7 @@ class QuickSimulation:
             try:
                 for other in others:
                     remove(other)
-            except Exception as error:
+            except BaseException as error:
                 raise as_plugin_error(FILTER, step.name, error) from error
 
     def refusal(self) -> Status | None:
@@ -293,7 +293,7 @@ class QuickSimulation:
                     for _, before in self._asked[:at]:
                         before.remove(other)
                     return False
-            except Exception as error:
+            except BaseException as error:
                 raise as_plugin_error(FILTER, step.name, error) from error
         return True
 
@@ -303,14 +303,14 @@ def _reprieved_by_one(others: Sequence[Pod], step: FilterStep, simulated: Simula
     admit = simulated.admit
     try:
         return [other for other in others if not admit(other)]
-    except Exception as error:
+    except BaseException as error:
         raise as_plugin_error(FILTER, step.name, error) from error
 
 
 def _code(step: FilterStep, simulated: SimulatedNode) -> int:
     try:
         return simulated.code()
-    except Exception as error:
+    except BaseException as error:
         raise as_plugin_error(FILTER, step.name, error) from error
 
 

@@ -19,6 +19,7 @@ from scheduler.framework.status import Status, unschedulable
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.framework import Framework
+from scheduler.runtime.plugin_limits import NO_LIMITS, Limits
 from scheduler.runtime.tasks import Tasks
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
@@ -58,13 +59,25 @@ def one_pod_a_node(_: Pod, node: NodeInfo) -> Status | None:
 class Scheduler:
     """Every part of one scheduler within reach. Each node has room for one pod by default."""
 
-    def __init__(self, *plugins: Plugin, nodes: Iterable[str] = ("a",), ttl: float = 0.0) -> None:
+    def __init__(
+        self,
+        *plugins: Plugin,
+        nodes: Iterable[str] = ("a",),
+        ttl: float = 0.0,
+        limits: Limits = NO_LIMITS,
+    ) -> None:
         self.world, self.clock, self.metrics = FakeWorld(), FakeClock(), Metrics()
         self.cache, self.nominator = Cache(self.metrics, self.clock, ttl), Nominator()
         self.pods: dict[str, Pod] = {}
         every: tuple[Plugin, ...] = (PlainFilter(one_pod_a_node, "One"), *plugins, binder := WorldBinder())
         self.framework: Framework = a_framework(
-            *every, table=self.cache.table, nominated=self.nominator, metrics=self.metrics, profile=PROFILE
+            *every,
+            table=self.cache.table,
+            nominated=self.nominator,
+            metrics=self.metrics,
+            profile=PROFILE,
+            limits=limits,
+            events=self.world,
         )
         self.queue = SchedulingQueue(
             QueueSettings(FirstCome(), {PROFILE: ()}, {PROFILE: self.framework.rejector_events()}),

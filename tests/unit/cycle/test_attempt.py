@@ -93,7 +93,7 @@ async def test_a_failure_names_the_plugin_to_the_pods_owner() -> None:
     scheduler = Scheduler(BROKEN["Reserve"])
     await scheduler.schedule(a_pod())
 
-    assert scheduler.world.events == [failed('running Reserve plugin "Bad": broken')]
+    assert scheduler.world.events == [failed('running Reserve plugin "Bad": ValueError: broken')]
 
 
 async def test_a_post_filter_that_fails_leaves_the_pod_unschedulable() -> None:
@@ -103,7 +103,9 @@ async def test_a_post_filter_that_fails_leaves_the_pod_unschedulable() -> None:
     await scheduler.schedule(pod)
 
     assert scheduler.where(pod) == "unschedulable"
-    assert scheduler.world.events[-1].note == "0/1 nodes are available: 1 taken. broken"
+    assert scheduler.world.events[-1].note == (
+        '0/1 nodes are available: 1 taken. running PostFilter plugin "Bad": ValueError: broken'
+    )
 
 
 async def test_a_plugin_that_fails_after_binding_changes_nothing() -> None:

@@ -524,4 +524,4 @@ async def test_a_framework_error_names_its_plugin_as_ever() -> None:
 
     await scheduler.schedule()
 
-    assert message(scheduler) == 'running "Broken" filter plugin: broken'
+    assert message(scheduler) == 'running "Broken" filter plugin: ValueError: broken'

@@ -156,7 +156,7 @@ async def test_a_plugin_that_asks_for_an_unwatched_resource_fails_with_what_to_d
     await made.schedule()
     (note,) = made.world.notes()
 
-    assert "plugin \"Careless\": 'foos.v1.example.com' is not watched" in note
+    assert "plugin \"Careless\": LookupError: 'foos.v1.example.com' is not watched" in note
 
 
 def test_a_resource_that_there_cannot_be_stops_the_start_with_profile_and_plugin() -> None:

@@ -154,7 +154,7 @@ def test_a_filter_that_fails_on_every_node_is_told_instead_of_a_search() -> None
     outcome = scene.preempt(pod("high", 100))
 
     assert outcome == Outcome(
-        None, [], '0/2 nodes are available: 2 taken. preemption: running "Plain" filter plugin: broken'
+        None, [], '0/2 nodes are available: 2 taken. preemption: running "Plain" filter plugin: ValueError: broken'
     )
 
 

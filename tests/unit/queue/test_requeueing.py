@@ -103,7 +103,24 @@ def test_a_hint_function_that_fails_queues_the_pod_and_is_logged(caplog: pytest.
         raise RuntimeError("no answer")
 
     assert rules_with_hint(fail).decide(a_refused_pod(FIT), ObservedEvent(NODE_ADD, None, None)) is AFTER_BACKOFF
-    assert [record.getMessage() for record in caplog.records] == ["Queueing hint failed"]
+    (record,) = caplog.records
+    assert record.getMessage().startswith("A plugin failed")
+    assert record.__dict__["extensionPoint"] == "QueueingHint"
+
+
+@pytest.mark.parametrize("answer", [False, None, "Skip"])
+@pytest.mark.parametrize("event_number", [1, 10], ids=["not timed", "timed"])
+def test_an_answer_that_is_no_hint_queues_the_pod_and_is_logged(
+    answer: Any, event_number: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    rules = rules_with_hint(lambda *_: answer)
+
+    for _ in range(event_number):
+        decision = rules.decide(a_refused_pod(FIT), ObservedEvent(NODE_ADD, None, None))
+
+    assert decision is AFTER_BACKOFF
+    (record,) = caplog.records
+    assert "expected a QueueingHint" in record.__dict__["err"]
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ def test_a_failing_gate_refuses_the_pod_without_gating_it(
 
     assert (queue.where("a"), queue.where("b")) == ("unschedulable", "active")
     assert queue.unschedulable_counts() == {(GATE, PROFILE): 1}
-    assert len(caplog.records) == 1
+    assert [record.__dict__["pod"] for record in caplog.records] == ["default/pod-a", "default/pod-a"]
 
 
 def test_a_pod_that_met_a_failing_gate_comes_back_in_time(queue: QueueUnderTest) -> None:

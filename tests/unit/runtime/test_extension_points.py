@@ -111,22 +111,22 @@ class NoStatus(FilterNodes):
 @pytest.mark.parametrize(
     ("kind", "act", "message"),
     [
-        (PreFilter, do_pre_filter, 'running PreFilter plugin "Bad": boom'),
-        (Filter, do_filter, 'running "Bad" filter plugin: boom'),
-        (FilterNodes, do_filter, 'running "Bad" filter plugin: boom'),
-        (Extensions, do_filter, 'running AddPod on PreFilter plugin "Bad": boom'),
-        (PostFilter, do_post_filter, "boom"),
-        (PreScore, do_score, 'running PreScore plugin "Bad": boom'),
-        (Score, do_score, 'running Score plugins: plugin "Bad" failed with: boom'),
-        (ScoreNodes, do_score, 'running Score plugins: plugin "Bad" failed with: boom'),
-        (Normalize, do_score, 'running Normalize on Score plugins: plugin "Bad" failed with: boom'),
-        (SignedScore, do_score, 'running Sign plugin "Bad": boom'),
-        (SignedScore, do_filter, 'running Sign plugin "Bad": boom'),
-        (Reserve, do_reserve, 'running Reserve plugin "Bad": boom'),
-        (Permit, do_permit, 'running Permit plugin "Bad": boom'),
-        (PreFlight, do_pre_flight, 'running PreBindPreFlight plugin "Bad": boom'),
-        (PreBind, do_pre_bind, 'running PreBind plugin "Bad": boom'),
-        (Bind, do_bind, 'running Bind plugin "Bad": boom'),
+        (PreFilter, do_pre_filter, 'running PreFilter plugin "Bad": RuntimeError: boom'),
+        (Filter, do_filter, 'running "Bad" filter plugin: RuntimeError: boom'),
+        (FilterNodes, do_filter, 'running "Bad" filter plugin: RuntimeError: boom'),
+        (Extensions, do_filter, 'running AddPod on PreFilter plugin "Bad": RuntimeError: boom'),
+        (PostFilter, do_post_filter, 'running PostFilter plugin "Bad": RuntimeError: boom'),
+        (PreScore, do_score, 'running PreScore plugin "Bad": RuntimeError: boom'),
+        (Score, do_score, 'running Score plugins: plugin "Bad" failed with: RuntimeError: boom'),
+        (ScoreNodes, do_score, 'running Score plugins: plugin "Bad" failed with: RuntimeError: boom'),
+        (Normalize, do_score, 'running Normalize on Score plugins: plugin "Bad" failed with: RuntimeError: boom'),
+        (SignedScore, do_score, 'running Sign plugin "Bad": RuntimeError: boom'),
+        (SignedScore, do_filter, 'running Sign plugin "Bad": RuntimeError: boom'),
+        (Reserve, do_reserve, 'running Reserve plugin "Bad": RuntimeError: boom'),
+        (Permit, do_permit, 'running Permit plugin "Bad": RuntimeError: boom'),
+        (PreFlight, do_pre_flight, 'running PreBindPreFlight plugin "Bad": RuntimeError: boom'),
+        (PreBind, do_pre_bind, 'running PreBind plugin "Bad": RuntimeError: boom'),
+        (Bind, do_bind, 'running Bind plugin "Bad": RuntimeError: boom'),
     ],
 )
 def test_what_a_plugin_raises_is_told_with_its_name(kind: type[fw.Plugin], act: Act, message: str) -> None:
@@ -142,8 +142,8 @@ def test_what_a_plugin_raises_is_told_with_its_name(kind: type[fw.Plugin], act: 
 @pytest.mark.parametrize(
     ("kind", "act", "message"),
     [
-        (Reserve, do_unreserve, 'running Unreserve plugin "Bad": boom'),
-        (PostBind, do_post_bind, 'running PostBind plugin "Bad": boom'),
+        (Reserve, do_unreserve, 'running Unreserve plugin "Bad": RuntimeError: boom'),
+        (PostBind, do_post_bind, 'running PostBind plugin "Bad": RuntimeError: boom'),
     ],
 )
 def test_what_comes_too_late_to_stop_the_pod_is_returned(kind: type[fw.Plugin], act: Act, message: str) -> None:
@@ -167,7 +167,7 @@ def test_a_plugin_that_cannot_tell_why_it_refuses_is_named() -> None:
         lambda: outcome.count_into(Diagnosis(1), state, POD),
         lambda: framework.filtering.run_one(state, POD, 0),
     ):
-        with pytest.raises(fw.PluginError, match='running "Bad" filter plugin: boom'):
+        with pytest.raises(fw.PluginError, match='running "Bad" filter plugin: RuntimeError: boom'):
             ask()
 
 

@@ -309,7 +309,7 @@ async def test_what_goes_wrong_after_binding_stops_nobody() -> None:
     )
     errors = await framework.run_post_bind(CycleState(), a_pod(), "n")
 
-    assert [str(error) for error in errors] == ['running PostBind plugin "A": broken']
+    assert [str(error) for error in errors] == ['running PostBind plugin "A": ValueError: broken']
 
 
 Step = Callable[[Framework, CycleState], object]
@@ -355,7 +355,8 @@ def test_a_plugin_that_fails_is_named_and_counted_as_an_error(
 
 
 def test_a_post_filter_that_fails_is_told_in_its_own_words() -> None:
-    framework = a_framework(plugin(PostFilterPlugin, "Bad", post_filter=fail))
+    says_why = plugin(PostFilterPlugin, "Bad", post_filter=answer((None, ERROR)))
+    framework = a_framework(says_why)
 
     with pytest.raises(PluginError, match=r"^broken$") as caught:
         framework.run_post_filter(CycleState(), a_pod(), Diagnosis(1))

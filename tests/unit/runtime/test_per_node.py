@@ -10,12 +10,11 @@ from scheduler.runtime.answers.pod_classes import PodClass
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.filtering import Filtering
-from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.per_node import MAX_STATUSES, PerNodeFilter, PerNodeScore
-from scheduler.runtime.plugin_calls import PluginCalls
 from scheduler.runtime.preemption.dry_run import DryRuns
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
+from tests.fakes import plugin_calls
 from tests.unit.plugins.cluster import a_cluster, every_row
 
 
@@ -168,7 +167,7 @@ def test_a_numbering_is_full_at_the_limit_and_starts_again_when_cleared() -> Non
 def test_stored_codes_are_dropped_together_with_the_numbering() -> None:
     table = a_cluster(*(a_node(f"n{i}") for i in range(100)))
     store = AnswerStore(table)
-    filtering = Filtering([Chatty()], [], store, lambda: iter(()), DryRuns(), PluginCalls(Metrics(), "p"))
+    filtering = Filtering([Chatty()], [], store, lambda: iter(()), DryRuns(), plugin_calls())
     numbered = filtering.steps[0].per_node
     assert numbered is not None
 

@@ -107,32 +107,32 @@ def _raise(*_: object) -> Int64Column:
     [
         pytest.param(
             plugin(ScorePlugin, "Bad", score=_raise),
-            'running Score plugins: plugin "Bad" failed with: broken',
+            'running Score plugins: plugin "Bad" failed with: ValueError: broken',
             id="plain",
         ),
         pytest.param(
             plugin(ScoreNodesPlugin, "Bad", score_nodes=_raise),
-            'running Score plugins: plugin "Bad" failed with: broken',
+            'running Score plugins: plugin "Bad" failed with: ValueError: broken',
             id="column",
         ),
         pytest.param(
             plugin(Normalizing, "Bad", score=lambda *_: 1, normalize_score=_raise),
-            'running Normalize on Score plugins: plugin "Bad" failed with: broken',
+            'running Normalize on Score plugins: plugin "Bad" failed with: ValueError: broken',
             id="normalize",
         ),
         pytest.param(
             plugin(ScoreNodesPlugin, "Bad", score_nodes=lambda *_: np.array([0.5, 0.5])),
-            'running Score plugins: plugin "Bad" failed with: answered float64 of shape (2,) for 2 nodes',
+            'running Score plugins: plugin "Bad" failed with: <lambda> answered float64 of shape (2,) for 2 nodes',
             id="floats",
         ),
         pytest.param(
             plugin(ScoreNodesPlugin, "Bad", score_nodes=lambda *_: np.array([1])),
-            'running Score plugins: plugin "Bad" failed with: answered int64 of shape (1,) for 2 nodes',
+            'running Score plugins: plugin "Bad" failed with: <lambda> answered int64 of shape (1,) for 2 nodes',
             id="too few",
         ),
         pytest.param(
             plugin(Normalizing, "Bad", score=lambda *_: 1, normalize_score=lambda *_: None),
-            'running Normalize on Score plugins: plugin "Bad" failed with: answered a NoneType, not an array',
+            'running Normalize on Score plugins: plugin "Bad" failed with: <lambda> answered None, expected an array',
             id="normalize forgets to return",
         ),
         pytest.param(

@@ -51,7 +51,7 @@ def test_a_pod_that_is_refused_as_a_whole_fits_nowhere() -> None:
 
 
 def test_an_error_names_the_plugin() -> None:
-    with pytest.raises(fw.PluginError, match='running "Sized" filter plugin: boom'):
+    with pytest.raises(fw.PluginError, match='running "Sized" filter plugin: RuntimeError: boom'):
         schedule(Sized(), a_pod(labels={"team": "shop"}), a_cluster(a_node("broken")), SHOP)
 
 

@@ -146,7 +146,7 @@ def test_a_plugin_that_fails_is_named_when_its_node_is_asked_about() -> None:
     table = a_cluster(a_node("n"))
     framework = a_framework(PlainFilter(fail), table=table)
 
-    problem = 'running "Plain" filter plugin: broken'
+    problem = 'running "Plain" filter plugin: ValueError: broken'
     with begin(framework, a_pod()).simulate(0) as simulated, pytest.raises(fw.PluginError, match=problem):
         simulated.refusal()
 

@@ -198,7 +198,7 @@ def test_an_error_beside_nominated_pods_leaves_the_table_as_it_was() -> None:
     table = nodes("a")
     framework = a_framework(named("Shy", Shy)(), table=table, nominated={"a": [a_pod("p", requests={"cpu": "1"})]})
 
-    with pytest.raises(fw.PluginError, match='running "Shy" filter plugin: too many people'):
+    with pytest.raises(fw.PluginError, match='running "Shy" filter plugin: RuntimeError: too many people'):
         answers(framework, table)
 
     assert table.requested("cpu").tolist() == [0]

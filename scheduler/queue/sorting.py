@@ -1,0 +1,55 @@
+"""The order of the queue, whatever a QueueSort plugin does.
+
+    key, or comparison, of an out-of-tree plugin ──raises──► told; these two are in the order in which they came
+
+A heap compares deep within other steps, which must not end half way. In-tree plugins give keys of plain values, and go
+without this.
+"""
+
+from collections.abc import Callable
+from functools import total_ordering
+from typing import Any
+
+from scheduler.framework.plugin import QueueSortPlugin
+from scheduler.framework.queued import QueuedPod
+from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error, is_of_tree
+
+SortKey = Callable[[QueuedPod], Any]
+
+
+def sort_key_of(plugin: QueueSortPlugin, faults: PluginFaults) -> SortKey:
+    """What orders pods as the plugin wants, and never raises."""
+    if is_of_tree(type(plugin)):
+        return plugin.sort_key
+    return lambda queued: _SafeKey(plugin, queued, faults)
+
+
+@total_ordering
+class _SafeKey:
+    """A plugin's key of a pod, or why there is none."""
+
+    __slots__ = ("_faults", "_key", "_plugin", "_queued")
+
+    def __init__(self, plugin: QueueSortPlugin, queued: QueuedPod, faults: PluginFaults) -> None:
+        self._plugin, self._queued, self._faults = plugin, queued, faults
+        self._key: Any = None
+        try:
+            self._key = (plugin.sort_key(queued),)
+        except BaseException as problem:  # noqa: BLE001 - the plugin boundary
+            self._tell(problem)
+
+    def __lt__(self, other: "_SafeKey") -> bool:
+        if self._key is not None and other._key is not None:
+            try:
+                return bool(self._key < other._key)
+            except BaseException as problem:  # noqa: BLE001 - the plugin boundary
+                self._tell(problem)
+        return self._queued.timestamp < other._queued.timestamp
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SafeKey) and not self < other and not other < self
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def _tell(self, problem: BaseException) -> None:
+        self._faults.report(as_plugin_error("QueueSort", self._plugin.name, problem), self._queued.pod)

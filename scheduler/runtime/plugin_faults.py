@@ -1,0 +1,159 @@
+"""What is told of plugins that fail: to their authors in the log, to operators in metrics, to owners of pods in Events.
+
+    a plugin raises, or answers what it must not ──► PluginError ──► the attempt ends ──► `PluginFaults.report`
+
+The text of a PluginError, which the pod's Event and condition show, has plugin, extension point, type and message. The
+traceback goes to the log, once for each place in the plugin's code that fails: without the frames of the scheduler that
+lead to it. In-tree plugins word their errors as kube-scheduler does, so their types are not added.
+"""
+
+import logging
+import sys
+import traceback
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator
+from pathlib import Path
+from types import CodeType, TracebackType
+from typing import Final, NamedTuple
+
+from scheduler.api.pod import Pod
+from scheduler.framework.errors import PluginError, WrongAnswer
+from scheduler.runtime.metrics import Metrics
+
+MAX_TOLD: Final = 1_000
+"""Distinct faults that are known to be in the log; beyond them, the one that was not seen for longest is forgotten."""
+
+MAX_TEXT: Final = 1_000
+"""Characters of what a plugin raises: it may quote all of a pod."""
+
+_ENGINE: Final = str(Path(__file__).parents[1]) + "/"
+_IN_TREE: Final = str(Path(__file__).parents[2] / "plugins") + "/"
+
+_logger = logging.getLogger(__name__)
+
+
+class Fault(NamedTuple):
+    """One way in which a plugin fails."""
+
+    plugin: str
+    point: str
+    kind: str
+    """The type of what it raised; `wrong answer` if it answered what it must not."""
+    place: str
+    """File and line in the plugin's code; what it says if there is none."""
+
+
+def as_plugin_error(point: str, plugin: str, error: BaseException) -> PluginError:
+    """Name the plugin that failed, with the error as the cause; one that names a plugin already stays as it is."""
+    if isinstance(error, PluginError):
+        return error
+    detail = text_of(error) or type(error).__name__
+    if not _is_by_us(error):
+        detail = f"{type(error).__name__}: {detail}" if detail != type(error).__name__ else detail
+        if point == "PostFilter":  # what it says is all that kube-scheduler says
+            detail = f'running PostFilter plugin "{plugin}": {detail}'
+    named = PluginError(plugin, point, detail)
+    named.__cause__ = error
+    return named
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says, in MAX_TEXT characters; its code is the plugin's, too."""
+    try:
+        text = str(error)
+    except Exception as another:  # noqa: BLE001  the plugin's own code
+        text = f"(its text cannot be had: {type(another).__name__})"
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+
+
+def authors_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of the scheduler; None if there are no others."""
+    kept: TracebackType | None = None
+    for entry in reversed(list(_entries(trace))):
+        if not is_engine(entry.tb_frame.f_code):
+            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept
+
+
+def is_engine(code: CodeType) -> bool:
+    """Whether code is the scheduler's, and no plugin's."""
+    return code.co_filename.startswith(_ENGINE)
+
+
+def is_of_tree(plugin: type) -> bool:
+    """Whether a class is that of a plugin of ours."""
+    return str(getattr(sys.modules.get(plugin.__module__), "__file__", "")).startswith(_IN_TREE)
+
+
+class PluginFaults:
+    """Tells of the faults of one profile's plugins."""
+
+    def __init__(self, metrics: Metrics, on_fault: Callable[[str, str, Pod], None] = lambda *_: None) -> None:
+        """`on_fault` is told of each fault: plugin, extension point and pod."""
+        self._metrics = metrics
+        self._on_fault = on_fault
+        self._told: OrderedDict[Hashable, None] = OrderedDict()
+        self.observer: Callable[[Pod, Fault, str], None] | None = None
+        """Told of each fault in the place of the log, with the pod and the traceback, which may be empty."""
+
+    def report(self, error: BaseException, pod: Pod) -> None:
+        """Tell of what ended an attempt, if a plugin did. Traceback and place go to the log once."""
+        if not isinstance(error, PluginError):
+            return
+        cause = error.__cause__ or error
+        trace = authors_frames(cause.__traceback__)
+        if isinstance(error, WrongAnswer):
+            fault = Fault(error.plugin, error.point, "wrong answer", error.place)
+        elif cause is not error or trace is not None:
+            # Without a frame of the author's where the call itself was wrong: another number of arguments.
+            fault = Fault(error.plugin, error.point, type(cause).__name__, _innermost(trace) or text_of(cause))
+        else:
+            return  # it answered that it failed, as a plugin may
+        self._metrics.plugin_faults.labels(error.plugin, error.point, "error").inc()
+        self._on_fault(error.plugin, error.point, pod)
+        if self.observer is not None:
+            lines = traceback.format_exception(type(cause), cause, trace) if trace is not None else []
+            self.observer(pod, fault, "".join(lines))
+        elif self.is_new(fault):
+            fields = {
+                "plugin": error.plugin,
+                "extensionPoint": error.point,
+                "pod": str(pod),
+                "at": fault.place,
+                "err": str(error),
+            }
+            told = (type(cause), cause, trace) if trace is not None else None
+            _logger.error(
+                "A plugin failed; further failures of this kind are only counted", extra=fields, exc_info=told
+            )
+
+    def is_new(self, fault: Hashable) -> bool:
+        """Whether a fault is to be told: it was not, or so long ago that it is forgotten."""
+        if fault in self._told:
+            self._told.move_to_end(fault)
+            return False
+        self._told[fault] = None
+        if len(self._told) > MAX_TOLD:
+            self._told.popitem(last=False)
+        return True
+
+
+def _innermost(trace: TracebackType | None) -> str:
+    place = ""
+    for entry in _entries(trace):
+        place = f"{entry.tb_frame.f_code.co_filename}:{entry.tb_lineno}"
+    return place
+
+
+def _is_by_us(error: BaseException) -> bool:
+    """Whether the plugin that raised is one of ours: the first frame that is not the scheduler's is its."""
+    for entry in _entries(error.__traceback__):
+        if not is_engine(entry.tb_frame.f_code):
+            return entry.tb_frame.f_code.co_filename.startswith(_IN_TREE)
+    return False
+
+
+def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next

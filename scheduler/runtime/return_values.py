@@ -1,0 +1,103 @@
+"""What plugins may answer, and one plain sentence about what they may not.
+
+Nothing is looked at where a plugin answers None, which is what most of them answer to most questions.
+"""
+
+import inspect
+import math
+from collections.abc import Callable
+from types import CodeType
+from typing import Any, Final
+
+import numpy as np
+
+from scheduler.framework.errors import WrongAnswer
+from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait, PostFilterResult, PreFilterResult
+from scheduler.framework.status import Status
+
+STATUS: Final = "None or a Status"
+PRE_FILTER: Final = "None, a PreFilterResult or a Status"
+POST_FILTER: Final = "a pair: None or a PostFilterResult, then None or a Status"
+PERMIT: Final = "None, a Status or a PermitWait"
+WHOLE_NUMBER: Final = "a whole number of 64 bits"
+AWAITABLE: Final = "`async def`, as it is awaited"
+
+MAX_SHOWN: Final = 60
+"""Characters of an answer that a sentence quotes."""
+
+
+def wrong_answer(plugin: str, point: str, method: Callable[..., Any], answer: object, expected: str) -> WrongAnswer:
+    """What is wrong with an answer of `method`, for the plugin's author."""
+    name = getattr(method, "__name__", point)
+    if expected == AWAITABLE:
+        detail = f"{name} is not {expected}"
+    elif inspect.iscoroutine(answer):
+        answer.close()  # or Python warns that it was never awaited
+        detail = f"{name} is `async def`, but nothing awaits it: make it `def`"
+    else:
+        detail = f"{name} answered {_shown(answer)}, expected {expected}"
+    return WrongAnswer(plugin, point, detail, place_of(method) or name)
+
+
+def place_of(method: Callable[..., Any]) -> str:
+    """File and line of a plugin's method; empty if it has none, being written in C."""
+    code = getattr(method, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else ""
+
+
+def check_status(plugin: str, point: str, method: Callable[..., Any], answer: object, expected: str = STATUS) -> Status:
+    """Return an answer other than None if it is a Status. Raises WrongAnswer."""
+    if not isinstance(answer, Status):
+        raise wrong_answer(plugin, point, method, answer, expected)
+    reasons: object = answer.reasons
+    if not isinstance(reasons, tuple) or not all(isinstance(reason, str) for reason in reasons):
+        raise wrong_answer(plugin, point, method, reasons, "a Status whose reasons are a tuple of texts")
+    return answer
+
+
+def check_pre_filter(plugin: str, method: Callable[..., Any], answer: object) -> PreFilterResult | Status:
+    """The same for PreFilter."""
+    if not isinstance(answer, PreFilterResult):
+        return check_status(plugin, "PreFilter", method, answer, PRE_FILTER)
+    names: object = answer.node_names
+    if not isinstance(names, frozenset | set):
+        raise wrong_answer(plugin, "PreFilter", method, names, "a PreFilterResult with a set of names")
+    return answer
+
+
+def check_post_filter(
+    plugin: str, method: Callable[..., Any], answer: object
+) -> tuple[PostFilterResult | None, Status | None]:
+    """The same for PostFilter."""
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        raise wrong_answer(plugin, "PostFilter", method, answer, POST_FILTER)
+    found, status = answer
+    if found is not None and not isinstance(found, PostFilterResult):
+        raise wrong_answer(plugin, "PostFilter", method, answer, POST_FILTER)
+    return found, None if status is None else check_status(plugin, "PostFilter", method, status, POST_FILTER)
+
+
+def check_permit(plugin: str, method: Callable[..., Any], answer: object) -> Status | float:
+    """The same for Permit: a refusal, or for how many seconds the pod is held."""
+    if not isinstance(answer, PermitWait):
+        return check_status(plugin, "Permit", method, answer, PERMIT)
+    timeout: object = answer.timeout
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or math.isnan(timeout):
+        raise wrong_answer(plugin, "Permit", method, timeout, "a PermitWait of seconds")
+    return min(float(timeout), MAX_PERMIT_SECONDS)
+
+
+def check_score(plugin: str, method: Callable[..., Any], answer: object) -> int:
+    """The same for Score, of anything but an int."""
+    if not isinstance(answer, np.integer):
+        raise wrong_answer(plugin, "Score", method, answer, WHOLE_NUMBER)
+    return int(answer)
+
+
+def _shown(answer: object) -> str:
+    try:
+        text = repr(answer)
+    except Exception:  # noqa: BLE001  the plugin's own code
+        text = "something"
+    text = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    return text if answer is None else f"{text} ({type(answer).__name__})"

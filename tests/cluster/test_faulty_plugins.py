@@ -1,0 +1,129 @@
+"""Plugins that exit, lag, hang and loop without end, in a real scheduler: what is told, and what goes on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.conftest import MakeNodes
+from tests.cluster.faulty_plugins_scheduler import END
+from tests.cluster.loadmaster import http_get, install_rbac, metric, node_of, start
+from tests.controlplane import Client, Cluster, Component, a_pod, wait_until
+
+PROGRAM = Path(__file__).with_name("faulty_plugins_scheduler.py")
+CONFIG = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: loadmaster
+    plugins:
+      multiPoint:
+        enabled: [{name: Misbehaving}]
+loadmaster:
+  pluginLimits:
+    - {name: Misbehaving, waitBudget: 2s}
+"""
+
+
+@pytest.fixture(scope="module")
+def end_of_loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("loop") / "end"
+
+
+@pytest.fixture(scope="module")
+def loadmaster(cluster: Cluster, end_of_loop: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Component]:
+    install_rbac(cluster)
+    config = tmp_path_factory.mktemp("config") / "loadmaster.yaml"
+    config.write_text(CONFIG)
+    env = {END: str(end_of_loop)}
+    with start(cluster, f"--config={config}", name="misbehaving", program=(str(PROGRAM),), env=env) as process:
+        yield process
+
+
+def a_pod_that(does: str) -> dict[str, object]:
+    pod = a_pod(does)
+    pod["metadata"]["labels"] = {"does": does}
+    return pod
+
+
+def notes(api: Client, namespace: str, pod: str, reason: str) -> list[str]:
+    events = api.list("events.k8s.io/v1/Event", namespace)
+    return [each["note"] for each in events if (each["regarding"]["name"], each["reason"]) == (pod, reason)]
+
+
+def is_bound(api: Client, namespace: str, pod: str) -> bool:
+    return bool(node_of(api.get("Pod", pod, namespace)))
+
+
+def faults(loadmaster: Component, point: str, kind: str) -> float:
+    labels = {"plugin": "Misbehaving", "extension_point": point, "kind": kind}
+    return metric(loadmaster.port, "loadmaster_plugin_faults_total", **labels)
+
+
+def test_a_plugin_that_exits_costs_that_pod(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1)
+    api.create(a_pod_that("exit"), namespace)
+    (note,) = wait_until(lambda: notes(api, namespace, "exit", "FailedScheduling"), 10, "the event")
+    api.create(a_pod("other"), namespace)
+    wait_until(lambda: is_bound(api, namespace, "other"), 10, "the other pod is bound")
+
+    assert note == 'running "Misbehaving" filter plugin: SystemExit: enough'
+    assert faults(loadmaster, "Filter", "error") >= 1
+    log = loadmaster.log_tail(200)
+    assert log.count("A plugin failed") == 1
+    assert 'sys.exit("enough")' in log
+    assert "scheduler/runtime" not in log.partition("A plugin failed")[2].partition("SystemExit: enough")[0]
+
+
+def test_a_plugin_that_lags_is_named(loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes) -> None:
+    make_nodes(1)
+    before = faults(loadmaster, "Filter", "late")
+    api.create(a_pod_that("lag"), namespace)
+    wait_until(lambda: is_bound(api, namespace, "lag"), 10, "the pod is bound all the same")
+
+    (note,) = wait_until(lambda: notes(api, namespace, "lag", "SlowPlugin"), 15, "the event")
+    assert note == 'plugin "Misbehaving" took 0.7 s, more than its 0.5 s at Filter'
+    assert faults(loadmaster, "Filter", "late") == before + 1
+
+
+def test_a_pre_bind_that_hangs_is_named_and_keeps_nobody(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1)
+    api.create(a_pod_that("hang"), namespace)
+    (note,) = wait_until(lambda: notes(api, namespace, "hang", "SlowPlugin"), 20, "the event")
+    api.create(a_pod("other"), namespace)
+    wait_until(lambda: is_bound(api, namespace, "other"), 10, "the other pod is bound")
+
+    assert note == 'plugin "Misbehaving" has not come back for 2 s at PreBind'
+    assert faults(loadmaster, "PreBind", "late") == 1
+    assert not is_bound(api, namespace, "hang")
+
+
+def test_an_endless_loop_is_told_with_its_stack_and_livez_gets_no_answer_until_it_ends(
+    loadmaster: Component, end_of_loop: Path, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    make_nodes(1)
+    assert http_get(loadmaster.port, "/livez")[0] == 200
+
+    api.create(a_pod_that("loop"), namespace)
+    log = wait_until(lambda: found(loadmaster, "The event loop hangs"), 30, "the watchdog tells")
+    unanswered, _ = http_get(loadmaster.port, "/livez")
+    end_of_loop.touch()
+    wait_until(lambda: http_get(loadmaster.port, "/livez")[0] == 200, 20, "/livez answers again")
+    wait_until(lambda: is_bound(api, namespace, "loop"), 20, "the pod is bound")
+
+    assert unanswered == 0, "a probe of the kubelet ends by its time limit, and counts as failed"
+    told = log.partition("The event loop hangs")[2]
+    assert f'plugin="Misbehaving" extensionPoint="Filter" pod="{namespace}/loop"' in told
+    assert 'while does == "loop" and not end.exists():' in told
+    assert "scheduler/runtime" not in told
+    wait_until(lambda: found(loadmaster, "The event loop goes on"), 10, "the watchdog tells that, too")
+
+
+def found(loadmaster: Component, message: str) -> str:
+    """The log, if it has the message."""
+    log = loadmaster.log_tail(400)
+    return log if message in log else ""
