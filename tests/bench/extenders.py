@@ -4,7 +4,8 @@
 
 The whole engine over a fake API server, and a real extender over HTTP in a process of its own. Each round places
 the same pods twice: alone, and then beside pods about which the extender is being asked all the time. What is compared
-is how long the former take; the best round of each counts, as anything else on the machine only makes them slower.
+is how many of the former a second of CPU places: the loop waits for nothing else, and what else the machine does counts
+for nothing then. The best round of each counts.
 """
 
 import argparse
@@ -37,9 +38,10 @@ ALLOWED: Final = 0.05
 
 @dataclass(frozen=True)
 class Round:
-    """How many pods a second, and how many questions the extender was asked meanwhile."""
+    """How many pods a second, of time and of CPU, and how many questions the extender was asked meanwhile."""
 
     rate: float
+    rate_of_cpu: float
     asked: int
 
 
@@ -84,9 +86,10 @@ async def place(url: str, nodes: int, pods: int, *, with_interesting: bool) -> R
             scheduler.see(*(a_pod(f"gpu{i}", requests={GPU: 1, "cpu": "10m"}) for i in range(WAITING)))
             await asyncio.sleep(THINKS_SECONDS / 2)
         before = asked(metrics, url)
-        started = time.perf_counter()
+        started, cpu_started = time.perf_counter(), time.process_time()
         await placed(scheduler, [f"web{i}" for i in range(pods)])
-        return Round(pods / (time.perf_counter() - started), asked(metrics, url) - before)
+        cpu, elapsed = time.process_time() - cpu_started, time.perf_counter() - started
+        return Round(pods / elapsed, pods / cpu, asked(metrics, url) - before)
     finally:
         scheduler.queue.close()
         await loop
@@ -121,13 +124,13 @@ def main() -> int:
         for number in range(options.rounds):
             for with_interesting in (False, True):
                 found = asyncio.run(place(url, options.nodes, options.pods, with_interesting=with_interesting))
-                best[with_interesting] = max(best[with_interesting], found.rate)
+                best[with_interesting] = max(best[with_interesting], found.rate_of_cpu)
                 beside = f"beside {found.asked} questions" if with_interesting else "alone"
-                print(f"round {number + 1}: {found.rate:7.0f} pods/s {beside}")
+                rates = f"{found.rate:7.0f} pods/s, {found.rate_of_cpu:7.0f} for a second of CPU"
+                print(f"round {number + 1}: {rates}, {beside}")
     lost = 1 - best[True] / best[False]
-    print(
-        f"best: {best[False]:.0f} pods/s alone, {best[True]:.0f} beside an extender that takes 100 ms: {lost:+.1%} lost"
-    )
+    figures = f"{best[False]:.0f} alone, {best[True]:.0f} beside an extender that takes 100 ms"
+    print(f"best, for a second of CPU: {figures}: {lost:.1%} lost")
     return 0 if lost <= ALLOWED else 1
 
 
