@@ -15,6 +15,7 @@ from typing import Final
 
 from tests.chaos.judge import Judge
 from tests.chaos.replica import Line, Replica
+from tests.controlplane import ProcessError
 
 ALLOWED_GROWTH: Final = 150 << 20
 """Bytes of memory more than at the start."""
@@ -75,7 +76,10 @@ class Watchdog:
             found.append(f"{assumed:g} pods are still assumed")
         self.replica.proxy.close_idle()
         await asyncio.sleep(POLL_SECONDS)
-        now = self._take_stock(lines)
+        try:
+            now = self._take_stock(lines)
+        except (FileNotFoundError, ProcessError):
+            return ["it has ended since it told what it believes"]
         works = any(name.startswith("scheduling loop") for name in now.tasks)
         first = self._baselines.setdefault("leader" if works else "standby", now)
         for what in ("tasks", "threads", "descriptors"):
