@@ -34,13 +34,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--first", type=int, default=1, help="begin with this round, as after a run that was interrupted"
+    )
     parser.add_argument("--round", type=int, help="play this round only")
     parser.add_argument("--fault", choices=sorted(KINDS), help="play as many rounds that have this kind of fault")
     parser.add_argument("--without-ends", action="store_true", help="leave out faults by which processes end or stop")
     parser.add_argument("--replicas", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print the plans and play nothing")
     given = parser.parse_args()
-    numbers = [given.round] if given.round else itertools.count(1)
+    numbers = [given.round] if given.round else itertools.count(given.first)
     found = (plan_round(given.seed, number) for number in numbers)
     plans = [*itertools.islice((plan for plan in found if not given.fault or plan.has(given.fault)), given.rounds)]
     if given.without_ends:
