@@ -18,7 +18,7 @@ from team_budget import TeamBudget
 
 from scheduler import app
 from scheduler.__main__ import main
-from scheduler.kube import kopf_settings, watch
+from scheduler.kube import further_watches, kopf_settings, watch
 from scheduler.kube.comparison_schedule import ComparisonSchedule
 from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.watch import Watch
@@ -45,7 +45,9 @@ def _log_tasks() -> None:
 if __name__ == "__main__":
     parts: Any = app
     signal.signal(signal.SIGUSR1, lambda *_: asyncio.get_running_loop().call_soon(_log_tasks))
-    parts.Watch = partial(Watch, frozen_seconds=FROZEN_SECONDS, absent_seconds=ABSENT_SECONDS)
+    opening: Any
+    for opening in (app, further_watches):
+        opening.Watch = partial(Watch, frozen_seconds=FROZEN_SECONDS, absent_seconds=ABSENT_SECONDS)
     parts.ComparisonSchedule = partial(ComparisonSchedule, QUICK)
     waiting: Any
     for waiting in (kopf_settings, watch):

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from scheduler import app
 from scheduler.__main__ import main
-from scheduler.kube import kopf_settings, watch
+from scheduler.kube import further_watches, kopf_settings, watch
 from scheduler.kube.deadlines import Deadlines
 from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.watch import Watch
@@ -24,8 +24,10 @@ class ShortDeadlines(Deadlines):
 if __name__ == "__main__":
     parts: Any = app
     parts.Deadlines = ShortDeadlines
-    # Nothing is sent to an idle watch for a minute, so it has to be opened again to show that it works.
-    parts.Watch = partial(Watch, frozen_seconds=1.0)
+    opening: Any
+    for opening in (app, further_watches):
+        # Nothing is sent to an idle watch for a minute, so it has to be opened again to show that it works.
+        opening.Watch = partial(Watch, frozen_seconds=1.0)
     waiting: Any
     for waiting in (kopf_settings, watch):
         waiting.RETRIES = RetryPolicy(first=0.1, limit=0.5)
