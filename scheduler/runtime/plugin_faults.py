@@ -17,7 +17,7 @@ from types import CodeType, TracebackType
 from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
-from scheduler.framework.errors import PluginError, WrongAnswer
+from scheduler.framework.errors import ClusterError, PluginError, WrongAnswer
 from scheduler.runtime.metrics import Metrics
 
 MAX_TOLD: Final = 1_000
@@ -101,6 +101,8 @@ class PluginFaults:
         if not isinstance(error, PluginError):
             return
         cause = error.__cause__ or error
+        if isinstance(cause, ClusterError):
+            return  # the API server said no, or nothing, which is no fault of who asked it
         trace = authors_frames(cause.__traceback__)
         if isinstance(error, WrongAnswer):
             fault = Fault(error.plugin, error.point, "wrong answer", error.place)

@@ -14,6 +14,7 @@ import pytest
 
 from scheduler import framework as fw
 from scheduler.api.pod import Pod
+from scheduler.framework.errors import ApiError
 from scheduler.framework.status import Code
 from scheduler.testing import a_pod
 from tests.fakes import plugin, sample
@@ -440,4 +441,20 @@ async def test_what_a_plugin_says_on_purpose_is_no_fault(caplog: pytest.LogCaptu
     (event,) = scheduler.world.events
     assert event.note == 'running PreFilter plugin "Odd": the backend is away'
     assert not [message for message in caplog.messages if message.startswith("A plugin failed")]
+    await finish(scheduler)
+
+
+async def test_what_the_api_server_refuses_is_no_fault_of_the_plugin_that_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def refused(*_: Any) -> None:
+        raise ApiError(404, 'pods "victim" not found')
+
+    scheduler = Scheduler(plugin(fw.PreBindPlugin, "Odd", pre_bind=refused))
+
+    await scheduler.schedule(a_pod(VICTIM))
+
+    assert 'pods "victim" not found' in scheduler.world.events[0].note
+    assert not [message for message in caplog.messages if message.startswith("A plugin failed")]
+    assert sample(scheduler.metrics, "loadmaster_plugin_faults_total") == 0
     await finish(scheduler)
