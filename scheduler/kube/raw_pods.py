@@ -13,8 +13,9 @@ from scheduler.api.folding import unfolded
 from scheduler.api.pod import Pod
 from scheduler.extenders.chain import FoundPod
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.client import BadStatus, CallLimit, Client, NoReply, Operation
-from scheduler.kube.retries import Failed, Read, Retries, RetryPolicy, pause
+from scheduler.kube.client import Client
+from scheduler.kube.pod_reads import PodReads
+from scheduler.kube.retries import RetryPolicy
 
 RETRIES: Final = RetryPolicy(first=0.1, limit=2.0, tries=5)
 """A pod waits for this; then it backs off."""
@@ -26,28 +27,15 @@ class RawPods:
     """scheduler.extenders.chain.PodSource on the API server."""
 
     def __init__(self, client: Client, policy: RetryPolicy = RETRIES) -> None:
-        self._client = client
-        self._policy = policy
-        self._get = Operation("GET", "pods", CallLimit(MAX_IN_FLIGHT))
+        self._reads = PodReads(client, policy, MAX_IN_FLIGHT)
 
     async def read(self, pod: Pod) -> FoundPod | None:
         """See PodSource. Raises ClusterError."""
-        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
-        retries, step = Retries(self._policy), Read()
-        while True:
-            await pause(step.wait)
-            reply = await self._client.attempt(self._get, path)
-            if reply.ok or isinstance(again := retries.again(Read, reply), Failed):
-                break
-            step = again
-        if isinstance(reply, NoReply):
-            raise reply
-        if reply.status == 404:
+        raw = await self._reads.read(pod, _decoder)
+        if raw is None:
             return None
-        if not reply.ok:
-            raise BadStatus(f"reading {pod}", reply)
         try:
-            return _found(_decoder.decode(reply.body), pod)
+            return _found(raw, pod)
         except Unreadable as error:
             raise ClusterError(f"reading {pod}: {error}") from error
 
