@@ -14,6 +14,8 @@ import signal
 import time
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from scheduler import allocator
@@ -27,8 +29,7 @@ from scheduler.cycle.dumper import dump
 from scheduler.cycle.engine import Asking, Engine, build_engine
 from scheduler.cycle.rejections import Rejections
 from scheduler.cycle.writers import Writers
-from scheduler.extenders.chain import Extenders
-from scheduler.extenders.extender import Extender
+from scheduler.extenders.roster import Roster
 from scheduler.framework.awaited import first_of
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.adapters import EventsByProfile, StatusPatches
@@ -43,7 +44,7 @@ from scheduler.kube.debugger import Debugger
 from scheduler.kube.election import Election
 from scheduler.kube.events import Events
 from scheduler.kube.evictor import ApiEvictor
-from scheduler.kube.extender_transport import Transports
+from scheduler.kube.extender_transport import Budget, HttpTransport, follow_files
 from scheduler.kube.further_watches import FurtherWatches
 from scheduler.kube.intake import node_intake, pod_intake
 from scheduler.kube.leadership import Leadership
@@ -129,7 +130,8 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         evictor, writer, reader = ApiEvictor(client, statuses), PluginWriter(client), PluginReader(client)
         by_profile = EventsByProfile(events, names)
         writers = Writers(binder, by_profile, StatusPatches(statuses), evictor, writer, reader)
-        asking = _asking(config, client, leadership, metrics, tasks, stack)
+        roster = _roster(config, leadership, metrics, tasks, stack)
+        asking = Asking(roster, RawPods(client))
         engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking)
         stack.callback(engine.close)
         tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())
@@ -137,8 +139,8 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         schedule = ComparisonSchedule()
         failed = schedule.request_later
         pods = pod_intake(engine.handlers, metrics, failed, engine.pod_type)
-        kept = keep_raw if asking is not None and asking.extenders.need_whole_nodes else None
-        intakes = (pods, node_intake(engine.handlers, metrics, failed, kept))
+        nodes = node_intake(engine.handlers, metrics, failed, keep_raw if roster.needs_whole_nodes else None)
+        intakes = (pods, nodes)
         interval = config.loadmaster.resync_seconds
         relister = Relister(client, intakes, schedule, engine.loop.hold, deadlines, metrics, interval)
 
@@ -149,9 +151,9 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         further = FurtherWatches(
             client, relister, engine.object_handlers, deadlines, metrics, tasks, failed, keep_signals
         )
-        resources = engine.profiles.resources
+        resources = replace(engine.profiles.resources, whole_nodes=roster.needs_whole_nodes)
         await further.open(resources)
-        cluster = ReconfigurableCluster(client, pods, relister, further, by_profile, resources, names[0])
+        cluster = ReconfigurableCluster(client, pods, nodes, relister, further, by_profile, resources, names[0])
         reloader = Reloader(source, loaded, engine, cluster, metrics, tasks)
         comparer = Comparer(client, engine.cache, engine.queue, engine.frameworks)
         debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, relister.synced.is_set, tasks)
@@ -211,25 +213,16 @@ def _is_leading(leadership: Leadership | None) -> Callable[[], bool]:
     return (lambda: True) if leadership is None else leadership.is_held
 
 
-def _asking(
-    config: Config,
-    client: Client,
-    leadership: Leadership | None,
-    metrics: Metrics,
-    tasks: Tasks,
-    stack: AsyncExitStack,
-) -> Asking | None:
-    """Make what extenders need; None without any. Raises ConfigError."""
-    if not config.extenders:
-        return None
-    transports = Transports(config.extenders, _is_leading(leadership))
-    stack.push_async_callback(transports.close)
-    if any(transport.follows_files for transport in transports):
-        tasks.start("certificates for extenders", transports.follow_files())
-    both = zip(config.extenders, transports, strict=True)
-    extenders = Extenders([Extender(settings, transport, metrics) for settings, transport in both])
-    tasks.count("prioritizing_extender", lambda: extenders.prioritizing)
-    return Asking(extenders, RawPods(client))
+def _roster(
+    config: Config, leadership: Leadership | None, metrics: Metrics, tasks: Tasks, stack: AsyncExitStack
+) -> Roster:
+    """Make the extenders, and follow their certificates. Raises ConfigError."""
+    connect = partial(HttpTransport, budget=Budget(), may_send=_is_leading(leadership))
+    roster = Roster(connect, metrics, config.extenders)
+    stack.push_async_callback(roster.close)
+    tasks.start("certificates for extenders", follow_files(roster.refresh))
+    tasks.count("prioritizing_extender", lambda: roster.extenders.prioritizing)
+    return roster
 
 
 async def _check_permissions(client: Client, permissions: Sequence[Permission], deadlines: Deadlines) -> None:

@@ -1,14 +1,15 @@
 """Another configuration while the scheduler works: from a changed file to profiles that are at work.
 
-    CURRENT ──the file changes──► read, checked ──► plugins made and started ──► what they read is watched and listed
-       ▲                             │ problems          │ one does not start        │ not permitted, not listed in time
-       │                             ▼                   ▼                           ▼
+    CURRENT ──the file changes──► read, checked ──► plugins, extenders made ──► what they read is watched and listed
+       ▲                             │ problems          │ one cannot be         │ not permitted, not listed in time
+       │                             ▼                   ▼                       ▼
        │                          REFUSED: the last good one stays in use; log, metric, Event, `/readyz?verbose`
        │                             │  the file changes; or, if it was not the file, every RETRY_SECONDS
        └── pods are asked again ◄── swap ◄───────────────┘
            (between two decisions)
 
 Old plugins go on with the bindings that they have begun, and are stopped then; what only they watched is closed then.
+Old extenders answer what they have been asked, and their connections are closed then (`extenders/roster.py`).
 What fails before the swap changes nothing. What fails after it, which nothing should, ends the program: its restart
 reads the same file.
 """
@@ -17,6 +18,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, Protocol
 
 from scheduler.config.notes import notes
@@ -24,7 +26,8 @@ from scheduler.config.reloadable import needs_a_restart, reloaded
 from scheduler.config.source import Loaded
 from scheduler.config.types import Config
 from scheduler.cycle.engine import Engine, queue_settings
-from scheduler.cycle.profiles import Resources
+from scheduler.cycle.profiles import Prepared, Resources
+from scheduler.extenders.roster import Prepared as PreparedExtenders
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.loading.registry import PluginRegistry
 from scheduler.queue.settings import QueueSettings
@@ -72,13 +75,13 @@ class Cluster(Protocol):
         """What is watched besides pods and nodes: event resources."""
 
     async def open(self, resources: Resources) -> None:
-        """Watch all of these, and return when what is new was listed.
+        """Watch all of these, and return when what is new was listed, and nodes are there as they are needed.
 
         Raises ConfigError if we may not read and write that, ClusterError if nobody knows.
         """
 
-    async def close(self, names: Collection[str]) -> None:
-        """Watch these no longer."""
+    async def close(self, names: Collection[str], *, whole_nodes: bool) -> None:
+        """Watch these no longer; `whole_nodes`: and do not keep nodes as JSON any more."""
 
     def report_as(self, profiles: Sequence[str]) -> None:
         """Send the Events of these profiles' pods in their names."""
@@ -151,7 +154,7 @@ class Reloader:
 
     async def look(self) -> None:
         """Do what is due."""
-        if self._engine.profiles.is_retiring:
+        if self._engine.profiles.is_retiring or self._engine.roster.is_retiring:
             await self._retire()
         if self._is_due():
             await self.reload()
@@ -207,17 +210,38 @@ class Reloader:
 
         Raises what keeps it from that.
         """
-        profiles, config = self._engine.profiles, reloaded(self.config, loaded.config)
-        prepared = profiles.prepare(config, loaded.registry)
+        engine, config = self._engine, reloaded(self.config, loaded.config)
+        prepared, members = self._prepare(config, loaded.registry)
+        extenders = members.extenders
         try:
-            settings = queue_settings(config, prepared.frameworks)  # asks the plugins, which may raise
+            settings = queue_settings(config, prepared.frameworks, extenders)  # asks the plugins, which may raise
             async with asyncio.timeout(READY_SECONDS):
-                await self._cluster.open(prepared.resources)
-            return frozenset(profiles.swap(prepared)), settings
+                await self._cluster.open(replace(prepared.resources, whole_nodes=extenders.need_whole_nodes))
+            changed = frozenset(engine.profiles.swap(prepared))
         except BaseException:
-            profiles.discard(prepared)
+            engine.profiles.discard(prepared)
             await self._close_unneeded()
             raise
+        if engine.roster.swap(members):
+            changed |= engine.frameworks.keys()  # any pod may have been refused, or no room been made for it, by one
+        return changed, settings
+
+    def _prepare(self, config: Config, registry: Registry) -> tuple[Prepared, PreparedExtenders]:
+        """Make profiles and extenders. Raises ConfigError with what is wrong with either."""
+        problems: list[str] = []
+        members = None
+        try:
+            members = self._engine.roster.prepare(config.extenders)
+        except ConfigError as error:
+            problems += error.problems
+        try:
+            prepared = self._engine.profiles.prepare(config, registry)
+        except ConfigError as error:
+            raise ConfigError([*error.problems, *problems]) from error
+        if members is None:
+            self._engine.profiles.discard(prepared)
+            raise ConfigError(problems)
+        return prepared, members
 
     def _follow(self, new: Config, changed: frozenset[str], settings: QueueSettings) -> None:
         """Have everything go by the configuration whose profiles were just swapped."""
@@ -229,6 +253,7 @@ class Reloader:
         self.config = reloaded(self.config, new)
         engine.queue.use(settings, changed)
         engine.algorithm.use_seed(self.config.loadmaster.seed)
+        engine.use_extenders(self.config.loadmaster.pods_at_extenders)
         self._cluster.report_as(tuple(engine.frameworks))
 
     async def _finish(self, changed: frozenset[str], started: float) -> None:
@@ -261,6 +286,7 @@ class Reloader:
 
     async def _retire(self) -> None:
         self._engine.profiles.retire(self._engine.loop.is_used)
+        await self._engine.roster.retire(self._engine.loop.is_asking)
         if not self._engine.profiles.is_retiring:
             for registry in self._replaced:
                 _close(registry, self.registry)
@@ -268,9 +294,10 @@ class Reloader:
         await self._close_unneeded()
 
     async def _close_unneeded(self) -> None:
-        """Close what no plugin reads any more, whether it is at work or finishes its bindings."""
+        """Close what no plugin or extender reads any more, whether it is at work or finishes what it has begun."""
         needed = self._engine.profiles.needed
-        await self._cluster.close([name for name in self._cluster.watched if name not in needed])
+        names = [name for name in self._cluster.watched if name not in needed]
+        await self._cluster.close(names, whole_nodes=not self._engine.roster.needs_whole_nodes)
 
 
 def _close(registry: Registry, successor: Registry) -> None:

@@ -13,7 +13,9 @@ RELOADABLE: Final = frozenset(
         "percentageOfNodesToScore",
         "podInitialBackoffSeconds",
         "podMaxBackoffSeconds",
+        "extenders",
         "loadmaster.seed",
+        "loadmaster.podsAtExtenders",
         "loadmaster.podMaxInUnschedulablePodsSeconds",
         "loadmaster.pluginDirectories",
         "loadmaster.pluginModules",
@@ -27,6 +29,7 @@ def reloaded(old: Config, new: Config) -> Config:
     settings = replace(
         old.loadmaster,
         seed=new.loadmaster.seed,
+        pods_at_extenders=new.loadmaster.pods_at_extenders,
         pod_max_in_unschedulable_pods_seconds=new.loadmaster.pod_max_in_unschedulable_pods_seconds,
         plugin_directories=new.loadmaster.plugin_directories,
         plugin_modules=new.loadmaster.plugin_modules,
@@ -34,6 +37,7 @@ def reloaded(old: Config, new: Config) -> Config:
     return replace(
         old,
         profiles=new.profiles,
+        extenders=new.extenders,
         percentage_of_nodes_to_score=new.percentage_of_nodes_to_score,
         pod_initial_backoff_seconds=new.pod_initial_backoff_seconds,
         pod_max_backoff_seconds=new.pod_max_backoff_seconds,

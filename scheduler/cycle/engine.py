@@ -20,11 +20,13 @@ from scheduler.cycle.profiles import Profiles
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.chain import Extenders, PodSource
+from scheduler.extenders.roster import Roster, nobody_is_asked
+from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.resources import ApiResource
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
-from scheduler.runtime.framework import Framework
+from scheduler.runtime.framework import EXTENDER, Framework
 from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_limits import Limits
@@ -43,7 +45,7 @@ from scheduler.state.subscriptions import ProfileObjects, ProfileShared, Sharing
 class Asking:
     """Extenders, and where the pods come from that they are shown."""
 
-    extenders: Extenders
+    roster: Roster
     pods: PodSource
 
 
@@ -62,6 +64,7 @@ class Engine:
     pods: dict[str, Pod]
     objects: ObjectStore
     object_handlers: ObjectEventHandlers
+    roster: Roster
 
     @property
     def watched(self) -> dict[str, ApiResource]:
@@ -105,6 +108,13 @@ class Engine:
         """Yield plugin, profile and action, and in how many namespaces it is out of the way."""
         for framework in self.frameworks.values():
             yield from framework.breaker.counts()
+
+    def use_extenders(self, room: int) -> None:
+        """Ask the extenders that are at work now, from the next decision on; `room`: about how many pods at once."""
+        if self.loop.extended is not None:
+            self.loop.extended.use(self.roster.extenders, room)
+        if self.loop.extender_binding is not None:
+            self.loop.extender_binding.use(self.roster.extenders)
 
     def close(self) -> None:
         """Stop the plugins, when no pod is scheduled any more."""
@@ -160,13 +170,13 @@ def build_engine(
         return made, of_profile, shared
 
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int) -> Framework:
-        has_extenders = asking is not None
         limits = Limits(config.loadmaster.plugin_limits)
-        return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits, has_extenders=has_extenders)
+        return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits)
 
     profiles = Profiles(handle, framework)
     profiles.swap(profiles.prepare(config, registry))
-    queue = SchedulingQueue(queue_settings(config, profiles.frameworks), metrics, nominator, now)
+    roster = Roster(nobody_is_asked, metrics) if asking is None else asking.roster
+    queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
     failure = FailureHandler(queue, nominator, pods, writers, metrics)
@@ -178,25 +188,11 @@ def build_engine(
         pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics
     )
     if asking is not None:
-        extended = ExtendedAlgorithm(algorithm, cache.table, asking.extenders, asking.pods, loop.ready, metrics)
-        loop.extended = ExtendedAttempts(
-            profiles.frameworks,
-            asking.extenders,
-            extended,
-            queue,
-            failure,
-            loop,
-            metrics,
-            now,
-            tasks,
-            config.loadmaster.pods_at_extenders,
-        )
-        if any(extender.is_binder for extender in asking.extenders):
-            loop.extender_binding = ExtenderBinding(
-                asking.extenders, asking.pods, cache, last_look.check, handlers.assumption_expired, tasks
-            )
+        extended = ExtendedAlgorithm(algorithm, cache.table, asking.pods, loop.ready, metrics)
+        loop.extended = ExtendedAttempts(profiles.frameworks, extended, queue, failure, loop, metrics, now, tasks)
+        loop.extender_binding = ExtenderBinding(asking.pods, cache, last_look.check, handlers.assumption_expired, tasks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
-    return Engine(
+    engine = Engine(
         profiles,
         cache,
         queue,
@@ -208,15 +204,19 @@ def build_engine(
         pods,
         objects,
         object_handlers,
+        roster,
     )
+    engine.use_extenders(config.loadmaster.pods_at_extenders)
+    return engine
 
 
-def queue_settings(config: Config, frameworks: Mapping[str, Framework]) -> QueueSettings:
-    """What the queue has of a configuration and of the profiles made of it."""
+def queue_settings(config: Config, frameworks: Mapping[str, Framework], extenders: Extenders) -> QueueSettings:
+    """What the queue has of a configuration, and of the profiles and extenders made of it."""
+    of_extenders = {EXTENDER: (ClusterEventWithHint(ALL_EVENTS),)} if extenders else {}
     return QueueSettings(
         next(iter(frameworks.values())).queue_sort,
         {name: framework.pre_enqueue for name, framework in frameworks.items()},
-        {name: framework.rejector_events() for name, framework in frameworks.items()},
+        {name: {**framework.rejector_events(), **of_extenders} for name, framework in frameworks.items()},
         Backoff(config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds),
         starvation_seconds=config.pod_max_backoff_seconds,
         leftover_seconds=config.loadmaster.pod_max_in_unschedulable_pods_seconds,

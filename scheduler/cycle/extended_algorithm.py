@@ -53,6 +53,7 @@ class Attempt(NamedTuple):
     """One attempt for one pod."""
 
     framework: Framework
+    extenders: Extenders
     newest: Callable[[], Pod]
     """Returns the newest version of the pod. Raises SchedulerError once it need not be placed any more."""
     state: Callable[[], CycleState]
@@ -75,7 +76,6 @@ class ExtendedAlgorithm:
         self,
         algorithm: Algorithm,
         table: NodeTable,
-        extenders: Extenders,
         pods: PodSource,
         ready: Callable[[], Awaitable[None]],
         metrics: Metrics,
@@ -83,7 +83,6 @@ class ExtendedAlgorithm:
         """`ready` returns when decisions may be made."""
         self._algorithm = algorithm
         self._table = table
-        self._extenders = extenders
         self._pods = pods
         self._ready = ready
         self._overtaken = metrics.extender_answers_overtaken
@@ -102,7 +101,7 @@ class ExtendedAlgorithm:
         state, pod, search = await self._search(attempt)
         if search is None:
             return Decided(state, pod, Unplaced(NO_NODES))
-        question = Question(self._extenders.asked_about(pod), pod, self._table, self._pods)
+        question = Question(attempt.extenders.asked_about(pod), pod, self._table, self._pods)
         refusals: dict[str, Status] = {}
         if search.is_by_nomination:
             verdict = await self._ask_about_nomination(question)

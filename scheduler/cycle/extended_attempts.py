@@ -11,21 +11,25 @@
 The pods in which the same extenders are interested share a lane. Each lane has room for a number of attempts, so that
 an extender that hangs holds up those that it is asked about, and no others; neither memory nor calls grow with the
 number of pods that wait. In what an attempt does between two waits it is alone, as every decision is.
+
+When the extenders of a changed configuration take over, attempts end with the extenders that they began with. A lane
+that has one which is gone takes no more pods: those that it holds go back into activeQ (`SchedulingQueue.ask_again`).
 """
 
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.extended_algorithm import Attempt, ExtendedAlgorithm
 from scheduler.cycle.failure import FailureHandler
 from scheduler.extenders.chain import Extenders
+from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
@@ -36,6 +40,10 @@ from scheduler.runtime.tasks import Tasks
 
 LATE_SECONDS: Final = 1_800.0
 """An attempt that takes longer is reported. Each call has a time limit, which the configuration chooses."""
+
+
+Lane: TypeAlias = tuple[Extender, ...]
+"""The extenders that are asked about a pod."""
 
 
 class Loop(Protocol):
@@ -60,8 +68,9 @@ class _Asking:
     """One attempt under way."""
 
     framework: Framework
+    extenders: Extenders
     queued: QueuedPod
-    lane: Hashable
+    lane: Lane
     started: float
     """In seconds of time.perf_counter."""
     is_decided: bool = False
@@ -73,7 +82,6 @@ class ExtendedAttempts:
     def __init__(
         self,
         frameworks: Mapping[str, Framework],
-        extenders: Extenders,
         algorithm: ExtendedAlgorithm,
         queue: SchedulingQueue,
         failure: FailureHandler,
@@ -81,11 +89,13 @@ class ExtendedAttempts:
         metrics: Metrics,
         now: Callable[[], float],
         tasks: Tasks,
-        room: int,
     ) -> None:
-        """`now` is the queue's clock. `room`: attempts of one lane."""
+        """`now` is the queue's clock. Nobody is asked before `use`."""
         self._frameworks = frameworks
-        self._extenders = extenders
+        self._extenders = Extenders(())
+        self._room = 1
+        self.has_extenders = False
+        """Whether there are extenders at all."""
         self._now = now
         self._algorithm = algorithm
         self._queue = queue
@@ -93,10 +103,8 @@ class ExtendedAttempts:
         self._loop = loop
         self._duration = metrics.scheduling_algorithm_duration
         self._jobs = tasks.jobs("extender", LATE_SECONDS, cancels_late=False)
-        self._room = room
-        self._in_lane: Counter[Hashable] = Counter()
-        self._of_framework: Counter[Framework] = Counter()
-        """How many attempts are under way with the plugins of a profile, which may have been replaced meanwhile."""
+        self._in_lane: Counter[Lane] = Counter()
+        self._under_way: set[_Asking] = set()
         self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
 
     def __len__(self) -> int:
@@ -105,22 +113,31 @@ class ExtendedAttempts:
 
     def is_used(self, framework: Framework) -> bool:
         """Whether an attempt goes on with the plugins of this profile."""
-        return framework in self._of_framework
+        return any(asking.framework is framework for asking in self._under_way)
+
+    def is_asking(self, extender: Extender) -> bool:
+        """Whether an attempt goes on that may ask this extender."""
+        return any(extender in asking.extenders for asking in self._under_way)
+
+    def use(self, extenders: Extenders, room: int) -> None:
+        """Ask these from the next attempt on. `room`: attempts of one lane."""
+        self._extenders, self._room = extenders, room
+        self.has_extenders = bool(extenders)
 
     def take(self, framework: Framework, queued: QueuedPod, started: float) -> bool:
         """Take over the attempt for a popped pod, if extenders are to be asked about it; say whether."""
-        lane = tuple(extender.name for extender in self._extenders.asked_about(queued.pod))
+        lane = self._extenders.asked_about(queued.pod)
         if not lane:
             return False
         if self._in_lane[lane] >= self._room:
             self._queue.hold(queued, lane)
             return True
-        self._start(_Asking(framework, queued, lane, started))
+        self._start(_Asking(framework, self._extenders, queued, lane, started))
         return True
 
     def _start(self, asking: _Asking) -> None:
         self._in_lane[asking.lane] += 1
-        self._of_framework[asking.framework] += 1
+        self._under_way.add(asking)
         pod = asking.queued.pod
         task = self._jobs.start(f"ask about {pod}", self._run(asking), partial(self._ended, asking))
         self._queue.when_deleted(pod.uid, partial(self._jobs.cancel, task))
@@ -131,7 +148,7 @@ class ExtendedAttempts:
 
     async def _run(self, asking: _Asking) -> None:
         queued, framework = asking.queued, asking.framework
-        attempt = Attempt(framework, partial(self._newest, queued), partial(self._state, queued))
+        attempt = Attempt(framework, asking.extenders, partial(self._newest, queued), partial(self._state, queued))
         try:
             state, pod, decision = await self._algorithm.schedule(attempt)
         except _Unwanted:
@@ -169,9 +186,7 @@ class ExtendedAttempts:
         """Leave nothing behind of an attempt that came to no decision, and go on with the next one of the lane."""
         lane, uid = asking.lane, asking.queued.pod.uid
         self._in_lane[lane] -= 1
-        self._of_framework[asking.framework] -= 1
-        if not self._of_framework[asking.framework]:
-            del self._of_framework[asking.framework]
+        self._under_way.discard(asking)
         try:
             if not asking.is_decided and self._queue.in_flight_version(uid) is None:
                 self._queue.done(uid)
@@ -180,15 +195,16 @@ class ExtendedAttempts:
         finally:
             self._go_on(lane)
 
-    def _go_on(self, lane: Hashable) -> None:
+    def _go_on(self, lane: Lane) -> None:
         """Begin with the pods held in a lane, as far as there is room."""
-        while self._in_lane[lane] < self._room and (queued := self._queue.pop_held(lane)) is not None:
+        room = self._room if all(extender in self._extenders for extender in lane) else 0
+        while self._in_lane[lane] < room and (queued := self._queue.pop_held(lane)) is not None:
             framework = self._frameworks.get(queued.pod.spec.scheduler_name)
             if framework is None or self._loop.should_skip(queued.pod):
                 self._queue.done(queued.pod.uid)
             else:
                 queued.attempt_began = self._now()
-                self._start(_Asking(framework, queued, lane, time.perf_counter()))
+                self._start(_Asking(framework, self._extenders, queued, lane, time.perf_counter()))
         if not self._in_lane[lane]:
             del self._in_lane[lane]
 

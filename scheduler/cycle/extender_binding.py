@@ -12,13 +12,14 @@ Rule: extendersBinding in pkg/scheduler/schedule_one.go at v1.36.3.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.extenders.chain import Extenders, PodSource
-from scheduler.extenders.extender import CallFailed
+from scheduler.extenders.extender import CallFailed, Extender
 from scheduler.framework.errors import BindRejected, ClusterError
 from scheduler.framework.extenders import ExtenderError
 from scheduler.runtime.tasks import Tasks
@@ -41,7 +42,6 @@ class ExtenderBinding:
 
     def __init__(
         self,
-        extenders: Extenders,
         pods: PodSource,
         cache: Cache,
         check: Callable[[str, str], None],
@@ -50,15 +50,28 @@ class ExtenderBinding:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`check` raises BindRejected if a pod (by UID) must not be bound to a node any more. `not_bound` is called
-        when the room of a pod is free again that was said to be bound, and is not.
+        when the room of a pod is free again that was said to be bound, and is not. Nobody is asked before `use`.
         """
-        self._extenders = extenders
+        self._extenders = Extenders(())
+        self.has_binder = False
+        """Whether there is such an extender at all."""
+        self._asked: Counter[Extender] = Counter()
+        """How many bindings are under way at an extender, which may have been replaced meanwhile."""
         self._pods = pods
         self._cache = cache
         self._check = check
         self._not_bound = not_bound
         self._jobs = tasks.jobs("confirming", LATE_SECONDS, cancels_late=False)
         self._sleep = sleep
+
+    def is_asking(self, extender: Extender) -> bool:
+        """Whether a binding is under way at this extender."""
+        return self._asked[extender] > 0
+
+    def use(self, extenders: Extenders) -> None:
+        """Have pods bound by these from the next binding on."""
+        self._extenders = extenders
+        self.has_binder = any(each.is_binder for each in extenders)
 
     async def bind(self, pod: Pod, node_name: str) -> bool:
         """Return True once the extender has bound the pod; False if it is not up to it.
@@ -69,7 +82,7 @@ class ExtenderBinding:
         if extender is None:
             return False
         try:
-            await extender.bind(pod, node_name, partial(self._check, pod.uid, node_name))
+            await self._ask(extender, pod, node_name)
         except ExtenderError as error:
             was_sent = not isinstance(error, CallFailed) or error.was_sent
             if was_sent and await self._is_bound(pod, node_name):
@@ -83,6 +96,15 @@ class ExtenderBinding:
             return False
         self._jobs.start(f"confirm {pod}", self._confirm(pod, node_name, extender.name))
         return True
+
+    async def _ask(self, extender: Extender, pod: Pod, node_name: str) -> None:
+        self._asked[extender] += 1
+        try:
+            await extender.bind(pod, node_name, partial(self._check, pod.uid, node_name))
+        finally:
+            self._asked[extender] -= 1
+            if not self._asked[extender]:
+                del self._asked[extender]
 
     async def _is_bound(self, pod: Pod, node_name: str) -> bool:
         """Read whether the pod is on our node. Raises BindRejected if it is on another one, or gone."""

@@ -27,6 +27,7 @@ from scheduler.cycle.extender_binding import ExtenderBinding
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.writers import Writers
+from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import SchedulerError
@@ -106,9 +107,9 @@ class SchedulingLoop:
         self._parked = 0
         """Number of binding tasks that wait for a Permit or PreBind plugin."""
         self.extended: ExtendedAttempts | None = None
-        """Takes over the attempts for which extenders are asked; None without extenders."""
+        """Takes over the attempts for which extenders are asked; None where nobody ever asks any."""
         self.extender_binding: ExtenderBinding | None = None
-        """Binds the pods that an extender is to bind; None if there is no such extender."""
+        """Binds the pods that an extender is to bind; None as above."""
         self._binding_ended = asyncio.Event()
         self._holds = 0
         self._released = asyncio.Event()
@@ -123,6 +124,11 @@ class SchedulingLoop:
         if self.extended is not None and self.extended.is_used(framework):
             return True
         return any(attempt.framework is framework for attempt in self._bindings.values())
+
+    def is_asking(self, extender: Extender) -> bool:
+        """Whether an attempt or a binding goes on that may ask this extender."""
+        asking = (self.extended, self.extender_binding)
+        return any(each is not None and each.is_asking(extender) for each in asking)
 
     @property
     def bindings(self) -> int:
@@ -189,7 +195,8 @@ class SchedulingLoop:
         if framework is None or self.should_skip(pod):
             self._queue.done(pod.uid)
             return
-        if self.extended is not None and self.extended.take(framework, queued, started):
+        extended = self.extended
+        if extended is not None and extended.has_extenders and extended.take(framework, queued, started):
             return
         self._cache.mend()
         state = CycleState()
@@ -336,7 +343,8 @@ class SchedulingLoop:
                 self._parked -= 1
             if refusal is not None:
                 return Unplaced(refusal.message)
-        if self.extender_binding is not None and await self.extender_binding.bind(pod, node):
+        asked = self.extender_binding
+        if asked is not None and asked.has_binder and await asked.bind(pod, node):
             attempt.is_bound = True
             return None
         refusal = await framework.run_bind(state, pod, node)

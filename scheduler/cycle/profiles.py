@@ -74,7 +74,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What plugins read and write of the cluster, besides pods and nodes."""
+    """What plugins read and write of the cluster, besides pods and nodes; and what extenders are shown."""
 
     watched: dict[str, ApiResource] = field(default_factory=dict)
     """Event resource → API resource."""
@@ -87,6 +87,9 @@ class Resources:
 
     needs: frozenset[str] = frozenset()
     """What they need of pods, besides what is decoded anyway: paths."""
+
+    whole_nodes: bool = False
+    """Whether nodes are kept as JSON, too, for extenders that are sent whole nodes."""
 
     @classmethod
     def of(cls, plugins: Iterable[Plugin]) -> "Resources":

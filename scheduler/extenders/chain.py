@@ -73,6 +73,9 @@ class Extenders:
     def __iter__(self) -> Iterator[Extender]:
         return iter(self._all)
 
+    def __len__(self) -> int:
+        return len(self._all)
+
     @property
     def prioritizing(self) -> int:
         """How many calls for scores are under way."""

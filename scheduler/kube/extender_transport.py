@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 import ssl
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 from urllib.parse import urlsplit
@@ -65,7 +65,7 @@ class Budget:
 
 
 class HttpTransport:
-    """scheduler.extenders.extender.Transport for one extender. `close` it."""
+    """scheduler.extenders.roster.Connection."""
 
     def __init__(self, settings: Settings, place: str, budget: Budget, may_send: Callable[[], bool]) -> None:
         """`place` in the configuration, for messages. `may_send`: whether we lead, for bindings.
@@ -73,7 +73,6 @@ class HttpTransport:
         Raises ConfigError for certificates that cannot be used.
         """
         self._settings = settings
-        self._place = place
         self._budget = budget
         self._may_send = may_send
         self._prefix = settings.url_prefix.rstrip("/")
@@ -95,18 +94,21 @@ class HttpTransport:
         tls = self._settings.tls_config
         return tls is not None and bool(tls.ca_file or tls.cert_file or tls.key_file)
 
-    def reload(self) -> None:
-        """Read certificates again. What cannot be used changes nothing."""
+    def refresh(self) -> None:
+        """Read certificates in files again. What cannot be used changes nothing."""
+        if not self.follows_files:
+            return
+        name = self._settings.url_prefix
         try:
-            files = tls_files(self._settings, self._place)
+            files = tls_files(self._settings, name)
             if files == self._files:
                 return
-            self._context = _context(files, self._place)
+            self._context = _context(files, name)
         except ConfigError as error:
             _logger.warning("Certificates for an extender are of no use; the former stay", extra={"err": str(error)})
             return
         self._files = files
-        _logger.info("Certificates for an extender have changed", extra={"extender": self._settings.url_prefix})
+        _logger.info("Certificates for an extender have changed", extra={"extender": name})
 
     async def post(self, verb: str, body: Body, check: Callable[[], None] | None = None) -> bytes:
         """See Transport. With a `check`, nothing is sent while another replica leads."""
@@ -172,35 +174,11 @@ class HttpTransport:
         return self._session
 
 
-class Transports:
-    """Those of all extenders of a configuration."""
-
-    def __init__(self, extenders: Sequence[Settings], may_send: Callable[[], bool]) -> None:
-        """Raises ConfigError with what is wrong with all of them."""
-        budget, problems = Budget(), list[str]()
-        self._all: list[HttpTransport] = []
-        for place, settings in enumerate(extenders):
-            try:
-                self._all.append(HttpTransport(settings, f"extenders[{place}]", budget, may_send))
-            except ConfigError as error:
-                problems += error.problems
-        if problems:
-            raise ConfigError(problems)
-
-    def __iter__(self) -> Iterator[HttpTransport]:
-        return iter(self._all)
-
-    async def follow_files(self) -> None:
-        """A part: read certificates again now and then."""
-        while True:
-            await asyncio.sleep(RELOAD_SECONDS)
-            for transport in self._all:
-                if transport.follows_files:
-                    transport.reload()
-
-    async def close(self) -> None:
-        for transport in self._all:
-            await transport.close()
+async def follow_files(refresh: Callable[[], None]) -> None:
+    """A part: have certificates read again now and then."""
+    while True:
+        await asyncio.sleep(RELOAD_SECONDS)
+        refresh()
 
 
 class _Sent:

@@ -138,14 +138,15 @@ class Intake(Generic[T]):
         self.api = resource
         self.resource = resource.name
         self._check = check
+        self._type = type_
         self._keep_raw = keep_raw
-        self._decoder = self._decoder_into(type_, metrics)
+        self._metrics = metrics
+        self._decoder = self._made_decoder()
         self._outdated: set[str] = set()
-        """UIDs of objects that were decoded into another struct than what comes now: see `decode_into`."""
+        """UIDs of objects that were decoded in another way than what comes now: see `decode_into`, `keep`."""
         self._react = reactions
         self._known = reactions.known
         self._failed = failed
-        self._metrics = metrics
         self._event_counts: dict[str, Counter] = {}
         self._compared_at = ""
         """Version of the last compared list: what it lacked is gone, whatever the late watch still reports."""
@@ -159,12 +160,23 @@ class Intake(Generic[T]):
         self._last_event = ""
         """Version of the last event."""
 
-    def _decoder_into(self, type_: type[T], metrics: Metrics) -> ObjectDecoder[T]:
-        return ObjectDecoder(self.resource, type_, self._check, self._call_unreadable, metrics, self._keep_raw)
+    def _made_decoder(self) -> ObjectDecoder[T]:
+        return ObjectDecoder(
+            self.resource, self._type, self._check, self._call_unreadable, self._metrics, self._keep_raw
+        )
 
     def decode_into(self, type_: type[T]) -> None:
         """Decode into another struct from now on. What is known already differs from any list until a list has it."""
-        self._decoder = self._decoder_into(type_, self._metrics)
+        self._type = type_
+        self._decode_anew()
+
+    def keep(self, keep_raw: Callable[[T, msgspec.Raw], None] | None) -> None:
+        """Keep something else of an object's JSON from now on, or nothing, with the same effect as `decode_into`."""
+        self._keep_raw = keep_raw
+        self._decode_anew()
+
+    def _decode_anew(self) -> None:
+        self._decoder = self._made_decoder()
         self._outdated = set(self._known())
 
     def from_line(self, line: bytes | bytearray) -> str | None:

@@ -1,4 +1,4 @@
-"""What another configuration asks of the cluster: permissions, watches, and that somebody is told of it."""
+"""What another configuration asks of the cluster: permissions, watches, whole nodes, and that somebody hears of it."""
 
 import os
 import socket
@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Final
 
 from scheduler.api.needs import pod_type
+from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.cycle.profiles import Resources
 from scheduler.kube.adapters import EventsByProfile
 from scheduler.kube.client import Client
 from scheduler.kube.further_watches import FurtherWatches
-from scheduler.kube.intake import PODS, Intake
+from scheduler.kube.intake import NODES, PODS, Intake
 from scheduler.kube.permissions import check_permissions, permissions_for
+from scheduler.kube.raw_nodes import keep_raw
 from scheduler.kube.relister import Relister
 from scheduler.kube.single_events import Regarding, SingleEvents
 
@@ -28,6 +30,7 @@ class ReconfigurableCluster:
         self,
         client: Client,
         pods: Intake[Pod],
+        nodes: Intake[Node],
         relister: Relister,
         watches: FurtherWatches,
         events: EventsByProfile,
@@ -35,8 +38,8 @@ class ReconfigurableCluster:
         controller: str,
     ) -> None:
         """`resources`: what was permitted and is decoded at the start. `controller`: who tells of changes in Events."""
-        self._pods, self._relister = pods, relister
-        self._needs = resources.needs
+        self._pods, self._nodes, self._relister = pods, nodes, relister
+        self._needs, self._keeps_whole_nodes = resources.needs, resources.whole_nodes
         self._granted = frozenset(permissions_for(resources.watched.values(), resources.written))
         self._client = client
         self._watches = watches
@@ -59,11 +62,21 @@ class ReconfigurableCluster:
             self._needs |= resources.needs
             self._pods.decode_into(pod_type(self._needs))
             self._relister.read_anew(PODS)
-        await self._relister.compared([PODS])
+        if resources.whole_nodes:
+            self._keep_whole_nodes(wanted=True)
+        await self._relister.compared([PODS, NODES])
         await self._watches.open(resources)
 
-    async def close(self, names: Collection[str]) -> None:
+    async def close(self, names: Collection[str], *, whole_nodes: bool) -> None:
+        if whole_nodes:
+            self._keep_whole_nodes(wanted=False)
         await self._watches.close(names)
+
+    def _keep_whole_nodes(self, *, wanted: bool) -> None:
+        if wanted != self._keeps_whole_nodes:
+            self._keeps_whole_nodes = wanted
+            self._nodes.keep(keep_raw if wanted else None)
+            self._relister.read_anew(NODES)
 
     def report_as(self, profiles: Sequence[str]) -> None:
         self._events.use(profiles)

@@ -334,7 +334,7 @@ class SchedulingQueue:
         self._rules.use(settings.rejector_events, changed)
 
     def ask_again(self, profiles: Collection[str]) -> Iterator[None]:
-        """Ask PreEnqueue about every waiting pod of these profiles, and try the refused ones again.
+        """Ask PreEnqueue about every waiting pod of these profiles; try those again that were refused or are held.
 
         Yields after each pod, that others may have their turn; what comes meanwhile is not asked about.
         """
@@ -351,10 +351,15 @@ class SchedulingQueue:
             self._unschedulable.add(refused)  # among those that wait for what its plugins register for now
             self._requeue(refused, Requeue.AFTER_BACKOFF, CONFIGURATION_CHANGED)
             return
-        queued = self._active.get(uid) or self._held.get(uid) or self._backoff.get(uid)
+        held = self._held.remove(uid)
+        if held is not None:  # its lane may be another one now, or none
+            self._active.add(held)
+            self._fairness.entered(held)
+            self._arrived.set()
+        queued = self._active.get(uid) or self._backoff.get(uid)
         refusal = self._gates.refusal(queued) if queued is not None else None
         if queued is not None and refusal is not None:
-            for pods in (self._active, self._held, self._backoff):
+            for pods in (self._active, self._backoff):
                 pods.remove(uid)
             queued.gating_plugin = refusal.plugin if refusal.gates else ""
             self._rejectors.blame(queued, refusal.plugin)

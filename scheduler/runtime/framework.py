@@ -11,7 +11,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
-from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
+from scheduler.framework.events import ClusterEventWithHint
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import BoolColumn, Rows
 from scheduler.framework.plugin import (
@@ -76,11 +76,8 @@ class Framework:
         metrics: Metrics,
         percentage_of_nodes_to_score: int = 0,
         limits: Limits = NO_LIMITS,
-        *,
-        has_extenders: bool = False,
     ) -> None:
-        """`percentage_of_nodes_to_score`: 0 or 100 for all nodes. `has_extenders`: whether there are any at all."""
-        self.has_extenders = has_extenders
+        """`percentage_of_nodes_to_score`: 0 or 100 for all nodes."""
         self.name = handle.profile_name
         self.handle = handle
         self.percentage_of_nodes_to_score = percentage_of_nodes_to_score
@@ -131,10 +128,7 @@ class Framework:
         """Plugin → the events that may help pods it refused, for all plugins that can refuse one."""
         points = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit")
         rejectors = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
-        events = {name: plugin.events_to_register() for name, plugin in rejectors.items()}
-        if self.has_extenders:
-            events[EXTENDER] = (ClusterEventWithHint(ALL_EVENTS),)
-        return events
+        return {name: plugin.events_to_register() for name, plugin in rejectors.items()}
 
     def classify(self, state: CycleState, pod: Pod) -> KnownSpec:
         """Find what is known of pods like this one: the start of a decision. Raises PluginError."""

@@ -15,13 +15,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Final
 
 from scheduler.config.extenders import ManagedResource
 from scheduler.cycle.engine import Asking
-from scheduler.extenders.chain import Extenders
-from scheduler.extenders.extender import Extender
+from scheduler.extenders.roster import Roster
 from scheduler.kube.extender_transport import Budget, HttpTransport
 from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_node, a_pod
@@ -75,9 +75,8 @@ async def place(url: str, nodes: int, pods: int, *, with_interesting: bool) -> R
     """Place pods of no interest, and say how quickly."""
     settings = replace(DEFAULTS, url_prefix=url, preempt_verb="", managed_resources=(ManagedResource(GPU),))
     metrics = Metrics()
-    transport = HttpTransport(settings, "extenders[0]", Budget(), lambda: True)
-    asking = Asking(Extenders([Extender(settings, transport, metrics)]), FakePods())
-    scheduler = an_engine(asking=asking)
+    roster = Roster(partial(HttpTransport, budget=Budget(), may_send=lambda: True), metrics, [settings])
+    scheduler = an_engine(asking=Asking(roster, FakePods()))
     scheduler.see(*(a_node(f"n{i}", cpu="64", allocatable={GPU: 64, "pods": 500}) for i in range(nodes)))
     loop = asyncio.create_task(scheduler.loop.run())
     try:
@@ -94,7 +93,7 @@ async def place(url: str, nodes: int, pods: int, *, with_interesting: bool) -> R
         scheduler.queue.close()
         await loop
         await scheduler.loop.finish(1)
-        await transport.close()
+        await roster.close()
 
 
 async def placed(scheduler: EngineUnderTest, names: Sequence[str]) -> None:

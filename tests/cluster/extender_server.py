@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,12 +41,22 @@ class ExtenderServer:
         """`name/verb` → what it answers."""
         self.asked: list[tuple[str, Question]] = []
         self.closing = threading.Event()
+        self._connections: Counter[str] = Counter()
+        """Name → connections on which somebody has asked it, as long as they are open."""
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            asked = ""
+
+            def finish(self) -> None:
+                outer._connections[self.asked] -= 1
+                super().finish()
 
             def do_POST(self) -> None:
+                if not self.asked:
+                    self.asked = self.path.strip("/").partition("/")[0]
+                    outer._connections[self.asked] += 1
                 question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 path = self.path.strip("/")
                 outer.asked.append((path, question))
@@ -91,6 +102,10 @@ class ExtenderServer:
     def clear(self) -> None:
         self.script.clear()
         self.asked.clear()
+
+    def connected(self, name: str) -> int:
+        """How many connections there are to an extender."""
+        return self._connections[name]
 
     def questions(self, path: str) -> list[Question]:
         return [question for asked, question in self.asked if asked == path]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cluster.conftest import MakeNodes
+from tests.cluster.extender_server import ExtenderServer, Question, Slow, agree
 from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, http_get, install_rbac, metric, node_of, start
 from tests.cluster.test_watched_resources import (
     BUDGETS,
@@ -203,3 +204,58 @@ def test_a_plugin_file_that_comes_and_changes_places_pods_without_a_restart(
         until_bound(api, "liked", namespace)
         api.create(a_pod("disliked", namespace))
         wait_until(lambda: bool(message(api, "disliked", namespace)), 10, "the plugin refuses the pod")
+
+
+def test_extenders_come_change_and_go_without_a_restart(
+    api: Client, namespace: str, make_nodes: MakeNodes, loadmaster: Component, mounted: Mounted
+) -> None:
+    nodes = make_nodes(3)
+    with ExtenderServer() as server:
+        # It comes, and is sent whole nodes, which were not kept before.
+        whole = {"urlPrefix": f"{server.url}/whole", "filterVerb": "filter", "httpTimeout": "20s"}
+        server.script["whole/filter"] = lambda question: first_of(question, nodes[1])
+        mounted.profiles(a_profile("loadmaster"), extenders=[whole])
+        until_taken_over(loadmaster, 1)
+        api.create(a_pod("whole", namespace))
+        until_bound(api, "whole", namespace)
+        (question,) = server.questions("whole/filter")
+        assert sorted(node["metadata"]["name"] for node in question["Nodes"]["items"]) == nodes
+        assert all(node["status"]["allocatable"] for node in question["Nodes"]["items"])
+        assert node_of(api.get("Pod", "whole", namespace)) == nodes[1]
+
+        # It changes while it thinks: what it was asked is answered, by the connection on which it was asked.
+        server.script["whole/filter"] = lambda question: Slow(3, first_of(question, nodes[2]))
+        api.create(a_pod("meanwhile", namespace))
+        wait_until(lambda: len(server.questions("whole/filter")) == 2, 5, "the extender is asked")
+        names = {"urlPrefix": f"{server.url}/names", "filterVerb": "filter", "nodeCacheCapable": True}
+        server.script["names/filter"] = lambda _: {"NodeNames": [], "FailedNodes": dict.fromkeys(nodes, "not one")}
+        mounted.profiles(a_profile("loadmaster"), extenders=[names])
+        until_taken_over(loadmaster, 2)
+        until_bound(api, "meanwhile", namespace)
+        assert node_of(api.get("Pod", "meanwhile", namespace)) == nodes[2]
+        api.create(a_pod("refused", namespace))
+        wait_until(lambda: "not one" in message(api, "refused", namespace), 10, "the extender refuses the pod")
+        wait_until(lambda: server.connected("whole") == 0, 5, "the connections to the old one are closed")
+
+        # A certificate that is not there keeps it at work.
+        bad = {**names, "urlPrefix": "https://127.0.0.1:1", "tlsConfig": {"caFile": "/nowhere/ca.crt"}}
+        mounted.profiles(a_profile("loadmaster"), extenders=[bad])
+        wait_until(lambda: reloads(loadmaster, "error") == 1, NOTICED, "the configuration is refused")
+        notes = [e["note"] for e in api.list("events.k8s.io/v1/Event", namespace) if e["reason"].endswith("Refused")]
+        assert len(notes) == 1
+        assert notes[0].endswith(
+            "extenders[0].tlsConfig.caFile: cannot read '/nowhere/ca.crt': No such file or directory"
+        )
+        assert not node_of(api.get("Pod", "refused", namespace))
+
+        # It goes, and the pod that it refused is placed.
+        mounted.profiles(a_profile("loadmaster"))
+        until_bound(api, "refused", namespace)
+        wait_until(lambda: server.connected("names") == 0, 5, "its connections are closed")
+        assert metric(loadmaster.port, "loadmaster_task_failures_total") == 0
+
+
+def first_of(question: Question, name: str) -> dict[str, Any]:
+    """One of the nodes that the extender was sent."""
+    items = [node for node in agree(question)["Nodes"]["items"] if node["metadata"]["name"] == name]
+    return {"Nodes": {"items": items}}

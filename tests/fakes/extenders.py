@@ -11,6 +11,7 @@ from scheduler.config.extenders import Extender as Settings
 from scheduler.cycle.engine import Asking
 from scheduler.extenders.chain import Extenders, FoundPod
 from scheduler.extenders.extender import CallFailed, Extender
+from scheduler.extenders.roster import Roster
 from scheduler.extenders.wire import Body
 from scheduler.framework.errors import ClusterError
 from scheduler.runtime.metrics import Metrics
@@ -59,8 +60,10 @@ class FakeExtender:
     """Whether questions wait until `answer` is called."""
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     waiting: list["asyncio.Future[None]"] = field(default_factory=list)
+    is_closed: bool = False
 
     async def post(self, verb: str, body: Body, check: Callable[[], None] | None = None) -> bytes:
+        assert not self.is_closed, "asked after its connections were closed"
         if check is not None:
             check()
         question = json.loads(b"".join(body))
@@ -73,6 +76,13 @@ class FakeExtender:
         if isinstance(answer, Exception):
             raise answer
         return answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+
+    def refresh(self) -> None:
+        """There are no certificates."""
+
+    async def close(self) -> None:
+        assert not self.waiting, "closed while it is asked"
+        self.is_closed = True
 
     async def answer(self, count: int = 0) -> None:
         """Let the questions that wait be answered, or the first of them, and wait for what follows."""
@@ -125,14 +135,19 @@ def an_extender(answers: dict[str, Answer] | None = None, /, *, hangs: bool = Fa
     return FakeExtender(replace(DEFAULTS, **settings), answers or {}, hangs)
 
 
-def extenders_of(*fakes: FakeExtender, metrics: Metrics | None = None) -> Extenders:
-    metrics = metrics or Metrics()
-    return Extenders([Extender(fake.settings, fake, metrics) for fake in fakes])
+def extenders_of(*fakes: FakeExtender) -> Extenders:
+    return roster_of(*fakes).extenders
+
+
+def roster_of(*fakes: FakeExtender) -> Roster:
+    by_settings = {fake.settings: fake for fake in fakes}
+    assert len(by_settings) == len(fakes)
+    return Roster(lambda settings, _: by_settings[settings], Metrics(), [fake.settings for fake in fakes])
 
 
 def asking(*fakes: FakeExtender, pods: FakePods | None = None) -> Asking:
     """What an engine needs to ask these."""
-    return Asking(extenders_of(*fakes), pods or FakePods())
+    return Asking(roster_of(*fakes), pods or FakePods())
 
 
 def names_of(extenders: Sequence[Extender]) -> list[str]:

@@ -13,7 +13,8 @@ from scheduler import framework as fw
 from scheduler.api.volumes import AnnotatedMeta, StorageClass
 from scheduler.config.load import config_from_dict
 from scheduler.config.source import Loaded
-from scheduler.cycle.engine import build_engine
+from scheduler.config.types import Config
+from scheduler.cycle.engine import Asking, build_engine
 from scheduler.cycle.profiles import Resources
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.reloading import RETRY_SECONDS, Reloader
@@ -101,6 +102,7 @@ class FakeCluster:
 
     def __init__(self, reloading: "Reloading") -> None:
         self.watched: set[str] = set()
+        self.has_whole_nodes = False
         self.events: list[str] = []
         self.fails: Exception | None = None
         self.brings: dict[str, list[Any]] = {}
@@ -112,11 +114,13 @@ class FakeCluster:
         if self.fails is not None:
             raise self.fails
         self.watched |= new
+        self.has_whole_nodes |= resources.whole_nodes
         self._reloading.engine.object_handlers.watch(new)
         await asyncio.sleep(0)
 
-    async def close(self, names: Collection[str]) -> None:
+    async def close(self, names: Collection[str], *, whole_nodes: bool) -> None:
         self.watched -= set(names)
+        self.has_whole_nodes &= not whole_nodes
 
     def report_as(self, profiles: Sequence[str]) -> None:
         self.profiles = tuple(profiles)
@@ -137,12 +141,16 @@ class Reloading:
         loaded = self.load()
         world, clock, metrics = FakeWorld(), FakeClock(), Metrics()
         self.clock = clock
-        built = build_engine(loaded.config, registry, world.writers, metrics, clock)
+        built = build_engine(loaded.config, registry, world.writers, metrics, clock, asking=self.asking(loaded.config))
         self.under_test = EngineUnderTest(built, world, clock, metrics)
         self.engine = built
         self.cluster = FakeCluster(self)
         self.cluster.watched = set(built.watched)
         self.reloader = Reloader(self, loaded, built, self.cluster, metrics, Tasks(metrics), clock)
+
+    def asking(self, config: Config) -> Asking | None:
+        """What is needed to ask extenders; nothing, as there are none."""
+        return None
 
     def signature(self) -> int:
         return self.version

@@ -7,6 +7,7 @@ import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,12 @@ import trustme
 from scheduler.config.extenders import Extender as Settings
 from scheduler.config.extenders import TLSConfig
 from scheduler.extenders.extender import CallFailed
+from scheduler.extenders.roster import Roster
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import BindRejected, ConfigError
 from scheduler.kube import extender_transport
-from scheduler.kube.extender_transport import Budget, HttpTransport, Transports
+from scheduler.kube.extender_transport import Budget, HttpTransport
+from scheduler.runtime.metrics import Metrics
 from tests.unit.kube.raw_server import CLOSE, RawServer
 
 QUICK = Settings(http_timeout=Duration(0.2))
@@ -300,10 +303,10 @@ async def test_a_client_certificate_is_shown_and_followed(authority: trustme.CA,
         known.cert_chain_pems[0].write_to_path(str(certificate))
         known.private_key_pem.write_to_path(str(key))
         assert transport.follows_files
-        transport.reload()
+        transport.refresh()
         assert await transport.post("filter", [b"{}"]) == b"{}"
         certificate.write_text("nonsense")
-        transport.reload()
+        transport.refresh()
         assert await transport.post("filter", [b"{}"]) == b"{}", "what is of no use changes nothing"
 
 
@@ -318,7 +321,7 @@ def test_all_certificates_that_are_of_no_use_are_told_at_once(tmp_path: Path) ->
     ]
 
     with pytest.raises(ConfigError) as error:
-        Transports(settings, lambda: True)
+        Roster(partial(HttpTransport, budget=Budget(), may_send=lambda: True), Metrics(), settings)
 
     missing, empty, *unreadable, no_key, unusable = error.value.problems
     assert missing == "extenders[0].tlsConfig.caFile: cannot read '/nowhere/ca.pem': No such file or directory"

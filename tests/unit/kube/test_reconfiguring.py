@@ -1,0 +1,101 @@
+"""What another configuration asks of the cluster: nodes as JSON, for extenders that come and go."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from scheduler.cycle.profiles import Resources
+from scheduler.kube.adapters import EventsByProfile
+from scheduler.kube.comparison_schedule import ComparisonSchedule
+from scheduler.kube.deadlines import Deadlines
+from scheduler.kube.further_watches import FurtherWatches
+from scheduler.kube.intake import node_intake, pod_intake
+from scheduler.kube.reconfiguring import ReconfigurableCluster
+from scheduler.kube.relister import Relister
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
+from tests.unit.kube.fake_api import FakeApi, FakeHandlers, fake_client, node_dict, object_list, until, watch_line
+
+WHOLE, NAMES = Resources(whole_nodes=True), Resources()
+LIST_NODES = "GET /api/v1/nodes"
+
+
+class NoWatches:
+    """Nothing is watched besides pods and nodes."""
+
+    async def open(self, resources: Resources) -> None: ...
+    async def close(self, names: Iterator[str]) -> None: ...
+
+
+@dataclass
+class Stage:
+    api: FakeApi
+    handlers: FakeHandlers
+    cluster: ReconfigurableCluster
+    nodes: Any
+
+    def kept(self) -> dict[str, bool]:
+        """Whether there is JSON of each node."""
+        return {node.name: bool(node.raw) for node in self.handlers.nodes.values()}
+
+
+@asynccontextmanager
+async def a_stage(directory: Path) -> AsyncIterator[Stage]:
+    """A relister that has listed nodes a and b."""
+    api = FakeApi()
+    api.on("GET /api/v1/pods", object_list(version=10))
+    api.on(LIST_NODES, object_list(node_dict("a"), node_dict("b"), version=10))
+    async with fake_client(directory, api) as client:
+        metrics, handlers = Metrics(), FakeHandlers()
+        tasks = Tasks(metrics)
+        pods, nodes = pod_intake(handlers, metrics), node_intake(handlers, metrics)
+        schedule, deadlines = ComparisonSchedule(), Deadlines(metrics)
+        relister = Relister(client, (pods, nodes), schedule, nullcontext, deadlines, metrics, 0.0, settle=0.0)
+        watches = cast("FurtherWatches", NoWatches())
+        events = cast("EventsByProfile", None)
+        cluster = ReconfigurableCluster(client, pods, nodes, relister, watches, events, NAMES, "one")
+        tasks.start("relister", relister.run())
+        for resource in ("pods", "nodes"):
+            relister.request(resource)
+        await relister.synced.wait()
+        try:
+            yield Stage(api, handlers, cluster, nodes)
+        finally:
+            await tasks.close()
+            assert not tasks.failed
+
+
+async def test_nodes_are_read_anew_when_they_are_wanted_whole_and_once_only(tmp_path: Path) -> None:
+    async with a_stage(tmp_path) as stage:
+        before = stage.kept()
+
+        await stage.cluster.open(WHOLE)
+        lists = len(stage.api.seen(LIST_NODES))
+        await stage.cluster.open(WHOLE)
+
+        assert before == {"a": False, "b": False}
+        assert stage.kept() == {"a": True, "b": True}
+        assert len(stage.api.seen(LIST_NODES)) == lists
+
+
+async def test_what_the_watch_reports_is_kept_whole_too(tmp_path: Path) -> None:
+    async with a_stage(tmp_path) as stage:
+        await stage.cluster.open(WHOLE)
+
+        stage.nodes.from_line(watch_line("MODIFIED", node_dict("a", version=11)))
+
+        assert stage.kept()["a"]
+
+
+async def test_they_stay_as_long_as_they_are_wanted_and_are_given_back_then(tmp_path: Path) -> None:
+    async with a_stage(tmp_path) as stage:
+        await stage.cluster.open(WHOLE)
+        await stage.cluster.open(NAMES)  # the old extenders may still be asked
+        meanwhile = stage.kept()
+
+        await stage.cluster.close((), whole_nodes=True)
+        await until(lambda: not any(stage.kept().values()))
+
+        assert meanwhile == {"a": True, "b": True}
