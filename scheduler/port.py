@@ -10,7 +10,7 @@ from contextlib import AsyncExitStack
 from importlib import metadata
 from typing import Final, Protocol
 
-from scheduler.config.effective import as_document
+from scheduler.config.effective import as_shown
 from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.options import RunOptions
 from scheduler.config.serving import ServingOptions
@@ -59,7 +59,7 @@ class Inside:
 
     def pages(self, current: HasConfig) -> dict[str, Page]:
         """The pages about a scheduler."""
-        pages: dict[str, Page] = {"/configz": Configz(lambda: as_document(current.config, current.registry))}
+        pages: dict[str, Page] = {"/configz": Configz(lambda: as_shown(current.config, current.registry))}
         if self._gates.component_flagz:
             pages["/flagz"] = Flagz(COMPONENT, self._flags)
         if self._gates.component_statusz:

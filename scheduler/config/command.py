@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Sequence
 
-from scheduler.config.effective import as_document, as_yaml
+from scheduler.config.effective import as_shown, as_yaml
 from scheduler.config.load import load_config
 from scheduler.config.notes import notes
 from scheduler.config.source import Loaded
@@ -20,7 +20,7 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
     if options.config_command == "check":
         return _check(options.files, registry)
     loaded = _checked(options.file, registry)
-    document = as_document(loaded.config, loaded.registry)
+    document = as_shown(loaded.config, loaded.registry)
     is_json = options.output == "json"
     print(json.dumps(document, indent=2, ensure_ascii=False) if is_json else as_yaml(document).rstrip())
     return 0

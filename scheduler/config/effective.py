@@ -5,12 +5,14 @@ and the arguments of every enabled plugin that has some.
 """
 
 import logging
+import os
 from collections.abc import Mapping
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import yaml
 
+from scheduler.config.extenders import OMITTED
 from scheduler.config.profiles import API_VERSION, KIND, KnownPlugins
 from scheduler.config.types import Config
 from scheduler.framework.arguments import arguments_of, camel_case, parse_arguments
@@ -25,6 +27,16 @@ def as_document(config: Config, known: KnownPlugins) -> dict[str, Any]:
     sections = {key: value for key, value in arguments_of(config).items() if key != "profiles"}
     profiles = [_profile(spec, known) for spec in config.profiles]
     document: dict[str, Any] = _plain({"apiVersion": API_VERSION, "kind": KIND, **sections, "profiles": profiles})
+    return document
+
+
+def as_shown(config: Config, known: KnownPlugins) -> dict[str, Any]:
+    """The same without what nobody is to see: private keys and passwords of extenders."""
+    document = as_document(config, known)
+    for extender, shown in zip(config.extenders, document["extenders"], strict=True):
+        shown["urlPrefix"] = extender.name
+        if (tls := shown.get("tlsConfig")) and tls["keyData"]:
+            tls["keyData"] = OMITTED
     return document
 
 
@@ -48,9 +60,15 @@ def _plain(value: Any) -> Any:
 
 
 def write_effective(config: Config, known: KnownPlugins, path: str) -> None:
-    """Write a file that means the same. Raises ConfigError if that cannot be."""
+    """Write a file that means the same, keys included, as kube-scheduler does; a new one is for our user only then.
+
+    Raises ConfigError if that cannot be.
+    """
+    document = as_document(config, known)
+    mode = 0o666 if document == as_shown(config, known) else 0o600
     try:
-        Path(path).write_text(as_yaml(as_document(config, known)))
+        with open(path, "w", opener=partial(os.open, mode=mode)) as file:
+            file.write(as_yaml(document))
     except OSError as error:
         raise ConfigError([f"{path}: cannot be written: {error.strerror}"]) from error
     _logger.info("Wrote configuration", extra={"file": path})

@@ -19,6 +19,9 @@ from scheduler.runtime.profile_spec import ProfileSpec
 DEFAULT_TIMEOUT: Final = 5.0
 """Seconds for a call, where the configuration says nothing or 0."""
 
+OMITTED: Final = "DATA+OMITTED"
+"""Stands for a private key where a configuration is shown, as in `kubectl config view`."""
+
 _FIT: Final = "NodeResourcesFit"
 
 
@@ -37,6 +40,9 @@ class TLSConfig:
 
     def problems(self) -> Iterator[tuple[str, str]]:
         for key, data in (("certData", self.cert_data), ("keyData", self.key_data), ("caData", self.ca_data)):
+            if data == OMITTED:  # which would be base64
+                yield key, f"{OMITTED} stands for what is not shown; the data itself is needed"
+                continue
             try:
                 base64.b64decode(data, validate=True)
             except (binascii.Error, ValueError) as error:
@@ -83,6 +89,14 @@ class Extender:
     managed_resources: tuple[ManagedResource, ...] = ()
     ignorable: bool = False
     """Whether pods are scheduled without it when it fails."""
+
+    @property
+    def name(self) -> str:
+        """Where it is, for all to see: a password in the address is left out."""
+        address, at, rest = self.url_prefix.rpartition("@")
+        scheme, slashes, who = address.partition("://")
+        user, colon, _ = who.partition(":")
+        return f"{scheme}{slashes}{user}:***@{rest}" if at and colon else self.url_prefix
 
     @property
     def timeout(self) -> float:

@@ -61,7 +61,7 @@ class Extender:
 
     def __init__(self, settings: Settings, transport: Transport, metrics: Metrics) -> None:
         self.settings = settings
-        self.name = settings.url_prefix
+        self.name = settings.name
         self.is_ignorable = settings.ignorable
         self.is_binder = bool(settings.bind_verb)
         self.filters, self.prioritizes = bool(settings.filter_verb), bool(settings.prioritize_verb)

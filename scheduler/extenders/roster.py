@@ -111,4 +111,4 @@ class Roster:
 
 def nobody_is_asked(settings: Settings, path: str) -> Connection:
     """Connects an engine that asks no extenders. Raises ConfigError."""
-    raise ConfigError([f"{path}: no extender is asked here: {settings.url_prefix}"])
+    raise ConfigError([f"{path}: no extender is asked here: {settings.name}"])

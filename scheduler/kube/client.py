@@ -423,14 +423,15 @@ class _FencedBody:
         yield self._body
 
 
-async def content_of(response: aiohttp.ClientResponse) -> bytes:
-    """Read the whole body. Raises AnswerTooLong."""
+async def content_of(response: aiohttp.ClientResponse, longest: int | None = None) -> bytes:
+    """Read the whole body, of `longest` bytes at most, or MAX_ANSWER_BYTES. Raises AnswerTooLong."""
+    longest = longest or MAX_ANSWER_BYTES
     content = bytearray()
     async for chunk in response.content.iter_any():
         content += chunk
-        if len(content) > MAX_ANSWER_BYTES:
+        if len(content) > longest:
             response.close()
-            raise AnswerTooLong(f"the answer has more than {MAX_ANSWER_BYTES} bytes")
+            raise AnswerTooLong(f"the answer has more than {longest} bytes")
     return bytes(content)
 
 

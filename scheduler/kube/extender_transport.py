@@ -20,7 +20,7 @@ from scheduler.config.extenders import Extender as Settings
 from scheduler.extenders.extender import CallFailed
 from scheduler.extenders.wire import Body
 from scheduler.framework.errors import ConfigError
-from scheduler.kube.client import JSON, USER_AGENT
+from scheduler.kube.client import JSON, USER_AGENT, AnswerTooLong, content_of
 from scheduler.kube.extender_tls import tls_files
 from scheduler.kube.sockets import loops_socket
 from scheduler.kube.tls_files import TlsFiles
@@ -98,7 +98,7 @@ class HttpTransport:
         """Read certificates in files again. What cannot be used changes nothing."""
         if not self.follows_files:
             return
-        name = self._settings.url_prefix
+        name = self._settings.name
         try:
             files = tls_files(self._settings, name)
             if files == self._files:
@@ -216,13 +216,10 @@ async def _content(response: aiohttp.ClientResponse, longest: int) -> bytes:
     encoding = response.headers.get("Content-Encoding", "identity")
     if encoding != "identity":
         raise CallFailed(f"the answer is encoded as {encoding[:40]!r}, which was not asked for", "answer")
-    content = bytearray()
-    async for chunk in response.content.iter_any():
-        content += chunk
-        if len(content) > longest:
-            response.close()
-            raise CallFailed(f"the answer has more than {longest} bytes", "answer")
-    return bytes(content)
+    try:
+        return await content_of(response, longest)
+    except AnswerTooLong as error:
+        raise CallFailed(str(error), "answer") from None
 
 
 def _failure(url: str, error: Exception, *, has_begun: bool, was_sent: bool) -> CallFailed:

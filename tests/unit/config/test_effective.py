@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from plugins import IN_TREE
-from scheduler.config.effective import as_document, as_yaml, write_effective
+from scheduler.config.effective import as_document, as_shown, as_yaml, write_effective
 from scheduler.config.load import config_from_dict, config_from_text, load_config
 from scheduler.framework.errors import ConfigError
 from tests.conformance.configurations import RECORDED
@@ -57,3 +57,50 @@ def test_a_file_is_written(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written: No such file or directory"):
         write_effective(load_config(None, IN_TREE), IN_TREE, str(tmp_path / "missing" / "config.yaml"))
+
+
+KEY = "c2VjcmV0"
+EXTENDER = {
+    "urlPrefix": "https://me:secret@gpu.example/x",
+    "filterVerb": "f",
+    "tlsConfig": {"keyData": KEY, "caData": KEY},
+}
+
+
+def test_what_is_shown_has_no_keys_and_no_passwords() -> None:
+    config = config_from_dict(a_config(extenders=[EXTENDER, {"urlPrefix": "http://plain"}]), IN_TREE)
+
+    secret, plain = as_shown(config, IN_TREE)["extenders"]
+
+    assert secret["tlsConfig"]["keyData"] == "DATA+OMITTED"
+    assert secret["tlsConfig"]["caData"] == KEY, "an authority is no secret"
+    assert secret["urlPrefix"] == "https://me:***@gpu.example/x"
+    assert plain["urlPrefix"] == "http://plain"
+
+
+def test_what_was_shown_is_not_taken_for_a_key() -> None:
+    config = config_from_dict(a_config(extenders=[EXTENDER]), IN_TREE)
+
+    with pytest.raises(ConfigError) as error:
+        config_from_text(as_yaml(as_shown(config, IN_TREE)), "FILE", IN_TREE)
+
+    (problem,) = error.value.problems
+    assert problem.endswith(
+        "extenders[0].tlsConfig.keyData: DATA+OMITTED stands for what is not shown; the data itself is needed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("extenders", "readable"),
+    [pytest.param([EXTENDER], False, id="with a key"), pytest.param([], True, id="without")],
+)
+def test_a_file_is_written_with_its_keys_and_only_for_us_then(
+    tmp_path: Path, extenders: list[Any], readable: bool
+) -> None:
+    config = config_from_dict(a_config(extenders=extenders), IN_TREE)
+    path = tmp_path / "config.yaml"
+
+    write_effective(config, IN_TREE, str(path))
+
+    assert load_config(str(path), IN_TREE).extenders == config.extenders
+    assert bool(path.stat().st_mode & 0o040) == readable
