@@ -48,15 +48,19 @@ class ExtendedDemand(msgspec.Struct, frozen=True, eq=False):
             ]
         yield from groups
 
-    def missing(self, nodes: fw.NodeColumns, rows: fw.Rows) -> list[int]:
-        """Return where in `rows` a resource is asked for that no class stands for and the node does not know."""
-        found: list[int] = []
+    def missing(self, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.BoolColumn:
+        """Return for each of `rows` whether the pod asks for something that no class stands for nor the node knows.
+
+        A pod may name thousands of such resources: a node is looked at until the first of them.
+        """
+        found = ~nodes.in_use[rows]
         for resource in self.amounts.keys() - self.classes.keys():
-            for place in np.flatnonzero(nodes.allocatable(resource)[rows] == 0).tolist():
-                row = int(rows[place])
-                if nodes.in_use[row] and resource not in (nodes.info(row).node.status.allocatable or ()):
-                    found.append(place)
-        return found
+            left = np.flatnonzero(~found)
+            if not len(left):
+                break
+            for place in left[nodes.allocatable(resource)[rows[left]] == 0].tolist():
+                found[place] = resource not in (nodes.info(int(rows[place])).node.status.allocatable or ())
+        return found & nodes.in_use[rows]
 
 
 class ClaimState(msgspec.Struct, eq=False):

@@ -16,7 +16,7 @@ import msgspec
 
 from plugins.dynamic_resources.extended_requests import RequestMapping
 from plugins.dynamic_resources.extended_resources import is_dra_extended_resource
-from plugins.node_resources.fit_requests import fit_requests
+from plugins.node_resources.fit_requests import asked_amounts
 from scheduler import framework as fw
 from scheduler.api.devices import (
     EXTENDED_CLAIM_ANNOTATION,
@@ -139,5 +139,8 @@ def status_of(claim: ResourceClaim, mappings: Iterable[RequestMapping]) -> dict[
 
 
 def extended_amounts(pod: fw.Pod) -> Mapping[str, int]:
-    """Return what the pod asks for of resources for which a class may stand, without those of which it asks for 0."""
-    return {name: amount for name, amount in fit_requests(pod).items() if amount and is_dra_extended_resource(name)}
+    """Return what the pod asks for of resources for which a class may stand, without those of which it asks for 0.
+
+    An amount beyond an int64 is what Go makes of it.
+    """
+    return {name: amount for name, amount in asked_amounts(pod).items() if amount and is_dra_extended_resource(name)}

@@ -40,11 +40,19 @@ class ExtendedResources:
         return self.chosen.get(resource)
 
     def classes_of(self, pod: fw.Pod) -> Mapping[str, str]:
-        """Return resource → name of the class for what the pod asks for, not counting what it asks for 0 of."""
+        """Return resource → name of the class for what the pod asks for, not counting what it asks for 0 of.
+
+        Rule: hasDeviceClassMappedExtendedResource, which looks at quantities, of whatever size.
+        """
         chosen = self.chosen
         if not chosen:
             return _NONE
-        return {name: chosen[name].name for name, amount in fit_requests(pod).items() if amount and name in chosen}
+        overflown = pod.resources.overflown
+        return {
+            name: chosen[name].name
+            for name, amount in fit_requests(pod).items()
+            if name in chosen and (amount or name in overflown)
+        }
 
     def forget_in(self, columns: fw.StoredColumns) -> None:
         """Let a profile forget its answers whenever classes begin, or cease, to stand for a resource."""

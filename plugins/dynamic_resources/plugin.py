@@ -174,7 +174,10 @@ class DynamicResources(
         if classes:
             earlier = self._catalog.extended_claim_for(pod)
             claims.append(earlier or in_memory(pod))
-            extended = ExtendedDemand(extended_amounts(pod), classes, is_stale=earlier is not None)
+            amounts = extended_amounts(pod)
+            # What overflows to 0 is asked for, so there is a claim; it asks for nothing.
+            counted = {name: class_name for name, class_name in classes.items() if name in amounts}
+            extended = ExtendedDemand(amounts, counted, is_stale=earlier is not None)
         if not claims:
             return fw.SKIP
         claim_state = ClaimState(claims, nodes, extended)

@@ -18,6 +18,7 @@ from plugins.dynamic_resources.constraints import Constraint, constraint_of
 from plugins.dynamic_resources.pools import DeviceId, DevicesError, Pool, SliceDevice
 from plugins.dynamic_resources.requests import DeviceCandidate, Request, tolerates
 from scheduler.api.devices import MAX_RESULTS, Quantity, ResourceClaim
+from scheduler.api.go_quantity import wrapped
 from scheduler.api.objects import Node
 from scheduler.api.quantity import parse_quantity
 
@@ -113,7 +114,7 @@ class DeviceSearch:
                     if request.is_all:
                         request.all_devices = list(self._all_for(request))
                         request.count = len(request.all_devices)
-                least += min(request.count for request in alternatives)
+                least = wrapped(least + min(request.count for request in alternatives))
             if least > MAX_RESULTS:
                 limit = f"number of requested devices {least} exceeds the claim limit of {MAX_RESULTS}"
                 raise DevicesError(f"claim {claim}: {limit}")

@@ -108,7 +108,10 @@ def _evenness(shares: Sequence[Share]) -> Amount:
     Rule: balanced_allocation.go (balancedResourceScore). The float operations and their order are kube-scheduler's.
     """
     score = (1 - _deviation(shares)) * fw.MAX_NODE_SCORE
-    return int(score) if isinstance(score, float) else score.astype(np.int64)
+    if isinstance(score, float):
+        return int(score)
+    with np.errstate(invalid="ignore"):  # amounts that overflow: a score beyond an int64 is the smallest one, as in Go
+        return score.astype(np.int64)
 
 
 def _deviation(shares: Sequence[Share]) -> Share:

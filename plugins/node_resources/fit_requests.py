@@ -11,15 +11,22 @@ def fit_requests(pod: fw.Pod) -> dict[str, int]:
     (computePodResourceRequest).
     """
     if reports_resources(pod):
-        return _not_negative(to_amounts(pod_requests(pod.spec, None)))
+        return _not_negative(asked_amounts(pod))
     resources = pod.resources
-    return _not_negative(resources.requests) if resources.has_negative else resources.requests
+    return _not_negative(resources.requests) if resources.overflown else resources.requests
+
+
+def asked_amounts(pod: fw.Pod) -> dict[str, int]:
+    """Return the same as Go's int64 has them: negative, or 0, where it overflows. Rule: NewResource."""
+    if reports_resources(pod):
+        return to_amounts(pod_requests(pod.spec, None))
+    return pod.resources.requests
 
 
 def counted_requests(pod: fw.Pod) -> dict[str, int]:
     """Return the pod's amounts with a resize in progress. Nothing is less than 0. Rule: SetMaxResource."""
     resources = pod.resources
-    return _not_negative(resources.requests) if resources.has_negative else resources.requests
+    return _not_negative(resources.requests) if resources.overflown else resources.requests
 
 
 def _not_negative(amounts: dict[str, int]) -> dict[str, int]:

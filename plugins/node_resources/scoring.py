@@ -78,7 +78,7 @@ def score_resources(
         if alone is not None:
             return np.array([scorer(alone)], np.int64)
     usages = []
-    get = amounts if max(requests) < LARGE else pick
+    get = amounts if min(requests) >= 0 and max(requests) < LARGE else pick
     for resource, request in zip(resources, requests, strict=True):
         name = resource.name
         if name not in _NATIVE and not (request and is_scalar_resource(name)):

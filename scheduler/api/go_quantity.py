@@ -141,7 +141,8 @@ def _int32(exponent: str, text: object) -> int:
     return (found + 2**31) % 2**32 - 2**31
 
 
-def _wrapped(number: int) -> int:
+def wrapped(number: int) -> int:
+    """Return what an overflow leaves of a number in an int64."""
     return (number - INT64_MIN) % 2**64 + INT64_MIN
 
 
@@ -157,18 +158,18 @@ def _scaled_up(number: int, power: int) -> int:
         return scaled
     if number == INT64_MIN or power not in _WRAPPING_POWERS:
         return 0
-    return _wrapped(scaled)
+    return wrapped(scaled)
 
 
 def _scaled_big(number: int, power: int) -> int:
     """Rule: scaledValue."""
     if power >= 0:
         factor = ten_to(power) if power <= _FAST_DIGITS else INT64_MIN  # what a float beyond an int64 becomes on amd64
-        return _wrapped(_wrapped(number) * factor) if power else _wrapped(number)
+        return wrapped(wrapped(number) * factor) if power else wrapped(number)
     divisor = ten_to(-power)
     if number < INT64_MAX and -power <= _FAST_DIGITS:
-        kept = _wrapped(number)
+        kept = wrapped(number)
         quotient = abs(kept) // divisor * (1 if kept >= 0 else -1)
         return quotient + (1 if kept % divisor else 0)
     quotient, rest = divmod(number, divisor)
-    return _wrapped(_wrapped(quotient) + (1 if rest else 0))
+    return wrapped(wrapped(quotient) + (1 if rest else 0))

@@ -62,8 +62,8 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
     non_zero_memory: int
     """Memory for scoring: containers without a request count DEFAULT_MEMORY."""
 
-    has_negative: bool = False
-    """Whether one of `requests` is negative: an amount of which Go's int64 overflowed."""
+    overflown: frozenset[str] = frozenset()
+    """Those of `requests` of which Go's int64 overflowed: negative, or 0 though something is asked for."""
 
 
 def resources_of(spec: PodSpec, status: PodStatus) -> PodResources:
@@ -77,15 +77,15 @@ def resources_of(spec: PodSpec, status: PodStatus) -> PodResources:
         missing = {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in requests}
     non_zero = pod_requests(spec, status, missing=missing) if missing else requests
     amounts = to_amounts(requests)
-    any_negative = False
-    for amount in amounts.values():
-        if amount < 0:
-            any_negative = True
+    overflown = []
+    for name, amount in amounts.items():
+        if amount <= 0 and requests[name]:
+            overflown.append(name)
     return PodResources(
         amounts,
         to_milli(non_zero.get(CPU, 0)),
         to_value(non_zero.get(MEMORY, 0)),
-        any_negative,
+        frozenset(overflown) if overflown else _NOTHING,
     )
 
 
@@ -205,6 +205,7 @@ def is_scalar_resource(name: str) -> bool:
 
 
 _NATIVE = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
+_NOTHING: frozenset[str] = frozenset()
 _QUALIFIED_NAME = re.compile(r"(?=.{1,63}$)[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 

@@ -146,7 +146,7 @@ def extended_requests(draw: Draw, pod: Json) -> None:
         if draw.chance(0.6):
             wanted = {name: draw.choice(("1", "1", "2", "3", "0", 1)) for name in draw.some(chosen, 2)}
             if draw.chance(0.02):
-                wanted = dict.fromkeys(wanted, draw.choice(("33", "1000000")))
+                wanted = dict.fromkeys(wanted, draw.choice(("33", "1000000", "9223372036854775807")))
             resources = container.setdefault("resources", {})
             for field in ("requests", "limits"):
                 if wanted:

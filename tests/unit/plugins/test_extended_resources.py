@@ -18,6 +18,7 @@ from plugins.dynamic_resources.plugin import (
     STILL_UNSCHEDULABLE,
     DynamicResources,
 )
+from plugins.dynamic_resources.pools import DevicesError
 from plugins.node_resources.fit import NodeResourcesFit, ScoringStrategy
 from plugins.node_resources.scoring import ResourceSpec
 from scheduler import framework as fw
@@ -255,6 +256,34 @@ async def test_a_pod_that_asks_for_no_number_of_devices_is_not_bound() -> None:
 
     assert api.created == []
     assert catalog_of(plugin.handle)._allocations._in_flight == {}
+
+
+@pytest.mark.parametrize(
+    ("amounts", "refused"),
+    [
+        pytest.param(("9223372036854775807", "5"), {"n1", "n2"}, id="to a negative number"),
+        pytest.param(("9223372036854775807", "9223372036854775807", "2"), set(), id="to none"),
+    ],
+)
+def test_a_pod_whose_amounts_overflow_asks_for_devices_all_the_same(
+    amounts: tuple[str, ...], refused: set[str]
+) -> None:
+    plugin, _, _ = a_plugin(*GPUS, GPU_CLASS)
+    containers = [a_container(f"c{i}", requests={GPU: amount}) for i, amount in enumerate(amounts)]
+    pod = a_pod("p", uid="p", containers=containers)
+    attempt = Attempt(plugin, pod)
+
+    assert (attempt.pre_filter, plugin.sign(pod)) == (None, None)
+    assert attempt.refusals() == dict.fromkeys(refused, NOT_ALLOCATABLE)
+
+
+def test_requests_of_which_the_sum_overflows_are_refused() -> None:
+    plugin, _, _ = a_plugin(*GPUS, GPU_CLASS)
+    containers = [a_container(f"c{i}", requests={GPU: "5000000000000000k"}) for i in range(2)]
+    attempt = Attempt(plugin, a_pod("p", uid="p", containers=containers))
+
+    with pytest.raises(DevicesError, match="allocation max size exceeded"):
+        attempt.refusals()
 
 
 async def test_a_name_that_is_taken_is_replaced_by_another() -> None:

@@ -7,7 +7,7 @@ import pytest
 from plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
 from plugins.node_resources.scoring import ResourceSpec
 from scheduler import framework as fw
-from scheduler.testing import a_node, a_pod
+from scheduler.testing import a_container, a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster, every_row, scores
 
 GPU = "example.com/gpu"
@@ -103,6 +103,21 @@ def test_each_node_is_judged_by_what_it_has() -> None:
 
     # The GPU does not count, for the pod asks for none.
     assert found == {"three": 62, "two": 67, "one": 75, "none": 75}
+
+
+def test_a_sum_that_overflows_counts_as_the_smallest_number_as_in_go() -> None:
+    huge = ("9223372036854775807", "5000000000000000k")
+    pod = a_pod(containers=[a_container(f"c{i}", requests={GPU: amount}) for i, amount in enumerate(huge)])
+    nodes = [a_node(name, cpu="10", allocatable={GPU: "4"}) for name in ("a", "b")]
+    plugin = balanced("cpu", GPU)
+    smallest = -(2**63)
+    without_pod, half = 100, 50
+    expected = half + (half - without_pod + smallest) % 2**64 // 2
+
+    alone, together = scores(plugin, pod, a_cluster(nodes[0])), scores(plugin, pod, a_cluster(*nodes))
+
+    assert alone == {"a": together["a"]}
+    assert together == dict.fromkeys("ab", expected)
 
 
 def test_wrong_arguments_are_all_reported() -> None:
