@@ -26,7 +26,7 @@ from plugins.node_resources.fit_hints import (
     counted_resources,
     named_resources,
 )
-from plugins.node_resources.fit_requests import fit_requests, reports_resources
+from plugins.node_resources.fit_requests import fit_requests
 from plugins.node_resources.scoring import (
     DEFAULT_RESOURCES,
     MAX_WEIGHT,
@@ -46,6 +46,7 @@ from scheduler.api.requests import (
     PodResources,
     is_extended_resource,
     pod_requests,
+    reports_resources,
     to_amounts,
 )
 from scheduler.framework.field_errors import forbidden, invalid, not_supported, required
@@ -203,7 +204,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Store the requests that Score adds. Score computes them itself where PreScore is disabled."""
         resources, last = pod.resources, self._last
-        if last.resources is not resources or reports_resources(pod) or pod.spec.resources is not None:
+        if last.resources is not resources or reports_resources(pod.status) or pod.spec.resources is not None:
             last.resources, last.added = resources, self._scoring_requests(pod)
         state.write(_ADDED, last.added)
         return None
@@ -223,11 +224,11 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
 
         There are 29 bits: if a pod requests more resources, the rest share the last bit.
         """
-        bit = _FIRST_RESOURCE
+        bit, by_devices = _FIRST_RESOURCE, self._extended.chosen
         for name in (CPU, MEMORY, EPHEMERAL_STORAGE, *sorted(requests.keys() - _NATIVE)):
             amount = requests.get(name, 0)
             if amount > 0 and not self._is_ignored(name):
-                yield Compared(1 << bit, name, amount, self._extended.class_of(name) is not None)
+                yield Compared(1 << bit, name, amount, name in by_devices)
                 bit = min(bit + 1, _LAST_RESOURCE)
 
     def _is_ignored(self, name: str) -> bool:
@@ -237,7 +238,7 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
 
     def _scoring_requests(self, pod: fw.Pod) -> tuple[int, ...]:
         """The pod's amount of each resource that counts in the score. Rule: calculatePodResourceRequest."""
-        if pod.spec.resources is None and not reports_resources(pod):
+        if pod.spec.resources is None and not reports_resources(pod.status):
             resources = pod.resources  # already computed, and equal: there is nothing to leave out
             requests = {**resources.requests, CPU: resources.non_zero_cpu, MEMORY: resources.non_zero_memory}
         else:

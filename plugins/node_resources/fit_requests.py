@@ -1,7 +1,7 @@
 """The requests that NodeResourcesFit compares, for a pod that does not run yet."""
 
 from scheduler import framework as fw
-from scheduler.api.requests import pod_requests, to_amounts
+from scheduler.api.requests import pod_requests, reports_resources, to_amounts
 
 
 def fit_requests(pod: fw.Pod) -> dict[str, int]:
@@ -10,7 +10,7 @@ def fit_requests(pod: fw.Pod) -> dict[str, int]:
     A pod that does not run yet has no resize in progress. Nothing is less than 0. Rule: fit.go
     (computePodResourceRequest).
     """
-    if reports_resources(pod):
+    if reports_resources(pod.status):
         return _not_negative(asked_amounts(pod))
     resources = pod.resources
     return _not_negative(resources.requests) if resources.overflown else resources.requests
@@ -18,7 +18,7 @@ def fit_requests(pod: fw.Pod) -> dict[str, int]:
 
 def asked_amounts(pod: fw.Pod) -> dict[str, int]:
     """Return the same as Go's int64 has them: negative, or 0, where it overflows. Rule: NewResource."""
-    if reports_resources(pod):
+    if reports_resources(pod.status):
         return to_amounts(pod_requests(pod.spec, None))
     return pod.resources.requests
 
@@ -31,9 +31,3 @@ def counted_requests(pod: fw.Pod) -> dict[str, int]:
 
 def _not_negative(amounts: dict[str, int]) -> dict[str, int]:
     return {name: max(0, amount) for name, amount in amounts.items()}
-
-
-def reports_resources(pod: fw.Pod) -> bool:
-    """Whether a kubelet has reported what the pod has: only then its status can change what it asks for."""
-    status = pod.status
-    return bool(status.container_statuses or status.init_container_statuses or status.resources)

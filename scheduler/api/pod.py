@@ -8,7 +8,7 @@ from scheduler.api.decoding import Decoder, convert
 from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus, Wire
 from scheduler.api.pod_affinity import NO_TERMS, AffinityTerms, affinity_terms_of
 from scheduler.api.pod_storage import PodStorage, storage_of
-from scheduler.api.requests import HostPort, PodResources, host_ports_of, resources_of
+from scheduler.api.requests import HostPort, PodResources, host_ports_of, reports_resources, resources_of
 
 
 class _Derived(msgspec.Struct, gc=False):
@@ -129,7 +129,7 @@ class Pod(Wire, frozen=True, eq=False):
         """
         if self.spec.affinity == old.spec.affinity:
             self.derived.affinity_terms = old.derived.affinity_terms
-        if old.derived.resources is None or _reports_amounts(old.status) or _reports_amounts(self.status):
+        if old.derived.resources is None or reports_resources(old.status) or reports_resources(self.status):
             return
         a, b = old.spec, self.spec
         if (
@@ -140,6 +140,16 @@ class Pod(Wire, frozen=True, eq=False):
         ):
             self.derived.resources = old.derived.resources
             self.derived.host_ports = old.derived.host_ports
+            if a.volumes == b.volumes:
+                self.derived.storage = old.derived.storage
+
+    def takes_the_same_as(self, old: "Pod") -> bool:
+        """Whether `old` takes as much of its node. Raises ValueError for a quantity that cannot be read."""
+        a, b = self.derived, old.derived
+        are_shared = a.resources is b.resources and a.host_ports is b.host_ports and a.storage is b.storage
+        if are_shared and a.resources is not None and a.host_ports is not None and a.storage is not None:
+            return True
+        return self.resources == old.resources and self.host_ports == old.host_ports and self.storage == old.storage
 
     def has_changed_for_plugins(self, old: "Pod") -> bool:
         """Whether `old`, a version of the same pod, differs in what plugins need: `needs` overrides it."""
@@ -161,10 +171,6 @@ class Pod(Wire, frozen=True, eq=False):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
-
-
-def _reports_amounts(status: PodStatus) -> bool:
-    return bool(status.container_statuses or status.init_container_statuses or status.resources)
 
 
 def decode_pod(data: bytes) -> Pod:

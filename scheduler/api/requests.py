@@ -5,7 +5,7 @@ calculateResource) and pkg/scheduler/util (GetHostPorts), all at v1.36.3 with th
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -75,6 +75,8 @@ def resources_of(spec: PodSpec, status: PodStatus) -> PodResources:
     missing = DEFAULT_REQUESTS
     if _has_pod_level_requests(spec):
         missing = {name: amount for name, amount in DEFAULT_REQUESTS.items() if name not in requests}
+    elif _names_all(spec, missing) and not reports_resources(status):
+        missing = {}
     non_zero = pod_requests(spec, status, missing=missing) if missing else requests
     amounts = to_amounts(requests)
     overflown = []
@@ -290,6 +292,24 @@ def _is_resize_infeasible(status: PodStatus) -> bool:
         if condition.type == "PodResizePending":
             return condition.reason == "Infeasible"
     return False
+
+
+def reports_resources(status: PodStatus) -> bool:
+    """Whether a kubelet has reported what a pod has: only then its status can change what it asks for."""
+    return bool(status.container_statuses or status.init_container_statuses or status.resources)
+
+
+def _names_all(spec: PodSpec, names: Collection[str]) -> bool:
+    """Whether each container asks for all of these, if only for none of it."""
+    for containers in (spec.containers or (), spec.init_containers or ()):
+        for container in containers:
+            requests = container.resources.requests if container.resources is not None else None
+            if requests is None:
+                return False
+            for name in names:
+                if name not in requests:
+                    return False
+    return True
 
 
 def _has_pod_level_requests(spec: PodSpec) -> bool:

@@ -75,10 +75,11 @@ class ClusterEventHandlers:
             self.pod_deleted(pod)
             return
         started = time.perf_counter()
-        old = self._pods.get(pod.uid)
-        self._pods[pod.uid] = pod
-        is_known = old is not None and bool(old.node_name) == bool(pod.node_name)
-        if pod.node_name:
+        uid, node_name = pod.metadata.uid, pod.spec.node_name
+        old = self._pods.get(uid)
+        self._pods[uid] = pod
+        is_known = old is not None and bool(old.spec.node_name) == bool(node_name)
+        if node_name:
             self._assigned(old, pod)
             self._observe(ASSIGNED_POD_UPDATE if is_known else ASSIGNED_POD_ADD, started)
         elif pod.spec.scheduler_name in self._profiles:
@@ -166,14 +167,15 @@ class ClusterEventHandlers:
     def _assigned(self, old: Pod | None, pod: Pod) -> None:
         """A pod runs, or will run, on a node. The watch confirms our own bindings here."""
         counted = self._cache.confirm(pod)
-        if old is None or not old.node_name:
+        had_node = old is not None and bool(old.spec.node_name)
+        if not had_node:
             self._queue.delete(pod.uid)
             self._writers.status.forget(pod)
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
-        if counted is not None and counted.node_name != pod.node_name:
+        if counted is not None and counted.spec.node_name != pod.spec.node_name:
             # We had counted it elsewhere: there is room again.
             self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)
-        elif old is not None and old.node_name:
+        elif old is not None and had_node:
             for event in pod_changes(old, pod):
                 self._queue.move_all(event, old, pod)
 

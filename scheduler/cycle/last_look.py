@@ -11,9 +11,10 @@ kube-scheduler does not look again.
 """
 
 import logging
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.writers import BindingWriter
@@ -28,8 +29,7 @@ NODE_GONE: Final = "the node is gone"
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Placement:
+class _Placement(msgspec.Struct, frozen=True, eq=False):
     framework: Framework
     state: CycleState
     pod: Pod

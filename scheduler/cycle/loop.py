@@ -36,6 +36,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
+from scheduler.runtime.instruments import observe_all
 from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.state.cache import Cache
@@ -198,7 +199,8 @@ class SchedulingLoop:
         extended = self.extended
         if extended is not None and extended.has_extenders and extended.take(framework, queued, started):
             return
-        self._cache.mend()
+        if self._cache.table.is_broken:
+            self._cache.mend()
         state = CycleState()
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
         try:
@@ -392,8 +394,8 @@ class SchedulingLoop:
             _logger.debug("Successfully bound pod to node", extra=fields)
         metrics, profile = self._metrics, attempt.framework.name
         metrics.schedule_attempts.labels("scheduled", profile).inc()
-        metrics.scheduling_attempt_duration.labels("scheduled", profile).observe(now - attempt.started)
-        metrics.pod_scheduling_attempts.observe(queued.attempts)
+        lasted = metrics.scheduling_attempt_duration.labels("scheduled", profile)
+        observe_all((lasted, now - attempt.started), (metrics.pod_scheduling_attempts, queued.attempts))
         if queued.initial_attempt_timestamp is not None:
             attempts = "15+" if queued.attempts >= 15 else str(queued.attempts)
             waited = self._now() - queued.initial_attempt_timestamp

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
-from scheduler.runtime.instruments import Counter, Histogram
-from scheduler.runtime.metrics import CALL_SECONDS, Metrics
+from scheduler.runtime.instruments import Counter, Histogram, observe_all
+from scheduler.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from scheduler.kube.client import Operation
@@ -49,14 +49,13 @@ class CallMetrics:
             observed = self._observed[operation, code] = self._new(operation, code)
         observed.calls.value += 1
         observed.requests.value += 1
-        observed.seconds.observe(seconds)
-        observed.by_host.observe(seconds)
-        if waited < CALL_SECONDS[0]:
-            observed.waits.observe_least(waited)
-        else:
-            observed.waits.observe(waited)
-        observed.sent.observe(sent)
-        observed.received.observe(received)
+        observe_all(
+            (observed.seconds, seconds),
+            (observed.by_host, seconds),
+            (observed.waits, waited),
+            (observed.sent, sent),
+            (observed.received, received),
+        )
 
     def observe_request(self, method: str, code: str, seconds: float) -> None:
         """Count a request of kopf's, up to the head of its answer."""

@@ -242,7 +242,7 @@ class Events:
         head = _HEAD % (name, namespace, _micro_time(now), controller, instance) + _REGARDING % _reference(pod)
         if related is not None:
             head += _RELATED % _reference(related)
-        tail = _TAIL % (to_json(type_), to_json(reason), to_json(action), to_json(note))
+        tail = _TAIL % (_encoded(type_), _encoded(reason), _encoded(action), to_json(note))
         return _Event(namespace, name, head.encode() + tail, 1, now, 1, now)
 
     async def _send_from(self, item: _Sending) -> None:
@@ -312,6 +312,8 @@ class _Recorder:
 
 def truncated(note: str) -> str:
     """The note as the API server accepts it."""
+    if len(note) <= MAX_NOTE and note.isascii():
+        return note
     encoded = encodable(note).encode()
     if len(encoded) > MAX_NOTE:
         encoded = encoded[: MAX_NOTE - 4] + b" ..."
@@ -326,6 +328,10 @@ _REFERENCE = '{"apiVersion":"v1","kind":"Pod","namespace":"%s","name":"%s","uid"
 _REGARDING = f',"regarding":{_REFERENCE}'
 _RELATED = f',"related":{_REFERENCE}'
 _TAIL = b',"type":%b,"reason":%b,"action":%b,"note":%b'
+
+
+_encoded = lru_cache(maxsize=64)(to_json)
+"""Of the few words that Events of all pods have."""
 
 
 def _reference(pod: Pod) -> tuple[str, str, str, str]:

@@ -39,8 +39,7 @@ class HeldPods:
             yield from lane
 
     def get(self, uid: str) -> QueuedPod | None:
-        lane = self._lane(uid)
-        return None if lane is None else lane.get(uid)
+        return self._lanes[self._lane_of[uid]].get(uid) if uid in self._lane_of else None
 
     def use(self, key: Callable[[QueuedPod], Any], *, same_order: bool) -> None:
         """Have another key from now on; unless it gives `same_order`, every pod gets its new place."""
@@ -55,14 +54,12 @@ class HeldPods:
 
     def rekey(self, uid: str) -> None:
         """Move a pod that has changed to where it belongs now."""
-        lane = self._lane(uid)
-        if lane is not None:
-            lane.rekey(uid)
+        if uid in self._lane_of:
+            self._lanes[self._lane_of[uid]].rekey(uid)
 
     def remove(self, uid: str) -> QueuedPod | None:
         """Take a pod out."""
-        lane = self._lane(uid)
-        return None if lane is None else self._left(lane.remove(uid))
+        return self._left(self._lanes[self._lane_of[uid]].remove(uid)) if uid in self._lane_of else None
 
     def pop(self, lane: Hashable) -> QueuedPod | None:
         """Take out the next pod of a lane."""
@@ -81,9 +78,6 @@ class HeldPods:
         self._lanes.clear()
         self._lane_of.clear()
         self._by_order.clear()
-
-    def _lane(self, uid: str) -> PodHeap | None:
-        return self._lanes[self._lane_of[uid]] if uid in self._lane_of else None
 
     def _left(self, queued: QueuedPod | None) -> QueuedPod | None:
         if queued is not None:

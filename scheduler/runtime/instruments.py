@@ -59,31 +59,41 @@ class Histogram(prometheus_client.Histogram):
         except (AttributeError, KeyError):
             return super().labels(*labelvalues, **labelkwargs)
 
+    bounds: Sequence[float]
+    """The largest amount of each bucket."""
+    counts: list[int]
+    """Of each bucket by itself, in a histogram without labels, or a child. Where every call counts, they are added to
+    directly."""
+    total: float
+
     def observe(self, amount: float, exemplar: dict[str, str] | None = None) -> None:
         """Count `amount` in the first bucket whose bound is not less. Raises AttributeError if labels are missing."""
-        self._counts[bisect_left(self._upper_bounds, amount)] += 1
-        self._total += amount
-
-    def observe_least(self, amount: float) -> None:
-        """Count an amount that belongs into the first bucket."""
-        self._counts[0] += 1
-        self._total += amount
+        self.counts[bisect_left(self.bounds, amount)] += 1
+        self.total += amount
 
     def _metric_init(self) -> None:
-        self._counts = [0] * len(self._upper_bounds)
-        self._total = 0.0
+        self.bounds = self._upper_bounds
+        self.counts = [0] * len(self.bounds)
+        self.total = 0.0
 
     def samples_in_parts(self, size: int) -> Iterator[list[Sample]]:
         return _in_parts(self, size)
 
     def _child_samples(self) -> Iterable[Sample]:
         count = 0
-        for bound, amount in zip(self._upper_bounds, self._counts, strict=True):
+        for bound, amount in zip(self.bounds, self.counts, strict=True):
             count += amount
             le = floatToGoString(bound)  # type: ignore[no-untyped-call]
             yield Sample("_bucket", {"le": le}, float(count), None, None)
         yield Sample("_count", {}, float(count), None, None)
-        yield Sample("_sum", {}, self._total, None, None)
+        yield Sample("_sum", {}, self.total, None, None)
+
+
+def observe_all(*observations: tuple[Histogram, float]) -> None:
+    """Observe several amounts, each with its own histogram, for the price of one call."""
+    for histogram, amount in observations:
+        histogram.counts[bisect_left(histogram.bounds, amount)] += 1
+        histogram.total += amount
 
 
 class Registry(CollectorRegistry):

@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.dry_run_filter import DryRunFilter, IgnoresPods, MonotoneInPods
 from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, Rows
 from scheduler.framework.plugin import (
     FilterNodesPlugin,
@@ -41,7 +42,18 @@ class Step(Protocol):
 class FilterStep:
     """One plugin at Filter."""
 
-    __slots__ = ("_calls", "_evaluations", "_nodes", "aspects", "call", "name", "per_node")
+    __slots__ = (
+        "_calls",
+        "_evaluations",
+        "_nodes",
+        "aspects",
+        "call",
+        "dry_run",
+        "ignores_pods",
+        "monotone",
+        "name",
+        "per_node",
+    )
 
     def __init__(self, plugin: Plugin, nodes: LiveNodes, calls: PluginCalls) -> None:
         self.name = plugin.name
@@ -53,6 +65,10 @@ class FilterStep:
             self.call = plugin
         else:
             raise TypeError(f"{plugin.name} has no Filter")
+        # How a dry run asks it, found out here, as that is looked at for each pod that is refused.
+        self.dry_run = self.call if isinstance(self.call, DryRunFilter) else None
+        self.ignores_pods = self.call if isinstance(self.call, IgnoresPods) else None
+        self.monotone = self.call if isinstance(self.call, MonotoneInPods) else None
         self.aspects = _aspects_of(plugin)
         self._nodes = nodes
         self._calls = calls

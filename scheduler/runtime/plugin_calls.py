@@ -7,6 +7,7 @@ plugins, and for those that the configuration has limits for.
 
 import asyncio
 import time
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from types import TracebackType
@@ -15,7 +16,6 @@ from typing import Any, Final, TypeVar, TypeVarTuple, cast
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from prometheus_client import Histogram
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
@@ -23,7 +23,7 @@ from scheduler.framework.errors import WrongAnswer
 from scheduler.framework.plugin import PermitWait
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.answers.store import FLUSH_REASONS
-from scheduler.runtime.instruments import Counter
+from scheduler.runtime.instruments import Counter, Histogram
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_breaker import Breaker
 from scheduler.runtime.plugin_budgets import Budgets
@@ -195,7 +195,9 @@ class PointTimer(msgspec.Struct, eq=False):
     ) -> None:
         code = self.code if kind is None else Code.ERROR
         observer = self.calls.observers.get((self.point, code)) or self.calls.new_observer(self.point, code)
-        observer.observe(time.perf_counter() - self.started)
+        seconds = time.perf_counter() - self.started
+        observer.counts[bisect_left(observer.bounds, seconds)] += 1  # nine times for each pod
+        observer.total += seconds
 
 
 def check_column(

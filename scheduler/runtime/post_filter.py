@@ -13,7 +13,7 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.extenders import ExtendedPostFilterPlugin, Overtaken, PreemptionExtenders
 from scheduler.framework.plugin import PostFilterPlugin, PostFilterResult
 from scheduler.framework.status import Code, Status
-from scheduler.runtime.plugin_calls import PluginCalls
+from scheduler.runtime.plugin_calls import PluginCalls, PointTimer
 from scheduler.runtime.return_values import check_post_filter
 
 Answer: TypeAlias = tuple[PostFilterResult | None, Status | None]
@@ -37,8 +37,7 @@ class PostFilter:
                 found = self._asked(plugin, state, pod, statuses)
                 if answers.end_with(plugin.name, found):
                     break
-            timer.code = answers.code
-        return answers.total
+            return answers.close(timer)
 
     async def run_asking(
         self, state: CycleState, pod: Pod, diagnosis: Diagnosis, extenders: PreemptionExtenders
@@ -54,8 +53,7 @@ class PostFilter:
                     found = self._asked(plugin, state, pod, statuses)
                 if answers.end_with(plugin.name, found):
                     break
-            timer.code = answers.code
-        return answers.total
+            return answers.close(timer)
 
     def _asked(self, plugin: PostFilterPlugin, state: CycleState, pod: Pod, statuses: Mapping[str, Status]) -> Answer:
         answer = self._calls.run(_POINT, plugin.name, plugin.post_filter, state, pod, statuses)
@@ -103,11 +101,8 @@ class _Answers:
             self._rejector = self._rejector or plugin
         return self._last is not None
 
-    @property
-    def total(self) -> Answer:
-        return self._last or (self._result, Status(Code.UNSCHEDULABLE, tuple(self._reasons), self._rejector))
-
-    @property
-    def code(self) -> Code:
-        status = self.total[1]
-        return Code.SUCCESS if status is None else status.code
+    def close(self, timer: PointTimer) -> Answer:
+        """Return what the plugins answer together."""
+        total = self._last or (self._result, Status(Code.UNSCHEDULABLE, tuple(self._reasons), self._rejector))
+        timer.code = Code.SUCCESS if total[1] is None else total[1].code
+        return total

@@ -104,38 +104,40 @@ class Cache:
 
         The watch wins: a pod that was assumed on another node moves.
         """
-        entry = self._entries.get(pod.uid)
+        uid, name = pod.metadata.uid, pod.spec.node_name
+        entry = self._entries.get(uid)
         if entry is None:
             self._add(pod, assumed=False)
-            self._note_change(pod.node_name)
+            self._note_change(name)
             return None
         old = entry.pod
+        moved = old.spec.node_name != name
         self._make_countable(pod)
-        if old.node_name != pod.node_name:
+        if moved:
             self._metrics.cache_corrections.labels("other_node").inc()
             _logger.warning(
                 "Pod is bound to another node than we believed",
-                extra={"pod": str(pod), "believed": old.node_name, "node": pod.node_name},
+                extra={"pod": str(pod), "believed": old.node_name, "node": name},
             )
         try:
-            if old.node_name == pod.node_name:
-                self.table.replace_pod(pod.node_name, old, pod)
-            else:
+            if moved:
                 self.table.remove_pod(old.node_name, old)
-                self.table.add_pod(pod.node_name, pod)
+                self.table.add_pod(name, pod)
+            else:
+                self.table.replace_pod(name, old, pod)
         except Exception:
             self.table.is_broken = True
             self._rebuild()
             raise
         entry.pod = pod
-        moved, resized = old.node_name != pod.node_name, not entry.assumed and pod.resources != old.resources
+        resized = not entry.assumed and pod.resources != old.resources
         entry.ours &= not moved
         self.assumed_count -= entry.assumed
         entry.assumed = False
         entry.deadline = None
-        self._expiring.pop(pod.uid, None)
+        self._expiring.pop(uid, None)
         if moved or resized:
-            self._note_change(pod.node_name)
+            self._note_change(name)
         return old
 
     def remove(self, uid: str) -> Pod | None:
@@ -282,12 +284,16 @@ class Cache:
 
     def _make_countable(self, pod: Pod) -> None:
         """Derive all that is counted before anything is; without unreadable requests: it runs, whatever it asks for."""
-        _ = pod.host_ports, pod.storage
+        derived = pod.derived
+        if derived.host_ports is None or derived.storage is None:
+            _ = pod.host_ports, pod.storage
         if pod.spec.affinity is not None:
             _ = pod.affinity_terms
+        if derived.resources is not None:
+            return
         try:
             _ = pod.resources
         except ValueError as error:
             self._metrics.watch_errors.labels("pods", "quantity").inc()
             _logger.error("Pod is counted without its requests", extra={"pod": str(pod), "err": str(error)})
-            pod.derived.resources = _NOTHING
+            derived.resources = _NOTHING

@@ -232,9 +232,9 @@ class NodeTable:
 
     def replace_pod(self, name: str, old: Pod, new: Pod) -> None:
         """Replace a pod on a node by its new version. Raises ValueError for a quantity that cannot be read."""
-        if old.resources == new.resources and old.host_ports == new.host_ports and old.storage == new.storage:
+        if new.takes_the_same_as(old):
             row = self._row_of[name]
-            self._pods[row][new.uid] = new
+            self._pods[row][new.metadata.uid] = new
             if self.pods.replace(row, old, new) or new.has_changed_for_plugins(old):
                 self._logs.mark(row, Aspect.PODS)
             if old.status.start_time != new.status.start_time or old.priority != new.priority:
@@ -340,16 +340,18 @@ class NodeTable:
             raise
 
     def _count_pod(self, row: int, pod: Pod, requests: Mapping[str, int], sign: int) -> None:
+        uid, pods = pod.metadata.uid, self._pods[row]
         if sign > 0:
-            if pod.uid in self._pods[row]:
+            if uid in pods:
                 raise ValueError(f"{pod} is on row {row} already")
-            self._pods[row][pod.uid] = pod
+            pods[uid] = pod
         else:
-            del self._pods[row][pod.uid]
+            del pods[uid]
         self._pod_count[row] += sign
         self._amounts.count(row, requests, sign)
-        add_at(self._non_zero[CPU], row, sign * pod.resources.non_zero_cpu)
-        add_at(self._non_zero[MEMORY], row, sign * pod.resources.non_zero_memory)
+        resources = pod.resources
+        add_at(self._non_zero[CPU], row, sign * resources.non_zero_cpu)
+        add_at(self._non_zero[MEMORY], row, sign * resources.non_zero_memory)
         if pod.host_ports:
             self._ports.count(row, pod.host_ports, sign)
         if pod.storage.volumes:

@@ -21,7 +21,7 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.dry_run_filter import BulkSimulator, DryRunFilter, IgnoresPods, MonotoneInPods, SimulatedNode
+from scheduler.framework.dry_run_filter import BulkSimulator, MonotoneInPods, SimulatedNode
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
 from scheduler.framework.nominated import NominatedPods
@@ -190,15 +190,14 @@ class DryRun:
         profile = self._profile
         filtering = profile.filtering
         for at, step in enumerate(self._steps):
-            plugin = step.call
             signature = signatures.get(step.name)
             try:
-                if isinstance(plugin, DryRunFilter):
-                    self._simulators.append((at, step, plugin.simulator(self._state, self._pod, profile.nodes)))
-                elif isinstance(plugin, IgnoresPods):
-                    self._stored.append((at, step, self._codes_now(plugin)))
-                elif isinstance(plugin, MonotoneInPods):
-                    self._leave_to_table(plugin, self._codes_now(plugin) != 0)
+                if step.dry_run is not None:
+                    self._simulators.append((at, step, step.dry_run.simulator(self._state, self._pod, profile.nodes)))
+                elif step.ignores_pods is not None:
+                    self._stored.append((at, step, self._codes_now(step.ignores_pods)))
+                elif step.monotone is not None:
+                    self._leave_to_table(step.monotone, self._codes_now(step.monotone) != 0)
                 elif signature is None or not _OF_PODS.isdisjoint(step.aspects) or filtering.is_extended(step.name):
                     return False
                 elif (codes := filtering.stored_codes(step, self._state, self._pod, signature)) is not None:
