@@ -96,6 +96,9 @@ def verdict_features(pod: Json) -> Iterator[str]:
         yield from (f"{node['code']} {node.get('plugin')} {reason}" for reason in reasons)
         for plugin, score in (node.get("scores") or {}).items():
             yield f"score {plugin} {min(score, 100) // 5}"
+        if extended := node.get("extended"):
+            yield from (f"extended {part} {min(len(extended[part]), 4)}" for part in ("requests", "mappings"))
+            yield from fields("extended", extended)
 
 
 def fields(prefix: str, value: object) -> Iterator[str]:
