@@ -1,7 +1,9 @@
 """What plugins write reaches the API server once, or the plugin learns why not."""
 
+import json
+from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, cast
 
 import pytest
 
@@ -12,8 +14,9 @@ from scheduler.api.volumes import PersistentVolumeClaim
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.kube.api_writer import Done, PluginWriter, Send, Writing, has_all
-from scheduler.kube.client import AnswerLost, NotSent, Reply
+from scheduler.kube.client import AnswerLost, Client, NotSent, Operation, Reply
 from scheduler.kube.retries import Failed, Read
+from tests.fakes.virtual_time import run_virtually
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
 CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/data"
@@ -155,3 +158,140 @@ async def test_a_plugin_sees_the_status_of_a_refusal(tmp_path: Path) -> None:
     error = raised.value
 
     assert (error.status, str(error)) == (409, "the object has been modified")
+
+
+EXTENDED_CLAIM = {
+    "apiVersion": "resource.k8s.io/v1",
+    "kind": "ResourceClaim",
+    "metadata": {"namespace": "default", "name": "web-extended-resources-1a2b3", "annotations": {"ours": "true"}},
+    "spec": {"devices": {"requests": []}},
+}
+CLAIMS = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims"
+NAME = f"{CLAIMS}/web-extended-resources-1a2b3"
+
+
+class Fault(NamedTuple):
+    """What goes wrong with a call."""
+
+    outcome: Any
+    is_carried_out: bool = False
+
+
+FAULTS = {
+    "no connection": Fault(NotSent("refused")),
+    "429": Fault(Reply(429, b"", retry_after=3.0)),
+    "401": Fault(Reply(401, b"")),
+    "500": Fault(Reply(500, b"etcd is away")),
+    "lost on its way": Fault(AnswerLost("reset")),
+    "500 after it took effect": Fault(Reply(500, b"context deadline exceeded"), is_carried_out=True),
+    "answer lost": Fault(AnswerLost("reset"), is_carried_out=True),
+    "timed out": Fault(AnswerLost("no answer within 10 s"), is_carried_out=True),
+    "garbage for an answer": Fault(Reply(200, b"<html>"), is_carried_out=True),
+}
+
+
+class ClaimServer:
+    """Stores ResourceClaims by path. Its first calls go wrong."""
+
+    def __init__(self, *faults: Fault, always: Fault | None = None) -> None:
+        self.stored: dict[str, Any] = {}
+        self.calls: list[str] = []
+        self._faults = iter(faults) if always is None else repeat(always)
+
+    async def attempt(self, operation: Operation, path: str, body: bytes = b"", check: Any = None) -> Any:
+        self.calls.append(operation.verb)
+        fault = next(self._faults, None)
+        outcome = self._carried_out(operation.verb, path, body) if fault is None or fault.is_carried_out else None
+        return outcome if fault is None else fault.outcome
+
+    def _carried_out(self, verb: str, path: str, body: bytes) -> Reply:
+        content = json.loads(body) if body else {}
+        found = self.stored.get(path)
+        if verb == "POST":
+            path = f"{path}/{content['metadata']['name']}"
+            if path in self.stored:
+                return Reply(409, b'{"message":"already exists"}')
+            found = self.stored[path] = {
+                **content,
+                "metadata": {**content["metadata"], "uid": f"uid-{len(self.calls)}"},
+            }
+        elif found is None:
+            return Reply(404, b'{"message":"not found"}')
+        elif verb == "DELETE":
+            if content["preconditions"]["uid"] != found["metadata"]["uid"]:
+                return Reply(409, b'{"message":"the UID in the precondition does not match"}')
+            del self.stored[path]
+        return Reply(200, json.dumps(found).encode())
+
+
+def a_writer(server: ClaimServer) -> PluginWriter:
+    return PluginWriter(cast("Client", server))
+
+
+def stored_claim(uid: str) -> Any:
+    return {**EXTENDED_CLAIM, "metadata": {**EXTENDED_CLAIM["metadata"], "uid": uid}}  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("second", FAULTS)
+@pytest.mark.parametrize("first", FAULTS)
+def test_a_claim_is_created_once_whatever_goes_wrong(first: str, second: str) -> None:
+    server = ClaimServer(FAULTS[first], FAULTS[second])
+
+    created = run_virtually(a_writer(server).create(RESOURCE_CLAIM, EXTENDED_CLAIM))
+
+    assert {path: claim["metadata"]["uid"] for path, claim in server.stored.items()} == {NAME: created.uid}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_creation_that_is_given_up_leaves_one_claim_at_most_under_the_name_that_was_given(fault: str) -> None:
+    server = ClaimServer(always=FAULTS[fault])
+
+    with pytest.raises(ApiError, match="10 tries"):
+        run_virtually(a_writer(server).create(RESOURCE_CLAIM, EXTENDED_CLAIM))
+
+    assert list(server.stored) == ([NAME] if FAULTS[fault].is_carried_out else [])
+
+
+@pytest.mark.parametrize("faults", [(), ("429",), ("500",), ("answer lost",), ("timed out", "500")])
+def test_a_name_that_somebody_else_has_taken_is_a_conflict_and_his_claim_stays(faults: tuple[str, ...]) -> None:
+    server = ClaimServer(*(FAULTS[fault] for fault in faults))
+    his = {**stored_claim("his"), "spec": {"devices": {"requests": [{"name": "his"}]}}}
+    server.stored[NAME] = his
+
+    with pytest.raises(ApiError) as raised:
+        run_virtually(a_writer(server).create(RESOURCE_CLAIM, EXTENDED_CLAIM))
+
+    assert raised.value.status == 409
+    assert server.stored == {NAME: his}
+
+
+@pytest.mark.parametrize("second", FAULTS)
+@pytest.mark.parametrize("first", FAULTS)
+def test_a_claim_is_deleted_whatever_goes_wrong(first: str, second: str) -> None:
+    server = ClaimServer(FAULTS[first], FAULTS[second])
+    server.stored[NAME] = stored_claim("ours")
+
+    run_virtually(a_writer(server).delete(RESOURCE_CLAIM, NAME.rpartition("/")[2], "default", "ours"))
+
+    assert server.stored == {}
+
+
+@pytest.mark.parametrize("fault", [None, *FAULTS])
+def test_a_deletion_harms_no_other_claim_of_that_name(fault: str | None) -> None:
+    server = ClaimServer(*([FAULTS[fault]] if fault else []))
+    server.stored[NAME] = stored_claim("another")
+
+    run_virtually(a_writer(server).delete(RESOURCE_CLAIM, NAME.rpartition("/")[2], "default", "ours"))
+
+    assert server.stored == {NAME: stored_claim("another")}
+
+
+@pytest.mark.parametrize("fault", ["no connection", "429", "500", "lost on its way"])
+def test_a_deletion_that_is_given_up_is_told(fault: str) -> None:
+    server = ClaimServer(always=FAULTS[fault])
+    server.stored[NAME] = stored_claim("ours")
+
+    with pytest.raises(ApiError, match="10 tries"):
+        run_virtually(a_writer(server).delete(RESOURCE_CLAIM, NAME.rpartition("/")[2], "default", "ours"))
+
+    assert NAME in server.stored

@@ -357,6 +357,48 @@ async def test_the_claim_of_an_earlier_attempt_is_deleted_and_the_pod_tried_agai
     assert Attempt(plugin, asking()).refusals() == {}
 
 
+class Killed(BaseException):
+    """The process has ended."""
+
+
+@pytest.mark.parametrize("writes", range(1, 5), ids=["created", "finalizer", "allocated", "told to the pod"])
+async def test_what_a_scheduler_leaves_that_ends_before_the_binding_is_replaced_by_the_next_one(writes: int) -> None:
+    first, store, api = a_plugin(*GPUS, GPU_CLASS)
+    attempt = Attempt(first, asking())
+    attempt.reserve("n1")
+    done = 0
+
+    def dying(write: Any) -> Any:
+        async def written(*args: Any, **more: Any) -> Any:
+            nonlocal done
+            answer, done = await write(*args, **more), done + 1
+            if done == writes:
+                raise Killed
+            return answer
+
+        return written
+
+    api.create, api.patch = dying(api.create), dying(api.patch)  # type: ignore[method-assign]
+    with pytest.raises(Killed):
+        await attempt.pre_bind("n1")
+    [orphan] = claims_of(store)
+
+    next_one, store, api = a_plugin(*GPUS, GPU_CLASS, orphan)
+    attempt = Attempt(next_one, asking())
+    refused = attempt.refusals()
+    next_one.post_filter(attempt.state, attempt.pod, {})
+    await settle()
+    again = Attempt(next_one, asking())
+    again.reserve("n1")
+    await again.pre_bind("n1")
+
+    assert refused == dict.fromkeys(("n1", "n2", "own"), STALE_CLAIM)
+    assert activated(next_one) == ["p"]
+    [claim] = claims_of(store)
+    assert claim.uid != orphan.uid
+    assert catalog_of(next_one.handle).allocated().whole == {(DRIVER, "n1", "d0"): 1}
+
+
 async def test_a_deletion_that_fails_brings_the_pod_back_all_the_same() -> None:
     plugin, _, api = a_plugin(*GPUS, GPU_CLASS, earlier())
     attempt = Attempt(plugin, asking())
