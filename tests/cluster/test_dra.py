@@ -5,12 +5,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.loadmaster import install_rbac, node_of, start
-from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
+from tests.cluster.devices import CLAIM, DRIVER, a_claim, device_class, devices_on, wait_bound, wait_refused
+from tests.cluster.loadmaster import install_rbac, start
+from tests.controlplane import Client, Cluster, Component, a_pod
 from tests.controlplane.client import Object
 
-DRIVER = "gpu.example.com"
-CLAIM, SLICE, CLASS = (f"resource.k8s.io/v1/{kind}" for kind in ("ResourceClaim", "ResourceSlice", "DeviceClass"))
 BIG = f'device.capacity["{DRIVER}"].memory.compareTo(quantity("40Gi")) >= 0'
 
 
@@ -26,16 +25,10 @@ def loadmaster(cluster: Cluster) -> Iterator[Component]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def device_class(api: Client) -> Iterator[None]:
-    spec = {
-        "selectors": [{"cel": {"expression": f'device.driver == "{DRIVER}"'}}],
-        "config": [
-            {"opaque": {"driver": DRIVER, "parameters": {"apiVersion": "v1", "kind": "Config", "mode": "fast"}}}
-        ],
-    }
-    api.create({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": spec})
-    yield
-    api.delete(CLASS, "gpu")
+def gpu_class(api: Client) -> Iterator[None]:
+    parameters = {"apiVersion": "v1", "kind": "Config", "mode": "fast"}
+    with device_class(api, "gpu", config=[{"opaque": {"driver": DRIVER, "parameters": parameters}}]):
+        yield
 
 
 @pytest.fixture
@@ -43,26 +36,13 @@ def gpu_node(api: Client, make_nodes: MakeNodes) -> Iterator[str]:
     """A node with a small and a big device, beside one without any."""
     node, _ = make_nodes(2)
     devices = [{"name": f"gpu-{size}", "capacity": {"memory": {"value": f"{size}Gi"}}} for size in (20, 80)]
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
-    api.create({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec})
-    yield node
-    api.delete(SLICE, node)
+    with devices_on(api, node, devices):
+        yield node
 
 
-def claim_spec(expression: str) -> Object:
+def claim_spec(expression: str = BIG) -> Object:
     exactly = {"deviceClassName": "gpu", "selectors": [{"cel": {"expression": expression}}]}
     return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
-
-
-def a_claim(name: str, expression: str = BIG) -> Object:
-    metadata = {"name": name}
-    return {
-        "apiVersion": "resource.k8s.io/v1",
-        "kind": "ResourceClaim",
-        "metadata": metadata,
-        "spec": claim_spec(expression),
-    }
 
 
 def with_claim(name: str, claim: str) -> Object:
@@ -71,12 +51,8 @@ def with_claim(name: str, claim: str) -> Object:
     return pod
 
 
-def wait_bound(api: Client, namespace: str, name: str) -> str:
-    return wait_until(lambda: node_of(api.get("Pod", name, namespace)), 15, f"{name} is bound")
-
-
 def test_a_claim_is_allocated_and_reserved(api: Client, loadmaster: Component, namespace: str, gpu_node: str) -> None:
-    api.create(a_claim("mine"), namespace)
+    api.create(a_claim("mine", claim_spec()), namespace)
     api.create(with_claim("first", "mine"), namespace)
 
     assert wait_bound(api, namespace, "first") == gpu_node
@@ -98,18 +74,13 @@ def test_pods_share_a_claim_and_wait_for_devices_that_others_have(
     api: Client, loadmaster: Component, namespace: str, gpu_node: str
 ) -> None:
     for name in ("shared", "another"):
-        api.create(a_claim(name), namespace)
+        api.create(a_claim(name, claim_spec()), namespace)
     for name in ("one", "two"):
         api.create(with_claim(name, "shared"), namespace)
     for name in ("one", "two"):
         assert wait_bound(api, namespace, name) == gpu_node
     api.create(with_claim("waiting", "another"), namespace)
-
-    def refusal() -> str:
-        found = condition(api.get("Pod", "waiting", namespace), "PodScheduled")
-        return "" if found is None else str(found["message"])
-
-    assert "cannot allocate all claims" in wait_until(refusal, 15, "the pod is refused")
+    wait_refused(api, namespace, "waiting", "cannot allocate all claims")
     for name in ("one", "two"):
         api.delete("Pod", name, namespace)
     # Kubernetes' own controller takes the devices back from a claim that nobody uses.
@@ -132,7 +103,7 @@ def test_a_claim_is_made_from_a_template_and_a_missing_one_is_waited_for(
         namespace,
     )
     assert wait_bound(api, namespace, "templated") == gpu_node
-    api.create(a_claim("later"), namespace)
+    api.create(a_claim("later", claim_spec()), namespace)
 
     assert wait_bound(api, namespace, "early") == gpu_node
     made = api.get("Pod", "templated", namespace)["status"]["resourceClaimStatuses"][0]["resourceClaimName"]
@@ -154,7 +125,7 @@ def test_what_kubernetes_adds_to_cel_selects_devices(
         "sets.contains([1, 2], [1])",
         BIG,
     )
-    api.create(a_claim("particular", " && ".join(parts)), namespace)
+    api.create(a_claim("particular", claim_spec(" && ".join(parts))), namespace)
     api.create(with_claim("choosy", "particular"), namespace)
 
     assert wait_bound(api, namespace, "choosy") == gpu_node

@@ -1,18 +1,18 @@
 """Extended resources that a DeviceClass stands for, on a real API server, beside kube-scheduler."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.cluster.conftest import MakeNodes
+from tests.cluster.devices import CLAIM, a_claim, device_class, devices_on, wait_bound, wait_refused
 from tests.cluster.loadmaster import install_rbac, metric, node_of, start
-from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
+from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, wait_until
 from tests.controlplane.client import Object
 
-DRIVER, GPU = "gpu.example.com", "example.com/gpu"
-CLAIM, SLICE, CLASS = (f"resource.k8s.io/v1/{kind}" for kind in ("ResourceClaim", "ResourceSlice", "DeviceClass"))
+GPU = "example.com/gpu"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -27,24 +27,17 @@ def loadmaster(cluster: Cluster) -> Iterator[Component]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def device_class(api: Client) -> Iterator[None]:
-    selector = {"cel": {"expression": f'device.driver == "{DRIVER}"'}}
-    spec = {"selectors": [selector], "extendedResourceName": GPU}
-    api.create({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": spec})
-    yield
-    api.delete(CLASS, "gpu")
+def gpu_class(api: Client) -> Iterator[None]:
+    with device_class(api, "gpu", extendedResourceName=GPU):
+        yield
 
 
 @pytest.fixture
 def gpu_node(api: Client, make_nodes: MakeNodes) -> Iterator[str]:
     """A node with four devices."""
     [node] = make_nodes(1)
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
-    devices = [{"name": f"gpu-{i}"} for i in range(4)]
-    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": devices}
-    api.create({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": node}, "spec": spec})
-    yield node
-    api.delete(SLICE, node)
+    with devices_on(api, node, [{"name": f"gpu-{i}"} for i in range(4)]):
+        yield node
 
 
 def asking(name: str, gpus: int, resource: str = GPU, init: int = 0, scheduler: str = "loadmaster") -> Object:
@@ -54,18 +47,6 @@ def asking(name: str, gpus: int, resource: str = GPU, init: int = 0, scheduler: 
         [main] = pod["spec"]["containers"]
         pod["spec"]["initContainers"] = [{**main, "name": "init", "resources": {"limits": {resource: str(init)}}}]
     return pod
-
-
-def wait_bound(api: Client, namespace: str, name: str) -> str:
-    return wait_until(lambda: node_of(api.get("Pod", name, namespace)), 20, f"{name} is bound")
-
-
-def refusal(api: Client, namespace: str, name: str) -> Callable[[], str]:
-    def message() -> str:
-        found = condition(api.get("Pod", name, namespace), "PodScheduled")
-        return "" if found is None else str(found.get("message", ""))
-
-    return message
 
 
 def its_claim(api: Client, namespace: str, pod: str) -> Object:
@@ -117,7 +98,7 @@ def test_a_pod_waits_for_devices_and_gets_them_when_another_has_ended(
     api.create(asking("first", 3), namespace)
     assert wait_bound(api, namespace, "first") == gpu_node
     api.create(asking("second", 2), namespace)
-    wait_until(lambda: "cannot allocate all claims" in refusal(api, namespace, "second")(), 15, "it is refused")
+    wait_refused(api, namespace, "second", "cannot allocate all claims")
 
     api.delete("Pod", "first", namespace)
 
@@ -127,28 +108,23 @@ def test_a_pod_waits_for_devices_and_gets_them_when_another_has_ended(
 
 def test_a_pod_waits_for_the_class(api: Client, loadmaster: Component, namespace: str, gpu_node: str) -> None:
     api.create(asking("early", 1, "example.com/later"), namespace)
-    wait_until(lambda: "Insufficient example.com/later" in refusal(api, namespace, "early")(), 15, "it is refused")
+    wait_refused(api, namespace, "early", "Insufficient example.com/later")
 
-    spec = {"extendedResourceName": "example.com/later"}
-    api.create({"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "later"}, "spec": spec})
-    try:
+    with device_class(api, "later", extendedResourceName="example.com/later"):
         assert wait_bound(api, namespace, "early") == gpu_node
-    finally:
-        api.delete(CLASS, "later")
 
 
 def test_a_claim_that_was_left_behind_is_replaced(api: Client, cluster: Cluster, namespace: str, gpu_node: str) -> None:
     pod = api.create(asking("again", 4), namespace)
     owner = {"apiVersion": "v1", "kind": "Pod", "name": "again", "uid": pod["metadata"]["uid"], "controller": True}
-    metadata = {
-        "name": "left-behind",
-        "annotations": {"resource.kubernetes.io/extended-resource-claim": "true"},
-        "ownerReferences": [owner],
-        "finalizers": ["resource.kubernetes.io/delete-protection"],
-    }
     exactly = {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 4}
-    spec = {"devices": {"requests": [{"name": "container-0-request-0", "exactly": exactly}]}}
-    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+    claim = a_claim(
+        "left-behind",
+        {"devices": {"requests": [{"name": "container-0-request-0", "exactly": exactly}]}},
+        annotations={"resource.kubernetes.io/extended-resource-claim": "true"},
+        ownerReferences=[owner],
+        finalizers=["resource.kubernetes.io/delete-protection"],
+    )
     api.create(claim, namespace)
 
     with start(cluster):
