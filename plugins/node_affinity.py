@@ -138,12 +138,12 @@ class NodeAffinity(
     ) -> fw.Int64Column | None:
         """Return for each of `rows` the sum of the weights of the preferred terms that match.
 
-        Raises ValueError if one cannot be parsed, which `pre_score` reports first.
+        Raises AttemptFailed if one cannot be parsed, which `pre_score` reports first.
         """
         affinity = _affinity_of(pod)
         own = preferred_terms(affinity.preferred) if affinity is not None and affinity.preferred else ()
         if problem := _problem_of(own):
-            raise ValueError(problem)
+            raise fw.AttemptFailed(problem)
         terms = (*self._added_preferred(), *own)
         return weights(terms, nodes, rows) if terms else None
 
@@ -171,7 +171,7 @@ class _NodeAffinityHint:
     def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
         """A node helps that matches, unless it did so before. Rule: isSchedulableAfterNodeChange.
 
-        Raises ValueError if a required term that matters cannot be parsed.
+        Raises AttemptFailed if a required term that matters cannot be parsed.
         """
         if old is not None:
             keys = pod_selector_keys(pod)

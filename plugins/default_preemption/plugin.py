@@ -105,7 +105,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         node_to_status: Mapping[str, fw.Status],
         extenders: fw.PreemptionExtenders,
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
-        """Let extenders choose among the candidates first. Raises PluginError, Overtaken."""
+        """Let extenders choose among the candidates first. Raises AttemptFailed, PluginError, Overtaken."""
         try:
             return await self._preempt_asking(state, pod, node_to_status, extenders)
         finally:
@@ -137,7 +137,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         try:
             agreed = await extenders.process_preemption(found.pod, proposed)
         except fw.ExtenderError as error:
-            raise self._error(str(error)) from error
+            raise fw.AttemptFailed(f"preemption: {error}") from error
         if not agreed:
             return None, fw.unschedulable("preemption: no candidate node for preemption")
         node_name = min(agreed, key=lambda name: costs_in_any_order(*agreed[name]))
@@ -146,10 +146,10 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
     def _candidates(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
     ) -> "_Candidates | tuple[fw.PostFilterResult | None, fw.Status | None]":
-        """Return at least one candidate, or the answer if there is none. Raises PluginError."""
+        """Return at least one candidate, or the answer if there is none. Raises AttemptFailed, PluginError."""
         newest = self.handle.pods.get(pod.uid)
         if newest is None:
-            raise self._error(f'pod "{pod.name}" not found')
+            raise fw.AttemptFailed(f'preemption: pod "{pod.name}" not found')
         ineligibility = self._ineligibility(newest, node_to_status)
         if ineligibility:
             return None, fw.unschedulable(f"preemption: {ineligibility}")
@@ -157,7 +157,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         search, found = self._search(state, newest, rows)
         if not found.candidates:
             if found.errors:
-                raise self._error(aggregated(found.errors))
+                raise fw.PluginError(self.name, "PostFilter", f"preemption: {aggregated(found.errors)}")
             return fw.PostFilterResult(""), fw.unschedulable(f"preemption: {self._refusal_message(found)}")
         return _Candidates(newest, search, found.candidates)
 
@@ -205,9 +205,6 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         if others:
             diagnosis.add(NOT_HELPFUL, others)
         return diagnosis.message
-
-    def _error(self, message: str) -> fw.PluginError:
-        return fw.PluginError(self.name, "PostFilter", f"preemption: {message}")
 
 
 def _is_leaving_for_another(pod: fw.Pod) -> bool:

@@ -13,7 +13,7 @@ from scheduler import framework as fw
 from scheduler.api.devices import DeviceCondition, DeviceResult, ResourceClaim
 
 
-class BindingFailed(Exception):
+class BindingFailed(fw.AttemptFailed):
     """A driver says that a device will not become ready."""
 
 

@@ -33,7 +33,7 @@ _MAX_SECONDS: Final = 900.0
 """For one change in the background, with all its retries and the wait for those of the same claim before it."""
 
 
-class WriteFailed(Exception):
+class WriteFailed(fw.AttemptFailed):
     """A claim could not be written; the text says why."""
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from plugins.dynamic_resources.selectors import DeviceView, view_of
+from scheduler import framework as fw
 from scheduler.api.devices import CounterSet, Device, DeviceTaint, ResourceSlice
 from scheduler.api.objects import Node, NodeSelector
 from scheduler.api.selectors import as_one_message, matches_any, problems_of, required_terms
@@ -27,7 +28,7 @@ PoolId: TypeAlias = tuple[str, str]
 """Driver and pool."""
 
 
-class DevicesError(Exception):
+class DevicesError(fw.AttemptFailed):
     """Something about slices, claims or classes is wrong, and no other node would be better: the attempt fails."""
 
 

@@ -17,6 +17,10 @@ from scheduler.api.devices import MAX_ALTERNATIVES, Allocation, ResourceClaim
 from scheduler.api.objects import Node
 
 
+class SearchTimedOut(fw.AttemptFailed, TimeoutError):
+    """The claims of a pod are too much for one node: the search took too long."""
+
+
 class Searching:
     """Searches for one profile."""
 
@@ -102,7 +106,7 @@ class Searching:
 
         def check() -> None:
             if time.monotonic() > end:
-                raise TimeoutError(f"node {node_name}: timed out trying to allocate devices")
+                raise SearchTimedOut(f"node {node_name}: timed out trying to allocate devices")
 
         return check
 

@@ -17,7 +17,7 @@ QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
 
 
 class AffinityHints:
-    """The hints of one plugin. Each raises ValueError for a pod with required terms that cannot be parsed."""
+    """The hints of one plugin. Each raises AttemptFailed for a pod with required terms that cannot be parsed."""
 
     __slots__ = ("_handle", "_resolver")
 
@@ -108,5 +108,5 @@ def _selected(term: AffinityTerm, namespace: Any, labels: dict[str, str]) -> boo
 def _parsed(pod: fw.Pod) -> AffinityTerms:
     terms = pod.affinity_terms
     if terms.error:
-        raise ValueError(terms.error)
+        raise fw.AttemptFailed(terms.error)
     return terms

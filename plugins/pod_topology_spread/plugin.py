@@ -78,12 +78,12 @@ class PodTopologySpread(
     ) -> fw.PreFilterResult | fw.Status | None:
         """Count the pods of each domain; skip pods without hard constraints.
 
-        Raises ValueError if a constraint's selector is not valid.
+        Raises AttemptFailed if a constraint's selector is not valid.
         """
         try:
             constraints = self._hard(pod)
         except ValueError as error:
-            raise ValueError(f"get constraints from pod: {error}") from error
+            raise fw.AttemptFailed(f"get constraints from pod: {error}") from error
         if not constraints:
             return fw.SKIP
         state.write(_PRE_FILTERED, HardSpread.of(constraints, pod, nodes, self._excluded_nodes))
@@ -117,13 +117,13 @@ class PodTopologySpread(
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Count the pods of each domain; skip pods without soft constraints.
 
-        Raises ValueError if a constraint's selector is not valid.
+        Raises AttemptFailed if a constraint's selector is not valid.
         """
         own = pod.spec.topology_spread_constraints
         try:
             constraints = self._soft(pod)
         except ValueError as error:
-            raise ValueError(f"calculating preScoreState: {error}") from error
+            raise fw.AttemptFailed(f"calculating preScoreState: {error}") from error
         if not constraints:
             return fw.SKIP
         # The system's defaults spread over nodes also where nodes have no zones.
@@ -162,7 +162,7 @@ class PodTopologySpread(
             try:
                 return parse_constraints(own, pod.labels, action)
             except ValueError as error:
-                raise ValueError(f"obtaining pod's {kind} topology spread constraints: {error}") from error
+                raise fw.AttemptFailed(f"obtaining pod's {kind} topology spread constraints: {error}") from error
         return with_selector(defaults, self._selectors.of(pod)) if defaults else ()
 
     def _key_of_defaults(self, pod: fw.Pod) -> Hashable:

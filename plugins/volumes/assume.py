@@ -49,20 +49,20 @@ class AssumeCache(Generic[T]):
         return stored
 
     def existing(self, name: str, namespace: str = "") -> T:
-        """Return what `seen` returns. Raises ValueError if there is none."""
+        """Return what `seen` returns. Raises AttemptFailed if there is none."""
         stored = self.seen(name, namespace)
         if stored is None:
-            raise ValueError(f'{PLURALS[self._resource]} "{_key(name, namespace)}" not found')
+            raise fw.AttemptFailed(f'{PLURALS[self._resource]} "{_key(name, namespace)}" not found')
         return stored
 
     def assume(self, changed: T) -> None:
-        """Assume a changed object. Raises ValueError if it was made from another version than the newest seen."""
+        """Assume a changed object. Raises AttemptFailed if it was made from another version than the newest seen."""
         metadata = changed.metadata
         seen = self.existing(metadata.name, metadata.namespace)
         version = seen.metadata.resource_version
         if version != metadata.resource_version:
             key = _key(metadata.name, metadata.namespace)
-            raise ValueError(f'"{key}" is out of sync (stored: {version}, assume: {metadata.resource_version})')
+            raise fw.AttemptFailed(f'"{key}" is out of sync (stored: {version}, assume: {metadata.resource_version})')
         self._assumed[metadata.namespace, metadata.name] = _AssumedObject(seen, changed)
 
     def restore(self, changed: T) -> None:

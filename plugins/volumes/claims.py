@@ -30,7 +30,7 @@ class PodVolumeClaims:
     """Unbound, although that does not depend on the pod."""
 
 
-class ClaimError(ValueError):
+class ClaimError(fw.AttemptFailed):
     """A claim of the pod cannot be used for now; the message is kube-scheduler's."""
 
 
@@ -61,7 +61,7 @@ def has_claims(pod: fw.Pod, objects: fw.ObjectLister) -> bool:
 def volume_claims_of(
     pod: fw.Pod, claims: AssumeCache[PersistentVolumeClaim], objects: fw.ObjectLister
 ) -> PodVolumeClaims:
-    """Sort the pod's claims, which `has_claims` has found. Raises ValueError for a class without a binding mode."""
+    """Sort the pod's claims, which `has_claims` has found. Raises AttemptFailed for a class without a binding mode."""
     pod_claims = PodVolumeClaims()
     for volume in pod.spec.volumes or ():
         name = claim_name_of(pod, volume)
@@ -69,7 +69,7 @@ def volume_claims_of(
             continue
         claim = claims.get(name, pod.namespace)
         if claim is None:
-            raise ValueError(f'error getting PVC "{pod.namespace}/{name}": not found')
+            raise fw.AttemptFailed(f'error getting PVC "{pod.namespace}/{name}": not found')
         if is_fully_bound(claim):
             pod_claims.bound.append(claim)
         elif _waits_for_consumer(claim, objects) and not claim.spec.volume_name:
@@ -93,5 +93,5 @@ def _waits_for_consumer(claim: PersistentVolumeClaim, objects: fw.ObjectLister) 
     if storage_class is None:
         return False
     if storage_class.volume_binding_mode is None:
-        raise ValueError(f'VolumeBindingMode not set for StorageClass "{name}"')
+        raise fw.AttemptFailed(f'VolumeBindingMode not set for StorageClass "{name}"')
     return storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER

@@ -26,7 +26,7 @@ _NOT_MADE_YET: Final = "\0"
 """Begins the handle of a volume that is still to be provisioned: no driver can give one like it."""
 
 
-class VolumeError(ValueError):
+class VolumeError(fw.AttemptFailed):
     """A pod's volume that cannot be judged at all."""
 
 

@@ -68,7 +68,7 @@ class VolumeFinder:
     ) -> tuple[fw.Int32Column | None, "VolumeSearch | None"]:
         """Return for each of `rows` the sum of its reason codes (None: no refusal at all), and how they were found.
 
-        Raises ValueError for what concerns the pod or its claims and not the nodes.
+        Raises AttemptFailed for what concerns the pod or its claims and not the nodes.
         """
         codes = self._bound_refusals(claims.bound, nodes, rows)
         if not claims.unbound_delayed:
@@ -117,13 +117,13 @@ class VolumeFinder:
         return Matching(self._index, self._volumes, nodes, rows)
 
     def storage_class(self, claim: PersistentVolumeClaim) -> StorageClass:
-        """Return the class of a claim for which a volume is to be provisioned. Raises ValueError if there is none."""
+        """Return the class of a claim whose volume is to be provisioned. Raises AttemptFailed if there is none."""
         name = claim.class_name
         if not name:
-            raise ValueError(f'no class for claim "{claim}"')
+            raise fw.AttemptFailed(f'no class for claim "{claim}"')
         result: StorageClass | None = self._objects.get(fw.STORAGE_CLASS, name)
         if result is None:
-            raise ValueError(f'failed to find storage class "{name}"')
+            raise fw.AttemptFailed(f'failed to find storage class "{name}"')
         return result
 
     def room(

@@ -63,7 +63,7 @@ class Matching:
         )
 
     def choose(self, claim: PersistentVolumeClaim) -> Choices:
-        """Return for each row the volume that the claim would get there. Raises ValueError for a wrong selector."""
+        """Return for each row the volume that the claim would get there. Raises AttemptFailed for a wrong selector."""
         selector = _selector_of(claim)
         key = claim.metadata.uid
         if key not in self._prebound:  # two volumes of the pod may use the same claim
@@ -203,4 +203,4 @@ def _selector_of(claim: PersistentVolumeClaim) -> Selector | None:
     try:
         return parse_label_selector(claim.spec.selector)
     except ValueError as error:
-        raise ValueError(f"error creating internal label selector for claim: {claim}: {error}") from error
+        raise fw.AttemptFailed(f"error creating internal label selector for claim: {claim}: {error}") from error

@@ -65,7 +65,7 @@ class VolumeBinder:
         handle.objects.listen(fw.PERSISTENT_VOLUME, self._volume_changed)
 
     def assume(self, volumes: PodVolumes, node_name: str) -> AssumedVolumes:
-        """Assume the volumes found. Raises ValueError, with nothing assumed, if an object has changed meanwhile."""
+        """Assume the volumes found. Raises AttemptFailed, with nothing assumed, if an object has changed meanwhile."""
         assumed = AssumedVolumes()
         try:
             for claim, volume in volumes.static_bindings:
@@ -90,7 +90,7 @@ class VolumeBinder:
             self._claims.restore(claim)
 
     async def bind(self, pod: fw.Pod, node_name: str, assumed: AssumedVolumes) -> None:
-        """Return once all claims are bound. Raises ApiError, or ValueError if that is undone or takes too long."""
+        """Return once all claims are bound. Raises ApiError, or AttemptFailed if that is undone or takes too long."""
         await self._write(assumed)
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._timeout
@@ -99,13 +99,13 @@ class VolumeBinder:
                 while not self._is_bound(pod, node_name, assumed):
                     left = deadline - loop.time()
                     if left <= 0:
-                        raise ValueError(TIMED_OUT)
+                        raise fw.AttemptFailed(TIMED_OUT)
                     with suppress(TimeoutError):
                         async with asyncio.timeout(min(left, LOOK_AGAIN_SECONDS)):
                             await changed.wait()
                     changed.clear()
         except ValueError as error:
-            raise ValueError(f"binding volumes: {error}") from error
+            raise fw.AttemptFailed(f"binding volumes: {error}") from error
 
     async def _write(self, assumed: AssumedVolumes) -> None:
         """One after the other, as kube-scheduler does: after a failure the rest stays as it is."""
@@ -120,13 +120,13 @@ class VolumeBinder:
             assumed.dynamic_provisions[i] = _at_version(claim, written)
 
     def _is_bound(self, pod: fw.Pod, node_name: str, assumed: AssumedVolumes) -> bool:
-        """Whether all claims are bound. Raises ValueError for whatever calls for another attempt."""
+        """Whether all claims are bound. Raises AttemptFailed for whatever calls for another attempt."""
         row = self._handle.nodes.row_of(node_name)
         if row is None:
-            raise ValueError(f'failed to get node "{node_name}": node "{node_name}" not found')
+            raise fw.AttemptFailed(f'failed to get node "{node_name}": node "{node_name}" not found')
         node = self._handle.nodes.info(row)
         if pod.uid not in self._handle.pods:
-            raise ValueError(f'pod does not exist any more: pod "{pod.name}" not found')
+            raise fw.AttemptFailed(f'pod does not exist any more: pod "{pod.name}" not found')
         return all(self._has_volume(claim, volume, node) for claim, volume in assumed.static_bindings) and all(
             self._is_provisioned(claim, node) for claim in assumed.dynamic_provisions
         )
@@ -136,26 +136,26 @@ class VolumeBinder:
             volume = self._volumes.existing(written.name)
             claim = self._claims.existing(wanted.name, wanted.namespace)
         except ValueError as error:
-            raise ValueError(f"failed to check binding: {error}") from error
+            raise fw.AttemptFailed(f"failed to check binding: {error}") from error
         if is_newer(written.metadata.resource_version, volume.metadata.resource_version):
             return False  # the watch does not show our own write yet
         self._check_reach(volume, node, "failed to translate pv to csi: ")
         if volume.spec.claim_ref is None or not volume.spec.claim_ref.uid:
-            raise ValueError(f'ClaimRef got reset for pv "{volume.name}"')
+            raise fw.AttemptFailed(f'ClaimRef got reset for pv "{volume.name}"')
         return is_fully_bound(claim)
 
     def _is_provisioned(self, written: PersistentVolumeClaim, node: fw.NodeInfo) -> bool:
         try:
             claim = self._claims.existing(written.name, written.namespace)
         except ValueError as error:
-            raise ValueError(f"failed to check provisioning pvc: {error}") from error
+            raise fw.AttemptFailed(f"failed to check provisioning pvc: {error}") from error
         if is_newer(written.metadata.resource_version, claim.metadata.resource_version):
             return False
         if not claim.annotations:
-            raise ValueError(f'selectedNode annotation reset for PVC "{claim.name}"')
+            raise fw.AttemptFailed(f'selectedNode annotation reset for PVC "{claim.name}"')
         if claim.annotations.get(SELECTED_NODE, "") != node.name:
             # This is how a provisioner says that it cannot make the volume there.
-            raise ValueError(f'provisioning failed for PVC "{claim.name}"')
+            raise fw.AttemptFailed(f'provisioning failed for PVC "{claim.name}"')
         if claim.spec.volume_name:
             volume = self._volumes.seen(claim.spec.volume_name)
             if volume is None:
@@ -167,9 +167,9 @@ class VolumeBinder:
         try:
             problem = unreachable_because(volume, node, self._handle.objects)
         except ValueError as error:
-            raise ValueError(f"{in_front}{error}") from error
+            raise fw.AttemptFailed(f"{in_front}{error}") from error
         if problem:
-            raise ValueError(f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}": {problem}')
+            raise fw.AttemptFailed(f'pv "{volume.name}" node affinity doesn\'t match node "{node.name}": {problem}')
 
     @contextmanager
     def _watched_changes(self, assumed: AssumedVolumes) -> Iterator[asyncio.Event]:

@@ -62,7 +62,7 @@ def reachable(
 ) -> fw.BoolColumn | None:
     """Return from which of `rows` a bound volume can be reached; None for all of them.
 
-    Where its kind is served by a CSI driver, that driver's labels count. Raises ValueError if it could serve no such
+    Where its kind is served by a CSI driver, that driver's labels count. Raises AttemptFailed if it could serve no such
     volume.
     """
     terms = terms_of(volume)
@@ -81,7 +81,7 @@ def reachable(
 
 
 def unreachable_because(volume: PersistentVolume, node: fw.NodeInfo, objects: fw.ObjectLister) -> str:
-    """Return why a volume cannot be reached from one node; empty if it can. Raises ValueError as `reachable`."""
+    """Return why a volume cannot be reached from one node; empty if it can. Raises AttemptFailed as `reachable`."""
     plugin = plugin_of(volume.spec)
     if plugin is not None and plugin.migrated and is_migrated(plugin.name, node.name, objects):
         volume = _translated(volume)
@@ -116,4 +116,4 @@ def _translated(volume: PersistentVolume) -> PersistentVolume:
     try:
         return translated(volume)
     except TranslationError as error:
-        raise ValueError(f"could not translate pv: {error}") from error
+        raise fw.AttemptFailed(f"could not translate pv: {error}") from error

@@ -27,6 +27,7 @@ from scheduler.framework.dry_run_filter import SimulatedNode as SimulatedNode
 from scheduler.framework.dry_run_filter import SimulatedNodes as SimulatedNodes
 from scheduler.framework.duration import Duration as Duration
 from scheduler.framework.errors import ApiError as ApiError
+from scheduler.framework.errors import AttemptFailed as AttemptFailed
 from scheduler.framework.errors import BindRejected as BindRejected
 from scheduler.framework.errors import ClusterError as ClusterError
 from scheduler.framework.errors import PluginError as PluginError

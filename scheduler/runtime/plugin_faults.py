@@ -4,7 +4,8 @@
 
 The text of a PluginError, which the pod's Event and condition show, has plugin, extension point, type and message. The
 traceback goes to the log, once for each place in the plugin's code that fails: without the frames of the scheduler that
-lead to it. In-tree plugins word their errors as kube-scheduler does, so their types are not added.
+lead to it. In-tree plugins word their errors as kube-scheduler does, so their types are not added. Where the pod, or an
+object that it depends on, is to blame, AttemptFailed is raised: it ends the attempt in the same way, and is no fault.
 """
 
 import logging
@@ -17,7 +18,7 @@ from types import CodeType, TracebackType
 from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
-from scheduler.framework.errors import ClusterError, PluginError, WrongAnswer
+from scheduler.framework.errors import AttemptFailed, ClusterError, PluginError, WrongAnswer
 from scheduler.runtime.metrics import Metrics
 
 MAX_TOLD: Final = 1_000
@@ -49,7 +50,8 @@ def as_plugin_error(point: str, plugin: str, error: BaseException) -> PluginErro
         return error
     detail = text_of(error) or type(error).__name__
     if not _is_by_us(error):
-        detail = f"{type(error).__name__}: {detail}" if detail != type(error).__name__ else detail
+        if detail != type(error).__name__ and not isinstance(error, AttemptFailed):
+            detail = f"{type(error).__name__}: {detail}"
         if point == "PostFilter":  # what it says is all that kube-scheduler says
             detail = f'running PostFilter plugin "{plugin}": {detail}'
     named = PluginError(plugin, point, detail)
@@ -101,8 +103,8 @@ class PluginFaults:
         if not isinstance(error, PluginError):
             return
         cause = error.__cause__ or error
-        if isinstance(cause, ClusterError):
-            return  # the API server said no, or nothing, which is no fault of who asked it
+        if isinstance(cause, ClusterError | AttemptFailed):
+            return  # the API server said no, or nothing, which is no fault of who asked it; or the pod is to blame
         trace = authors_frames(cause.__traceback__)
         if isinstance(error, WrongAnswer):
             fault = Fault(error.plugin, error.point, "wrong answer", error.place)

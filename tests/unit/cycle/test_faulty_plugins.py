@@ -12,12 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from plugins.pod_topology_spread.plugin import PodTopologySpread
 from scheduler import framework as fw
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ApiError
 from scheduler.framework.status import Code
-from scheduler.testing import a_pod
-from tests.fakes import plugin, sample
+from scheduler.testing import a_pod, pod_from_dict, started
+from tests.controlplane.objects import a_pod as control_plane_pod
+from tests.fakes import a_handle, plugin, sample
 from tests.unit.cycle.harness import Scheduler, finish
 
 VICTIM, OTHER = "victim", "other"
@@ -457,4 +459,45 @@ async def test_what_the_api_server_refuses_is_no_fault_of_the_plugin_that_asked(
     assert 'pods "victim" not found' in scheduler.world.events[0].note
     assert not [message for message in caplog.messages if message.startswith("A plugin failed")]
     assert sample(scheduler.metrics, "loadmaster_plugin_faults_total") == 0
+    await finish(scheduler)
+
+
+def judging_nobody(*_: Any) -> None:
+    raise fw.AttemptFailed("the pod has no team")
+
+
+@pytest.mark.parametrize(
+    ("base", "method", "note"),
+    [
+        (fw.FilterPlugin, "filter", FILTER + "the pod has no team"),
+        (fw.PreFilterPlugin, "pre_filter", PRE_FILTER + "the pod has no team"),
+        (fw.ReservePlugin, "reserve", 'running Reserve plugin "Odd": the pod has no team'),
+    ],
+)
+async def test_an_attempt_that_a_plugin_ends_for_what_the_pod_is_is_no_fault(
+    base: type[fw.Plugin], method: str, note: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    scheduler = Scheduler(plugin(base, "Odd", **{method: judging_nobody}))
+
+    await scheduler.schedule(a_pod(VICTIM))
+
+    assert scheduler.world.events[0].note == note
+    assert not [message for message in caplog.messages if message.startswith("A plugin failed")]
+    assert sample(scheduler.metrics, "loadmaster_plugin_faults_total") == 0
+    await finish(scheduler)
+
+
+async def test_an_odd_pod_is_no_fault_of_an_in_tree_plugin(caplog: pytest.LogCaptureFixture) -> None:
+    selector = {"matchExpressions": [{"key": "app", "operator": "Odd"}]}
+    constraint = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+    pod = pod_from_dict(
+        control_plane_pod(VICTIM, scheduler="default-scheduler", topologySpreadConstraints=[constraint])
+    )
+    scheduler = Scheduler(started(PodTopologySpread(), a_handle()))
+
+    await scheduler.schedule(pod)
+
+    note = "get constraints from pod: obtaining pod's hard topology spread constraints:"
+    assert scheduler.world.events[0].note.startswith(f'running PreFilter plugin "PodTopologySpread": {note}')
+    assert not [message for message in caplog.messages if message.startswith("A plugin failed")]
     await finish(scheduler)

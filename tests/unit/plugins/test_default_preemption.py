@@ -139,7 +139,7 @@ def test_each_attempt_is_counted_whatever_comes_of_it() -> None:
 
 def test_a_pod_that_is_gone_meanwhile_is_an_error() -> None:
     scene = full()
-    with pytest.raises(fw.PluginError, match=r'^preemption: pod "high" not found$'):
+    with pytest.raises(fw.AttemptFailed, match=r'^preemption: pod "high" not found$'):
         scene.plugin.post_filter(fw.CycleState(), pod("high", 100), {})
 
 
