@@ -16,10 +16,13 @@ from typing import Any, Final, TypeVar
 import orjson
 from msgspec.structs import replace
 
+from scheduler.api.decoding import reread
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
+from scheduler.framework.events import DEVICE_CLASS, RESOURCE_SLICE
+from scheduler.framework.resources import struct_of
 from tests.attacks.attack import Attack, Target
 from tests.attacks.catalog import ATTACKS
 from tests.bench.cycle_world import World, bound, decoded_pod, node_name, numbered_node, sibling
@@ -31,6 +34,9 @@ DECISIONS: Final = 60
 
 EVENTS: Final = 5
 """Of each kind."""
+
+_RESOURCES: Final = {"DeviceClass": DEVICE_CLASS, "ResourceSlice": RESOURCE_SLICE}
+"""Kind → its resource, as plugins name it."""
 
 
 @dataclass
@@ -71,7 +77,9 @@ def measure(attack: Attack, nodes: int) -> Cost:
 
     decide([])
     decide(cost.before)
-    hostile = list(pods_of(attack, Target("hostile", names)))
+    target = Target("hostile", names)
+    take_in_objects(world, attack, target)
+    hostile = list(pods_of(attack, target))
     gc.collect()
     gc.freeze()
     for pod in hostile:
@@ -105,6 +113,15 @@ def pods_of(attack: Attack, target: Target) -> Iterator[Pod]:
         if obj["kind"] == "Pod":
             metadata: dict[str, Any] = {"namespace": target.namespace, "uid": f"uid-{obj['metadata']['name']}"}
             yield decode_pod(orjson.dumps({**obj, "metadata": {**obj["metadata"], **metadata}}))
+
+
+def take_in_objects(world: World, attack: Attack, target: Target) -> None:
+    """Show a world what an attack has besides pods, of the resources that the default plugins watch."""
+    for obj in attack.objects(target):
+        if resource := _RESOURCES.get(obj["kind"]):
+            metadata = {**obj["metadata"], "uid": f"uid-{obj['metadata']['name']}"}
+            new = reread({**obj, "metadata": metadata}, struct_of(resource))
+            world.engine.object_handlers.object_changed(resource, new)
 
 
 def attempt_all(world: World, costs: list[float]) -> None:

@@ -11,7 +11,7 @@ from scheduler.cycle.algorithm import Placed
 from scheduler.framework.cycle_state import CycleState
 from tests.attacks.attack import Target
 from tests.attacks.catalog import ATTACKS
-from tests.attacks.decisions import pods_of
+from tests.attacks.decisions import attempt, pods_of, take_in_objects
 from tests.bench.cycle_world import World, decoded_pod, node_name, numbered_node, sibling
 
 NODES = 30
@@ -48,6 +48,7 @@ def calls_of(function: Callable[[], object]) -> int:
 
 def attack(world: World, name: str) -> None:
     target = Target("hostile", [node_name(number) for number in range(NODES)])
+    take_in_objects(world, ATTACKS[name], target)
     for pod in islice(pods_of(ATTACKS[name], target), MOST):
         world.engine.handlers.pod_changed(pod)
 
@@ -114,6 +115,20 @@ def test_long_lists_cost_about_what_it_takes_to_read_them(name: str, world: Worl
     calls = calls_of(lambda: engine.algorithm.schedule(world.framework, CycleState(), queued.pod))
 
     assert calls < 1_500_000, "to read, to sign and to weigh them: below 100 ms"
+
+
+@pytest.mark.parametrize("name", ["device-names", "device-amounts", "device-containers"])
+def test_extended_resources_without_end_cost_about_what_it_takes_to_read_them(name: str, world: World) -> None:
+    attack(world, name)
+    costs = []
+    while (queued := world.engine.queue.pop_nowait()) is not None:
+        costs.append(calls_of(lambda pod=queued.pod: attempt(world, pod)))  # type: ignore[misc]
+
+    decide(world, "first")
+    calls = decide(world, "second")
+
+    assert max(costs) < 800_000, "none for a resource and a node, nor for a container and another one"
+    assert calls < 2_000
 
 
 def test_an_event_asks_a_waiting_pod_with_a_long_list_of_values_without_reading_it_again(world: World) -> None:
