@@ -12,8 +12,9 @@ IMPLICIT: Final = "deviceclass.resource.kubernetes.io/"
 HUGE: Final = "9223372036854775807"
 """Two of them are negative in an int64, so no node has too little."""
 
-HALF_OF_MORE: Final = "5000000000000000k"
-"""Read as an int64 each; the sum is not one. A claim for it would end kube-scheduler."""
+MUCH: Final = "9000000000000001"
+"""About as much as a pod may ask for of what is counted in whole ones. A thousand and a few times it is beyond an
+int64, and a claim for that would end kube-scheduler."""
 
 RESOURCES: Final = tuple(f"hostile.example.com/r-{number}" for number in range(CLASS_COUNT))
 
@@ -37,7 +38,8 @@ def names(target: Target) -> Iterator[Object]:
 
 def amounts(target: Target) -> Iterator[Object]:
     yield from cluster(target)
-    for pod, amount in enumerate((HUGE, HALF_OF_MORE, "9E", "100000000000000000000", "9223372036854775k", "1000000")):
+    yield asking("overflowing", [{RESOURCES[0]: MUCH}] * 1_100)
+    for pod, amount in enumerate((HUGE, MUCH, "1000000", "33")):
         yield asking(f"hostile-{pod}", [dict.fromkeys(RESOURCES, amount)] * 2)
         yield asking(f"starting-{pod}", [dict.fromkeys(RESOURCES, "1")], [dict.fromkeys(RESOURCES, amount)] * 2)
 
