@@ -136,6 +136,7 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         stack.callback(engine.close)
         tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())
         _show_state(engine, tasks, metrics)
+        inside.show_gates(metrics)
         schedule = ComparisonSchedule()
         failed = schedule.request_later
         pods = pod_intake(engine.handlers, metrics, failed, engine.pod_type)

@@ -57,6 +57,16 @@ class Inside:
         self._gates = gates
         self.settings: dict[str, Setting] = {"/debug/flags/v": Verbosity(levels.set)}
 
+    def show_gates(self, metrics: Metrics) -> None:
+        """Add the feature gates to the metrics, as kube-scheduler has them."""
+        states = tuple(self._gates.states())
+        metrics.watch_gauge(
+            "kubernetes_feature_enabled",
+            "The data about the stage and enablement of a k8s feature. Most are without effect here.",
+            ("name", "stage"),
+            lambda: states,
+        )
+
     def pages(self, current: HasConfig) -> dict[str, Page]:
         """The pages about a scheduler."""
         pages: dict[str, Page] = {"/configz": Configz(lambda: as_shown(current.config, current.registry))}

@@ -10,11 +10,11 @@
 Rule: k8s.io/component-base/featuregate/feature_gate.go at v0.36.3 for the syntax, AllAlpha and AllBeta, and locks.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Final
 
-from scheduler.config.known_feature_gates import ALPHA, BETA, LOCKED, OF_THE_SCHEDULER, OFF, ON
+from scheduler.config.known_feature_gates import ALPHA, BETA, DEPRECATED, LOCKED, OF_THE_SCHEDULER, OFF, ON
 from scheduler.framework.arguments import did_you_mean
 from scheduler.framework.errors import ConfigError
 
@@ -36,9 +36,30 @@ class FeatureGates:
     component_statusz: bool = True
     """Serve `/statusz`."""
 
+    given: Mapping[str, bool] = field(default_factory=dict)
+    """All gates that were set, ours or not, by kube-scheduler's names."""
 
-OURS: Final = {"".join(part.capitalize() for part in f.name.split("_")): f.name for f in fields(FeatureGates)}
+    def states(self) -> Iterator[tuple[tuple[str, str], float]]:
+        """Yield name and stage of each known gate, and whether it is on: for the metric `kubernetes_feature_enabled`.
+
+        Rule: AddMetrics in k8s.io/component-base/featuregate/feature_gate.go at v0.36.3.
+        """
+        for name in sorted(ON | OFF):
+            yield (name, _stage(name)), float(self.given.get(name, name in ON))
+
+
+OURS: Final = {
+    "".join(part.capitalize() for part in each.name.split("_")): each.name
+    for each in fields(FeatureGates)
+    if each.type is bool
+}
 """Name of a gate → its field."""
+
+
+def _stage(name: str) -> str:
+    """What the registry calls it; nothing for those that are generally available."""
+    stages = (("ALPHA", ALPHA), ("BETA", BETA), ("DEPRECATED", DEPRECATED))
+    return next((stage for stage, names in stages if name in names), "")
 
 
 def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
@@ -58,7 +79,8 @@ def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
         chosen |= of_stage
     if problems:
         raise ConfigError([f"{FLAG}: {problem}" for problem in problems])
-    return FeatureGates(**{OURS[name]: wanted for name, wanted in chosen.items() if name in OURS}), tuple(notes)
+    ours = {OURS[name]: wanted for name, wanted in chosen.items() if name in OURS}
+    return FeatureGates(**ours, given={**given, **chosen}), tuple(notes)
 
 
 def _given(texts: Sequence[str], problems: list[str]) -> dict[str, bool]:

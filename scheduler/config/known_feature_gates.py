@@ -502,6 +502,28 @@ BETA: Final = frozenset(
 )
 """Those that AllBeta stands for."""
 
+DEPRECATED: Final = frozenset(
+    [
+        "AggregatedDiscoveryRemoveBetaType",
+        "AllowDNSOnlyNodeCSR",
+        "AllowInsecureKubeletCertificateSigningRequests",
+        "AllowOverwriteTerminationGracePeriodSeconds",
+        "ChangeContainerStatusOnKubeletRestart",
+        "DeclarativeValidationTakeover",
+        "DisableCPUQuotaWithExclusiveCPUs",
+        "DisableNodeKubeProxyVersion",
+        "GitRepoVolumeDriver",
+        "KMSv1",
+        "KubeletPodResourcesListUseActivePods",
+        "KubeletRegistrationGetOnExistsOnly",
+        "SeparateCacheWatchRPC",
+        "ServiceCIDRStatusFieldWiping",
+        "StorageNamespaceIndex",
+        "WindowsHostNetwork",
+    ]
+)
+"""Those that will go."""
+
 OF_THE_SCHEDULER: Final = frozenset(
     [
         "CoordinatedLeaderElection",

@@ -174,14 +174,24 @@ def test_each_page_shows_what_kube_schedulers_page_does(scrapes: Scrapes) -> Non
         assert theirs.keys() <= ours.keys(), path
 
 
-def test_what_pods_ask_for_and_may_use_is_the_same_to_the_last_sample(scrapes: Scrapes) -> None:
-    def samples(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
-        return {
-            (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-            for family in text_string_to_metric_families(text)
-            for sample in family.samples
-        }
+def samples(text: str, prefix: str = "") -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    """Name and labels → value, of the metrics whose names begin like this."""
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name.startswith(prefix)
+    }
 
+
+def test_the_feature_gates_are_the_same_to_the_last_sample(scrapes: Scrapes) -> None:
+    theirs, ours = (samples(each["/metrics"], "kubernetes_feature_enabled") for each in (scrapes.theirs, scrapes.ours))
+
+    assert ours == theirs
+    assert len(ours) > 200
+
+
+def test_what_pods_ask_for_and_may_use_is_the_same_to_the_last_sample(scrapes: Scrapes) -> None:
     theirs, ours = samples(scrapes.theirs["/metrics/resources"]), samples(scrapes.ours["/metrics/resources"])
 
     assert ours == theirs

@@ -38,6 +38,7 @@ def main() -> int:
         ("LOCKED", "Those that cannot be set to another value.", [n for n, gate in gates.items() if gate["locked"]]),
         ("ALPHA", "Those that AllAlpha stands for.", [n for n, gate in gates.items() if gate["stage"] == "ALPHA"]),
         ("BETA", "Those that AllBeta stands for.", [n for n, gate in gates.items() if gate["stage"] == "BETA"]),
+        ("DEPRECATED", "Those that will go.", [n for n, gate in gates.items() if gate["stage"] == "DEPRECATED"]),
         ("OF_THE_SCHEDULER", "Those that change where kube-scheduler places pods, or when.", OF_THE_SCHEDULER),
     )
     TARGET.write_text(HEAD + "".join(f"\n{_table(*each)}" for each in tables))

@@ -20,16 +20,19 @@ def test_without_the_flag_everything_is_at_its_default() -> None:
 def test_what_is_ours_is_obeyed() -> None:
     gates, notes = read_gates(["ComponentFlagz=false, ComponentStatusz=true"])
 
-    assert gates == FeatureGates(component_flagz=False)
+    assert gates.component_statusz
+    assert not gates.component_flagz
     assert notes == ()
 
 
 def test_a_later_flag_wins() -> None:
-    assert read_gates(["ComponentFlagz=false", "ComponentFlagz=true"])[0] == FeatureGates()
+    assert read_gates(["ComponentFlagz=false", "ComponentFlagz=true"])[0].component_flagz
 
 
 def test_a_value_that_is_the_default_needs_no_word() -> None:
-    assert read_gates(["GangScheduling=false,DynamicResourceAllocation=true"]) == (FeatureGates(), ())
+    gates, notes = read_gates(["GangScheduling=false,DynamicResourceAllocation=true"])
+
+    assert (dict(gates.states()), notes) == (dict(FeatureGates().states()), ())
 
 
 def test_what_concerns_others_has_no_effect_and_that_is_said() -> None:
@@ -39,6 +42,19 @@ def test_what_concerns_others_has_no_effect_and_that_is_said() -> None:
 def test_all_of_a_stage_turns_off_ours_too() -> None:
     with pytest.raises(ConfigError, match=r"AllBeta=false would change .*NodeDeclaredFeatures"):
         read_gates(["AllBeta=false"])
+
+
+def test_the_state_of_every_gate_is_told_with_its_stage() -> None:
+    gates, _ = read_gates(["AllAlpha=false", "ComponentFlagz=false", "CSIVolumeHealth=true"])
+    states = dict(gates.states())
+
+    assert len(states) == len(ON | OFF)
+    assert states["ComponentFlagz", "BETA"] == 0
+    assert states["ComponentStatusz", "BETA"] == 1
+    assert states["CSIVolumeHealth", "ALPHA"] == 1
+    assert states["GangScheduling", "ALPHA"] == 0
+    assert states["DynamicResourceAllocation", ""] == 1
+    assert states["KMSv1", "DEPRECATED"] == float("KMSv1" in ON)
 
 
 @pytest.mark.parametrize(
