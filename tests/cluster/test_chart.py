@@ -12,6 +12,8 @@ import yaml
 from plugins import IN_TREE
 from scheduler.config.load import config_from_dict
 from scheduler.config.notes import notes
+from scheduler.config.reloadable import RELOADABLE, needs_a_restart
+from scheduler.config.types import Config
 from tests.chart import CHART, Helm, HelmError, load_documents
 from tests.chart.helm import Values
 from tests.chart.manifest import MANIFEST, rendered
@@ -67,9 +69,15 @@ def container_of(documents: Documents) -> Any:
     return container
 
 
-def checksum(helm: Helm, values: Values) -> str:
-    text: str = template_of(load_documents(helm.render(values)))["metadata"]["annotations"][CHECKSUM]
-    return text
+def configuration_of(documents: Documents) -> str:
+    """The text of the scheduler's configuration."""
+    (text,) = (each["data"]["config.yaml"] for each in documents if "config.yaml" in each.get("data", {}))
+    return str(text)
+
+
+def template(helm: Helm, values: Values) -> Any:
+    """The pod template with these values: another one means other pods."""
+    return template_of(load_documents(helm.render(values)))
 
 
 EVERYTHING: Values = {
@@ -80,7 +88,7 @@ EVERYTHING: Values = {
     "serviceAccount": {"annotations": {"example.com/identity": "scheduler"}},
     "rbac": {"extraRules": [{"apiGroups": ["example.com"], "resources": ["budgets"], "verbs": ["list", "watch"]}]},
     "extraArgs": ["-v=2", "--bind-address=::"],
-    "extraEnv": [
+    "env": [
         {"name": "HTTPS_PROXY", "value": "http://proxy:3128"},
         {"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
     ],
@@ -232,7 +240,7 @@ def test_what_is_outside_pod_security_restricted_would_have_been_told(
 
 
 def test_the_default_configuration_has_no_setting_without_effect(helm: Helm) -> None:
-    (text,) = of_kind(load_documents(helm.render()), "ConfigMap")["data"].values()
+    text = configuration_of(load_documents(helm.render()))
 
     assert notes(config_from_dict(yaml.safe_load(text), IN_TREE)) == []
 
@@ -269,8 +277,8 @@ def test_extra_values_are_rendered_alongside_the_charts_own(helm: Helm) -> None:
     assert container["args"][-3:] == ["--logging-format=json", "-v=2", "--bind-address=::"]
     assert container["ports"] == [{"name": "https", "containerPort": 8080}]
     assert [variable["name"] for variable in container["env"]] == ["HTTPS_PROXY", "NODE"]
-    assert [mount["name"] for mount in container["volumeMounts"]] == ["config", "plugins"]
-    assert [volume["name"] for volume in pod["volumes"]] == ["config", "plugins"]
+    assert [mount["name"] for mount in container["volumeMounts"]] == ["config", "plugin-files", "plugins"]
+    assert [volume["name"] for volume in pod["volumes"]] == ["config", "plugin-files", "plugins"]
     assert pod["terminationGracePeriodSeconds"] == 40
     assert of_kind(documents, "Service")["metadata"]["labels"]["team"] == "monitoring"
     assert of_kind(documents, "Service")["spec"]["ports"][0]["port"] == 8080
@@ -292,15 +300,16 @@ def test_plugins_are_files_that_a_flag_names(helm: Helm) -> None:
     assert (config_map["kind"], config_map["data"]) == ("ConfigMap", files)
 
 
-def test_a_changed_plugin_restarts_nothing(helm: Helm) -> None:
-    def template(text: str) -> Any:
-        return template_of(load_documents(helm.render({"plugins": {"files": {"a.py": text}}})))
-
-    assert template("x = 1") == template("x = 2")
+@pytest.mark.parametrize("files", [{"a.py": "x = 2"}, {"a.py": "x = 1", "b.py": ""}, {}], ids=["other", "more", "none"])
+def test_changed_plugins_replace_no_pod(helm: Helm, files: dict[str, str]) -> None:
+    assert template(helm, {"plugins": {"files": files}}) == template(helm, {"plugins": {"files": {"a.py": "x = 1"}}})
 
 
-def test_without_plugins_there_is_no_place_for_them(helm: Helm) -> None:
-    assert "plugin" not in json.dumps(template_of(load_documents(helm.render())))
+def test_what_changes_is_mounted_so_that_the_kubelet_updates_it(helm: Helm) -> None:
+    mounts = container_of(load_documents(helm.render()))["volumeMounts"]
+
+    assert [mount["mountPath"] for mount in mounts] == ["/etc/loadmaster", "/etc/loadmaster-plugins"]
+    assert not any(mount.keys() & {"subPath", "subPathExpr"} for mount in mounts)
 
 
 def test_with_an_account_that_exists_nothing_is_granted_or_created(helm: Helm) -> None:
@@ -333,7 +342,7 @@ def test_a_name_that_yaml_takes_for_something_else_stays_a_name(helm: Helm, clus
 def test_a_number_in_the_configuration_is_not_rounded(helm: Helm) -> None:
     config = {"podMaxBackoffSeconds": 1_000_000, "loadmaster": {"seed": 2**53 - 1, "bindTimeoutSeconds": 0.5}}
 
-    (text,) = of_kind(load_documents(helm.render({"config": config})), "ConfigMap")["data"].values()
+    text = configuration_of(load_documents(helm.render({"config": config})))
 
     assert config.items() <= yaml.safe_load(text).items()
 
@@ -348,12 +357,43 @@ def test_cluster_scoped_names_of_two_releases_differ(helm: Helm) -> None:
     assert names("a-b", "c") & names("a", "b-c") == set()
 
 
-def test_a_changed_configuration_restarts_the_pod_and_nothing_else_does(helm: Helm) -> None:
-    before = checksum(helm, {})
+CHANGED: dict[str, Values] = {
+    "nothing": {},
+    "profiles": {"profiles": [{"schedulerName": "another"}]},
+    "percentageOfNodesToScore": {"percentageOfNodesToScore": 50},
+    "podInitialBackoffSeconds": {"podInitialBackoffSeconds": 2},
+    "podMaxBackoffSeconds": {"podMaxBackoffSeconds": 20},
+    "loadmaster.seed": {"loadmaster": {"seed": 7}},
+    "loadmaster.podMaxInUnschedulablePodsSeconds": {"loadmaster": {"podMaxInUnschedulablePodsSeconds": 60}},
+    "loadmaster.pluginDirectories": {"loadmaster": {"pluginDirectories": ["/opt/plugins"]}},
+    "loadmaster.pluginModules": {"loadmaster": {"pluginModules": ["json"]}},
+    "loadmaster.bindTimeoutSeconds": {"loadmaster": {"bindTimeoutSeconds": 5}},
+    "leaderElection": {"leaderElection": {"leaseDuration": "20s"}},
+    "clientConnection": {"clientConnection": {"qps": 10}},
+    "several": {"podMaxBackoffSeconds": 20, "loadmaster": {"seed": 7, "resyncSeconds": 600}},
+}
+"""Changes of the configuration, by what changes."""
 
-    assert checksum(helm, {}) == before
-    assert checksum(helm, {"commonLabels": {"team": "a"}}) == before
-    assert checksum(helm, {"config": {"podMaxBackoffSeconds": 20}}) != before
+
+@pytest.mark.parametrize("config", CHANGED.values(), ids=CHANGED)
+def test_pods_are_replaced_for_what_a_scheduler_at_work_cannot_take_over(helm: Helm, config: Values) -> None:
+    def parsed(values: Values) -> Config:
+        text = configuration_of(load_documents(helm.render(values)))
+        return config_from_dict(yaml.safe_load(text), IN_TREE)
+
+    needed = needs_a_restart(parsed({}), parsed({"config": config}))
+
+    assert (template(helm, {"config": config}) != template(helm, {})) == bool(needed)
+
+
+def test_all_that_a_scheduler_at_work_takes_over_was_tried() -> None:
+    assert CHANGED.keys() >= RELOADABLE
+
+
+def test_a_label_of_the_release_replaces_pods_but_not_their_configuration(helm: Helm) -> None:
+    annotations = template(helm, {})["metadata"]["annotations"]
+
+    assert template(helm, {"commonLabels": {"team": "a"}})["metadata"]["annotations"] == annotations
 
 
 def test_it_can_be_part_of_another_chart(helm: Helm, tmp_path: Path) -> None:
@@ -457,7 +497,6 @@ REFUSED: dict[str, tuple[Values, str]] = {
     ),
     "a mount over the plugins": (
         {
-            "plugins": {"files": {"a.py": ""}},
             "extraVolumes": [{"name": "x", "emptyDir": {}}],
             "extraVolumeMounts": [{"name": "x", "mountPath": "/etc/loadmaster-plugins"}],
         },
@@ -530,7 +569,7 @@ def test_a_release_is_installed_upgraded_rolled_back_and_leaves_nothing(
 
     notes = helm.run("install", "lm", str(CHART), where, values={})
     installed = annotation()
-    helm.run("upgrade", "lm", str(CHART), where, values={"config": {"podMaxBackoffSeconds": 20}})
+    helm.run("upgrade", "lm", str(CHART), where, values={"config": {"enableProfiling": False}})
     upgraded, changed = annotation(), config()
     helm.run("rollback", "lm", where)
     rolled_back, restored = annotation(), config()
@@ -541,7 +580,7 @@ def test_a_release_is_installed_upgraded_rolled_back_and_leaves_nothing(
 
     assert f"helm test lm --namespace {namespace}" in notes
     assert '"schedulerName":"loadmaster"' in notes
-    assert (changed["podMaxBackoffSeconds"], "podMaxBackoffSeconds" in restored) == (20, False)
+    assert (changed["enableProfiling"], "enableProfiling" in restored) == (False, False)
     assert rolled_back == installed != upgraded
     assert can_bind.strip() == "yes"
     wait_until(lambda: not left(), 30, "nothing is left")  # the pod goes when the garbage collector has seen it

@@ -67,6 +67,7 @@ def kubelet(directory: Path, cgroup: str) -> str:
         "nodeStatusUpdateFrequency": "5s",
         "podLogsDir": f"{directory}/pod-logs",
         "readOnlyPort": 0,
+        "syncFrequency": "5s",  # a changed ConfigMap is in its pods this soon, instead of within a minute
         "volumePluginDir": f"{directory}/volume-plugins",
     }
     return yaml.safe_dump(configuration, sort_keys=False)

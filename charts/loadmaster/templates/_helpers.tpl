@@ -63,7 +63,15 @@ app.kubernetes.io/instance: {{ .Release.Name | toYaml }}
 {{- toYaml (mergeOverwrite $version $common (last . | default dict) $selector) -}}
 {{- end }}
 
-{{/* All that the ConfigMap holds; its checksum restarts the pod. */}}
+{{/* What of the configuration a scheduler at work does not take over: RELOADABLE in scheduler/config/reloadable.py is the rest. */}}
+{{- define "loadmaster.restarts" -}}
+{{- $config := omit .Values.config "profiles" "percentageOfNodesToScore" "podInitialBackoffSeconds" "podMaxBackoffSeconds" -}}
+{{- $own := .Values.config.loadmaster | default dict -}}
+{{- $own = omit $own "seed" "podMaxInUnschedulablePodsSeconds" "pluginDirectories" "pluginModules" -}}
+{{- toYaml (set $config "loadmaster" $own) -}}
+{{- end }}
+
+{{/* All that the ConfigMap holds. */}}
 {{- define "loadmaster.data" -}}
 config.yaml: |
   {{- toYaml .Values.config | nindent 2 }}

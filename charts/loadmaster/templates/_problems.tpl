@@ -20,7 +20,7 @@ fullnameOverride: the release's name {{ $fullname | quote }} cannot be a Service
   {{- end -}}
 {{- end -}}
 {{- if hasKey ($values.podAnnotations | default dict) "checksum/config" }}
-podAnnotations: checksum/config is set by the chart, so that a changed configuration restarts the pod
+podAnnotations: checksum/config is set by the chart, so that a setting restarts the pod that it cannot take over
 {{- end }}
 
 {{- if and (not $values.serviceAccount.create) (not $values.serviceAccount.name) }}
@@ -82,7 +82,7 @@ extraVolumeMounts: there is no volume {{ $mount.name | quote }} in extraVolumes
   {{- if eq (trimSuffix "/" $mount.mountPath) "/etc/loadmaster" }}
 extraVolumeMounts: /etc/loadmaster is where the chart's own configuration is: mount {{ $mount.name | quote }} elsewhere
   {{- end -}}
-  {{- if and $values.plugins.files (eq (trimSuffix "/" $mount.mountPath) "/etc/loadmaster-plugins") }}
+  {{- if eq (trimSuffix "/" $mount.mountPath) "/etc/loadmaster-plugins" }}
 extraVolumeMounts: /etc/loadmaster-plugins is where the chart's plugins.files are: mount {{ $mount.name | quote }} elsewhere
   {{- end -}}
 {{- end -}}

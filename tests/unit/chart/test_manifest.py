@@ -45,6 +45,12 @@ def of_kind(kind: str) -> Any:
     return found
 
 
+def config_map(name: str) -> Any:
+    documents = load_documents(MANIFEST.read_text())
+    (found,) = (each for each in documents if (each["kind"], each["metadata"]["name"]) == ("ConfigMap", name))
+    return found
+
+
 def test_what_only_makes_sense_under_helm_is_left_out_and_comments_stay() -> None:
     assert plain(WRITTEN_BY_HELM) == (
         f"{HEADER}# Why.\nkind: ClusterRole\n---\n"
@@ -100,7 +106,7 @@ def test_the_bindings_join_the_roles_and_the_account_of_the_pods() -> None:
 
 def test_the_shipped_configuration_is_valid_and_has_no_setting_without_effect(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text(of_kind("ConfigMap")["data"]["config.yaml"])
+    path.write_text(config_map("loadmaster")["data"]["config.yaml"])
 
     config = load_config(str(path), IN_TREE)
 
@@ -108,15 +114,16 @@ def test_the_shipped_configuration_is_valid_and_has_no_setting_without_effect(tm
     assert notes(config) == []
 
 
-def test_the_container_reads_the_configuration_of_the_config_map() -> None:
+def test_the_container_reads_the_configuration_and_the_plugins_of_the_config_maps() -> None:
     pod = of_kind("Deployment")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    (mount,) = container["volumeMounts"]
-    (volume,) = pod["volumes"]
-    (file,) = of_kind("ConfigMap")["data"]
+    config, plugins = container["volumeMounts"]
+    mounted = {volume["name"]: config_map(volume["configMap"]["name"]) for volume in pod["volumes"]}
+    (file,) = mounted[config["name"]]["data"]
 
-    assert f"--config={mount['mountPath']}/{file}" in container["args"]
-    assert (mount["name"], volume["configMap"]["name"]) == (volume["name"], of_kind("ConfigMap")["metadata"]["name"])
+    assert f"--config={config['mountPath']}/{file}" in container["args"]
+    assert f"--plugin-dir={plugins['mountPath']}" in container["args"]
+    assert "data" not in mounted[plugins["name"]]
 
 
 def test_what_is_wrong_at_the_start_is_seen_in_kubectl_describe() -> None:

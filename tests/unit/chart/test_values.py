@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from scheduler.config.reloadable import RELOADABLE
 from tests.chart import CHART, load_documents
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +21,7 @@ PEERS = ("namespaceSelector", "podSelector", "ipBlock")
 FREE = {"global", "podSecurityContext", "config", "config.profiles[]", "topologySpreadConstraints[]"}
 FREE |= {"affinity.nodeAffinity", "affinity.podAffinity", "affinity.podAntiAffinity"}
 FREE |= {f"networkPolicy.{of}[].{kind}" for of in ("from", "apiServer.to") for kind in PEERS}
-FREE |= {"networkPolicy.extraEgress[]", "extraEnv[].valueFrom", "extraVolumes[]", "extraVolumeMounts[]"}
+FREE |= {"networkPolicy.extraEgress[]", "env[].valueFrom", "extraVolumes[]", "extraVolumeMounts[]"}
 """Where keys are not ours to know: Kubernetes' objects, and the scheduler's own configuration."""
 
 
@@ -41,6 +42,14 @@ def test_the_chart_has_the_version_of_the_program() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 
     assert (chart()["version"], chart()["appVersion"]) == (version, version)
+
+
+def test_the_chart_replaces_no_pod_for_what_a_scheduler_at_work_takes_over() -> None:
+    helpers = (CHART / "templates/_helpers.tpl").read_text()
+    (restarts,) = re.findall(r'define "loadmaster.restarts" -}}(.*?)- end ', helpers, re.DOTALL)
+    of_all, of_own = (re.findall(r'"(\w+)"', line) for line in restarts.splitlines() if " omit " in line)
+
+    assert {*of_all, *(f"loadmaster.{name}" for name in of_own)} == RELOADABLE, "as in scheduler/config/reloadable.py"
 
 
 def test_every_value_is_in_the_schema_and_has_a_default() -> None:
