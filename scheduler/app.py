@@ -63,6 +63,7 @@ from scheduler.logs import Levels, set_up_logging
 from scheduler.port import Inside, open_port
 from scheduler.queue.ages import oldest_ages
 from scheduler.reloading import Reloader
+from scheduler.runtime.containment import AT_START_SECONDS, Contained
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.watchdog import Watchdog
@@ -132,7 +133,8 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         writers = Writers(binder, by_profile, StatusPatches(statuses), evictor, writer, reader)
         roster = _roster(config, leadership, metrics, tasks, stack)
         asking = Asking(roster, RawPods(client))
-        engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking)
+        with Contained(AT_START_SECONDS):
+            engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking)
         stack.callback(engine.close)
         tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())
         _show_state(engine, tasks, metrics)

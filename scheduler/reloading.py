@@ -1,7 +1,7 @@
 """Another configuration while the scheduler works: from a changed file to profiles that are at work.
 
     CURRENT ──the file changes──► read, checked ──► plugins, extenders made ──► what they read is watched and listed
-       ▲                             │ problems          │ one cannot be         │ not permitted, not listed in time
+       ▲                             │ problems          │ one hangs, or raises  │ not permitted, not listed in time
        │                             ▼                   ▼                       ▼
        │                          REFUSED: the last good one stays in use; log, metric, Event, `/readyz?verbose`
        │                             │  the file changes; or, if it was not the file, every RETRY_SECONDS
@@ -31,6 +31,7 @@ from scheduler.extenders.roster import Prepared as PreparedExtenders
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.loading.registry import PluginRegistry
 from scheduler.queue.settings import QueueSettings
+from scheduler.runtime.containment import AT_WORK_SECONDS, Contained, TooLong
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
@@ -173,7 +174,7 @@ class Reloader:
         try:
             loaded = await self._source.load_again(self.registry)
         except Exception as error:  # noqa: BLE001  files of plugins are read, and imported
-            if not isinstance(error, ConfigError):
+            if not isinstance(error, ConfigError):  # the file is as it is
                 self._retry_at = self._now() + RETRY_SECONDS
             await self._refuse(self._why(error))
             return
@@ -184,7 +185,8 @@ class Reloader:
             changed, settings = await self._swap(loaded)
         except Exception as error:  # noqa: BLE001  the plugin boundary: nothing was swapped
             _close(loaded.registry, self.registry)
-            self._retry_at = self._now() + RETRY_SECONDS
+            if not isinstance(error, TooLong):  # which would hold everything up again
+                self._retry_at = self._now() + RETRY_SECONDS
             await self._refuse(self._why(error))
             return
         # No `await` since the swap.
@@ -214,12 +216,15 @@ class Reloader:
         prepared, members = self._prepare(config, loaded.registry)
         extenders = members.extenders
         try:
-            settings = queue_settings(config, prepared.frameworks, extenders)  # asks the plugins, which may raise
+            with Contained(AT_WORK_SECONDS):
+                settings = queue_settings(config, prepared.frameworks, extenders)  # asks the plugins, which may raise
             async with asyncio.timeout(READY_SECONDS):
                 await self._cluster.open(replace(prepared.resources, whole_nodes=extenders.need_whole_nodes))
-            changed = frozenset(engine.profiles.swap(prepared))
+            with Contained(AT_WORK_SECONDS):
+                changed = frozenset(engine.profiles.swap(prepared))
         except BaseException:
-            engine.profiles.discard(prepared)
+            with Contained(AT_WORK_SECONDS):
+                engine.profiles.discard(prepared)
             await self._close_unneeded()
             raise
         if engine.roster.swap(members):
@@ -235,9 +240,10 @@ class Reloader:
         except ConfigError as error:
             problems += error.problems
         try:
-            prepared = self._engine.profiles.prepare(config, registry)
+            with Contained(AT_WORK_SECONDS):
+                prepared = self._engine.profiles.prepare(config, registry)
         except ConfigError as error:
-            raise ConfigError([*error.problems, *problems]) from error
+            raise type(error)([*error.problems, *problems]) from error
         if members is None:
             self._engine.profiles.discard(prepared)
             raise ConfigError(problems)
@@ -285,7 +291,8 @@ class Reloader:
         await self._cluster.tell("Warning", "ConfigurationRefused", note + more)
 
     async def _retire(self) -> None:
-        self._engine.profiles.retire(self._engine.loop.is_used)
+        with Contained(AT_WORK_SECONDS):
+            self._engine.profiles.retire(self._engine.loop.is_used)
         await self._engine.roster.retire(self._engine.loop.is_asking)
         if not self._engine.profiles.is_retiring:
             for registry in self._replaced:

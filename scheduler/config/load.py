@@ -1,7 +1,7 @@
 """From a file or a mapping to a checked `Config`; ConfigError names every problem."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -32,6 +32,18 @@ MAX_PROBLEMS: Final = 100
 """Problems of a file that are told; behind them it says how many more there are."""
 
 
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A file as it was read."""
+
+    source: str
+    """How to name it."""
+
+    text: str
+    values: object
+    """What its one document has."""
+
+
 def load_config(
     path: str | None,
     known_plugins: KnownPlugins,
@@ -44,13 +56,31 @@ def load_config(
     first. `leader_election`: fields of that section which take the place of the file's. `deprecated`: path → value of
     further fields, of which a file leaves only those that are `STRONG`. Raises ConfigError.
     """
+    return config_of(read_config(path), known_plugins, leader_election, deprecated)
+
+
+def read_config(path: str | None) -> ConfigFile | None:
+    """Read and parse the file, and no more; None if there is none. Raises ConfigError."""
+    if path is None:
+        return None
+    text, source = read_file(path, MAX_BYTES), name_of(path)
+    return ConfigFile(source, text, values_of(text, source))
+
+
+def config_of(
+    file: ConfigFile | None,
+    known_plugins: KnownPlugins,
+    leader_election: Mapping[str, object] = MappingProxyType({}),
+    deprecated: Mapping[str, object] = MappingProxyType({}),
+) -> Config:
+    """As `load_config`, of a file that was read."""
     # A file has seconds as a number.
     deprecated = {key: float(each) if isinstance(each, Duration) else each for key, each in deprecated.items()}
-    if path is None:
+    if file is None:
         load_plugins({}, known_plugins)
         header = {"apiVersion": API_VERSION, "kind": KIND}
         return config_from_dict(_with_fields(header, deprecated), known_plugins, leader_election)
-    config = config_from_text(read_file(path, MAX_BYTES), name_of(path), known_plugins, leader_election)
+    config = _checked(file, known_plugins, leader_election)
     strong = deprecated.get(STRONG)
     if not isinstance(strong, float):
         return config
@@ -67,14 +97,17 @@ def config_from_text(
     leader_election: Mapping[str, object] = MappingProxyType({}),
 ) -> Config:
     """Read the configuration that a file has, `source` being how to name it. Raises ConfigError."""
-    values = values_of(text, source)
-    load_plugins(values, known_plugins)
+    return _checked(ConfigFile(source, text, values_of(text, source)), known_plugins, leader_election)
+
+
+def _checked(file: ConfigFile, known_plugins: KnownPlugins, leader_election: Mapping[str, object]) -> Config:
+    load_plugins(file.values, known_plugins)
     try:
-        return config_from_dict(values, known_plugins, leader_election)
+        return config_from_dict(file.values, known_plugins, leader_election)
     except ConfigError as error:
         told, more = error.problems[:MAX_PROBLEMS], len(error.problems) - MAX_PROBLEMS
-        rest = [f"{source}: and {more} more problems"] if more > 0 else []
-        raise ConfigError([*with_lines(told, text, source), *rest]) from error
+        rest = [f"{file.source}: and {more} more problems"] if more > 0 else []
+        raise ConfigError([*with_lines(told, file.text, file.source), *rest]) from error
 
 
 def values_of(text: str, source: str) -> object:

@@ -19,6 +19,7 @@ RELOADABLE: Final = frozenset(
         "loadmaster.podMaxInUnschedulablePodsSeconds",
         "loadmaster.pluginDirectories",
         "loadmaster.pluginModules",
+        "loadmaster.pluginLimits",
     }
 )
 """Paths. Everything else belongs to what is made at the start: connections, the Lease, the tables."""
@@ -33,6 +34,7 @@ def reloaded(old: Config, new: Config) -> Config:
         pod_max_in_unschedulable_pods_seconds=new.loadmaster.pod_max_in_unschedulable_pods_seconds,
         plugin_directories=new.loadmaster.plugin_directories,
         plugin_modules=new.loadmaster.plugin_modules,
+        plugin_limits=new.loadmaster.plugin_limits,
     )
     return replace(
         old,

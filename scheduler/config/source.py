@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from scheduler.config.documents import STDIN, name_of, read_file
-from scheduler.config.load import MAX_BYTES, load_config, values_of
+from scheduler.config.documents import STDIN
+from scheduler.config.load import ConfigFile, config_of, read_config
 from scheduler.config.options import RunOptions
 from scheduler.config.plugin_request import requested_plugins
 from scheduler.config.types import Config
-from scheduler.loading.registry import PluginRegistry
+from scheduler.loading.registry import PluginRegistry, PluginRequest
+from scheduler.runtime.containment import AT_START_SECONDS, AT_WORK_SECONDS, Contained
 from scheduler.runtime.registry import Registry
 
 MAX_FILES: Final = 10_000
@@ -45,26 +46,33 @@ class ConfigurationSource:
 
     def load(self) -> Loaded:
         """Read everything. Raises ConfigError."""
-        return self._load(self._options.registry)
+        file, registry = read_config(self._options.config), self._options.registry
+        if isinstance(registry, PluginRegistry):
+            registry.prepare(self._request(file, registry))
+        with Contained(AT_START_SECONDS):
+            return self._load(file, registry)
 
     async def load_again(self, before: Registry) -> Loaded:
         """Read everything anew; `before`: the plugins so far, of which files that have not changed stay loaded.
 
         Raises ConfigError.
         """
-        if not isinstance(before, PluginRegistry):
-            return self._load(before)
-        registry = before.renewed()
-        path = self._options.config
-        values = values_of(read_file(path, MAX_BYTES), name_of(path)) if path is not None else {}
+        file, registry = read_config(self._options.config), before
+        if isinstance(before, PluginRegistry):
+            registry = renewed = before.renewed()
+            await renewed.prepare_meanwhile(self._request(file, renewed))
+        with Contained(AT_WORK_SECONDS):
+            return self._load(file, registry)
+
+    def _request(self, file: ConfigFile | None, registry: PluginRegistry) -> PluginRequest:
+        values = {} if file is None else file.values
         request = requested_plugins(values if isinstance(values, Mapping) else {})
         self._directories = (*registry.directories, *request.directories)
-        await registry.prepare_meanwhile(request)
-        return self._load(registry)
+        return request
 
-    def _load(self, registry: Registry) -> Loaded:
+    def _load(self, file: ConfigFile | None, registry: Registry) -> Loaded:
         options = self._options
-        config = load_config(options.config, registry, options.leader_election, options.deprecated)
+        config = config_of(file, registry, options.leader_election, options.deprecated)
         own = registry.directories if isinstance(registry, PluginRegistry) else ()
         self._directories = (*own, *config.loadmaster.plugin_directories)
         return Loaded(config, registry)

@@ -169,8 +169,7 @@ def build_engine(
         )
         return made, of_profile, shared
 
-    def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int) -> Framework:
-        limits = Limits(config.loadmaster.plugin_limits)
+    def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int, limits: Limits) -> Framework:
         return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits)
 
     profiles = Profiles(handle, framework)

@@ -4,8 +4,9 @@
                                                                         └─ discard ─► (stopped)
     AT WORK ──swap, and its profile has changed or is gone──► RETIRING ──its last binding has ended──► (stopped)
 
-A profile that is as before, down to the classes of its plugins, stays as it is, with its stored answers. `swap` is
-synchronous, so it happens between two decisions. Pods whose binding is under way end with the plugins that they have.
+A profile that is as before, down to the classes of its plugins, stays as it is, with its stored answers; only the
+limits of its plugins may be others. `swap` is synchronous, so it happens between two decisions. Pods whose binding is
+under way end with the plugins that they have.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -19,6 +20,7 @@ from scheduler.framework.resources import ApiResource, needs_of, parts_read, res
 from scheduler.runtime import profile
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.handle import EngineHandle
+from scheduler.runtime.plugin_limits import Limits
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.profile_spec import ProfileSpec
 from scheduler.runtime.registry import Registry
@@ -60,6 +62,9 @@ class Prepared:
     made: Mapping[str, _Running]
     """Those that were made, by name."""
 
+    limits: Limits
+    """Of the plugins of all of them."""
+
     @property
     def frameworks(self) -> dict[str, Framework]:
         return {name: each.framework for name, each in self.running.items()}
@@ -100,12 +105,14 @@ class Resources:
 MakeHandle = Callable[[str], tuple[EngineHandle, ProfileObjects, ProfileShared]]
 """By the name of a profile."""
 
+MakeFramework = Callable[[ProfilePlugins, EngineHandle, int, Limits], Framework]
+"""Of plugins, their handle, a percentage of nodes to score, and limits."""
+
 
 class Profiles:
     """All of them, by name."""
 
-    def __init__(self, handle: MakeHandle, framework: Callable[[ProfilePlugins, EngineHandle, int], Framework]) -> None:
-        """`framework`: makes one of plugins, their handle and a percentage of nodes to score."""
+    def __init__(self, handle: MakeHandle, framework: MakeFramework) -> None:
         self._handle = handle
         self._framework = framework
         self._running: dict[str, _Running] = {}
@@ -124,6 +131,7 @@ class Profiles:
             if (running := self._running.get(name)) is not None and running.origin == origin
         }
         plugins = _make({name: origin.spec for name, origin in origins.items() if name not in stays}, registry)
+        limits = Limits(config.loadmaster.plugin_limits)
         made: dict[str, _Running] = {}
         with ExitStack() as undo:
             for name, of_profile in plugins.items():
@@ -132,23 +140,27 @@ class Profiles:
                 undo.callback(objects.close)
                 of_profile.start(handle)
                 undo.callback(of_profile.stop)
-                framework = self._framework(of_profile, handle, origins[name].percentage)
+                framework = self._framework(of_profile, handle, origins[name].percentage, limits)
                 made[name] = _Running(origins[name], framework, objects, shared)
             undo.pop_all()
-        return Prepared({name: stays.get(name) or made[name] for name in origins}, made)
+        return Prepared({name: stays.get(name) or made[name] for name in origins}, made, limits)
 
     def swap(self, prepared: Prepared) -> Collection[str]:
         """Put them to work; return the names of the profiles that are new, others than before, or gone.
 
         Raises ConfigError, changing nothing, if a plugin does not take over what its predecessor kept.
         """
+        resources = prepared.resources
         for name, running in prepared.made.items():
             _hand_over(self._running.get(name), running)
+        # No plugin is asked from here on: nothing comes between.
         changed = {name for name, each in self._running.items() if prepared.running.get(name) is not each}
         self._retiring += (self._running[name] for name in changed)
         changed |= prepared.made.keys()
         self._running = dict(prepared.running)
-        self.resources = prepared.resources
+        for each in self._running.values():
+            each.framework.use_limits(prepared.limits)
+        self.resources = resources
         self.frameworks.clear()
         self.frameworks.update(prepared.frameworks)
         return changed
@@ -215,6 +227,6 @@ def _hand_over(old: _Running | None, new: _Running) -> None:
             kept = before.kept()
             if kept is not None:
                 plugin.take_over(kept)
-        except Exception as error:
+        except BaseException as error:  # also what would end the program
             detail = f"plugin {name!r} does not take over from its predecessor: {type(error).__name__}: {error}"
             raise ConfigError([f"profile {new.framework.name!r}: {detail}"]) from error

@@ -24,7 +24,7 @@ from scheduler.framework.plugin import Plugin
 from scheduler.loading.sources import Directory, PluginSources
 
 SECONDS: Final = 20.0
-"""For the import of one module. What takes longer belongs into `start`."""
+"""For the import of one module. What takes longer belongs into a task of the plugin's."""
 
 _BEGIN: Final = 60.0
 """Seconds for the child to begin, on a machine that is busy."""
@@ -151,7 +151,7 @@ def _answer(line: str) -> _Answer | None:
 
 def _end(stack: Sequence[str], code: int, seconds: float) -> str:
     if stack and stack[0].startswith("Timeout"):
-        return f"it is still being imported after {seconds:g} s: an endless loop? What takes long belongs into start()"
+        return f"it is still being imported after {seconds:g} s: an endless loop? What takes long belongs into a task"
     if stack and stack[0].startswith("Fatal"):
         return f"it crashed Python while it was imported: {stack[0].partition(': ')[2]}"
     return f"it ended Python while it was imported, with code {code}"

@@ -86,8 +86,7 @@ class Framework:
         self.faults = PluginFaults(metrics, breaker.note)
         waits = {plugin.name: plugin.wait_seconds for plugin in plugins.of("pre_bind", PreBindPlugin)}
         self.budgets = Budgets(metrics, handle.events, limits, waits, breaker.note)
-        timed = [name for name, each in plugins.by_name.items() if limits.names(name) or not is_of_tree(type(each))]
-        self._calls = calls = PluginCalls(metrics, self.name, self.budgets, breaker, timed)
+        self._calls = calls = PluginCalls(metrics, self.name, self.budgets, breaker, self._timed(limits))
         self._nodes = nodes
         self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
         self._pre_filter_evaluations = {p.name: calls.evaluations("PreFilter", p.name) for p in self._pre_filter}
@@ -111,6 +110,17 @@ class Framework:
         self.pod_classes = PodClasses(tuple(signers.values()), self.name, store)
         self._by_spec_alone = {name for name, plugin in signers.items() if plugin.signs_spec}
         dry_runs.attach(self.filtering, nominator)
+
+    def use_limits(self, limits: Limits) -> None:
+        """Go by other limits for plugins from the next call on."""
+        self.breaker.use(limits)
+        self.budgets.use(limits)
+        self._calls.use(self._timed(limits))
+
+    def _timed(self, limits: Limits) -> list[str]:
+        """The plugins whose every call is timed: those of others, and those that have limits."""
+        plugins = self.plugins.by_name
+        return [name for name, each in plugins.items() if limits.names(name) or not is_of_tree(type(each))]
 
     @property
     def queue_sort(self) -> QueueSortPlugin:

@@ -51,6 +51,14 @@ class Breaker:
         self.paused: OrderedDict[tuple[str, str], float] = OrderedDict()
         """Plugin and namespace → until when it is out of the way. Empty most of the time."""
 
+    def use(self, limits: Limits) -> None:
+        """Go by other limits. A plugin whose own have changed begins anew: it is asked, and has no faults."""
+        before, self._limits = self._limits, limits
+        for plugin, namespace in {*self._faults, *self.paused}:
+            if limits.of(plugin) != before.of(plugin):
+                self._faults.pop((plugin, namespace), None)
+                self.paused.pop((plugin, namespace), None)
+
     def note(self, plugin: str, point: str, pod: Pod) -> None:
         """Count a fault."""
         limits = self._limits.of(plugin)

@@ -60,8 +60,15 @@ class Budgets:
         self._on_late = on_late
         self._now = now
         self._waiting: set[Waiting] = set()
-        self.shortest = limits.shortest_call
+
+    def use(self, limits: Limits) -> None:
+        """Go by other limits, also for what is being awaited."""
+        self._limits = limits
+
+    @property
+    def shortest(self) -> float:
         """Seconds; a call that took less needs no look."""
+        return self._limits.shortest_call
 
     def took(self, point: str, plugin: str, seconds: float, pod: Pod) -> None:
         """A call has returned."""

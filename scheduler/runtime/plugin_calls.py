@@ -64,17 +64,21 @@ class PluginCalls:
     def __init__(
         self, metrics: Metrics, profile: str, budgets: Budgets, breaker: Breaker, timed: Collection[str]
     ) -> None:
-        """`timed`: the plugins whose every call is timed, not only those of a sample of cycles."""
+        """`timed`: as for `use`."""
         self._metrics = metrics
         self._profile = profile
         self._budgets = budgets
         self._breaker = breaker
         self._paused = breaker.paused
-        self._shortest = budgets.shortest
-        self._timed = frozenset(timed)
+        self.use(timed)
         self.observers: dict[tuple[str, Code], Histogram] = {}
         self.at = partial(PointTimer, self)
         """`at(point)` times all plugins of one extension point together, as the body of a `with` statement."""
+
+    def use(self, timed: Collection[str]) -> None:
+        """Go by the budgets' newest limits. `timed`: the plugins whose every call is timed, not only in some cycles."""
+        self._shortest = self._budgets.shortest
+        self._timed = frozenset(timed)
 
     def run(
         self,

@@ -82,6 +82,11 @@ def is_engine(code: CodeType) -> bool:
     return code.co_filename.startswith(_ENGINE)
 
 
+def is_ours(code: CodeType) -> bool:
+    """Whether code is the scheduler's, or that of a plugin of ours."""
+    return code.co_filename.startswith((_ENGINE, _IN_TREE))
+
+
 def is_of_tree(plugin: type) -> bool:
     """Whether a class is that of a plugin of ours."""
     return str(getattr(sys.modules.get(plugin.__module__), "__file__", "")).startswith(_IN_TREE)

@@ -201,3 +201,54 @@ def test_a_file_that_cannot_be_loaded_changes_nothing(
     mount.write(tier=TIER)
 
     wait_until(lambda: metric(loadmaster.port, "loadmaster_config_is_current") == 1, 20, "all is well again")
+
+
+HANGING = (
+    TIER
+    + """
+    def start(self, handle: fw.Handle) -> None:
+        while True:
+            pass
+"""
+)
+
+
+def test_a_file_whose_plugin_hangs_in_its_start_changes_nothing(
+    loadmaster: Component, mount: Mount, api: Client, namespace: str, make_nodes: MakeNodes
+) -> None:
+    (node,) = make_nodes(1)
+    api.patch("Node", node, {"metadata": {"labels": {"tier": "gold"}}})
+
+    mount.write(tier=HANGING)
+
+    wait_until(lambda: metric(loadmaster.port, "loadmaster_config_is_current") == 0, 60, "it is refused")
+    said = f"'Tier' did not start: OutOfTime: it has not come back for 4 s, in {mount.path}/tier.py:"
+    assert said in loadmaster.log_tail(200)
+    api.create(a_tiered_pod("web", "gold", namespace, {"cpu": "1"}))
+    wait_until(lambda: node_of(api.get("Pod", "web", namespace)) == node, 20, "the last good version goes on")
+
+    mount.write(tier=TIER)
+
+    wait_until(lambda: metric(loadmaster.port, "loadmaster_config_is_current") == 1, 20, "all is well again")
+    assert loadmaster.running
+
+
+def test_a_plugin_that_hangs_in_its_start_is_named_and_ends_the_start(
+    cluster: Cluster, mount: Mount, config: Path
+) -> None:
+    install_rbac(cluster)
+    mount.write(tier=HANGING)
+    kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
+    command = [sys.executable, "-m", "scheduler", "run", f"--kubeconfig={kubeconfig}", "--secure-port=0"]
+
+    ended = subprocess.run(
+        [*command, f"--config={config}", f"--plugin-dir={mount.path}"],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+    assert ended.returncode == 2
+    (line,) = ended.stderr.splitlines()
+    assert f"OutOfTime: it has not come back for 30 s, in {mount.path}/tier.py:" in line

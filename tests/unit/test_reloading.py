@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -41,22 +42,37 @@ class Keeping(fw.PreEnqueuePlugin, fw.PermitPlugin):
     def __post_init__(self) -> None:
         self.seen: list[str] = []
 
+        self.fail_at("__post_init__")
+
+    def fail_at(self, point: str) -> None:
+        """Do what the arguments say if they say it of this point."""
+        if self.tone == f"hangs in {point}":
+            while True:
+                pass
+        if self.tone == f"ends the program in {point}":
+            sys.exit(3)
+
     def start(self, handle: fw.Handle) -> None:
+        self.fail_at("start")
         if self.tone == "cannot start":
             raise OSError("no such socket")
 
     def stop(self) -> None:
+        self.fail_at("stop")
         self.stopped.append(self.tone)
 
     def kept(self) -> list[str]:
+        self.fail_at("kept")
         return self.seen
 
     def take_over(self, kept: list[str]) -> None:
+        self.fail_at("take_over")
         if self.tone == "forgetful":
             raise KeyError("what was that?")
         self.seen = kept
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
+        self.fail_at("events_to_register")
         if self.tone == "confused":
             raise RuntimeError("which?")
         return ()
@@ -397,6 +413,66 @@ async def test_a_configuration_that_cannot_be_used_leaves_the_last_good_one_at_w
     assert reloading.under_test.where(a_waiting_pod("web").uid) == "active"
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plugins get a twentieth of a second."""
+    monkeypatch.setattr("scheduler.reloading.AT_WORK_SECONDS", 0.05)
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("point", ["start", "take_over", "events_to_register"])
+async def test_a_plugin_that_hangs_costs_that_reload_only_and_is_not_tried_again(point: str) -> None:
+    reloading = Reloading(profiles=[a_profile("one", "Keeping")])
+    before = reloading.engine.frameworks["one"]
+
+    await reloading.change(profiles=[a_profile("one", "Keeping", tone=f"hangs in {point}")])
+    (problem,) = reloading.reloader.problems
+    reloading.clock.advance(RETRY_SECONDS + 1)
+    await reloading.look_twice()
+
+    assert "OutOfTime: it has not come back for 0.05 s, in " in problem
+    assert f"{__file__}:" in problem
+    assert reloading.engine.frameworks["one"] is before
+    assert (reloading.reloads("error"), reloading.reloads("success")) == (1, 0)
+    await reloading.change(profiles=[a_profile("one", "Keeping", tone="fine")])
+    assert reloading.reloader.problems == ()
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("point", ["start", "take_over", "events_to_register"])
+async def test_a_plugin_that_would_end_the_program_costs_that_reload_only(point: str) -> None:
+    reloading = Reloading(profiles=[a_profile("one", "Keeping")])
+    before = reloading.engine.frameworks["one"]
+
+    await reloading.change(profiles=[a_profile("one", "Keeping", tone=f"ends the program in {point}")])
+
+    assert "SystemExit: 3" in reloading.reloader.problems[0]
+    assert reloading.engine.frameworks["one"] is before
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_plugin_that_hangs_when_it_is_asked_what_it_keeps_is_not_replaced() -> None:
+    reloading = Reloading(profiles=[a_profile("one", "Keeping", tone="hangs in kept")])
+
+    await reloading.change(profiles=[a_profile("one", "Keeping", tone="fine")])
+
+    assert "plugin 'Keeping' does not take over from its predecessor: OutOfTime" in reloading.reloader.problems[0]
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_plugin_that_hangs_when_it_is_stopped_keeps_nothing_from_its_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    reloading = Reloading(profiles=[a_profile("one", "Keeping", tone="hangs in stop")])
+
+    await reloading.change(profiles=[a_profile("one", "Keeping", tone="fine")])
+    await reloading.reloader.look()
+
+    assert not reloading.engine.profiles.is_retiring
+    assert "A plugin did not stop" in caplog.text
+    assert reloading.reloads("success") == 1
+
+
 async def test_whatever_fails_while_reading_costs_that_reload_only() -> None:
     reloading = Reloading(profiles=[a_profile("one")])
 
@@ -499,6 +575,21 @@ async def test_what_counts_from_the_next_start_is_said(caplog: pytest.LogCapture
     assert reloading.reloader.config.loadmaster.bind_timeout_seconds == 30
     assert reloading.reloader.config.loadmaster.seed == 7
     assert reloading.reloader.config.pod_max_backoff_seconds == 30
+
+
+async def test_other_limits_for_plugins_count_at_once_in_profiles_that_stay_and_in_new_ones() -> None:
+    reloading = Reloading(profiles=[a_profile("one", "Keeping")])
+    before = reloading.engine.frameworks["one"]
+
+    await reloading.change(
+        profiles=[a_profile("one", "Keeping"), a_profile("two")],
+        loadmaster={"pluginLimits": [{"name": "*", "callBudget": "2s"}, {"name": "Keeping", "callBudget": "300ms"}]},
+    )
+
+    frameworks = reloading.engine.frameworks
+    assert frameworks["one"] is before
+    assert [frameworks[name].budgets.shortest for name in ("one", "two")] == [0.3, 0.3]
+    assert reloading.reloader.config.loadmaster.plugin_limits[0].name == "*"
 
 
 async def test_many_reloads_leave_nothing_behind() -> None:

@@ -121,6 +121,36 @@ async def test_a_file_that_would_end_or_halt_the_scheduler_only_costs_its_reload
     assert not following.reloader.problems
 
 
+@pytest.mark.parametrize(
+    "method",
+    ["__init__(self):\n        while True: pass", "problems(self):\n        import time; time.sleep(60); return ()"],
+)
+async def test_a_plugin_that_hangs_while_it_is_checked_only_costs_its_reload(
+    following: FromFiles, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler.config.source.AT_WORK_SECONDS", 0.05)
+    following.write_plugin("second", **{"def pre_enqueue": f"def {method}\n\n    def pre_enqueue"})
+    await following.look_twice()
+
+    assert following.said("a") == "first"
+    assert following.reloader.problems == (
+        f"OutOfTime: it has not come back for 0.05 s, in {following.directory}/mine.py:9",
+    )
+
+
+async def test_a_plugin_that_hangs_while_it_is_imported_here_only_costs_its_reload(
+    following: FromFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler.config.source.AT_WORK_SECONDS", 0.05)
+    # In the process that tries it out, Python is told to ignore the environment.
+    following.write_plugin("second", **{"class Mine": "import sys\nwhile not sys.flags.isolated: pass\n\nclass Mine"})
+    await following.look_twice()
+
+    assert following.said("a") == "first"
+    (problem,) = following.reloader.problems
+    assert problem.startswith(f"{following.directory}/mine.py:5: OutOfTime: it has not come back for 0.05 s")
+
+
 async def test_a_profile_whose_files_are_as_they_were_stays_as_it_is(following: FromFiles) -> None:
     framework = following.engine.frameworks["one"]
     (following.directory / "mine.py").write_text("1 / 0")

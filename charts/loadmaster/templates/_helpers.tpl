@@ -65,9 +65,9 @@ app.kubernetes.io/instance: {{ .Release.Name | toYaml }}
 
 {{/* What of the configuration a scheduler at work does not take over: RELOADABLE in scheduler/config/reloadable.py is the rest. */}}
 {{- define "loadmaster.restarts" -}}
-{{- $config := omit .Values.config "profiles" "percentageOfNodesToScore" "podInitialBackoffSeconds" "podMaxBackoffSeconds" -}}
+{{- $config := omit .Values.config "profiles" "percentageOfNodesToScore" "podInitialBackoffSeconds" "podMaxBackoffSeconds" "extenders" -}}
 {{- $own := .Values.config.loadmaster | default dict -}}
-{{- $own = omit $own "seed" "podMaxInUnschedulablePodsSeconds" "pluginDirectories" "pluginModules" -}}
+{{- $own = omit $own "seed" "podMaxInUnschedulablePodsSeconds" "pluginDirectories" "pluginModules" "pluginLimits" "podsAtExtenders" -}}
 {{- toYaml (set $config "loadmaster" $own) -}}
 {{- end }}
 

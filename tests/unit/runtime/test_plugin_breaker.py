@@ -162,3 +162,27 @@ async def test_a_plugin_that_fails_its_pods_is_not_called() -> None:
     assert notes[2:] == 2 * ['running "Odd" filter plugin: it failed or lagged too often, and is asked again in 300 s']
     scheduler.check()
     await finish(scheduler)
+
+
+@pytest.mark.parametrize("action", [Action.SWITCH_OFF, Action.FAIL_PODS])
+def test_a_plugin_with_other_limits_begins_anew(action: Action) -> None:
+    breaker, _, _ = a_breaker(limits(action))
+    fail_times(breaker, 3)
+    assert breaker.paused
+
+    breaker.use(limits(action, faults=4))
+
+    assert breaker.in_its_place("Odd", "Filter", TEAM) is None
+    fail_times(breaker, 3)
+    assert not breaker.paused
+    fail_times(breaker, 1)
+    assert breaker.paused
+
+
+def test_a_plugin_with_the_limits_that_it_had_stays_out_of_the_way() -> None:
+    breaker, _, _ = a_breaker(limits(Action.SWITCH_OFF))
+    fail_times(breaker, 3)
+
+    breaker.use(limits(Action.SWITCH_OFF))
+
+    assert breaker.off("team") == {"Odd"}
