@@ -15,6 +15,7 @@ import sys
 from asyncio.subprocess import PIPE
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -29,7 +30,12 @@ SECONDS: Final = 20.0
 _BEGIN: Final = 60.0
 """Seconds for the child to begin, on a machine that is busy."""
 
-_BOOT: Final = "import sys; sys.path[:] = sys.argv[1:]; from scheduler.loading.trial import child; child()"
+_START: Final = str(Path(__file__).parents[2] / "loadmaster_start.py")
+
+_BOOT: Final = (
+    "import runpy, sys; sys.path[:] = sys.argv[2:]; runpy.run_path(sys.argv[1])['keep_our_names'](); "
+    "from scheduler.loading.trial import child; child()"
+)
 """With our own path, and nothing of the directory that this runs in or of the environment."""
 
 _FRAME: Final = re.compile(r'^  File "(.*)", line (\d+) in ', re.MULTILINE)
@@ -92,7 +98,7 @@ async def try_out_meanwhile(sources: PluginSources, taken: Iterable[str] = (), s
 
 
 def _argv() -> list[str]:
-    return [sys.executable, "-I", "-B", "-c", _BOOT, *sys.path]
+    return [sys.executable, "-I", "-B", "-c", _BOOT, _START, *sys.path]
 
 
 class _Trial:

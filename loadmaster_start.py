@@ -1,0 +1,36 @@
+"""What the command `loadmaster` begins with: its packages are found where it is, whatever else is on Python's path.
+
+They are called `scheduler` and `plugins`, as folders of users are, too. A folder of that name in PYTHONPATH would be
+imported in the place of ours. This file is beside the packages, belongs to neither, and imports nothing of them before
+`keep_our_names`. What users have under these names cannot be imported, then; all else on the path can.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from types import ModuleType
+
+NAMES = ("scheduler", "plugins")
+HOME = str(Path(__file__).parent)
+
+
+class _Ours(MetaPathFinder):
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return PathFinder.find_spec(fullname, [HOME]) if fullname in NAMES else None
+
+
+def keep_our_names() -> None:
+    """From now on these packages are ours, in this process."""
+    sys.meta_path.insert(0, _Ours())
+
+
+def main() -> int:
+    """Run the command."""
+    keep_our_names()
+    from scheduler.__main__ import main as run
+
+    return run()
