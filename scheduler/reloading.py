@@ -18,6 +18,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -83,6 +84,9 @@ class Cluster(Protocol):
 
     async def close(self, names: Collection[str], *, whole_nodes: bool) -> None:
         """Watch these no longer; `whole_nodes`: and do not keep nodes as JSON any more."""
+
+    def keep_only(self, resources: Resources) -> None:
+        """Keep no more than these of pods and objects. They are read anew meanwhile, which gives memory back."""
 
     def report_as(self, profiles: Sequence[str]) -> None:
         """Send the Events of these profiles' pods in their names."""
@@ -213,7 +217,7 @@ class Reloader:
         Raises what keeps it from that.
         """
         engine, config = self._engine, reloaded(self.config, loaded.config)
-        prepared, members = self._prepare(config, loaded.registry)
+        prepared, members = await self._prepare(config, loaded.registry)
         extenders = members.extenders
         try:
             with Contained(AT_WORK_SECONDS):
@@ -231,7 +235,7 @@ class Reloader:
             changed |= engine.frameworks.keys()  # any pod may have been refused, or no room been made for it, by one
         return changed, settings
 
-    def _prepare(self, config: Config, registry: Registry) -> tuple[Prepared, PreparedExtenders]:
+    async def _prepare(self, config: Config, registry: Registry) -> tuple[Prepared, PreparedExtenders]:
         """Make profiles and extenders. Raises ConfigError with what is wrong with either."""
         problems: list[str] = []
         members = None
@@ -240,14 +244,26 @@ class Reloader:
         except ConfigError as error:
             problems += error.problems
         try:
-            with Contained(AT_WORK_SECONDS):
-                prepared = self._engine.profiles.prepare(config, registry)
+            prepared = await self._prepare_profiles(config, registry)
         except ConfigError as error:
             raise type(error)([*error.problems, *problems]) from error
         if members is None:
-            self._engine.profiles.discard(prepared)
+            with Contained(AT_WORK_SECONDS):
+                self._engine.profiles.discard(prepared)
             raise ConfigError(problems)
         return prepared, members
+
+    async def _prepare_profiles(self, config: Config, registry: Registry) -> Prepared:
+        """Make and start plugins one by one. Others have their turn in between."""
+        with closing(self._engine.profiles.preparing(config, registry)) as steps:
+            while True:
+                with Contained(AT_WORK_SECONDS):
+                    try:
+                        next(steps)
+                    except StopIteration as done:
+                        prepared: Prepared = done.value
+                        return prepared
+                await asyncio.sleep(0)
 
     def _follow(self, new: Config, changed: frozenset[str], settings: QueueSettings) -> None:
         """Have everything go by the configuration whose profiles were just swapped."""
@@ -302,9 +318,12 @@ class Reloader:
 
     async def _close_unneeded(self) -> None:
         """Close what no plugin or extender reads any more, whether it is at work or finishes what it has begun."""
-        needed = self._engine.profiles.needed
+        profiles = self._engine.profiles
+        needed = profiles.needed
         names = [name for name in self._cluster.watched if name not in needed]
         await self._cluster.close(names, whole_nodes=not self._engine.roster.needs_whole_nodes)
+        if not profiles.is_retiring:
+            self._cluster.keep_only(profiles.resources)
 
 
 def _close(registry: Registry, successor: Registry) -> None:

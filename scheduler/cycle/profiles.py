@@ -9,7 +9,7 @@ limits of its plugins may be others. `swap` is synchronous, so it happens betwee
 under way end with the plugins that they have.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
@@ -124,6 +124,19 @@ class Profiles:
 
     def prepare(self, config: Config, registry: Registry) -> Prepared:
         """Make and start what is new. Raises ConfigError with the problems of all profiles; then nothing is started."""
+        steps = self.preparing(config, registry)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                prepared: Prepared = done.value
+                return prepared
+
+    def preparing(self, config: Config, registry: Registry) -> Generator[None, None, Prepared]:
+        """The same, in steps, between which others may go on: a plugin may look at all volumes when it starts.
+
+        Closed before its end, it stops what it has started.
+        """
         origins = {spec.scheduler_name: _origin(spec, config, registry) for spec in config.profiles}
         stays = {
             name: running
@@ -138,7 +151,7 @@ class Profiles:
                 handle, objects, shared = self._handle(name)
                 undo.callback(shared.close)
                 undo.callback(objects.close)
-                of_profile.start(handle)
+                yield from of_profile.starting(handle)
                 undo.callback(of_profile.stop)
                 framework = self._framework(of_profile, handle, origins[name].percentage, limits)
                 made[name] = _Running(origins[name], framework, objects, shared)

@@ -82,12 +82,22 @@ class FurtherWatches:
             if known is None:
                 self._handlers.watch([name])
                 self._add(name, resource, parts)
-            elif parts != known.kept.parts:
-                known.kept.parts = parts
-                known.intake.decode_into(struct_of(name))
-                self._relister.read_anew(resource.name)
+            else:
+                self._keep(name, parts)
         if self._is_started:
             await self._relister.compared(opened)
+
+    def keep_only(self, resources: Resources) -> None:
+        """Keep no more of the objects than these, as far as they are watched."""
+        for name in self._watched.keys() & resources.watched.keys():
+            self._keep(name, resources.parts_read.get(name))
+
+    def _keep(self, name: str, parts: frozenset[str] | None) -> None:
+        watched = self._watched[name]
+        if parts != watched.kept.parts:
+            watched.kept.parts = parts
+            watched.intake.decode_into(struct_of(name))
+            self._relister.read_anew(watched.intake.resource)
 
     async def close(self, names: Collection[str]) -> None:
         """Watch these no longer."""

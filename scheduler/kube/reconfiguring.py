@@ -57,11 +57,8 @@ class ReconfigurableCluster:
         if new := needed - self._granted:
             await check_permissions(self._client, sorted(new))
             self._granted |= new
-        if not resources.needs <= self._needs:
-            # Never less than before: profiles that are at work, or retire, may need it.
-            self._needs |= resources.needs
-            self._pods.decode_into(pod_type(self._needs))
-            self._relister.read_anew(PODS)
+        # Never less than before: profiles that are at work, or retire, may need it. See `keep_only`.
+        self._need(self._needs | resources.needs)
         if resources.whole_nodes:
             self._keep_whole_nodes(wanted=True)
         await self._relister.compared([PODS, NODES])
@@ -71,6 +68,16 @@ class ReconfigurableCluster:
         if whole_nodes:
             self._keep_whole_nodes(wanted=False)
         await self._watches.close(names)
+
+    def keep_only(self, resources: Resources) -> None:
+        self._need(resources.needs)
+        self._watches.keep_only(resources)
+
+    def _need(self, needs: frozenset[str]) -> None:
+        if needs != self._needs:
+            self._needs = needs
+            self._pods.decode_into(pod_type(needs))
+            self._relister.read_anew(PODS)
 
     def _keep_whole_nodes(self, *, wanted: bool) -> None:
         if wanted != self._keeps_whole_nodes:

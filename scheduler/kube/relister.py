@@ -13,8 +13,9 @@ older than the watch when it arrives: where the watch is newer, it wins, see `In
 
 Resources are compared independently, as many at once as `AT_ONCE`, so that one list that hangs holds up no other. Only
 before the start they take turns: nodes first, so that most pods find theirs, and pods last, after what plugins look up
-for them. What comes with a page at the start is taken in at once; nobody decides yet. A resource that comes back, or
-comes later, is taken in whole, while no decision is made: half of the claims look like free devices.
+for them. What comes with a page at the start is taken in at once; nobody decides yet. Nor does anybody by a resource
+that is added later, for plugins that are about to be at work. One that comes back is taken in whole, while no decision
+is made: half of the claims look like free devices.
 
 A consistent read that is older than what was seen before means that the API server's data are of an older time: etcd
 was restored from a backup. Then nothing that we know can be trusted, nor compared, as versions are given out again.
@@ -108,9 +109,7 @@ class Relister:
         self._advanced = asyncio.Event()
 
     def add(self, intake: Intake[Any]) -> None:
-        """Compare another resource, too. If decisions are made already, it is taken in whole."""
-        if self.synced.is_set():
-            intake.expect_list()
+        """Compare another resource, too. No plugin at work reads it yet, so it is taken in page by page."""
         self._operations[intake.resource] = _listing(intake.resource)
         every = {**self._intakes, intake.resource: intake}
         self._intakes = {each.resource: each for each in sorted(every.values(), key=_turn)}

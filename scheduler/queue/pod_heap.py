@@ -32,10 +32,9 @@ class PodHeap:
         """Have another key from now on; unless it gives `same_order`, every pod gets its new place."""
         self._key = key
         if not same_order:
-            pods = list(self)
-            self.clear()
-            for queued in pods:
-                self.add(queued)
+            self._entries = {uid: (key(queued), number, queued) for uid, (_, number, queued) in self._entries.items()}
+            self._heap = list(self._entries.values())
+            heapq.heapify(self._heap)
 
     def __len__(self) -> int:
         return len(self._entries)

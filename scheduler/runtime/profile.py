@@ -5,7 +5,7 @@ getValidScoreWeights).
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -81,6 +81,11 @@ class ProfilePlugins:
         Raises ConfigError with the first that does not start, or with all resources that there cannot be; then those
         that were started are stopped again.
         """
+        for _ in self.starting(handle):
+            pass
+
+    def starting(self, handle: Handle) -> Iterator[None]:
+        """The same, plugin by plugin. Those that were started are stopped again if it is closed before its end."""
         with ExitStack() as undo:
             for plugin in self.by_name.values():
                 try:
@@ -89,6 +94,7 @@ class ProfilePlugins:
                     detail = f"plugin {plugin.name!r} did not start: {type(error).__name__}: {error}"
                     raise ConfigError([f"profile {handle.profile_name!r}: {detail}"]) from error
                 undo.callback(_stop, plugin)
+                yield
             problems = [
                 f"profile {handle.profile_name!r}: plugin {plugin.name!r}: {problem}"
                 for plugin in self.by_name.values()

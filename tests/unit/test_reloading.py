@@ -101,6 +101,13 @@ class Budgets(fw.FilterPlugin):
         return None if self._objects.list(BUDGETS) else fw.unschedulable("no budget")
 
 
+class Needy(Keeping):
+    """Needs more of pods, and holds them."""
+
+    name = "Needy"
+    needs = ("metadata.annotations",)
+
+
 class LastName(fw.QueueSortPlugin):
     """The last in the alphabet first."""
 
@@ -110,7 +117,7 @@ class LastName(fw.QueueSortPlugin):
         return a.pod.name > b.pod.name
 
 
-REGISTRY: Registry = {**IN_TREE, "Keeping": Keeping, "Budgets": Budgets, "LastName": LastName}
+REGISTRY: Registry = {**IN_TREE, "Keeping": Keeping, "Budgets": Budgets, "LastName": LastName, "Needy": Needy}
 
 
 class FakeCluster:
@@ -123,6 +130,7 @@ class FakeCluster:
         self.fails: Exception | None = None
         self.brings: dict[str, list[Any]] = {}
         self.profiles: tuple[str, ...] = ()
+        self.kept: Resources | None = None
         self._reloading = reloading
 
     async def open(self, resources: Resources) -> None:
@@ -137,6 +145,9 @@ class FakeCluster:
     async def close(self, names: Collection[str], *, whole_nodes: bool) -> None:
         self.watched -= set(names)
         self.has_whole_nodes &= not whole_nodes
+
+    def keep_only(self, resources: Resources) -> None:
+        self.kept = resources
 
     def report_as(self, profiles: Sequence[str]) -> None:
         self.profiles = tuple(profiles)
@@ -538,6 +549,24 @@ async def test_watches_are_opened_before_the_swap_and_closed_when_nobody_needs_t
 
     assert opened
     assert BUDGETS not in reloading.cluster.watched
+
+
+async def test_what_only_plugins_need_that_go_is_kept_until_their_last_binding_has_ended() -> None:
+    reloading = Reloading(profiles=[a_profile("one", "Needy")])
+    reloading.under_test.see(a_node("n"), a_waiting_pod("web", wait="yes"))
+    await reloading.under_test.schedule()
+
+    await reloading.change(profiles=[a_profile("one", "Keeping")])
+    await reloading.reloader.look()
+    during = reloading.cluster.kept
+    for waiting in reloading.engine.frameworks["one"].handle.waiting_pods:
+        waiting.allow("Needy")
+    await settle()
+    await reloading.reloader.look()
+
+    assert during is None
+    assert reloading.cluster.kept is not None
+    assert reloading.cluster.kept.needs == frozenset()
 
 
 async def test_listeners_of_plugins_that_are_gone_are_not_called_any_more() -> None:

@@ -128,6 +128,22 @@ async def test_objects_of_which_more_is_read_are_read_anew_and_never_less(tmp_pa
         assert stage.budget()["spec"] == more
 
 
+async def test_what_nobody_reads_any_more_is_not_kept(tmp_path: Path) -> None:
+    async with a_stage(tmp_path) as stage:
+        await stage.open()
+        whole = stage.budget()["spec"]
+
+        stage.watches.keep_only(Resources({BUDGETS: parse_resource(BUDGETS)}, {BUDGETS: frozenset({"spec.pool"})}))
+        await stage.relister.compared([BUDGETS])
+
+        assert whole == {"pool": "blue", "limit": 5}
+        assert stage.budget()["spec"] == {"pool": "blue"}
+        listed = len(stage.api.seen(LIST_BUDGETS))
+        stage.watches.keep_only(Resources({BUDGETS: parse_resource(BUDGETS)}, {BUDGETS: frozenset({"spec.pool"})}))
+        await stage.relister.compared([BUDGETS])
+        assert len(stage.api.seen(LIST_BUDGETS)) == listed
+
+
 async def test_what_is_closed_is_forgotten(tmp_path: Path) -> None:
     async with a_stage(tmp_path) as stage:
         await stage.open()

@@ -1,4 +1,4 @@
-"""What another configuration asks of the cluster: nodes as JSON, for extenders that come and go."""
+"""What another configuration asks of the cluster: more of pods, and nodes as JSON, for what comes and goes."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, nullcontext
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from scheduler.api.undecoded import NotDecoded
 from scheduler.cycle.profiles import Resources
 from scheduler.kube.adapters import EventsByProfile
 from scheduler.kube.comparison_schedule import ComparisonSchedule
@@ -16,10 +17,27 @@ from scheduler.kube.reconfiguring import ReconfigurableCluster
 from scheduler.kube.relister import Relister
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
-from tests.unit.kube.fake_api import FakeApi, FakeHandlers, fake_client, node_dict, object_list, until, watch_line
+from tests.unit.kube.fake_api import (
+    FakeApi,
+    FakeHandlers,
+    fake_client,
+    node_dict,
+    object_list,
+    pod_dict,
+    until,
+    watch_line,
+)
 
 WHOLE, NAMES = Resources(whole_nodes=True), Resources()
 LIST_NODES = "GET /api/v1/nodes"
+LIST_PODS = "GET /api/v1/pods"
+NOTES = Resources(needs=frozenset({"metadata.annotations"}))
+
+
+def a_noted_pod() -> dict[str, Any]:
+    pod = pod_dict("a")
+    pod["metadata"]["annotations"] = {"note": "mine"}
+    return pod
 
 
 class NoWatches:
@@ -27,6 +45,7 @@ class NoWatches:
 
     async def open(self, resources: Resources) -> None: ...
     async def close(self, names: Iterator[str]) -> None: ...
+    def keep_only(self, resources: Resources) -> None: ...
 
 
 @dataclass
@@ -35,6 +54,14 @@ class Stage:
     handlers: FakeHandlers
     cluster: ReconfigurableCluster
     nodes: Any
+
+    def note(self) -> str | None:
+        """What is kept of the annotations of the pod, if anything is."""
+        (pod,) = self.handlers.pods.values()
+        try:
+            return (pod.metadata.annotations or {})["note"]
+        except NotDecoded:
+            return None
 
     def kept(self) -> dict[str, bool]:
         """Whether there is JSON of each node."""
@@ -45,7 +72,7 @@ class Stage:
 async def a_stage(directory: Path) -> AsyncIterator[Stage]:
     """A relister that has listed nodes a and b."""
     api = FakeApi()
-    api.on("GET /api/v1/pods", object_list(version=10))
+    api.on(LIST_PODS, object_list(a_noted_pod(), version=10))
     api.on(LIST_NODES, object_list(node_dict("a"), node_dict("b"), version=10))
     async with fake_client(directory, api) as client:
         metrics, handlers = Metrics(), FakeHandlers()
@@ -99,3 +126,21 @@ async def test_they_stay_as_long_as_they_are_wanted_and_are_given_back_then(tmp_
         await until(lambda: not any(stage.kept().values()))
 
         assert meanwhile == {"a": True, "b": True}
+
+
+async def test_pods_are_read_anew_when_more_is_needed_of_them_and_again_when_nobody_needs_it(tmp_path: Path) -> None:
+    async with a_stage(tmp_path) as stage:
+        before = stage.note()
+
+        await stage.cluster.open(NOTES)
+        needed = stage.note()
+        await stage.cluster.open(NAMES)  # the old plugins may still be asked
+        meanwhile = stage.note()
+        stage.cluster.keep_only(NAMES)
+        await until(lambda: stage.note() is None)
+        lists = len(stage.api.seen(LIST_PODS))
+        stage.cluster.keep_only(NAMES)
+        await stage.cluster.open(NAMES)
+
+        assert (before, needed, meanwhile) == (None, "mine", "mine")
+        assert len(stage.api.seen(LIST_PODS)) == lists
