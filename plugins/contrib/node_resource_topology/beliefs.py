@@ -1,6 +1,7 @@
 """What all profiles believe of the zones, brought up to date with the watch, with reservations and with the nodes."""
 
 from collections.abc import Iterable
+from typing import Final, NamedTuple
 
 from plugins.contrib.node_resource_topology.over_reserve import WITH_EXCLUSIVE, OverReserve
 from plugins.contrib.node_resource_topology.requests import Amounts, asked, is_native
@@ -10,10 +11,26 @@ from scheduler import framework as fw
 from scheduler.api.requests import CPU
 
 _MILLI = 1000
+_NOBODYS: Final = "None"
+_STRICTEST_FIRST: Final = ("All", "OnlyExclusiveResources", _NOBODYS)
+
+
+class User(NamedTuple):
+    """What a profile's plugin says of how to believe."""
+
+    profile: str
+    over_reserves: bool
+    discards: bool
+    foreign_pods: str
+    """`All`, `OnlyExclusiveResources` or `None`."""
 
 
 class Beliefs:
-    """One for all profiles: `handle.shared`."""
+    """One for all profiles: `handle.shared`. The zones are the same for all, so what one has reserved counts for each.
+
+    Where profiles say different things, what is safer counts for all: over-reserving if one of them does, nodes
+    discarded if one of them discards, and of those that over-reserve the one that heeds most foreign pods.
+    """
 
     def __init__(self, handle: fw.Handle) -> None:
         self._handle = handle
@@ -31,11 +48,42 @@ class Beliefs:
         self._knows_pods = False
         self._refused_pods: set[str] = set()
         """UIDs of pods that were refused on some node since the last objects were taken over."""
-        self.profiles: set[str] = set()
+        self._users: list[User] = []
+        self.profiles: frozenset[str] = frozenset()
         self.over_reserves = False
         self.discards = False
-        self.foreign_pods = ""
+        self.foreign_pods = _NOBODYS
         handle.objects.listen(RESOURCE, self._heard, self._forget)
+
+    # --- who believes ---
+
+    def join(self, user: User) -> None:
+        """Believe as this profile wants, too. It may be there twice: a changed one joins before the old one leaves."""
+        self._users.append(user)
+        self._follow_users()
+
+    def leave(self, user: User) -> None:
+        self._users.remove(user)
+        self._follow_users()
+
+    def _follow_users(self) -> None:
+        over_reserved, users = self.over_reserves, self._users
+        self.profiles = frozenset(user.profile for user in users)
+        self.over_reserves = any(user.over_reserves for user in users)
+        self.discards = any(user.discards for user in users)
+        heeded = {user.foreign_pods for user in users if user.over_reserves}
+        self.foreign_pods = next((each for each in _STRICTEST_FIRST if each in heeded), _NOBODYS)
+        if not self.discards:
+            self._unbound.clear()
+        if over_reserved and not self.over_reserves:
+            # From now on objects count as they come. Nobody would look again at nodes in doubt.
+            self._over = OverReserve()
+            for name, topology in self._newest.items():
+                self._over.heard(name, topology)
+            self._refused_pods.clear()
+            self._foreign.clear()
+            self._knows_pods = False
+        self._stale.update(self._newest)
 
     # --- what comes ---
 
@@ -119,7 +167,7 @@ class Beliefs:
 
     def _look_for_foreign_pods(self) -> None:
         """Doubt the nodes on which others have placed pods, or from which theirs have gone, since the last look."""
-        if not self.over_reserves or self.foreign_pods == "None":
+        if not self.over_reserves or self.foreign_pods == _NOBODYS:
             return
         nodes = self._handle.nodes
         changed, is_first = self._pods_changed.stale_rows(), not self._knows_pods

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal
 import numpy as np
 
 from plugins.contrib.node_resource_topology import alignment
-from plugins.contrib.node_resource_topology.beliefs import Beliefs
+from plugins.contrib.node_resource_topology.beliefs import Beliefs, User
 from plugins.contrib.node_resource_topology.least_numa import least_numa_score
 from plugins.contrib.node_resource_topology.requests import Asked, asked
 from plugins.contrib.node_resource_topology.strategies import (
@@ -80,6 +80,7 @@ class NodeResourceTopologyMatch(
     def __post_init__(self) -> None:
         self._weights = {each.name: each.weight for each in self.scoring_strategy.resources}
         self._repetition: fw.Repetition | None = None
+        self._user: User | None = None
 
     def problems(self) -> Iterator[tuple[str, str]]:
         if self.cache_resync_period_seconds < 0:
@@ -94,17 +95,20 @@ class NodeResourceTopologyMatch(
     def start(self, handle: fw.Handle) -> None:
         self._handle = handle
         self._beliefs = handle.shared.get(Beliefs, lambda: Beliefs(handle))
-        self._beliefs.profiles.add(handle.profile_name)
-        self._beliefs.foreign_pods = self.cache.foreign_pods_detect
-        self._beliefs.discards |= self.discard_reserved_nodes
-        if self.cache_resync_period_seconds > 0:
-            self._beliefs.over_reserves = True
+        over_reserves = self.cache_resync_period_seconds > 0
+        foreign_pods = self.cache.foreign_pods_detect
+        self._user = User(handle.profile_name, over_reserves, self.discard_reserved_nodes, foreign_pods)
+        self._beliefs.join(self._user)
+        if over_reserves:
             pause = float(self.cache_resync_period_seconds)
             self._repetition = handle.tasks.repeat(self.name, _RESYNC_SECONDS, pause, self._resync)
 
     def stop(self) -> None:
         if self._repetition is not None:
             self._repetition.stop()
+        if self._user is not None:
+            self._beliefs.leave(self._user)
+            self._user = None
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: plugin.go (EventsToRegister)."""
