@@ -26,11 +26,11 @@ class Beliefs:
         self._table = ZoneTable()
         self._stale: set[str] = set()
         """Nodes of which something has changed since they were put into the table."""
-        self._nodes_changed = handle.columns.changes((fw.Aspect.NODE,))
+        self._nodes_changed = handle.columns.changes((fw.Aspect.NAME,))
         self._pods_changed = handle.columns.changes((fw.Aspect.PODS,))
         self._knows_pods = False
-        self._refused_pods: set[str] = set()
-        """UIDs of pods that were refused on some node since the last objects were taken over."""
+        self._tried_pods: set[str] = set()
+        """UIDs of pods that were tried since the last objects were taken over."""
         self.profiles: set[str] = set()
         self.over_reserves = False
         self.discards = False
@@ -40,7 +40,8 @@ class Beliefs:
     # --- what comes ---
 
     def _forget(self) -> None:
-        self._stale.update(self._newest)
+        for name in self._newest:
+            self._changed(name)
         self._newest.clear()
         self._over = OverReserve()
 
@@ -52,14 +53,14 @@ class Beliefs:
         else:
             self._newest[name] = topology
         if self._over.heard(name, topology) or not self.over_reserves:
-            self._stale.add(name)
+            self._changed(name)
 
     def reserve(self, node: str, uid: str, amounts: Amounts) -> None:
         if self.over_reserves:
             self._over.reserve(node, uid, amounts)
         if self.discards:
             self._unbound.setdefault(node, set()).add(uid)
-        self._stale.add(node)
+        self._changed(node)
 
     def unreserve(self, node: str, uid: str) -> None:
         self._over.unreserve(node, uid)
@@ -70,12 +71,17 @@ class Beliefs:
         of_node.discard(uid)
         if not of_node:
             self._unbound.pop(node, None)
-        self._stale.add(node)
+        self._changed(node)
 
-    def refused(self, uid: str, nodes: Iterable[str]) -> None:
-        """Look at these nodes at the next resync: their refusals of the pod may be due to what was reserved."""
+    def is_tried(self, uid: str) -> None:
+        """A pod is about to be filtered: what others have placed since is to be known before stored answers count."""
         if self.over_reserves:
-            self._refused_pods.add(uid)
+            self._tried_pods.add(uid)
+        self._look_for_foreign_pods()
+
+    def refused(self, nodes: Iterable[str]) -> None:
+        """Look at these nodes at the next resync: that they refuse a pod may be due to what was reserved."""
+        if self.over_reserves:
             for node in nodes:
                 self._over.doubt(node)
 
@@ -86,12 +92,20 @@ class Beliefs:
         """
         self._look_for_foreign_pods()
         settled = self._over.resync(self._pods_for)
-        self._stale.update(settled)
+        for node in settled:
+            self._changed(node)
         pods = self._handle.pods
-        self._refused_pods = {uid for uid in self._refused_pods if uid in pods and not pods[uid].node_name}
-        if settled and self._refused_pods:
-            self._handle.activator.activate(sorted(self._refused_pods))
-            self._refused_pods = set()
+        self._tried_pods = {uid for uid in self._tried_pods if uid in pods and not pods[uid].node_name}
+        if settled and self._tried_pods:
+            self._handle.activator.activate(sorted(self._tried_pods))
+            self._tried_pods = set()
+
+    def _changed(self, node: str) -> None:
+        """What is believed of a node is to be looked at again, and so are stored answers about it."""
+        self._stale.add(node)
+        row = self._handle.nodes.row_of(node)
+        if row is not None:
+            self._handle.columns.mark((row,))
 
     # --- what counts ---
 
@@ -135,7 +149,7 @@ class Beliefs:
             self._foreign[name] = foreign
             if not is_first:  # the objects of the start know of the pods of the start
                 self._over.doubt(name, foreign=True)
-                self._stale.add(name)
+                self._changed(name)
 
     def _is_foreign(self, pod: fw.Pod, node: str) -> bool:
         if pod.spec.scheduler_name in self.profiles:

@@ -1,6 +1,6 @@
 """Keep pods off nodes whose kubelet would not find a NUMA node for them, and prefer nodes by their NUMA nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
 
@@ -58,12 +58,16 @@ class CacheArguments:
 
 @dataclass
 class NodeResourceTopologyMatch(
-    fw.PreFilterPlugin, fw.IgnoresPods, fw.ScoreNodesPlugin, fw.ReservePlugin, fw.PostBindPlugin
+    fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.ScoreNodesPlugin, fw.ReservePlugin, fw.PostBindPlugin, fw.SignPlugin
 ):
     """Filter: for kubelets with the policy single-numa-node. Score: how well the zones suit the pod.
 
     Rule: pkg/noderesourcetopology of scheduler-plugins.
     """
+
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.EXTERNAL
+    signs_spec: ClassVar[bool] = True
+    signs_despite_objects: ClassVar[str] = "what changes in its objects is marked, node by node"
 
     name: ClassVar[str] = "NodeResourceTopologyMatch"
     reads: ClassVar[Sequence[str]] = (RESOURCE,)
@@ -101,6 +105,7 @@ class NodeResourceTopologyMatch(
             self._beliefs.over_reserves = True
             pause = float(self.cache_resync_period_seconds)
             self._repetition = handle.tasks.repeat(self.name, _RESYNC_SECONDS, pause, self._resync)
+        handle.columns.mark()  # these arguments change what other profiles go by
 
     def stop(self) -> None:
         if self._repetition is not None:
@@ -114,6 +119,10 @@ class NodeResourceTopologyMatch(
             fw.on(RESOURCE, fw.Action.ADD | fw.Action.UPDATE),
         )
 
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """Return what the pod asks for. What is left in the zones is marked as it changes: beliefs.py."""
+        return asked(pod)
+
     def concerns(self, pod: fw.Pod) -> bool:
         return asked(pod).concerns
 
@@ -122,6 +131,7 @@ class NodeResourceTopologyMatch(
         if not wanted.concerns:
             return fw.SKIP
         state.write(_ASKED, wanted)
+        self._beliefs.is_tried(pod.uid)
         return None
 
     def filter_nodes(
@@ -137,7 +147,7 @@ class NodeResourceTopologyMatch(
         if not len(refused):
             return None
         names = nodes.names()
-        self._beliefs.refused(pod.uid, (names[row] for row in refused.tolist()))
+        self._beliefs.refused(names[row] for row in refused.tolist())
         return found
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:

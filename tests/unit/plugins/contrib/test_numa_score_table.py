@@ -25,7 +25,7 @@ def zones_of(*amounts: Amounts, costs: Mapping[int, Mapping[int, int]] | None = 
     return [a_zone(number, (costs or {}).get(number), resources=dict(each)) for number, each in enumerate(amounts)]
 
 
-def three(**more: str) -> list[fw.Unstructured]:
+def three(**more: Any) -> list[fw.Unstructured]:
     return [
         a_topology(name, *zones_of(*[{"cpu": cpu, "memory": memory}] * 2), **more)
         for name, (cpu, memory) in THREE.items()
