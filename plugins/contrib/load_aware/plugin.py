@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
 import numpy as np
@@ -161,7 +161,7 @@ class LoadAware(fw.ScoreNodesPlugin, fw.SignPlugin):
             timedelta(seconds=self.expiration),
             self.name,
             handle.metrics.plugin_data_faults,
-            lambda: datetime.now(UTC),
+            handle.reader.now,
         )
 
         async def refresh() -> None:

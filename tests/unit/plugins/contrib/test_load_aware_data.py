@@ -176,6 +176,15 @@ async def test_mean_and_deviation_are_those_of_the_values_within_the_window() ->
     assert measured["a"].cpu == Usage(2000, 1000)
 
 
+async def test_several_values_of_one_node_in_one_answer_are_its_history() -> None:
+    times = [NOW - timedelta(seconds=60), NOW]
+    items = [node_metrics("a", cpu, at=at) for cpu, at in zip(("1", "3"), times, strict=True)]
+
+    measured = await Stage(metrics_list(*items), window=timedelta(minutes=15)).refresh()
+
+    assert (measured["a"].at, measured["a"].cpu) == (NOW, Usage(2000, 1000))
+
+
 async def test_of_each_node_only_so_many_values_are_kept() -> None:
     provider = MetricsApi(FakeReader(b""), 10, timedelta(days=1000))
     for second in range(MAX_VALUES + 50):
