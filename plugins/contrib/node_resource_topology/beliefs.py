@@ -1,15 +1,21 @@
 """What all profiles believe of the zones, brought up to date with the watch, with reservations and with the nodes."""
 
+import logging
 from collections.abc import Iterable
+from typing import Final
 
 from plugins.contrib.node_resource_topology.over_reserve import WITH_EXCLUSIVE, OverReserve
-from plugins.contrib.node_resource_topology.requests import Amounts, asked, is_native
+from plugins.contrib.node_resource_topology.requests import Amounts, Asked, asked, is_native
 from plugins.contrib.node_resource_topology.topology import RESOURCE, NodeTopology, read_topology
 from plugins.contrib.node_resource_topology.zones import ZoneRows, ZoneTable
 from scheduler import framework as fw
 from scheduler.api.requests import CPU
 
-_MILLI = 1000
+PLUGIN: Final = "NodeResourceTopologyMatch"
+
+_MILLI: Final = 1000
+
+_logger = logging.getLogger(__name__)
 
 
 class Beliefs:
@@ -23,6 +29,8 @@ class Beliefs:
         """Node → UIDs of pods that were reserved and are not bound yet."""
         self._foreign: dict[str, frozenset[str]] = {}
         """Node → UIDs of pods on it that no profile of ours has placed."""
+        self._odd: set[str] = set()
+        """Nodes of whose objects not all can be used."""
         self._table = ZoneTable()
         self._stale: set[str] = set()
         """Nodes of which something has changed since they were put into the table."""
@@ -43,17 +51,32 @@ class Beliefs:
         for name in self._newest:
             self._changed(name)
         self._newest.clear()
+        self._odd.clear()
         self._over = OverReserve()
 
     def _heard(self, old: fw.Unstructured | None, new: fw.Unstructured | None) -> None:
         name = new.name if new is not None else old.name if old is not None else ""
         topology = None if new is None else read_topology(new)
+        self._tell(name, topology.odd if topology is not None else "")
         if topology is None:
             self._newest.pop(name, None)
         else:
             self._newest[name] = topology
         if self._over.heard(name, topology) or not self.over_reserves:
             self._changed(name)
+
+    def _tell(self, node: str, odd: str) -> None:
+        """Log when the first object is odd, and when none is any more; count them all."""
+        if odd:
+            self._handle.metrics.plugin_data_faults.labels(PLUGIN, "odd object").inc()
+            if not self._odd:
+                fields = {"plugin": PLUGIN, "node": node, "err": odd}
+                _logger.warning("Not all of a NodeResourceTopology can be used", extra=fields)
+            self._odd.add(node)
+        elif node in self._odd:
+            self._odd.discard(node)
+            if not self._odd:
+                _logger.info("All NodeResourceTopologies can be used again", extra={"plugin": PLUGIN})
 
     def reserve(self, node: str, uid: str, amounts: Amounts) -> None:
         if self.over_reserves:
@@ -109,9 +132,10 @@ class Beliefs:
 
     # --- what counts ---
 
-    def zones(self, rows: fw.Rows) -> ZoneRows:
+    def zones(self, rows: fw.Rows, wanted: Asked) -> ZoneRows:
+        """Return what these rows have of what a pod asks for."""
         self._catch_up()
-        return self._table.of(rows, self._handle.nodes.size)
+        return self._table.of(rows, self._handle.nodes.size, wanted.resources)
 
     def topology(self, node: str) -> NodeTopology | None:
         return self._over.topology(node) if self.over_reserves else self._newest.get(node)

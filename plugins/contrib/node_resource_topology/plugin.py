@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Literal
 import numpy as np
 
 from plugins.contrib.node_resource_topology import alignment
-from plugins.contrib.node_resource_topology.beliefs import Beliefs
+from plugins.contrib.node_resource_topology.beliefs import PLUGIN, Beliefs
 from plugins.contrib.node_resource_topology.least_numa import least_numa_score
 from plugins.contrib.node_resource_topology.requests import Asked, asked
 from plugins.contrib.node_resource_topology.strategies import (
@@ -21,7 +21,6 @@ from plugins.contrib.node_resource_topology.topology import RESOURCE
 from scheduler import framework as fw
 from scheduler.framework.field_errors import forbidden, invalid
 
-_ASKED: Final = "NodeResourceTopologyMatch"
 _RESYNC_SECONDS: Final = 60.0
 
 _STRATEGIES: Final[dict[str, Strategy]] = {
@@ -130,19 +129,18 @@ class NodeResourceTopologyMatch(
         wanted = asked(pod)
         if not wanted.concerns:
             return fw.SKIP
-        state.write(_ASKED, wanted)
+        state.write(PLUGIN, wanted)
         self._beliefs.is_tried(pod.uid)
         return None
 
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        wanted = state.get(_ASKED, Asked) or asked(pod)
+        wanted = state.get(PLUGIN, Asked) or asked(pod)
         if not wanted.concerns:
             return None
-        every = (*wanted.init, *wanted.sidecars, *wanted.containers, wanted.whole)
-        allocatable = {name: nodes.allocatable(name)[rows] for amounts in every for name, _ in amounts}
-        found = alignment.codes(wanted, self._beliefs.zones(rows), allocatable)
+        allocatable = {name: nodes.allocatable(name)[rows] for name in wanted.resources}
+        found = alignment.codes(wanted, self._beliefs.zones(rows, wanted), allocatable)
         refused = rows[found != alignment.ALIGNED]
         if not len(refused):
             return None
@@ -157,12 +155,12 @@ class NodeResourceTopologyMatch(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:
         """Return the score of each of `rows`; 100 for pods that are not Guaranteed. Rule: score.go (Score)."""
-        wanted = state.get(_ASKED, Asked) or asked(pod)
+        wanted = state.get(PLUGIN, Asked) or asked(pod)
         if not wanted.guaranteed:
             return np.full(len(rows), fw.MAX_NODE_SCORE, np.int64)
         strategy = _STRATEGIES.get(self.scoring_strategy.type)
         if strategy is not None:
-            return scores(strategy, wanted, self._beliefs.zones(rows), self._weights)
+            return scores(strategy, wanted, self._beliefs.zones(rows, wanted), self._weights)
         names = nodes.names()
         return np.array([self._least_numa(wanted, names[row]) for row in rows.tolist()], np.int64)
 
