@@ -19,7 +19,7 @@ install: .venv/.installed ## Make .venv with everything a developer needs
 .venv/.installed: pyproject.toml requirements-dev.lock
 	$(PYTHON) -c 'import sys; sys.exit("Loadmaster needs Python 3.11 or newer, this is " + sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --require-hashes --requirement requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

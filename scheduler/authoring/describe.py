@@ -37,7 +37,7 @@ def described(plugin: type[Plugin], origin: str, profiles: Mapping[str, Mapping[
     yield from _section("needs of pods", [*plugin.needs])
     yield from _section("writes", [_written(write) for write in plugin.writes])
     if issubclass(plugin, SignPlugin):
-        yield f"answers stored    until {' or '.join(_aspects(plugin))} of a node changes"
+        yield f"answers stored    until a node changes in {' or '.join(_aspects(plugin))}"
 
 
 def _aspects(plugin: type[SignPlugin]) -> list[str]:

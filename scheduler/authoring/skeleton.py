@@ -1,6 +1,9 @@
 """A plugin to begin with, and its test: both work as they are."""
 
+import importlib.util
+import keyword
 import re
+import sys
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -76,8 +79,12 @@ def write_skeleton(name: str, directory: str, known: Registry) -> tuple[Path, Pa
     if name in known:
         raise ConfigError([f"{name!r} is the name of a plugin that is in-tree: choose another one"])
     module = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
-    if module.startswith("test_") or module.endswith("_test"):
+    if module.startswith("test_") or module.endswith("_test") or module == "conftest":
         raise ConfigError([f"{name!r} is no name for a plugin: {module}.py would be taken for a test"])
+    if keyword.iskeyword(module):
+        raise ConfigError([f"{name!r} is no name for a plugin: {module!r} is a word of Python, and cannot be imported"])
+    if module in sys.stdlib_module_names or importlib.util.find_spec(module) is not None:
+        raise ConfigError([f"{name!r} is no name for a plugin: its test would find {module}.py instead of a library"])
     folder = Path(directory)
     files = {
         folder / f"{module}.py": _PLUGIN.substitute(name=name),

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol, Self, TypeAlias
 
 from scheduler.api.pod import Pod
@@ -240,9 +241,15 @@ class Reader(Protocol):
         at most 32 MiB.
         """
 
+    def now(self) -> datetime:
+        """Return the time by which data are old: the time of day, and in a simulation that of the newest data."""
+
 
 class NoReads:
     """A Reader that finds nothing."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
 
     async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
         raise ApiError(0, f"nothing is read here, so not {url} either")

@@ -40,6 +40,8 @@ class Aspect(IntFlag):
     """Which pods with claims or disks are on the node."""
     STARTS = 1 << 10
     """Which pods are on the node, with what they ask for, their priorities and when they started."""
+    EXTERNAL = 1 << 11
+    """What plugins know of the node from elsewhere, as metrics. They say when it changes: `handle.columns.mark`."""
 
 
 class ImageState(Protocol):

@@ -1,6 +1,6 @@
 """Columns that a plugin keeps between decisions, and how it learns which nodes have changed."""
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from typing import Any, Protocol, TypeAlias
 
 import numpy.typing as npt
@@ -38,6 +38,12 @@ class StoredColumns(Protocol):
 
     def changes(self, aspects: tuple[Aspect, ...]) -> ChangedRows:
         """Return a reader of the changes of these aspects from now on."""
+
+    def mark(self, rows: Iterable[int] | None = None) -> None:
+        """Say that what you know of these nodes from elsewhere has changed; without rows, of any node.
+
+        Answers of plugins that name `Aspect.EXTERNAL` are asked again for them, in the next decision that needs them.
+        """
 
     def forget(self) -> None:
         """Drop everything that is stored for the profile, signatures of pods and answers of other plugins included.

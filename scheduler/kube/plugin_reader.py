@@ -2,6 +2,7 @@
 
 import os
 import ssl
+from datetime import UTC, datetime
 from typing import Final
 
 import aiohttp
@@ -29,6 +30,9 @@ class PluginReader:
         self._limit = CallLimit(MAX_IN_FLIGHT)
         self._contexts: dict[str, tuple[float, ssl.SSLContext]] = {}
         """File of certificates, or empty for the system's → its time of change, and the context made of it."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
 
     async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
         """Return what there is at a URL. Raises ApiError."""

@@ -13,7 +13,7 @@ from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
 from scheduler.framework.events import ClusterEventWithHint
 from scheduler.framework.handle import PodNominator
-from scheduler.framework.nodes import BoolColumn, Rows
+from scheduler.framework.nodes import Aspect, BoolColumn, Rows
 from scheduler.framework.plugin import (
     BindPlugin,
     PermitPlugin,
@@ -108,7 +108,11 @@ class Framework:
         self.scoring = Scoring(plugins.at["score"], plugins.weights, store, calls)
         signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
         self.pod_classes = PodClasses(tuple(signers.values()), self.name, store)
-        self._by_spec_alone = {name for name, plugin in signers.items() if plugin.signs_spec}
+        self._by_spec_alone = {
+            name
+            for name, plugin in signers.items()
+            if plugin.signs_spec and Aspect.EXTERNAL not in plugin.aspects  # what is reserved for the pod may be there
+        }
         dry_runs.attach(self.filtering, nominator)
 
     def use_limits(self, limits: Limits) -> None:

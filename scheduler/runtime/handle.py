@@ -1,6 +1,6 @@
 """The handle as the engine makes it: the same, with the parts that the engine itself uses in their own types."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 import numpy.typing as npt
@@ -44,6 +44,14 @@ class PluginColumns:
 
     def changes(self, aspects: tuple[Aspect, ...]) -> LogReader:
         return LogReader(map(self.store.nodes.change_log, aspects))
+
+    def mark(self, rows: Iterable[int] | None = None) -> None:
+        log = self.store.nodes.change_log(Aspect.EXTERNAL)
+        if rows is None:
+            log.mark_all()
+            return
+        for row in rows:
+            log.mark(row)
 
     def forget(self) -> None:
         self.store.clear()

@@ -18,6 +18,7 @@ to the event loop's exception handler, which counts it too.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import suppress
 from pathlib import PurePath
 from typing import Any, Final, TypeAlias
 
@@ -54,6 +55,7 @@ class Tasks:
         self._cancelled: set[asyncio.Task[None]] = set()
         self._jobs: dict[str, Jobs] = {}
         self._others: dict[str, Callable[[], int]] = {}
+        self._idle: list[Repetition] = []
         self.failed = False
         """Whether a part has failed."""
 
@@ -76,7 +78,15 @@ class Tasks:
 
     def repeat(self, operation: str, seconds: float, pause: float, work: Callable[[], Work]) -> "Repetition":
         """Do `work` as a job now, and again `pause` seconds after each end. Without an event loop it is not done."""
-        return Repetition(self.jobs(operation, seconds), operation, pause, work)
+        repetition = Repetition(self.jobs(operation, seconds), operation, pause, work)
+        if not repetition.is_at_work:
+            self._idle.append(repetition)
+        return repetition
+
+    async def do_once(self) -> None:
+        """Do once what is to be repeated and could not begin without an event loop: a simulation has no later."""
+        for repetition in self._idle:
+            await repetition.once()
 
     def are_running(self) -> bool:
         """Whether all parts are."""
@@ -273,11 +283,22 @@ class Repetition:
         self._stopped = False
         self._timer: asyncio.TimerHandle | None = None
         self._job: asyncio.Task[None] | None = None
-        try:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        with suppress(RuntimeError):
             self._loop = asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        self._again()
+        if self._loop is not None:
+            self._again()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether it was begun where an event loop runs: otherwise nothing is done."""
+        return self._loop is not None
+
+    async def once(self) -> None:
+        """Do it now, and not again. What goes wrong is reported, not raised."""
+        if not self._stopped:
+            self._job = self._jobs.start(self._name, self._work(), self._ended)
+            await asyncio.wait((self._job,))
 
     def stop(self) -> None:
         self._stopped = True
@@ -291,7 +312,7 @@ class Repetition:
 
     def _ended(self, error: BaseException | None) -> None:
         self._job = None
-        if not self._stopped:
+        if not self._stopped and self._loop is not None:
             self._timer = self._loop.call_later(self._pause, self._again)
 
 

@@ -1,6 +1,7 @@
 """`loadmaster simulate`: where would these pods go?"""
 
 import argparse
+import logging
 import signal
 import sys
 from collections.abc import Iterable, Iterator
@@ -12,6 +13,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.resources import needs_of
+from scheduler.logs import TextFormatter
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.cluster import read_cluster
 from scheduler.simulate.defaults import DEFAULT_SCHEDULER
@@ -21,8 +23,16 @@ from scheduler.simulate.output import as_json, as_text
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
     """Simulate, and print the result. Raises ConfigError."""
+    _log_as_run_does()
     with _ended_by_interrupt():
         return _run(options, registry)
+
+
+def _log_as_run_does() -> None:
+    """Show warnings on standard error with all that they say, unless somebody has set up logging already."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(TextFormatter())
+    logging.basicConfig(handlers=[handler])
 
 
 @contextmanager

@@ -18,9 +18,11 @@ from scheduler.framework.errors import PluginError
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_faults import Fault
 from scheduler.runtime.registry import Registry
+from scheduler.runtime.tasks import Tasks
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.explain import explain_nodes
 from scheduler.simulate.objects import OtherObjects
+from scheduler.simulate.reads import SimulatedReader
 from scheduler.simulate.writes import SimulatedApi
 
 Result = dict[str, Any]
@@ -48,18 +50,20 @@ def simulate(
 
     Raises ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
-    recording, api = _RecordingWriters(), SimulatedApi()
-    writers = Writers(recording, recording, recording, recording, api)
-    engine = build_engine(config, registry, writers, Metrics(), lambda: 0.0)
+    cluster = SimulatedCluster(tuple(nodes), tuple(pods), others or OtherObjects())
+    recording, api, metrics = _RecordingWriters(), SimulatedApi(), Metrics()
+    writers = Writers(recording, recording, recording, recording, api, SimulatedReader(cluster.others))
+    tasks = Tasks(metrics)
+    engine = build_engine(config, registry, writers, metrics, lambda: 0.0, tasks)
     try:
-        cluster = SimulatedCluster(tuple(nodes), tuple(pods), others or OtherObjects())
-        return _simulated(engine, recording, api, cluster, each_alone=each_alone, explain=explain)
+        return _simulated(engine, tasks, recording, api, cluster, each_alone=each_alone, explain=explain)
     finally:
         engine.close()
 
 
 def _simulated(
     engine: Engine,
+    tasks: Tasks,
     recording: "_RecordingWriters",
     api: SimulatedApi,
     cluster: SimulatedCluster,
@@ -87,10 +91,15 @@ def _simulated(
         recording.results[pod.uid] = _empty(pod) | ({"nodes": {}} if explain else {})
     for queued in engine.queue.pending_pods()["gated"]:
         recording.results[queued.pod.uid]["gated"] = queued.gating_plugin
-    if each_alone:
-        asyncio.run(_judge_each(engine, pending, recording, explain=explain))
-    else:
-        asyncio.run(_schedule_all(engine, recording, explain=explain))
+
+    async def run() -> None:
+        await tasks.do_once()  # plugins read what they read in the background
+        if each_alone:
+            await _judge_each(engine, pending, recording, explain=explain)
+        else:
+            await _schedule_all(engine, recording, explain=explain)
+
+    asyncio.run(run())
     return {"pods": list(recording.results.values())}
 
 

@@ -6,9 +6,10 @@ built-in kinds and for nearly all custom ones.
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from scheduler.api.decoding import reread
+from scheduler.api.decoding import Unreadable, convert, reread
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import CSI_STORAGE_CAPACITY, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
@@ -75,6 +76,29 @@ class OtherObjects:
             raise ConfigError(problems)
         return taken
 
+    def taken(self, resource: ApiResource) -> list[Mapping[str, Any]]:
+        """Return the objects of a resource as they are written, for what reads them without watching them."""
+        return [obj.content for obj in self._left.pop(resource, ())]
+
+    def newest(self) -> datetime | None:
+        """Return when the newest of these objects that have a `timestamp` was measured; None if none has."""
+        found = [
+            time
+            for objects in self._left.values()
+            for obj in objects
+            if (time := _time(obj.content.get("timestamp"))) is not None
+        ]
+        return max(found, default=None)
+
+
+def _time(written: Any) -> datetime | None:
+    """Read a time with its zone; None for anything else."""
+    try:
+        time = convert(written, datetime)
+    except Unreadable:
+        return None
+    return time if time.tzinfo is not None else None
+
 
 def _decode(name: str, content: Mapping[str, Any]) -> Any:
     """Decode an object, filling in what the API server would: a namespace, a UID."""
@@ -90,7 +114,11 @@ def _decode(name: str, content: Mapping[str, Any]) -> Any:
 
 def _resource_of(content: Mapping[str, Any]) -> ApiResource:
     group, _, version = str(content.get("apiVersion", "v1")).rpartition("/")
-    return ApiResource(group, version, guessed_plural(str(content["kind"])))
+    kind = str(content["kind"])
+    return ApiResource(group, version, _ODD_PLURALS.get((group, kind)) or guessed_plural(kind))
+
+
+_ODD_PLURALS: Final = {("metrics.k8s.io", "NodeMetrics"): "nodes", ("metrics.k8s.io", "PodMetrics"): "pods"}
 
 
 def guessed_plural(kind: str) -> str:

@@ -21,6 +21,7 @@ from typing import Any, Final
 from tests.bench.cycle_cases import CASES, GROW_WITH_NODES, GROW_WITH_PODS, PLAIN, Case
 from tests.bench.cycle_costs import Costs, costs, decisions, percentile, settled
 from tests.bench.cycle_crowd import APPS
+from tests.bench.cycle_numa import print_numa
 from tests.bench.cycle_plugins import print_plugins
 from tests.bench.cycle_world import World, decoded_pod
 from tests.bench.decisions import Decision, Series
@@ -163,6 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print_sizes(options.nodes, options.pods, profile, tell)
         if options.plugins:
             print_plugins(options.plugins)
+            print_numa(options.plugins)
         print_cases(cases, options.clusters, options.decisions, profile, tell)
         for series, names, clusters in (
             (Series.NODES, GROW_WITH_NODES, options.growing_nodes),

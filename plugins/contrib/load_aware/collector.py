@@ -7,14 +7,10 @@ reading ──an answer──► newer measurements take the place of older ones
 import logging
 from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
-from typing import Final
 
-from plugins.contrib.load_aware.measurements import Faults, Measurements, Provider
+from plugins.contrib.load_aware.measurements import AHEAD, Faults, Measurements, Provider
 from scheduler import framework as fw
 from scheduler.api.decoding import Unreadable
-
-AHEAD: Final = timedelta(minutes=1)
-"""How far a measurement may be in the future, as clocks differ. It counts as of now."""
 
 _logger = logging.getLogger(__name__)
 

@@ -2,10 +2,13 @@
 
 import math
 from collections.abc import Collection, Mapping
-from datetime import datetime
-from typing import NamedTuple, Protocol
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple, Protocol
 
 from scheduler import framework as fw
+
+AHEAD: Final = timedelta(minutes=1)
+"""How far a measurement may be in the future, as clocks differ. It counts as of now."""
 
 
 class Usage(NamedTuple):

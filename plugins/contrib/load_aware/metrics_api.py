@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from plugins.contrib.load_aware.measurements import Faults, Measurement, Measurements, Usage, is_amount
+from plugins.contrib.load_aware.measurements import AHEAD, Faults, Measurement, Measurements, Usage, is_amount
 from scheduler import framework as fw
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.quantity import NANO, parse_quantity
@@ -70,16 +70,17 @@ class MetricsApi:
             if metrics.timestamp.tzinfo is None:
                 faults.add("unreadable node", f"{metrics.metadata.name}: a time without its zone")
                 continue
-            found[metrics.metadata.name] = self._measurement(metrics, faults)
+            found[metrics.metadata.name] = self._measurement(metrics, now, faults)
         for name in [each for each in self._histories if each not in found]:
             del self._histories[name]
         return found
 
-    def _measurement(self, metrics: _NodeMetrics, faults: Faults) -> Measurement:
+    def _measurement(self, metrics: _NodeMetrics, now: datetime, faults: Faults) -> Measurement:
         name = metrics.metadata.name
         cpu = _amount(name, metrics.usage, "cpu", 1000, faults)
         memory = _amount(name, metrics.usage, "memory", 1, faults)
-        if not self._window or cpu is None or memory is None:
+        is_ahead = metrics.timestamp > now + AHEAD  # no later value would count beside it
+        if not self._window or is_ahead or cpu is None or memory is None:
             return Measurement(
                 metrics.timestamp, None if cpu is None else Usage(cpu), None if memory is None else Usage(memory)
             )

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar, Final, Literal
 
 import numpy as np
@@ -84,13 +84,13 @@ class DefaultRequests:
 class LoadAware(fw.ScoreNodesPlugin, fw.SignPlugin):
     """Score by measured usage; a node without a fresh measurement has `score_without_data`.
 
-    A signature contains the version of the measurements, so answers are stored as those of plugins that read nodes
-    only, and new measurements make new ones. What is read off the clock is read when measurements are renewed, never
-    in a decision.
+    Answers are stored as those of plugins that read nodes only, until new measurements say that they are to be asked
+    for again. What is read off the clock is read when measurements are renewed, never in a decision.
     """
 
     name: ClassVar[str] = "LoadAware"
-    aspects: ClassVar[fw.Aspect] = fw.Aspect.NODE | fw.Aspect.ALLOCATABLE | fw.Aspect.STARTS
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.STARTS | fw.Aspect.EXTERNAL
+    signs_spec: ClassVar[bool] = True
 
     strategy: Literal["TargetLoadPacking", "LoadVariationRiskBalancing"] = "TargetLoadPacking"
     metric_provider: MetricProvider = MetricProvider()
@@ -161,7 +161,7 @@ class LoadAware(fw.ScoreNodesPlugin, fw.SignPlugin):
             timedelta(seconds=self.expiration),
             self.name,
             handle.metrics.plugin_data_faults,
-            lambda: datetime.now(UTC),
+            handle.reader.now,
         )
 
         async def refresh() -> None:
@@ -180,15 +180,15 @@ class LoadAware(fw.ScoreNodesPlugin, fw.SignPlugin):
         """Decide by these measurements from now on."""
         if self._handle is None:
             raise RuntimeError(f"{self.name} was not started")
-        version = 1 if self._table is None else self._table.version + 1
         reporting = timedelta(seconds=self.reporting_interval)
-        table = LoadTable(self._handle, measurements, reporting, self._predicted, version)
+        table = LoadTable(self._handle, measurements, reporting, self._predicted)
         await table.fill()
         self._table = table
+        self._handle.columns.mark()
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
-        """What Score adds to the nodes' usage, and the measurements that it adds it to."""
-        return 0 if self._table is None else self._table.version, self._predicted(pod)
+        """Return what Score adds to the nodes' usage."""
+        return self._predicted(pod)
 
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows

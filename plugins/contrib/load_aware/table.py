@@ -20,8 +20,8 @@ FloatColumn: TypeAlias = npt.NDArray[np.float64]
 Estimate: TypeAlias = Callable[[fw.Pod], tuple[float, float]]
 """What a pod will use: thousandths of a core, bytes."""
 
-ASPECTS: Final = (fw.Aspect.NODE, fw.Aspect.STARTS)
-"""What the columns depend on besides the measurements; NODE covers a node that takes the row of another one."""
+ASPECTS: Final = (fw.Aspect.NAME, fw.Aspect.STARTS)
+"""What the columns depend on besides the measurements; NAME covers a node that takes the row of another one."""
 
 AT_ONCE: Final = 50
 """Nodes looked at between two turns of the event loop, with all of their pods."""
@@ -30,9 +30,7 @@ AT_ONCE: Final = 50
 class LoadTable:
     """One set of measurements over the rows of the node table. Follows the nodes and their pods, not the clock."""
 
-    def __init__(
-        self, handle: fw.Handle, measurements: Measurements, reporting: timedelta, estimate: Estimate, version: int
-    ) -> None:
+    def __init__(self, handle: fw.Handle, measurements: Measurements, reporting: timedelta, estimate: Estimate) -> None:
         """`reporting`: how long before its measurement a pod has to be started to be in it."""
         self._nodes = handle.nodes
         self._changes = handle.columns.changes(ASPECTS)
@@ -40,8 +38,6 @@ class LoadTable:
         self._reporting = reporting
         self._estimate = estimate
         self._values = np.zeros((_COLUMNS, 0))
-        self.version = version
-        """Tables with other measurements have other versions."""
 
     async def fill(self) -> None:
         """Look at all nodes, a few at a time. Those that change meanwhile are looked at again by `columns`."""

@@ -19,12 +19,17 @@ from plugins.contrib.node_resource_topology.zones import (
     ZoneRows,
 )
 from scheduler import framework as fw
+from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
 
 ALIGNED: Final = 0
 NO_DATA: Final = 1
 NO_INIT_CONTAINER: Final = 2
 NO_CONTAINER: Final = 3
 NO_POD: Final = 4
+
+ALWAYS_LISTED: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+"""Every node counts as having these, however much: whether it is enough is NodeResourcesFit's business. What else a
+node does not have, none of its zones has. Rule: filter.go (resourcesAvailableInAnyNUMANodes), util.ResourceList."""
 
 REASONS: Final = {
     NO_DATA: fw.unschedulable("invalid node topology data"),
@@ -94,7 +99,8 @@ class _Fits:
         suitable = self._exists.copy()
         good = np.ones(len(self.rows), np.bool_)
         for name, amount in amounts:
-            good &= (self._allocatable[name] > 0) | (not may_be_of_the_host(name) and not name.startswith("hugepages-"))
+            if name not in ALWAYS_LISTED:
+                good &= self._allocatable[name] > 0
             grid = self._left.get(name)
             if grid is None:
                 good &= may_be_of_the_host(name)

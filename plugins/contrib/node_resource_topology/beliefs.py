@@ -1,18 +1,23 @@
 """What all profiles believe of the zones, brought up to date with the watch, with reservations and with the nodes."""
 
+import logging
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from plugins.contrib.node_resource_topology.over_reserve import WITH_EXCLUSIVE, OverReserve
-from plugins.contrib.node_resource_topology.requests import Amounts, asked, is_native
+from plugins.contrib.node_resource_topology.requests import Amounts, Asked, asked, is_native
 from plugins.contrib.node_resource_topology.topology import RESOURCE, NodeTopology, read_topology
 from plugins.contrib.node_resource_topology.zones import ZoneRows, ZoneTable
 from scheduler import framework as fw
 from scheduler.api.requests import CPU
 
-_MILLI = 1000
+PLUGIN: Final = "NodeResourceTopologyMatch"
+
+_MILLI: Final = 1000
 _NOBODYS: Final = "None"
 _STRICTEST_FIRST: Final = ("All", "OnlyExclusiveResources", _NOBODYS)
+
+_logger = logging.getLogger(__name__)
 
 
 class User(NamedTuple):
@@ -40,14 +45,16 @@ class Beliefs:
         """Node → UIDs of pods that were reserved and are not bound yet."""
         self._foreign: dict[str, frozenset[str]] = {}
         """Node → UIDs of pods on it that no profile of ours has placed."""
+        self._odd: set[str] = set()
+        """Nodes of whose objects not all can be used."""
         self._table = ZoneTable()
         self._stale: set[str] = set()
         """Nodes of which something has changed since they were put into the table."""
-        self._nodes_changed = handle.columns.changes((fw.Aspect.NODE,))
+        self._nodes_changed = handle.columns.changes((fw.Aspect.NAME,))
         self._pods_changed = handle.columns.changes((fw.Aspect.PODS,))
         self._knows_pods = False
-        self._refused_pods: set[str] = set()
-        """UIDs of pods that were refused on some node since the last objects were taken over."""
+        self._tried_pods: set[str] = set()
+        """UIDs of pods that were tried since the last objects were taken over."""
         self._users: list[User] = []
         self.profiles: frozenset[str] = frozenset()
         self.over_reserves = False
@@ -80,34 +87,51 @@ class Beliefs:
             self._over = OverReserve()
             for name, topology in self._newest.items():
                 self._over.heard(name, topology)
-            self._refused_pods.clear()
+            self._tried_pods.clear()
             self._foreign.clear()
             self._knows_pods = False
-        self._stale.update(self._newest)
+        for name in self._newest:
+            self._changed(name)
 
     # --- what comes ---
 
     def _forget(self) -> None:
-        self._stale.update(self._newest)
+        for name in self._newest:
+            self._changed(name)
         self._newest.clear()
+        self._odd.clear()
         self._over = OverReserve()
 
     def _heard(self, old: fw.Unstructured | None, new: fw.Unstructured | None) -> None:
         name = new.name if new is not None else old.name if old is not None else ""
         topology = None if new is None else read_topology(new)
+        self._tell(name, topology.odd if topology is not None else "")
         if topology is None:
             self._newest.pop(name, None)
         else:
             self._newest[name] = topology
         if self._over.heard(name, topology) or not self.over_reserves:
-            self._stale.add(name)
+            self._changed(name)
+
+    def _tell(self, node: str, odd: str) -> None:
+        """Log when the first object is odd, and when none is any more; count them all."""
+        if odd:
+            self._handle.metrics.plugin_data_faults.labels(PLUGIN, "odd object").inc()
+            if not self._odd:
+                fields = {"plugin": PLUGIN, "node": node, "err": odd}
+                _logger.warning("Not all of a NodeResourceTopology can be used", extra=fields)
+            self._odd.add(node)
+        elif node in self._odd:
+            self._odd.discard(node)
+            if not self._odd:
+                _logger.info("All NodeResourceTopologies can be used again", extra={"plugin": PLUGIN})
 
     def reserve(self, node: str, uid: str, amounts: Amounts) -> None:
         if self.over_reserves:
             self._over.reserve(node, uid, amounts)
         if self.discards:
             self._unbound.setdefault(node, set()).add(uid)
-        self._stale.add(node)
+        self._changed(node)
 
     def unreserve(self, node: str, uid: str) -> None:
         self._over.unreserve(node, uid)
@@ -118,12 +142,17 @@ class Beliefs:
         of_node.discard(uid)
         if not of_node:
             self._unbound.pop(node, None)
-        self._stale.add(node)
+        self._changed(node)
 
-    def refused(self, uid: str, nodes: Iterable[str]) -> None:
-        """Look at these nodes at the next resync: their refusals of the pod may be due to what was reserved."""
+    def is_tried(self, uid: str) -> None:
+        """A pod is about to be filtered: what others have placed since is to be known before stored answers count."""
         if self.over_reserves:
-            self._refused_pods.add(uid)
+            self._tried_pods.add(uid)
+        self._look_for_foreign_pods()
+
+    def refused(self, nodes: Iterable[str]) -> None:
+        """Look at these nodes at the next resync: that they refuse a pod may be due to what was reserved."""
+        if self.over_reserves:
             for node in nodes:
                 self._over.doubt(node)
 
@@ -134,18 +163,27 @@ class Beliefs:
         """
         self._look_for_foreign_pods()
         settled = self._over.resync(self._pods_for)
-        self._stale.update(settled)
+        for node in settled:
+            self._changed(node)
         pods = self._handle.pods
-        self._refused_pods = {uid for uid in self._refused_pods if uid in pods and not pods[uid].node_name}
-        if settled and self._refused_pods:
-            self._handle.activator.activate(sorted(self._refused_pods))
-            self._refused_pods = set()
+        self._tried_pods = {uid for uid in self._tried_pods if uid in pods and not pods[uid].node_name}
+        if settled and self._tried_pods:
+            self._handle.activator.activate(sorted(self._tried_pods))
+            self._tried_pods = set()
+
+    def _changed(self, node: str) -> None:
+        """What is believed of a node is to be looked at again, and so are stored answers about it."""
+        self._stale.add(node)
+        row = self._handle.nodes.row_of(node)
+        if row is not None:
+            self._handle.columns.mark((row,))
 
     # --- what counts ---
 
-    def zones(self, rows: fw.Rows) -> ZoneRows:
+    def zones(self, rows: fw.Rows, wanted: Asked) -> ZoneRows:
+        """Return what these rows have of what a pod asks for."""
         self._catch_up()
-        return self._table.of(rows, self._handle.nodes.size)
+        return self._table.of(rows, self._handle.nodes.size, wanted.resources)
 
     def topology(self, node: str) -> NodeTopology | None:
         return self._over.topology(node) if self.over_reserves else self._newest.get(node)
@@ -183,7 +221,7 @@ class Beliefs:
             self._foreign[name] = foreign
             if not is_first:  # the objects of the start know of the pods of the start
                 self._over.doubt(name, foreign=True)
-                self._stale.add(name)
+                self._changed(name)
 
     def _is_foreign(self, pod: fw.Pod, node: str) -> bool:
         if pod.spec.scheduler_name in self.profiles:

@@ -31,7 +31,7 @@ def least_numa_score(wanted: Asked, topology: NodeTopology) -> int:
     for amounts in units:
         if not any(name in zone for name, _ in amounts for zone in left):
             continue
-        places, near = _needed(amounts, topology, left, guaranteed=wanted.guaranteed)
+        places, near = fewest_zones(amounts, topology, left, guaranteed=wanted.guaranteed)
         if not places:
             return fw.MIN_NODE_SCORE
         most = max(most, len(places))
@@ -43,27 +43,32 @@ def least_numa_score(wanted: Asked, topology: NodeTopology) -> int:
     return max(fw.MAX_NODE_SCORE - most * step + (step // 2 if all_near else 0), fw.MIN_NODE_SCORE)
 
 
-def _needed(amounts: Amounts, topology: NodeTopology, left: _Left, *, guaranteed: bool) -> tuple[Sequence[int], bool]:
+def fewest_zones(
+    amounts: Amounts, topology: NodeTopology, left: _Left, *, guaranteed: bool
+) -> tuple[Sequence[int], bool]:
     """The fewest zones that have it all together, the nearest ones of those; whether no others are nearer."""
     for count in range(1, len(left) + 1):
         choices = list(combinations(range(len(left)), count))
-        nearest = min(_distance(topology, places) for places in choices)
+        nearest = min(average_distance(topology, places) for places in choices)
         fitting = [places for places in choices if _fits(amounts, left, places, guaranteed=guaranteed)]
         if fitting:
-            best = min(fitting, key=lambda places: _distance(topology, places))
-            return best, _distance(topology, best) == min(nearest, MAX_DISTANCE)
+            best = min(fitting, key=lambda places: average_distance(topology, places))
+            return best, average_distance(topology, best) == min(nearest, MAX_DISTANCE)
     return (), False
 
 
-def _distance(topology: NodeTopology, places: Sequence[int]) -> float:
+def average_distance(topology: NodeTopology, places: Sequence[int]) -> float:
     zones = [topology.zones[place] for place in places]
     total = sum(one.costs.get(other.id, MAX_DISTANCE) for one in zones for other in zones)
     return total / (len(zones) * len(zones))
 
 
 def _fits(amounts: Amounts, left: _Left, places: Sequence[int], *, guaranteed: bool) -> bool:
+    """Whether these zones have enough together. Each of them must report all that is asked for, however little it has:
+    a zone without memory of its own is no use to a pod that asks for memory."""
     return all(
-        (is_numa_affine(name) and not guaranteed) or sum(left[place].get(name, 0) for place in places) >= amount
+        all(name in left[place] for place in places)
+        and ((is_numa_affine(name) and not guaranteed) or sum(left[place][name] for place in places) >= amount)
         for name, amount in amounts
     )
 

@@ -1,13 +1,13 @@
 """Keep pods off nodes whose kubelet would not find a NUMA node for them, and prefer nodes by their NUMA nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from plugins.contrib.node_resource_topology import alignment
-from plugins.contrib.node_resource_topology.beliefs import Beliefs, User
+from plugins.contrib.node_resource_topology.beliefs import PLUGIN, Beliefs, User
 from plugins.contrib.node_resource_topology.least_numa import least_numa_score
 from plugins.contrib.node_resource_topology.requests import Asked, asked
 from plugins.contrib.node_resource_topology.strategies import (
@@ -21,7 +21,6 @@ from plugins.contrib.node_resource_topology.topology import RESOURCE
 from scheduler import framework as fw
 from scheduler.framework.field_errors import forbidden, invalid
 
-_ASKED: Final = "NodeResourceTopologyMatch"
 _RESYNC_SECONDS: Final = 60.0
 
 _STRATEGIES: Final[dict[str, Strategy]] = {
@@ -58,12 +57,16 @@ class CacheArguments:
 
 @dataclass
 class NodeResourceTopologyMatch(
-    fw.PreFilterPlugin, fw.IgnoresPods, fw.ScoreNodesPlugin, fw.ReservePlugin, fw.PostBindPlugin
+    fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.ScoreNodesPlugin, fw.ReservePlugin, fw.PostBindPlugin, fw.SignPlugin
 ):
     """Filter: for kubelets with the policy single-numa-node. Score: how well the zones suit the pod.
 
     Rule: pkg/noderesourcetopology of scheduler-plugins.
     """
+
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.ALLOCATABLE | fw.Aspect.EXTERNAL
+    signs_spec: ClassVar[bool] = True
+    signs_despite_objects: ClassVar[str] = "what changes in its objects is marked, node by node"
 
     name: ClassVar[str] = "NodeResourceTopologyMatch"
     reads: ClassVar[Sequence[str]] = (RESOURCE,)
@@ -102,6 +105,7 @@ class NodeResourceTopologyMatch(
         if over_reserves:
             pause = float(self.cache_resync_period_seconds)
             self._repetition = handle.tasks.repeat(self.name, _RESYNC_SECONDS, pause, self._resync)
+        handle.columns.mark()  # these arguments change what other profiles go by
 
     def stop(self) -> None:
         if self._repetition is not None:
@@ -118,6 +122,10 @@ class NodeResourceTopologyMatch(
             fw.on(RESOURCE, fw.Action.ADD | fw.Action.UPDATE),
         )
 
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        """Return what the pod asks for. What is left in the zones is marked as it changes: beliefs.py."""
+        return asked(pod)
+
     def concerns(self, pod: fw.Pod) -> bool:
         return asked(pod).concerns
 
@@ -125,23 +133,23 @@ class NodeResourceTopologyMatch(
         wanted = asked(pod)
         if not wanted.concerns:
             return fw.SKIP
-        state.write(_ASKED, wanted)
+        state.write(PLUGIN, wanted)
+        self._beliefs.is_tried(pod.uid)
         return None
 
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        wanted = state.get(_ASKED, Asked) or asked(pod)
+        wanted = state.get(PLUGIN, Asked) or asked(pod)
         if not wanted.concerns:
             return None
-        every = (*wanted.init, *wanted.sidecars, *wanted.containers, wanted.whole)
-        allocatable = {name: nodes.allocatable(name)[rows] for amounts in every for name, _ in amounts}
-        found = alignment.codes(wanted, self._beliefs.zones(rows), allocatable)
+        allocatable = {name: nodes.allocatable(name)[rows] for name in wanted.resources}
+        found = alignment.codes(wanted, self._beliefs.zones(rows, wanted), allocatable)
         refused = rows[found != alignment.ALIGNED]
         if not len(refused):
             return None
         names = nodes.names()
-        self._beliefs.refused(pod.uid, (names[row] for row in refused.tolist()))
+        self._beliefs.refused(names[row] for row in refused.tolist())
         return found
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
@@ -151,12 +159,12 @@ class NodeResourceTopologyMatch(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:
         """Return the score of each of `rows`; 100 for pods that are not Guaranteed. Rule: score.go (Score)."""
-        wanted = state.get(_ASKED, Asked) or asked(pod)
+        wanted = state.get(PLUGIN, Asked) or asked(pod)
         if not wanted.guaranteed:
             return np.full(len(rows), fw.MAX_NODE_SCORE, np.int64)
         strategy = _STRATEGIES.get(self.scoring_strategy.type)
         if strategy is not None:
-            return scores(strategy, wanted, self._beliefs.zones(rows), self._weights)
+            return scores(strategy, wanted, self._beliefs.zones(rows, wanted), self._weights)
         names = nodes.names()
         return np.array([self._least_numa(wanted, names[row]) for row in rows.tolist()], np.int64)
 

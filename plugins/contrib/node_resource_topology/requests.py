@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from plugins.contrib.node_resource_topology.topology import MAX_AMOUNT
 from scheduler import framework as fw
 from scheduler.api.objects import Container, ResourceList, ResourceRequirements
 from scheduler.api.quantity import parse_quantity, to_milli, to_value
@@ -12,6 +13,9 @@ Amounts = tuple[tuple[str, int], ...]
 """Resource, amount above 0: thousandths of a core, units or bytes; by name."""
 
 _NATIVE_PREFIX: Final = "kubernetes.io/"
+
+_TOO_MUCH: Final = MAX_AMOUNT + 1
+"""No zone has it, and it is an int64 as columns are, whatever a pod asks for."""
 
 
 class Asked(NamedTuple):
@@ -29,6 +33,12 @@ class Asked(NamedTuple):
     concerns: bool
     """Whether NUMA nodes matter to it: not to a BestEffort pod without devices."""
 
+    @property
+    def resources(self) -> frozenset[str]:
+        """The names of all that it asks for."""
+        every = (*self.init, *self.sidecars, *self.containers, self.whole)
+        return frozenset(name for amounts in every for name, _ in amounts)
+
 
 def asked(pod: fw.Pod) -> Asked:
     """Return what a pod asks for. Raises ValueError for a quantity that cannot be read."""
@@ -41,7 +51,7 @@ def asked(pod: fw.Pod) -> Asked:
         tuple(_amounts(_requests(each)) for each in init if not each.is_sidecar),
         tuple(_amounts(_requests(each)) for each in init if each.is_sidecar),
         tuple(_amounts(_requests(each)) for each in containers),
-        tuple(sorted((name, amount) for name, amount in pod.requests.items() if amount > 0)),
+        tuple(sorted((name, min(amount, _TOO_MUCH)) for name, amount in pod.requests.items() if amount > 0)),
         guaranteed,
         has_devices or not best_effort,
     )
@@ -73,7 +83,7 @@ def _amounts(requests: ResourceList | None) -> Amounts:
         nanos = parse_quantity((requests or {})[name])
         amount = to_milli(nanos) if name == CPU else to_value(nanos)
         if amount > 0:
-            found.append((name, amount))
+            found.append((name, min(amount, _TOO_MUCH)))
     return tuple(found)
 
 

@@ -41,9 +41,9 @@ def balanced_allocation(amounts: Amounts, zones: ZoneRows, weights: Mapping[str,
     if not shares:
         return np.zeros(zones.exists.shape, np.int64)
     every = np.stack(shares)
+    fits = (every <= 1).all(axis=0)
     variance = every.var(axis=0, ddof=1) if len(shares) > 1 else np.zeros(zones.exists.shape)
-    scores = ((1 - variance) * fw.MAX_NODE_SCORE).astype(np.int64)
-    return np.where((every > 1).any(axis=0), 0, scores)
+    return (np.where(fits, 1 - variance, 0) * fw.MAX_NODE_SCORE).astype(np.int64)
 
 
 def scores(strategy: Strategy, wanted: Asked, zones: ZoneRows, weights: Mapping[str, int]) -> fw.Int64Column:

@@ -94,7 +94,7 @@ woken by          Node: update, add, as its hint says
                   Pod: delete
 reads             Service
 writes            budgets.v1.example.com/status: get, patch
-answers stored    until labels or taints of a node changes
+answers stored    until a node changes in labels or taints
 """
     )
 
@@ -123,13 +123,13 @@ def test_a_plugin_that_cannot_be_loaded_is_told(tmp_path: Path, capsys: Output) 
 
 
 def test_a_new_plugin_works_and_so_does_its_test(tmp_path: Path, capsys: Output) -> None:
-    assert main(["plugins", "new", "GPUGuard", f"--directory={tmp_path}"]) == 0
+    assert main(["plugins", "new", "GPUPool", f"--directory={tmp_path}"]) == 0
 
-    assert capsys.readouterr().out == f"{tmp_path}/gpu_guard.py\n{tmp_path}/test_gpu_guard.py\n"
+    assert capsys.readouterr().out == f"{tmp_path}/gpu_pool.py\n{tmp_path}/test_gpu_pool.py\n"
     problems: list[str] = []
     loaded = load(read_sources([str(tmp_path)], [], [], problems), SHIPPED, {})
     assert problems == []
-    assert loaded.origins["GPUGuard"] == f"{tmp_path}/gpu_guard.py:13"
+    assert loaded.origins["GPUPool"] == f"{tmp_path}/gpu_pool.py:13"
     command = [sys.executable, "-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=."]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
     assert "2 passed" in done.stdout, done.stdout + done.stderr
@@ -141,6 +141,10 @@ def test_a_new_plugin_works_and_so_does_its_test(tmp_path: Path, capsys: Output)
         ("gpu-guard", "'gpu-guard' is no name for a plugin: it should be one word such as GpuGuard"),
         ("NodeName", "'NodeName' is the name of a plugin that is in-tree: choose another one"),
         ("GpuTest", "'GpuTest' is no name for a plugin: gpu_test.py would be taken for a test"),
+        ("Conftest", "'Conftest' is no name for a plugin: conftest.py would be taken for a test"),
+        ("Import", "'Import' is no name for a plugin: 'import' is a word of Python, and cannot be imported"),
+        ("Json", "'Json' is no name for a plugin: its test would find json.py instead of a library"),
+        ("Scheduler", "'Scheduler' is no name for a plugin: its test would find scheduler.py instead of a library"),
         ("Mine", "DIR/mine.py: this file exists already"),
     ],
 )

@@ -3,6 +3,7 @@
 import pytest
 
 from scheduler.testing import a_cluster, a_node, a_pod, check_plugin, schedule
+from tests.bench.cycle_numa import STRATEGIES, print_numa
 from tests.bench.cycle_plugins import FORMS, GPU, GPU_NODE, Form, print_plugins
 
 NODES = a_cluster(a_node("plain"), a_node("gpu", allocatable={GPU: 2}))
@@ -22,3 +23,11 @@ def test_a_row_is_printed_for_each_form(capsys: pytest.CaptureFixture[str]) -> N
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("A Filter of one's own, 10 nodes")
     assert [line[:36].strip() for line in lines[3:6]] == [form.label for form in FORMS]
+
+
+def test_a_row_is_printed_for_each_strategy_of_numa_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    print_numa(3, nodes=10)
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("NodeResourceTopologyMatch, 10 nodes with two NUMA nodes each")
+    assert [line[:36].strip() for line in lines[3:5]] == list(STRATEGIES)

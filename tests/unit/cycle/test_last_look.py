@@ -1,5 +1,8 @@
 """What the scheduler sees just before it sends a binding."""
 
+from collections.abc import Hashable
+from typing import ClassVar
+
 import pytest
 
 from scheduler import framework as fw
@@ -22,9 +25,36 @@ def theirs(name: str, cpu: str) -> fw.Pod:
 POD = ours("ours", "600m")
 
 
-def on_hold() -> tuple[EngineUnderTest, fw.WaitingPod]:
+class Seats(fw.FilterPlugin, fw.SignPlugin, fw.ReservePlugin):
+    """Has one seat on each node: what it has reserved for a pod is no reason to refuse that pod."""
+
+    name: ClassVar[str] = "Seats"
+    aspects: ClassVar[fw.Aspect] = fw.Aspect.EXTERNAL
+    signs_spec: ClassVar[bool] = True
+
+    def start(self, handle: fw.Handle) -> None:
+        self.columns = handle.columns
+        self.taken: set[str] = set()
+
+    def sign(self, pod: fw.Pod) -> Hashable | None:
+        return ""
+
+    def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        return fw.unschedulable("the seat is taken") if node.name in self.taken else None
+
+    def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        self.taken.add(node_name)
+        self.columns.mark()
+        return None
+
+    def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+        self.taken.discard(node_name)
+        self.columns.mark()
+
+
+def on_hold(*plugins: type[fw.Plugin]) -> tuple[EngineUnderTest, fw.WaitingPod]:
     """An engine whose plugin holds a pod that was decided to run on n1, which has room for one such pod."""
-    engine = an_engine(Hold)
+    engine = an_engine(Hold, *plugins)
     engine.see(a_node("n1", cpu="1"), POD)
     engine.loop.schedule_one(engine.pop())
     waiting = engine.framework.handle.waiting_pods.get(POD.uid)
@@ -60,6 +90,14 @@ async def test_a_binding_is_withdrawn_if_another_scheduler_has_taken_the_room_me
 
 async def test_a_binding_goes_on_if_what_others_bound_leaves_room_enough() -> None:
     engine, waiting = on_hold()
+    engine.see(theirs("small", "100m"))
+    await allow(engine, waiting)
+
+    assert engine.world.bound == {POD.uid: "n1"}
+
+
+async def test_a_plugin_that_knows_more_than_the_node_is_not_asked_again_about_what_it_has_reserved_itself() -> None:
+    engine, waiting = on_hold(Seats)
     engine.see(theirs("small", "100m"))
     await allow(engine, waiting)
 

@@ -25,6 +25,9 @@ class FakeReader:
         self.answers = list(answers)
         self.asked: list[str] = []
 
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
     async def read(self, url: str, seconds: float, access: fw.Access | None = None) -> bytes:
         self.asked.append(url)
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

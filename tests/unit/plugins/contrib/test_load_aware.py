@@ -4,12 +4,15 @@ import asyncio
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
 from plugins.contrib.load_aware.measurements import Measurement, Usage
 from plugins.contrib.load_aware.plugin import LoadAware
+from scheduler import framework as fw
 from scheduler.framework.arguments import parse_arguments
 from scheduler.testing import a_cluster, a_handle, a_node, a_pod, check_plugin, schedule, started
+from tests.fakes import a_framework
 from tests.fakes.virtual_time import run_virtually
 from tests.unit.plugins.contrib.metrics import (
     LONG_AGO,
@@ -58,13 +61,13 @@ def test_a_pod_is_predicted_to_use_its_limit_or_more_than_its_request(
 ) -> None:
     plugin = started(LoadAware(), a_handle(a_cluster()))
 
-    assert plugin.sign(a_limited_pod(**resources)) == (0, (predicted, 0.0))
+    assert plugin.sign(a_limited_pod(**resources)) == (predicted, 0.0)
 
 
 def test_overhead_counts() -> None:
     plugin = started(LoadAware(), a_handle(a_cluster()))
 
-    assert plugin.sign(a_pod(requests={"cpu": "1"}, overhead={"cpu": "250m"})) == (0, (1750.0, 0.0))
+    assert plugin.sign(a_pod(requests={"cpu": "1"}, overhead={"cpu": "250m"})) == (1750.0, 0.0)
 
 
 def test_the_pod_itself_counts() -> None:
@@ -217,13 +220,21 @@ def test_it_keeps_what_every_plugin_promises(strategy: str) -> None:
     check_plugin(measured(measurements, strategy=strategy), pods, nodes)
 
 
-def test_new_data_make_new_signatures() -> None:
-    plugin = started(measured({}), a_handle(a_cluster()))
-    before = plugin.sign(IDLE)
+async def test_stored_scores_follow_new_data_and_new_pods() -> None:
+    nodes = a_cluster(a_node("a", cpu="10"), a_node("b", cpu="10"))
+    plugin = started(measured({}), a_handle(nodes))
+    framework = a_framework(plugin, table=nodes)
 
-    started(plugin, a_handle(a_cluster()))
+    def stored() -> list[int]:
+        return list(framework.run_score(fw.CycleState(), IDLE, np.arange(2)).total)
 
-    assert plugin.sign(IDLE) != before
+    assert [stored(), stored()] == [[0, 0]] * 2
+    await plugin.use({"a": a_measurement(cpu=2000), "b": a_measurement()})
+    assert stored() == [70, 40]
+    nodes.add_pod("b", a_started_pod("late", None, limits={"cpu": "2"}))
+    assert stored() == [70, 70]
+    await plugin.use({})
+    assert stored() == [0, 0]
 
 
 def test_all_that_is_wrong_with_the_arguments_is_told_at_once() -> None:

@@ -176,11 +176,54 @@ async def test_mean_and_deviation_are_those_of_the_values_within_the_window() ->
     assert measured["a"].cpu == Usage(2000, 1000)
 
 
+async def test_several_values_of_one_node_in_one_answer_are_its_history() -> None:
+    times = [NOW - timedelta(seconds=60), NOW]
+    items = [node_metrics("a", cpu, at=at) for cpu, at in zip(("1", "3"), times, strict=True)]
+
+    measured = await Stage(metrics_list(*items), window=timedelta(minutes=15)).refresh()
+
+    assert (measured["a"].at, measured["a"].cpu) == (NOW, Usage(2000, 1000))
+
+
+async def test_a_value_from_the_future_does_not_become_history() -> None:
+    ahead = metrics_list(node_metrics("a", "9", at=NOW + timedelta(days=1)))
+    then = metrics_list(node_metrics("a", "2", at=NOW + timedelta(seconds=30)))
+    stage = Stage(ahead, then, window=timedelta(minutes=15))
+    await stage.refresh()
+
+    assert (await stage.refresh(later=30))["a"].cpu == Usage(2000)
+
+
+@pytest.mark.parametrize(
+    ("at", "known"),
+    [
+        ("0001-01-01T00:00:00+14:00", False),
+        ("9999-12-31T23:59:59.999999-14:00", False),
+        ("2026-01-02T04:04:05+01:00", True),
+        ("2026-01-02T03:04:05.123456789Z", True),
+    ],
+)
+async def test_times_at_the_ends_of_the_calendar_are_times(at: str, known: bool) -> None:
+    stage = Stage(metrics_list({**node_metrics("a"), "timestamp": at}), window=timedelta(minutes=15))
+
+    assert ("a" in await stage.refresh()) == known
+
+
+@pytest.mark.parametrize("value", ["9" * 100_000, "1e999999999", "1e-999999999", "0." + "0" * 90_000 + "1", "-" * 9])
+async def test_amounts_beyond_all_measure_cost_no_time_and_no_other_node(value: str) -> None:
+    stage = Stage(metrics_list(*[node_metrics("a", value, value)] * 200, node_metrics("b")))
+
+    measured = await stage.refresh()
+
+    assert measured["b"].cpu == Usage(1000)
+    assert measured["a"].cpu is None or math.isfinite(measured["a"].cpu.mean)
+
+
 async def test_of_each_node_only_so_many_values_are_kept() -> None:
     provider = MetricsApi(FakeReader(b""), 10, timedelta(days=1000))
     for second in range(MAX_VALUES + 50):
         provider._reader = FakeReader(metrics_list(node_metrics("a", at=NOW + timedelta(seconds=second))))
-        await provider.read({"a"}, NOW, Any)  # type: ignore[arg-type]
+        await provider.read({"a"}, NOW + timedelta(hours=1), Any)  # type: ignore[arg-type]
 
     assert len(provider._histories["a"].times) == MAX_VALUES
 
