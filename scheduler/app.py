@@ -102,7 +102,7 @@ def run(options: RunOptions) -> int:
     if options.write_config_to:
         write_effective(config, loaded.registry, options.write_config_to)
         return 0
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_run(options, source, loaded, Inside(options, gates, levels)))
 
 
@@ -335,7 +335,7 @@ def _settle_memory() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop where it is installed: a tenth less per event and call."""
     try:
         import uvloop

@@ -16,6 +16,7 @@ Rule: pkg/scheduler/schedule_one.go at v1.36.3 (findNodesThatFitPod, evaluateNom
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import repeat
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -144,9 +145,8 @@ class ExtendedAlgorithm:
         pod, state, table = attempt.newest(), attempt.state(), self._table
         if pod.spec != question.pod.spec or pod.labels != question.pod.labels:
             raise Overtaken("the pod changed meanwhile")
-        rows = [row for row in map(table.row_of, verdict.passed) if row is not None]
         only = np.zeros(table.size, np.bool_)
-        only[rows] = True
+        only[table.rows_of(verdict.passed)] = True
         search = self._algorithm.search(attempt.framework, state, pod, nominated_first=False, only=only)
         feasible = search.feasible
         if len(feasible) == 0:
@@ -162,9 +162,11 @@ class ExtendedAlgorithm:
         self, framework: Framework, state: CycleState, pod: Pod, feasible: Rows, scores: dict[str, int]
     ) -> Sequence[int] | Rows:
         """The rows with the highest sum of what plugins and extenders say."""
-        names = self._table.names()
-        theirs = np.array([scores.get(names[row], 0) for row in feasible.tolist()], np.int64)
-        total = framework.run_score(state, pod, feasible).total + theirs
+        total = framework.run_score(state, pod, feasible).total
+        if scores:
+            names = self._table.names()
+            named = [names[row] for row in feasible.tolist()]
+            total = total + np.fromiter(map(scores.get, named, repeat(0)), np.int64, len(named))
         best: Rows = feasible[total == total.max()]
         return best
 

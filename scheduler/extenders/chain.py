@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, Protocol
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.extenders.extender import Extender
+from scheduler.extenders.wire import Score
 from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.extenders import ExtenderError
@@ -25,6 +26,7 @@ MAX_EXTENDER_SCORE: Final = 10
 """extenderv1.MaxExtenderPriority. Nobody checks that scores are within."""
 
 _SCALE: Final = MAX_NODE_SCORE // MAX_EXTENDER_SCORE
+_INT64: Final = range(-(2**63), 2**63)
 
 _logger = logging.getLogger(__name__)
 
@@ -148,23 +150,22 @@ class Question:
         if not asked:
             return {}
         pod = await self.json()
-        scores: dict[str, int] = {}
-        for found in await together(*(self._scores(extender, pod, names) for extender in asked)):
-            for name, score in found.items():
-                scores[name] = wrapped(scores.get(name, 0) + score)
-        return scores
+        total: dict[str, int] = {}
+        scores = await together(*(self._scores(extender, pod, names) for extender in asked))
+        for extender, found in zip(asked, scores, strict=True):
+            factor = extender.settings.weight * _SCALE
+            for each in found:
+                total[each.host] = total.get(each.host, 0) + each.score * factor
+        # Of a sum it does not matter when it overflows.
+        return total if all(map(_INT64.__contains__, total.values())) else {k: wrapped(v) for k, v in total.items()}
 
-    async def _scores(self, extender: Extender, pod: bytes, names: Sequence[str]) -> dict[str, int]:
-        scores: dict[str, int] = {}
+    async def _scores(self, extender: Extender, pod: bytes, names: Sequence[str]) -> Sequence[Score]:
         try:
-            found = await extender.prioritize(pod, names, self.raw_nodes)
+            return await extender.prioritize(pod, names, self.raw_nodes)
         except ExtenderError as error:
             fields = {"pod": str(self.pod), "extender": extender.name, "err": str(error)}
             _logger.debug("An extender did not rate the nodes; it has no say in this", extra=fields)
-            return scores
-        for name, score in found:
-            scores[name] = wrapped(scores.get(name, 0) + score * extender.settings.weight * _SCALE)
-        return scores
+            return ()
 
     def raw_nodes(self, names: Sequence[str]) -> list[bytes]:
         """These nodes as JSON; those that are gone by now are left out."""

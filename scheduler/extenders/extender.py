@@ -96,19 +96,19 @@ class Extender:
         if result.error:
             raise self._refused("filter", result.error)
         chosen = result.node_names if self.knows_nodes and result.node_names is not None else result.nodes or ()
-        asked = frozenset(names)
-        for name in chosen:
-            if name not in asked:
-                raise self._refused(
-                    "filter",
-                    f"extender {json.dumps(self.name)} claims a filtered node {json.dumps(name)} which is not found "
-                    "in the input node list",
-                )
-        return Filtered(tuple(dict.fromkeys(chosen)), _refusals(result))
+        asked, passed = frozenset(names), dict.fromkeys(chosen)
+        if not passed.keys() <= asked:
+            unknown = next(name for name in chosen if name not in asked)
+            raise self._refused(
+                "filter",
+                f"extender {json.dumps(self.name)} claims a filtered node {json.dumps(unknown)} which is not found "
+                "in the input node list",
+            )
+        return Filtered(tuple(passed), _refusals(result))
 
     async def prioritize(
         self, pod: bytes, names: Sequence[str], raw: Callable[[Sequence[str]], list[bytes]]
-    ) -> list[wire.Score]:
+    ) -> Sequence[wire.Score]:
         """Ask how good these nodes are; scores of any size, for any names."""
         body = self._arguments(pod, names, raw)
         self.prioritizing += 1

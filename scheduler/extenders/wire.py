@@ -5,7 +5,7 @@ API's. A body is made of pieces, as nodes may be many megabytes: whole objects a
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Annotated, Final, NamedTuple, cast
 
 import msgspec
 
@@ -36,11 +36,14 @@ class FilterResult(NamedTuple):
     error: str
 
 
-class Score(NamedTuple):
+_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class Score(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="pascal", gc=False):
     """HostPriority."""
 
     host: str
-    score: int
+    score: _Int64
 
 
 class MetaVictims(NamedTuple):
@@ -104,13 +107,13 @@ class _Node(msgspec.Struct, gc=False):
 
 def filter_result(body: bytes) -> FilterResult:
     fields = go_json.fields_of(go_json.first_value(body), _FILTER_RESULT)
-    names = go_json.read(
+    names: list[str | None] | None = go_json.read(
         fields.get("nodenames"), list[str | None], None, "ExtenderFilterResult.NodeNames of type []string"
     )
     nodes = fields.get("nodes")
     return FilterResult(
         None if nodes is None or bytes(nodes) == b"null" else _names_of(nodes),
-        None if names is None else [name or "" for name in names],
+        [name or "" for name in names] if names and None in names else cast("list[str] | None", names),
         _messages(fields.get("failednodes"), "ExtenderFilterResult.FailedNodes of type map[string]string"),
         _messages(
             fields.get("failedandunresolvablenodes"),
@@ -120,7 +123,7 @@ def filter_result(body: bytes) -> FilterResult:
     )
 
 
-def priorities(body: bytes) -> list[Score]:
+def priorities(body: bytes) -> Sequence[Score]:
     """HostPriorityList."""
     value = go_json.first_value(body)
     quick = _quick_priorities(value)
@@ -184,29 +187,24 @@ def _meta_victims(node: str, value: msgspec.Raw) -> MetaVictims:
     return MetaVictims(uids, go_json.int64(fields.get("numpdbviolations"), "MetaVictims.NumPDBViolations"))
 
 
-class _Priority(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    host: str = msgspec.field(name="Host")
-    score: int = msgspec.field(name="Score")
+class _LowerScore(Score, frozen=True, rename="lower"):
+    """In small letters."""
 
-
-class _LowerPriority(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     host: str
-    score: int
+    score: _Int64
 
 
-_decoders: Final[tuple[Callable[[bytes], Sequence[_Priority | _LowerPriority]], ...]] = (
-    Decoder[list[_Priority]](list[_Priority]).quick,
-    Decoder[list[_LowerPriority]](list[_LowerPriority]).quick,
+_decoders: Final[tuple[Callable[[bytes], Sequence[Score]], ...]] = (
+    Decoder[list[Score]](list[Score]).quick,
+    Decoder[list[_LowerScore]](list[_LowerScore]).quick,
 )
 
 
-def _quick_priorities(value: bytes) -> list[Score] | None:
+def _quick_priorities(value: bytes) -> Sequence[Score] | None:
     """Read a list as nearly everybody writes it; None for any other."""
     for decode in _decoders:
         try:
-            found = decode(value)
+            return decode(value)
         except QUICK_ERRORS:
             continue
-        if all(-(2**63) <= each.score < 2**63 for each in found):
-            return [Score(each.host, each.score) for each in found]
     return None

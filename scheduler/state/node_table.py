@@ -13,6 +13,7 @@ A placeholder holds pods whose node has not arrived yet, or was removed before t
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from scheduler.api.objects import Node, Taint
 from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
 from scheduler.framework.change_log import ChangeLog
-from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column
+from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
 from scheduler.state.amounts import Amounts
 from scheduler.state.aspect_logs import ALL_ASPECTS, AspectLogs, node_aspects, pod_aspects
 from scheduler.state.go_int64 import add_at, wrapped
@@ -120,6 +121,12 @@ class NodeTable:
     def row_of(self, name: str) -> int | None:
         row = self._row_of.get(name)
         return row if row is not None and self._nodes[row] is not None else None
+
+    def rows_of(self, names: Collection[str]) -> Rows:
+        """The rows of those of these nodes that are there, in their order."""
+        rows = np.fromiter(map(self._row_of.get, names, repeat(-1)), np.intp, len(names))
+        found: Rows = rows[self._in_use[rows] & (rows >= 0)]
+        return found
 
     def names(self) -> Sequence[str]:
         return self._names

@@ -3,7 +3,7 @@
 import json
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
@@ -24,10 +24,17 @@ class Raw:
 
 @dataclass(frozen=True)
 class Slow:
-    """An answer that takes its time."""
+    """An answer that takes its time, or until it is released."""
 
     seconds: float
     answer: Any = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An answer in pieces that does not say how long it is, and may have no end."""
+
+    pieces: Iterable[bytes]
 
 
 Script = Callable[[Question], Any]
@@ -40,49 +47,11 @@ class ExtenderServer:
         self.script: dict[str, Script] = {}
         """`name/verb` → what it answers."""
         self.asked: list[tuple[str, Question]] = []
-        self.closing = threading.Event()
-        self._connections: Counter[str] = Counter()
+        self.released = threading.Event()
+        """Ends the waits of slow answers."""
+        self.connections: Counter[str] = Counter()
         """Name → connections on which somebody has asked it, as long as they are open."""
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            asked = ""
-
-            def finish(self) -> None:
-                outer._connections[self.asked] -= 1
-                super().finish()
-
-            def do_POST(self) -> None:
-                if not self.asked:
-                    self.asked = self.path.strip("/").partition("/")[0]
-                    outer._connections[self.asked] += 1
-                question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                path = self.path.strip("/")
-                outer.asked.append((path, question))
-                answer = outer.script.get(path, agree)(question)
-                if isinstance(answer, Slow):
-                    outer.closing.wait(answer.seconds)
-                    answer = answer.answer
-                if not isinstance(answer, Raw):
-                    answer = Raw(json.dumps(answer).encode())
-                self.send_response(answer.status)
-                self.send_header("Content-Length", str(len(answer.body) if answer.length is None else answer.length))
-                self.end_headers()
-                self.wfile.write(answer.body)
-                if answer.length is not None:
-                    self.close_connection = True
-
-            def log_message(self, *_: object) -> None:
-                """Nothing: the test looks at `asked`."""
-
-        class Server(ThreadingHTTPServer):
-            daemon_threads = True
-
-            def handle_error(self, request: object, client_address: object) -> None:
-                """A scheduler that has lost its patience closes the connection."""
-
-        self._server = Server(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"outer": self}))
 
     @property
     def url(self) -> str:
@@ -95,17 +64,23 @@ class ExtenderServer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.closing.set()
+        self.released.set()
         self._server.shutdown()
         self._server.server_close()
+
+    def release(self) -> None:
+        """Let all slow answers go."""
+        self.released.set()
+        self.released = threading.Event()
 
     def clear(self) -> None:
         self.script.clear()
         self.asked.clear()
+        self.release()
 
     def connected(self, name: str) -> int:
         """How many connections there are to an extender."""
-        return self._connections[name]
+        return self.connections[name]
 
     def questions(self, path: str) -> list[Question]:
         return [question for asked, question in self.asked if asked == path]
@@ -127,3 +102,57 @@ def agree(question: Question) -> Any:
         }
         return {"NodeNameToMetaVictims": victims}
     return {}
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    outer: ExtenderServer
+    protocol_version = "HTTP/1.1"
+    name = ""
+    """Of the extender that was asked on it first."""
+
+    def finish(self) -> None:
+        self.outer.connections[self.name] -= 1
+        super().finish()
+
+    def do_POST(self) -> None:
+        path = self.path.strip("/")
+        if not self.name:
+            self.name = path.partition("/")[0]
+            self.outer.connections[self.name] += 1
+        question = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.outer.asked.append((path, question))
+        answer = self.outer.script.get(path, agree)(question)
+        if isinstance(answer, Slow):
+            self.outer.released.wait(answer.seconds)
+            answer = answer.answer
+        if isinstance(answer, Stream):
+            self._stream(answer)
+        else:
+            self._send(answer if isinstance(answer, Raw) else Raw(json.dumps(answer).encode()))
+
+    def _send(self, answer: Raw) -> None:
+        self.send_response(answer.status)
+        self.send_header("Content-Length", str(len(answer.body) if answer.length is None else answer.length))
+        self.end_headers()
+        self.wfile.write(answer.body)
+        if answer.length is not None:
+            self.close_connection = True
+
+    def _stream(self, answer: Stream) -> None:
+        self.close_connection = True
+        self.send_response(200)
+        self.end_headers()
+        for piece in answer.pieces:
+            self.wfile.write(piece)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: the test looks at `asked`."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A scheduler that has lost its patience closes the connection."""

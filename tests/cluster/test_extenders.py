@@ -1,5 +1,6 @@
 """Extenders, for Loadmaster and for the real kube-scheduler: the same questions and verdicts; and under faults."""
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.attacks.load import MemoryMeter
+from tests.bench import usage
 from tests.cluster.conftest import MakeNodes
-from tests.cluster.extender_server import ExtenderServer, Question, Raw, Script, Slow, agree
+from tests.cluster.extender_server import ExtenderServer, Question, Raw, Script, Slow, Stream, agree
 from tests.cluster.loadmaster import install_rbac, metric, node_of, start
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, condition, wait_until
 from tests.controlplane.client import Object
@@ -17,6 +20,7 @@ OURS, THEIRS = "loadmaster", "peer"
 GPU, FPGA, NIC, BOUND, LATE = (f"extender.example.com/{name}" for name in ("gpu", "fpga", "nic", "bound", "late"))
 RESOURCES = dict.fromkeys((GPU, FPGA, NIC, BOUND, LATE), "100")
 HIGH = "extender-high"
+NUMBERS = itertools.count()
 
 CONFIG = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -118,11 +122,11 @@ def verdict(api: Client, name: str, namespace: str) -> tuple[str, str, str] | No
 
 def judge(api: Client, namespace: str, scheduler: str, resource: str, **wishes: Any) -> tuple[str, str, str]:
     """What a scheduler makes of a pod that asks for a resource; the pod goes again."""
-    pod = a_pod("web", cpu="1", resources={resource: "1"}, scheduler=scheduler, **wishes)
-    api.create(pod, namespace)
-    found = wait_until(lambda: verdict(api, "web", namespace), 15, f"{scheduler} says something")
-    api.delete("Pod", "web", namespace)
-    wait_until(lambda: not api.list("Pod", namespace, fields="metadata.name=web"), 10, "the pod is gone")
+    name = f"web-{next(NUMBERS)}"  # another each time: kwok may delete one of that name once more
+    api.create(a_pod(name, cpu="1", resources={resource: "1"}, scheduler=scheduler, **wishes), namespace)
+    found = wait_until(lambda: verdict(api, name, namespace), 15, f"{scheduler} says something")
+    api.delete("Pod", name, namespace)
+    wait_until(lambda: not api.list("Pod", namespace, fields=f"metadata.name={name}"), 10, "the pod is gone")
     assert found is not None
     return found
 
@@ -241,9 +245,8 @@ def shape(question: Question) -> Any:
     if shown.get("Nodes"):
         items = sorted(shown["Nodes"]["items"], key=lambda node: str(node["metadata"]["name"]))
         shown["Nodes"] = {**shown["Nodes"], "items": [shape_of_node(item) for item in items]}
-    for key in ("PodUID",):
+    for key in ("PodName", "PodUID", "Node"):
         shown.pop(key, None)
-    shown.pop("Node", None)
     return shown
 
 
@@ -308,35 +311,27 @@ def victims_of(question: Question, nodes: list[str]) -> Any:
     }
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param({}, id="and says so"),
+        pytest.param(Raw(b"{", length=100), id="its answer is lost: a read settles it"),
+    ],
+)
 def test_an_extender_binds_at_the_api_server(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer, answer: Any
 ) -> None:
     nodes = make_nodes(1, resources=RESOURCES)
 
     def bind(question: Question) -> Any:
         api.bind(question["PodName"], question["Node"], question["PodNamespace"])
-        return {}
+        return answer
 
     server.script["binder/bind"] = bind
 
     assert judge(api, namespace, OURS, BOUND) == (nodes[0], "", "")
     (question,) = server.questions("binder/bind")
     assert set(question) == {"PodName", "PodNamespace", "PodUID", "Node"}
-
-
-def test_a_binding_whose_answer_is_lost_is_settled_by_a_read(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
-) -> None:
-    nodes = make_nodes(1, resources=RESOURCES)
-
-    def bind(question: Question) -> Any:
-        api.bind(question["PodName"], question["Node"], question["PodNamespace"])
-        return Raw(b"{", length=100)
-
-    server.script["binder/bind"] = bind
-
-    assert judge(api, namespace, OURS, BOUND) == (nodes[0], "", "")
-    assert len(server.questions("binder/bind")) == 1
 
 
 def test_an_ignored_resource_is_the_extenders_own(
@@ -347,20 +342,24 @@ def test_an_ignored_resource_is_the_extenders_own(
     assert judge(api, namespace, OURS, NIC) == (node, "", "")
 
 
+def ask_the_late_one(api: Client, namespace: str, server: ExtenderServer, **wishes: Any) -> None:
+    """Create a pod, and return when the extender has been asked about it, which agrees when it is released."""
+    server.script["late/filter"] = lambda question: Slow(25, agree(question))
+    api.create(a_pod("late", resources={LATE: "1"}, **wishes), namespace)
+    wait_until(lambda: server.questions("late/filter"), 10, "the extender is asked")
+
+
 def test_while_an_extender_thinks_others_are_placed(
     loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
 ) -> None:
     make_nodes(3, resources=RESOURCES)
-    server.script["late/filter"] = lambda question: Slow(3, agree(question))
-    api.create(a_pod("late", resources={LATE: "1"}), namespace)
-    wait_until(lambda: server.questions("late/filter"), 10, "the extender is asked")
+    ask_the_late_one(api, namespace, server)
 
-    began = time.monotonic()
     api.create_many([a_pod(f"web{number}") for number in range(50)], namespace)
-    placed = wait_until(lambda: _placed(api, namespace) >= 50, 20, "the others are placed")
+    wait_until(lambda: _placed(api, namespace) == 50, 20, "the others are placed")
+    assert not node_of(api.get("Pod", "late", namespace))
 
-    assert placed
-    assert not node_of(api.get("Pod", "late", namespace)), f"{time.monotonic() - began:.1f} s for the others"
+    server.release()
     wait_until(lambda: node_of(api.get("Pod", "late", namespace)), 20, "and this one in the end")
 
 
@@ -372,9 +371,7 @@ def test_a_pod_that_is_deleted_meanwhile_is_forgotten(
     loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
 ) -> None:
     make_nodes(1, resources=RESOURCES)
-    server.script["late/filter"] = lambda question: Slow(20, agree(question))
-    api.create(a_pod("late", resources={LATE: "1"}), namespace)
-    wait_until(lambda: server.questions("late/filter"), 10, "the extender is asked")
+    ask_the_late_one(api, namespace, server)
     assert metric(loadmaster.port, "scheduler_goroutines", operation="extender") == 1
 
     api.delete("Pod", "late", namespace)
@@ -387,30 +384,100 @@ def test_a_node_that_is_taken_meanwhile_is_not_used(
     loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
 ) -> None:
     (node,) = make_nodes(1, cpu="2", resources=RESOURCES)
-    server.script["late/filter"] = lambda question: Slow(2, agree(question))
-    api.create(a_pod("late", cpu="2", resources={LATE: "1"}), namespace)
-    wait_until(lambda: server.questions("late/filter"), 10, "the extender is asked")
+    ask_the_late_one(api, namespace, server, cpu="2")
 
     api.create(a_pod("rival", cpu="2", nodeName=node), namespace)
+    wait_until(lambda: metric(loadmaster.port, "scheduler_cache_size", type="pods") >= 1, 10, "the rival is known")
+    server.release()
 
     said = wait_until(lambda: verdict(api, "late", namespace), 15, "what becomes of it")
     assert said is not None
     assert said[2].startswith("0/1 nodes are available: 1 Insufficient cpu.")
 
 
-def test_an_answer_of_a_hundred_megabytes_costs_that_pod(
-    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+def byte_by_byte() -> Iterator[bytes]:
+    while True:
+        time.sleep(0.05)
+        yield b" "
+
+
+HOSTILE: dict[str, tuple[Callable[[], Any], str]] = {
+    "a hundred megabytes": (
+        lambda: Raw(b'{"Error":"' + b"x" * (100 << 20) + b'"}'),
+        "the answer has more than ",
+    ),
+    "an error of fifty megabytes": (
+        lambda: Raw(b"x" * (50 << 20), status=500),
+        "failed filter with extender at URL ",
+    ),
+    "no end": (
+        lambda: Stream(itertools.repeat(b"x" * 65_536)),
+        "the answer has more than ",
+    ),
+    "no end, byte by byte": (
+        lambda: Stream(byte_by_byte()),
+        "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
+    ),
+    "as deep as it can be": (
+        lambda: Raw(b'{"NodeNames":' + b"[" * 2_000_000 + b"]" * 2_000_000 + b"}"),
+        "nested too deeply",
+    ),
+    "a hundred thousand unknown nodes": (
+        lambda: {"NodeNames": [f"mars-{number}" for number in range(100_000)]},
+        "extender ",
+    ),
+    "three megabytes of error": (
+        lambda: {"Error": "x" * (3 << 20)},
+        "x" * 1_000,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_answer_costs_that_pod(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer, case: str
 ) -> None:
     make_nodes(1, resources=RESOURCES)
-    huge = b'{"Error":"' + b"x" * (100 << 20) + b'"}'
-    server.script["late/filter"] = lambda _: Raw(huge)
+    answer, expected = HOSTILE[case]
+    hostile = answer()
+    server.script["names/filter"] = lambda _: hostile
+    before = usage.resident_memory(loadmaster.pid)
 
-    node, reason, message = judge(api, namespace, OURS, LATE)
+    with MemoryMeter(loadmaster.pid) as memory:
+        api.create_many([a_pod(f"hostile-{n}", resources={GPU: "1"}) for n in range(5)], namespace)
+        api.create(a_pod("plain"), namespace)
+        wait_until(lambda: node_of(api.get("Pod", "plain", namespace)), 5, "a plain pod is placed beside it")
+        said = wait_until(lambda: verdict(api, "hostile-4", namespace), 15, "what becomes of the pod")
 
+    assert said is not None
+    node, reason, message = said
     assert (node, reason) == ("", "SchedulerError")
-    assert message.startswith("the answer has more than ")
+    assert message.startswith(expected)
+    assert memory.peak - before < 80 << 20
     server.clear()
-    assert judge(api, namespace, OURS, GPU)[0]
+    assert judge(api, namespace, OURS, GPU)[0], "once it answers again"
+
+
+def test_huge_pods_that_are_shown_to_an_extender_cost_themselves(
+    loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes, server: ExtenderServer
+) -> None:
+    (node,) = make_nodes(1, resources=RESOURCES)
+    server.script["late/filter"] = lambda question: Slow(25, agree(question))
+    huge = [a_pod(f"huge-{n}", resources={LATE: "1"}) for n in range(40)]
+    for pod in huge:
+        pod["metadata"]["annotations"] = {"note": "x" * (255 << 10)}
+    before = usage.resident_memory(loadmaster.pid)
+
+    with MemoryMeter(loadmaster.pid) as memory:
+        api.create_many(huge, namespace)
+        wait_until(lambda: len(server.questions("late/filter")) == 16, 10, "as many as there is room for are shown")
+        api.create(a_pod("plain"), namespace)
+        wait_until(lambda: node_of(api.get("Pod", "plain", namespace)) == node, 5, "a plain pod is placed beside them")
+        server.script.clear()
+        server.release()
+        wait_until(lambda: _placed(api, namespace) == 41, 20, "and they in the end")
+
+    assert memory.peak - before < 80 << 20
 
 
 def test_metrics_tell_what_extenders_do(

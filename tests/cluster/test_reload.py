@@ -224,13 +224,14 @@ def test_extenders_come_change_and_go_without_a_restart(
         assert node_of(api.get("Pod", "whole", namespace)) == nodes[1]
 
         # It changes while it thinks: what it was asked is answered, by the connection on which it was asked.
-        server.script["whole/filter"] = lambda question: Slow(3, first_of(question, nodes[2]))
+        server.script["whole/filter"] = lambda question: Slow(20, first_of(question, nodes[2]))
         api.create(a_pod("meanwhile", namespace))
         wait_until(lambda: len(server.questions("whole/filter")) == 2, 5, "the extender is asked")
         names = {"urlPrefix": f"{server.url}/names", "filterVerb": "filter", "nodeCacheCapable": True}
         server.script["names/filter"] = lambda _: {"NodeNames": [], "FailedNodes": dict.fromkeys(nodes, "not one")}
         mounted.profiles(a_profile("loadmaster"), extenders=[names])
         until_taken_over(loadmaster, 2)
+        server.release()
         until_bound(api, "meanwhile", namespace)
         assert node_of(api.get("Pod", "meanwhile", namespace)) == nodes[2]
         api.create(a_pod("refused", namespace))

@@ -1,9 +1,13 @@
 """Attempts for which extenders are asked: what is asked and decided, and what others do meanwhile."""
 
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from scheduler import framework as fw
 from scheduler.api.objects import PodStatus
+from scheduler.api.pod import Pod
 from scheduler.config.extenders import ManagedResource
 from scheduler.framework.errors import ClusterError
 from scheduler.testing import a_node, a_pod
@@ -30,6 +34,14 @@ def with_nodes(
     """An engine with nodes n0, n1, … of 4 cores, that asks these extenders."""
     scheduler = an_engine(asking=asking(*extenders, pods=pods), **wishes)
     scheduler.see(*(a_node(f"n{number}", cpu="4", allocatable={GPU: 8}) for number in range(nodes)))
+    return scheduler
+
+
+async def waiting_for(extender: FakeExtender, *pods: Pod, nodes: int = 3, room: int = 16) -> EngineUnderTest:
+    """An engine that has tried these pods, and waits for what the extender answers if that hangs."""
+    scheduler = with_nodes(extender, nodes=nodes, room=room)
+    scheduler.see(*pods)
+    await scheduler.schedule()
     return scheduler
 
 
@@ -107,9 +119,7 @@ async def test_while_an_extender_thinks_other_pods_are_placed() -> None:
 
 async def test_a_node_that_was_taken_meanwhile_is_left_out() -> None:
     extender = an_extender({"filter": only("n0", "n1"), "prioritize": rated(n0=10)}, hangs=True)
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("web", requests={"cpu": "3"}))
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "3"}))
     await extender.answer()
 
     scheduler.see(a_pod("rival", requests={"cpu": "3"}, node_name="n0"))
@@ -120,9 +130,7 @@ async def test_a_node_that_was_taken_meanwhile_is_left_out() -> None:
 
 async def test_if_no_node_is_left_the_extender_is_asked_again() -> None:
     extender = an_extender({"filter": lambda question: {"NodeNames": question["NodeNames"][:1]}}, hangs=True)
-    scheduler = with_nodes(extender, nodes=2)
-    scheduler.see(a_pod("web", requests={"cpu": "3"}))
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "3"}), nodes=2)
 
     scheduler.see(a_pod("rival", requests={"cpu": "3"}, node_name=extender.nodes()[0]))
     await extender.answer()
@@ -135,9 +143,7 @@ async def test_if_no_node_is_left_the_extender_is_asked_again() -> None:
 
 async def test_but_not_for_ever() -> None:
     extender = an_extender({"filter": lambda question: {"NodeNames": question["NodeNames"][:1]}}, hangs=True)
-    scheduler = with_nodes(extender, nodes=4)
-    scheduler.see(a_pod("web", requests={"cpu": "3"}))
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "3"}), nodes=4)
 
     for number in range(3):
         scheduler.see(a_pod(f"rival{number}", requests={"cpu": "3"}, node_name=extender.nodes()[0]))
@@ -151,9 +157,7 @@ async def test_but_not_for_ever() -> None:
 
 async def test_a_node_that_nobody_was_asked_about_is_not_taken() -> None:
     extender = an_extender({"filter": only("n1")}, hangs=True)
-    scheduler = with_nodes(extender, nodes=2)
-    scheduler.see(a_pod("web", requests={"cpu": "1"}))
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "1"}), nodes=2)
 
     scheduler.see(a_node("n9", cpu="64"))
     await extender.answer()
@@ -177,9 +181,7 @@ async def test_what_extenders_refuse_is_told_like_what_plugins_refuse() -> None:
 
 async def test_nodes_left_out_without_a_word_are_not_counted_and_any_event_brings_the_pod_back() -> None:
     extender = an_extender({"filter": only()})
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("web", requests={"cpu": "1"}))
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web", requests={"cpu": "1"}))
 
     assert message(scheduler) == (
         "0/3 nodes are available: no new claims to deallocate, preemption: 0/3 nodes are available: "
@@ -329,35 +331,25 @@ async def test_a_failure_about_the_nominated_node_is_not_the_end() -> None:
 # What happens to the pod meanwhile.
 
 
-async def test_a_deleted_pod_ends_its_attempt() -> None:
-    extender = an_extender(hangs=True)
-    scheduler = with_nodes(extender)
+@pytest.mark.parametrize(
+    "end",
+    [
+        pytest.param(lambda scheduler, pod: scheduler.handlers.pod_deleted(pod), id="deleted"),
+        pytest.param(lambda scheduler, pod: scheduler.see(newer(pod, node_name="n1")), id="bound by others"),
+    ],
+)
+async def test_a_pod_that_is_gone_ends_its_attempt(end: Callable[[EngineUnderTest, Pod], None]) -> None:
     pod = a_pod("web")
-    scheduler.see(pod)
-    await scheduler.schedule()
+    scheduler = await waiting_for(an_extender(hangs=True), pod)
 
-    scheduler.handlers.pod_deleted(pod)
+    end(scheduler, pod)
     await settle()
 
     assert scheduler.where("default/web") == ""
     assert len(scheduler.loop.extended or ()) == 0
+    assert scheduler.world.asked == []
     assert scheduler.world.notes() == []
     assert scheduler.count("loadmaster_task_failures_total", operation="extender") == 0
-    scheduler.check()
-
-
-async def test_so_does_a_pod_that_others_have_bound() -> None:
-    extender = an_extender(hangs=True)
-    scheduler = with_nodes(extender)
-    pod = a_pod("web")
-    scheduler.see(pod)
-    await scheduler.schedule()
-
-    scheduler.see(newer(pod, node_name="n1"))
-    await settle()
-
-    assert len(scheduler.loop.extended or ()) == 0
-    assert scheduler.world.asked == []
     scheduler.check()
 
 
@@ -394,9 +386,7 @@ async def test_a_pod_that_changed_is_asked_about_again() -> None:
 
 async def test_an_event_in_the_meantime_is_not_lost() -> None:
     extender = an_extender({"filter": only()}, hangs=True)
-    scheduler = with_nodes(extender, nodes=1)
-    scheduler.see(a_pod("web"))
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web"), nodes=1)
 
     scheduler.see(a_node("n7"))
     await extender.answer()
@@ -467,9 +457,7 @@ async def test_a_held_pod_can_be_deleted() -> None:
 
 async def test_the_end_leaves_nothing_under_way() -> None:
     extender = an_extender(hangs=True)
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("web"))
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web"))
 
     scheduler.queue.close()
     assert await scheduler.loop.finish(1) == 0
@@ -480,9 +468,7 @@ async def test_the_end_leaves_nothing_under_way() -> None:
 
 async def test_no_answer_is_used_while_the_loop_is_held() -> None:
     extender = an_extender({"filter": only("n1")}, hangs=True)
-    scheduler = with_nodes(extender)
-    scheduler.see(a_pod("web"))
-    await scheduler.schedule()
+    scheduler = await waiting_for(extender, a_pod("web"))
 
     with scheduler.loop.hold():
         await extender.answer()

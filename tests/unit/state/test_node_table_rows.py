@@ -29,6 +29,16 @@ def test_each_node_gets_a_row_of_its_own() -> None:
     assert (table.size, table.count) == (3, 3)
 
 
+def test_the_rows_of_nodes_are_found_by_their_names_but_not_of_those_that_are_gone() -> None:
+    table = a_table(a_node("a"), a_node("b"), a_node("c"))
+    table.add_pod("b", a_pod("web"))
+    table.remove_node("b")  # a placeholder now
+
+    assert table.rows_of(["c", "mars", "b", "a"]).tolist() == [2, 0]
+    assert table.rows_of([]).tolist() == []
+    assert NodeTable().rows_of(["a"]).tolist() == []
+
+
 def test_a_new_version_of_a_node_keeps_its_row() -> None:
     table = a_table(a_node("a"), a_node("b"))
     newer = a_node("a", cpu="8")
