@@ -93,10 +93,11 @@ class Extender:
     @property
     def name(self) -> str:
         """Where it is, for all to see: a password in the address is left out."""
-        address, at, rest = self.url_prefix.rpartition("@")
-        scheme, slashes, who = address.partition("://")
-        user, colon, _ = who.partition(":")
-        return f"{scheme}{slashes}{user}:***@{rest}" if at and colon else self.url_prefix
+        parts = urlsplit(self.url_prefix)
+        if parts.password is None:
+            return self.url_prefix
+        host = parts.netloc.rpartition("@")[2]
+        return parts._replace(netloc=f"{parts.username}:***@{host}").geturl()
 
     @property
     def timeout(self) -> float:

@@ -68,14 +68,15 @@ EXTENDER = {
 
 
 def test_what_is_shown_has_no_keys_and_no_passwords() -> None:
-    config = config_from_dict(a_config(extenders=[EXTENDER, {"urlPrefix": "http://plain"}]), IN_TREE)
+    config = config_from_dict(a_config(extenders=[EXTENDER, {"urlPrefix": "http://plain:80/a@b"}, {}]), IN_TREE)
 
-    secret, plain = as_shown(config, IN_TREE)["extenders"]
+    secret, plain, nowhere = as_shown(config, IN_TREE)["extenders"]
 
     assert secret["tlsConfig"]["keyData"] == "DATA+OMITTED"
     assert secret["tlsConfig"]["caData"] == KEY, "an authority is no secret"
     assert secret["urlPrefix"] == "https://me:***@gpu.example/x"
-    assert plain["urlPrefix"] == "http://plain"
+    assert plain["urlPrefix"] == "http://plain:80/a@b"
+    assert nowhere["urlPrefix"] == ""
 
 
 def test_what_was_shown_is_not_taken_for_a_key() -> None:
