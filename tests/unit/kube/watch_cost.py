@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.app import _loop_factory, _settle_memory
+from scheduler.app import _settle_memory, loop_factory
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.deadlines import Deadlines
@@ -35,7 +35,7 @@ def main() -> int:
         ours, theirs = multiprocessing.Pipe()
         server = multiprocessing.get_context("spawn").Process(target=serve, args=(objects, theirs), daemon=True)
         server.start()
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             seconds, lag = runner.run(watched(ours.recv()))
         server.terminate()
         server.join()
