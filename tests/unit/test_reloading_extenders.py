@@ -180,6 +180,26 @@ async def test_pods_held_for_one_that_is_gone_are_placed_without_it() -> None:
     reloading.under_test.check()
 
 
+async def test_a_lane_of_one_that_is_gone_takes_no_more_pods_before_they_are_asked_again() -> None:
+    reloading = WithExtenders(loadmaster={"podsAtExtenders": 1})
+    reloading.connecting.hangs = True
+    await reloading.use(an_entry(), loadmaster={"podsAtExtenders": 1})
+    for number in range(2):
+        await reloading.schedule(f"web{number}", requests={"cpu": "100m"})
+    engine = reloading.engine
+
+    engine.roster.swap(engine.roster.prepare(()))
+    engine.use_extenders(1)
+    await reloading.connecting.made[0].answer()
+    before = set(reloading.bound)
+    for _ in engine.queue.ask_again(["one"]):
+        reloading.under_test.check()
+    await reloading.under_test.schedule()
+
+    assert before == {"default/web0"}
+    assert set(reloading.bound) == {"default/web0", "default/web1"}
+
+
 async def test_and_by_another_one_if_that_takes_its_place() -> None:
     reloading = WithExtenders(loadmaster={"podsAtExtenders": 1})
     reloading.connecting.hangs = True
