@@ -1,8 +1,7 @@
 """Allocate devices to the ResourceClaims of pods."""
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -10,17 +9,10 @@ import numpy as np
 
 from plugins.dynamic_resources.allocator import INVALID_POOLS
 from plugins.dynamic_resources.availability import HAS_INVALID_POOLS, HAS_NONE
-from plugins.dynamic_resources.binding_conditions import (
-    BindingFailed,
-    BindingTimedOut,
-    is_overdue,
-    is_ready,
-    needs_waiting,
-    waiting_counted,
-)
+from plugins.dynamic_resources.binding_conditions import BindingFailed, is_overdue, is_ready, needs_waiting
 from plugins.dynamic_resources.catalog import catalog_of
 from plugins.dynamic_resources.claim_state import ClaimState, ExtendedDemand
-from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
+from plugins.dynamic_resources.claim_writer import ClaimWriter
 from plugins.dynamic_resources.extended_claims import extended_amounts, in_memory, is_in_memory
 from plugins.dynamic_resources.extended_resources import extended_resources_of
 from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
@@ -32,6 +24,7 @@ from plugins.dynamic_resources.pod_claims import (
     resource_claims_of,
 )
 from plugins.dynamic_resources.pools import DevicesError
+from plugins.dynamic_resources.prebind import PreBinding
 from plugins.dynamic_resources.searching import Searching, have_alternatives, score_of
 from plugins.shared.column_math import normalized
 from plugins.shared.node_matching import matching_any
@@ -60,9 +53,6 @@ _REFUSALS: Final = {
 
 _FILTER_TIMEOUT: Final = fw.Duration(10)
 _BINDING_TIMEOUT: Final = fw.Duration(600)
-
-_POLL_SECONDS: Final = 5.0
-"""How often a binding that waits for devices looks at their conditions."""
 
 
 @dataclass
@@ -118,7 +108,7 @@ class DynamicResources(
         self._searching = Searching(handle, catalog, self.filter_timeout)
         self._writer = ClaimWriter(handle, catalog)
         self._extended_writer = ExtendedClaimWriter(handle, self._writer)
-        self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self._pre_binding = PreBinding(handle, catalog, self._writer, self._extended_writer, self.binding_timeout)
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the arguments, each with its place.
@@ -302,65 +292,8 @@ class DynamicResources(
 
         Raises WriteFailed, BindingFailed.
         """
-        claim_state = self._state_of(state)
-        for i, claim in enumerate(claim_state.users):
-            if is_reserved_for(pod, claim):
-                continue
-            try:
-                claim_state.claims[i] = await self._writer.reserve(pod, claim, claim_state.reserved.get(i))
-            finally:
-                # Written or not: from here on the claim itself shows it, or the devices are free.
-                if claim_state.reserved.pop(i, None) is not None:
-                    self._catalog.release(claim.uid)
-        await self._write_extended(pod, claim_state)
-        if any(map(needs_waiting, claim_state.claims)):
-            note = f"waiting for binding conditions for device on node {node_name}"
-            self.handle.events.event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)
-            with waiting_counted(claim_state.claims, self.handle.metrics, self.handle.profile_name):
-                await self._wait_until_ready(claim_state)
+        await self._pre_binding.run(pod, self._state_of(state), node_name)
         return None
-
-    async def _write_extended(self, pod: fw.Pod, claim_state: ClaimState) -> None:
-        """Create the claim for extended resources, if the node needs one, and write into it and into the pod."""
-        i = claim_state.of_extended
-        allocation = claim_state.reserved.pop(i, None)
-        if allocation is None:
-            return
-        claim = claim_state.claims[i]
-        try:
-            if not claim_state.mappings:  # what is asked for is no number of devices
-                raise WriteFailed(f"nil or empty request mappings, no update of pod {pod} ExtendedResourceClaimStatus")
-            created = claim_state.claims[i] = await self._extended_writer.create(pod, claim)
-            self._catalog.created(claim.uid, created)
-            claim = created
-            written = claim_state.claims[i] = await self._writer.reserve(pod, created, allocation)
-        except BaseException:
-            self._catalog.release(claim.uid)
-            raise
-        self._catalog.assume_created(written)
-        await self._extended_writer.tell(pod, written, claim_state.mappings)
-
-    async def _wait_until_ready(self, claim_state: ClaimState) -> None:
-        deadline = time.monotonic() + self.binding_timeout
-        while not self._all_ready(claim_state):
-            if time.monotonic() > deadline:
-                raise BindingTimedOut("device binding timeout: context deadline exceeded")
-            await self._sleep(_POLL_SECONDS)
-
-    def _all_ready(self, claim_state: ClaimState) -> bool:
-        """Rule: isPodReadyForBinding."""
-        for i, known in enumerate(claim_state.claims):
-            if is_in_memory(known):
-                continue  # the node offers what it is for
-            claim = self._catalog.claim(known.metadata.namespace, known.metadata.name)
-            if claim is None:
-                raise WriteFailed(f'could not find ResourceClaim "{known}"')
-            claim_state.claims[i] = claim
-            if not is_ready(claim):
-                if is_overdue(claim, self.binding_timeout, time.time()):
-                    raise BindingTimedOut(f"device binding timeout: claim={claim.metadata.name}")
-                return False
-        return True
 
     def _state_of(self, state: fw.CycleState) -> ClaimState:
         """Return what PreFilter found. Raises DevicesError if PreFilter is disabled."""

@@ -358,7 +358,7 @@ async def test_a_binding_waits_until_its_devices_are_ready() -> None:
         meta = msgspec.structs.replace(claim.metadata, resource_version="900")
         store.set(fw.RESOURCE_CLAIM, msgspec.structs.replace(claim, status=status, metadata=meta))
 
-    plugin._sleep = sleep
+    plugin._pre_binding._sleep = sleep
     attempt = Attempt(plugin, claiming("p", "c"))
     attempt.filter("n1")
     attempt.reserve("n1")

@@ -1,0 +1,109 @@
+"""PreBind: what Reserve has taken is written down, and devices that have to be made ready are waited for.
+
+    for each claim of the pod's spec: allocation and reservation ─► the claim for extended resources ─► the pod's status
+        ─► all devices ready ─► the pod can be bound
+
+Rule: dynamicresources/dynamicresources.go at v1.36.3 (PreBind, bindClaim, isPodReadyForBinding).
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from plugins.dynamic_resources.binding_conditions import (
+    BindingTimedOut,
+    is_overdue,
+    is_ready,
+    needs_waiting,
+    waiting_counted,
+)
+from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.dynamic_resources.claim_state import ClaimState
+from plugins.dynamic_resources.claim_writer import ClaimWriter, WriteFailed
+from plugins.dynamic_resources.extended_claims import is_in_memory
+from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
+from plugins.dynamic_resources.pod_claims import is_reserved_for
+from scheduler import framework as fw
+
+_POLL_SECONDS: Final = 5.0
+"""How often a binding that waits for devices looks at their conditions."""
+
+
+class PreBinding:
+    """For one profile."""
+
+    def __init__(
+        self,
+        handle: fw.Handle,
+        catalog: DeviceCatalog,
+        writer: ClaimWriter,
+        extended_writer: ExtendedClaimWriter,
+        timeout: float,
+    ) -> None:
+        """`timeout`: how many seconds a binding waits for devices that have to be made ready."""
+        self._handle = handle
+        self._catalog = catalog
+        self._writer = writer
+        self._extended_writer = extended_writer
+        self._timeout = timeout
+        self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    async def run(self, pod: fw.Pod, claim_state: ClaimState, node_name: str) -> None:
+        """Return once the pod can be bound. Raises WriteFailed, BindingFailed."""
+        for i, claim in enumerate(claim_state.users):
+            if is_reserved_for(pod, claim):
+                continue
+            try:
+                claim_state.claims[i] = await self._writer.reserve(pod, claim, claim_state.reserved.get(i))
+            finally:
+                # Written or not: from here on the claim itself shows it, or the devices are free.
+                if claim_state.reserved.pop(i, None) is not None:
+                    self._catalog.release(claim.uid)
+        await self._write_extended(pod, claim_state)
+        if any(map(needs_waiting, claim_state.claims)):
+            note = f"waiting for binding conditions for device on node {node_name}"
+            self._handle.events.event(pod, "Normal", "BindingConditionsPending", "Scheduling", note)
+            with waiting_counted(claim_state.claims, self._handle.metrics, self._handle.profile_name):
+                await self._wait_until_ready(claim_state)
+
+    async def _write_extended(self, pod: fw.Pod, claim_state: ClaimState) -> None:
+        """Create the claim for extended resources, if the node needs one, and write into it and into the pod."""
+        i = claim_state.of_extended
+        allocation = claim_state.reserved.pop(i, None)
+        if allocation is None:
+            return
+        claim = claim_state.claims[i]
+        try:
+            if not claim_state.mappings:  # what is asked for is no number of devices
+                raise WriteFailed(f"nil or empty request mappings, no update of pod {pod} ExtendedResourceClaimStatus")
+            created = claim_state.claims[i] = await self._extended_writer.create(pod, claim)
+            self._catalog.created(claim.uid, created)
+            claim = created
+            written = claim_state.claims[i] = await self._writer.reserve(pod, created, allocation)
+        except BaseException:
+            self._catalog.release(claim.uid)
+            raise
+        self._catalog.assume_created(written)
+        await self._extended_writer.tell(pod, written, claim_state.mappings)
+
+    async def _wait_until_ready(self, claim_state: ClaimState) -> None:
+        deadline = time.monotonic() + self._timeout
+        while not self._all_ready(claim_state):
+            if time.monotonic() > deadline:
+                raise BindingTimedOut("device binding timeout: context deadline exceeded")
+            await self._sleep(_POLL_SECONDS)
+
+    def _all_ready(self, claim_state: ClaimState) -> bool:
+        for i, known in enumerate(claim_state.claims):
+            if is_in_memory(known):
+                continue  # the node offers what it is for
+            claim = self._catalog.claim(known.metadata.namespace, known.metadata.name)
+            if claim is None:
+                raise WriteFailed(f'could not find ResourceClaim "{known}"')
+            claim_state.claims[i] = claim
+            if not is_ready(claim):
+                if is_overdue(claim, self._timeout, time.time()):
+                    raise BindingTimedOut(f"device binding timeout: claim={claim.metadata.name}")
+                return False
+        return True
