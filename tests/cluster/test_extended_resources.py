@@ -1,11 +1,17 @@
 """Extended resources that a DeviceClass stands for, on a real API server, beside kube-scheduler."""
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from plugins.dynamic_resources.extended_claims import asking_for, content_of, in_memory
+from plugins.dynamic_resources.extended_requests import claimed_devices
+from scheduler.api.pod import pod_from_dict
+from scheduler.api.text import to_json
+from scheduler.kube.api_writer import has_all
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.devices import CLAIM, a_claim, device_class, devices_on, wait_bound, wait_refused
 from tests.cluster.loadmaster import install_rbac, metric, node_of, start
@@ -152,3 +158,18 @@ def test_many_pods_share_the_devices_and_leave_no_claim_behind(
     ]
     assert sorted(taken) == ["gpu-0", "gpu-1", "gpu-2", "gpu-3"]
     assert len(api.list(CLAIM, namespace)) == 4
+
+
+def test_a_claim_is_recognised_as_ours_when_the_answer_to_its_creation_was_lost(
+    api: Client, namespace: str, gpu_node: str
+) -> None:
+    pod = pod_from_dict(api.create(asking("doubtful", 2, init=3), namespace))
+    claim = asking_for(in_memory(pod), claimed_devices(pod, {GPU: "gpu"}).requests)
+    content = content_of(pod, claim)
+
+    api.create(content, namespace)
+
+    # Whatever the API server adds or fills in: otherwise a second claim would be created.
+    stored = api.get(CLAIM, content["metadata"]["name"], namespace)
+    assert has_all(stored, json.loads(to_json(content)))
+    assert not has_all(stored, json.loads(to_json({**content, "spec": {}, "metadata": {"name": "another"}})))
