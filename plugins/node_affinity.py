@@ -8,6 +8,7 @@ import numpy as np
 
 from plugins.shared.column_math import normalized
 from plugins.shared.node_matching import matching_any, selected_by_pod, weights
+from plugins.shared.node_selector_obstacles import selector_obstacles
 from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
 from scheduler.api import objects
@@ -40,6 +41,7 @@ class NodeAffinity(
     fw.ScoreNodesPlugin,
     fw.NormalizeScorePlugin,
     fw.SignPlugin,
+    fw.ExplainPlugin,
 ):
     """Filter: the node matches nodeSelector, required node affinity, and `addedAffinity`.
 
@@ -121,6 +123,10 @@ class NodeAffinity(
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return NOT_ENFORCED if code == _NOT_ENFORCED_CODE else NOT_SELECTED
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """Each label that is not as wanted; of several terms, those of the one that comes nearest."""
+        return list(selector_obstacles(pod, node))
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Skip pods without preferred terms; terms that cannot be parsed are an error."""

@@ -12,7 +12,7 @@ OTHER_NODE: Final = fw.unresolvable("node(s) didn't match the requested node nam
 
 
 @dataclass(frozen=True, slots=True)
-class NodeName(fw.FilterNodesPlugin, fw.SignPlugin):
+class NodeName(fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
     """Filter: the node is the one in `spec.nodeName`, if that names one.
 
     Rule: nodename/node_name.go at v1.36.3.
@@ -41,3 +41,6 @@ class NodeName(fw.FilterNodesPlugin, fw.SignPlugin):
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return OTHER_NODE
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        return (fw.Obstacle(f"spec.nodeName is {pod.spec.node_name}"),)

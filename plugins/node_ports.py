@@ -21,7 +21,7 @@ _EVERY_ADDRESS: Final = ("", ANY_ADDRESS)
 
 
 @dataclass(frozen=True, slots=True)
-class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
+class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
     """Filter: no pod on the node uses a host port of the pod, by protocol and address.
 
     Rule: nodeports/node_ports.go and kube-scheduler/framework/types.go (HostPortInfo) at v1.36.3.
@@ -66,6 +66,15 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin):
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return PORT_TAKEN
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """Each port that is in use, and who uses it."""
+        return [
+            fw.Obstacle(f"host port {wanted.port}/{wanted.protocol} is in use by {other}")
+            for wanted in pod.host_ports
+            for other in sorted(node.pods, key=str)
+            if any(_overlap(wanted, held) for held in other.host_ports)
+        ]
 
 
 def _conflicts(pod: fw.Pod, nodes: fw.NodeColumns) -> Iterator[Mapping[int, int]]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from plugins.shared.column_math import pick
 from plugins.shared.queueing import any_pod
+from plugins.shared.remedies import toleration_of
 from scheduler import framework as fw
 from scheduler.api.tolerations import NO_SCHEDULE, is_tolerated
 
@@ -18,7 +19,7 @@ UNSCHEDULABLE_TAINT: Final = fw.Taint(key="node.kubernetes.io/unschedulable", ef
 
 
 @dataclass(frozen=True, slots=True)
-class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin):
+class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
     """Filter: the node is not cordoned, or the pod tolerates it.
 
     Rule: nodeunschedulable/node_unschedulable.go at v1.36.3.
@@ -50,6 +51,18 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin):
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return UNSCHEDULABLE
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        return (
+            fw.Obstacle(
+                "cordoned",
+                (
+                    fw.Remedy(
+                        f"uncordon {node.name}", (toleration_of(UNSCHEDULABLE_TAINT),), f"kubectl uncordon {node.name}"
+                    ),
+                ),
+            ),
+        )
 
 
 def _after_node_event(pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:

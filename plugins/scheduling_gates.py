@@ -9,7 +9,7 @@ from scheduler import framework as fw
 
 
 @dataclass(frozen=True, slots=True)
-class SchedulingGates(fw.PreEnqueuePlugin):
+class SchedulingGates(fw.PreEnqueuePlugin, fw.ExplainPlugin):
     """PreEnqueue: reject pods with `spec.schedulingGates`.
 
     Rule: schedulinggates/scheduling_gates.go at v1.36.3.
@@ -27,3 +27,6 @@ class SchedulingGates(fw.PreEnqueuePlugin):
             return None
         gates = " ".join(gate.name for gate in pod.spec.scheduling_gates)
         return fw.unresolvable(f"waiting for scheduling gates: [{gates}]")
+
+    def obstacles_anywhere(self, state: fw.CycleState, pod: fw.Pod, refusal: fw.Status) -> Sequence[fw.Obstacle]:
+        return [fw.Obstacle(f"scheduling gate {gate.name}") for gate in pod.spec.scheduling_gates or ()]

@@ -8,17 +8,26 @@ import numpy as np
 
 from plugins.shared.column_math import normalized, pick
 from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
+from plugins.shared.remedies import toleration_of
 from scheduler import framework as fw
 from scheduler.api.tolerations import KEEPS_PODS_AWAY, PREFER_NO_SCHEDULE, first_untolerated, is_tolerated, relevant
 
 _PRE_SCORED = "PreScoreTaintToleration"
+
+_OF_CONDITIONS: Final = "node.kubernetes.io/"
+"""Taints that Kubernetes itself sets while something is wrong with a node."""
 
 UNTOLERATED: Final = fw.unresolvable("node(s) had untolerated taint(s)")
 
 
 @dataclass(frozen=True, slots=True)
 class TaintToleration(
-    fw.FilterNodesPlugin, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.NormalizeScorePlugin, fw.SignPlugin
+    fw.FilterNodesPlugin,
+    fw.PreScorePlugin,
+    fw.ScoreNodesPlugin,
+    fw.NormalizeScorePlugin,
+    fw.SignPlugin,
+    fw.ExplainPlugin,
 ):
     """Filter: the pod tolerates all taints with effect NoSchedule or NoExecute.
 
@@ -62,6 +71,14 @@ class TaintToleration(
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return UNTOLERATED
 
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """Each taint that keeps the pod away."""
+        return [
+            _obstacle_of(taint, node.name)
+            for taint in node.taints
+            if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations)
+        ]
+
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Never skip: a node without such taints is worth 100 to every pod."""
         state.write(_PRE_SCORED, True)
@@ -87,6 +104,15 @@ class TaintToleration(
     def normalize_score(self, state: fw.CycleState, pod: fw.Pod, scores: fw.Int64Column) -> fw.Int64Column:
         """Turn counts into scores: 100 for none, 0 for the most."""
         return normalized(scores, reverse=True)
+
+
+def _obstacle_of(taint: fw.Taint, node_name: str) -> fw.Obstacle:
+    text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+    change = (toleration_of(taint),)
+    removal = fw.Remedy(f"remove the taint {text} from {node_name}", change, f"kubectl taint nodes {node_name} {text}-")
+    if taint.key.startswith(_OF_CONDITIONS):
+        return fw.Obstacle(f"taint {text}")  # the node is ill: to tolerate that helps nobody
+    return fw.Obstacle(f"taint {text}", (fw.Remedy(f"tolerate {text}", change), removal))
 
 
 class _Taints(NamedTuple):

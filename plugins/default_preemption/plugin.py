@@ -20,6 +20,9 @@ WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be 
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
 
+_MAX_ROOMS: Final = 3
+"""Told of to whoever asks."""
+
 _MAX_INT32: Final = 2**31 - 1
 
 
@@ -33,7 +36,7 @@ class _Candidates(NamedTuple):
 
 
 @dataclass
-class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.PreEnqueuePlugin):
+class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.PreEnqueuePlugin, fw.ExplainRoomPlugin):
     """PostFilter: nominate the node on which the least has to be evicted, and evict it in the background.
 
     PreEnqueue: hold a pod back while its victims are being evicted. Rule: defaultpreemption/default_preemption.go and
@@ -110,6 +113,20 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
             return await self._preempt_asking(state, pod, node_to_status, extenders)
         finally:
             self.handle.metrics.preemption_attempts.inc()
+
+    def rooms(self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> Sequence[fw.Room]:
+        """Say where victims could go, whether or not this pod may preempt. Raises PluginError."""
+        rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
+        search, found = self._search(state, pod, rows)
+        ineligibility = self._ineligibility(pod, node_to_status)
+        names = self.handle.nodes.names()
+        rooms = []
+        for candidate in sorted(found.candidates)[:_MAX_ROOMS]:
+            obstacle = f"preemption is {ineligibility.rstrip('.')}" if ineligibility else ""
+            if candidate.costs[0]:
+                obstacle = obstacle or "a disruption budget forbids it"
+            rooms.append(fw.Room(names[candidate.row], tuple(search.victims_of(candidate.row)), obstacle))
+        return rooms
 
     def _preempt(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

@@ -3,7 +3,7 @@
 Rule: interpodaffinity/filtering.go at v1.36.3.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from plugins.inter_pod_affinity.terms import WantedPods, match_of, matches_all
 from plugins.shared.topology_domains import DomainCounts
 from scheduler import framework as fw
+from scheduler.api.pod_affinity import AffinityTerm
 
 AFFINITY: Final = fw.unresolvable("node(s) didn't match pod affinity rules")
 ANTI_AFFINITY: Final = fw.unschedulable("node(s) didn't match pod anti-affinity rules")
@@ -57,6 +58,31 @@ class FilterState:
     def is_irrelevant(self) -> bool:
         """Whether no node can be refused."""
         return not self._wanted.affinity and not self._wanted.anti_affinity and not self._existing.total
+
+    # What an explanation asks.
+
+    @property
+    def anti_affinity(self) -> tuple[AffinityTerm, ...]:
+        """The pod's required anti-affinity terms, resolved."""
+        return self._wanted.anti_affinity
+
+    def refuses_by_affinity(self, row: int) -> bool:
+        return bool(self._wanted.affinity) and not self._is_near_enough(row)
+
+    def is_near(self, term: AffinityTerm, row: int) -> bool:
+        """Whether pods that match all affinity terms are in the row's domain of this term."""
+        return self._affinity.matched_at_row(term.topology_key, row)
+
+    def keys_avoided(self, row: int) -> Iterator[str]:
+        """Yield the topology keys by which pods on nodes keep the pod off a row."""
+        return self._existing.keys_matched_at_row(row)
+
+    def is_avoided_by(self, key: str, other: fw.Pod) -> bool:
+        """Whether another pod has a required anti-affinity to the pod by a topology key."""
+        return any(
+            term.topology_key == key and term.matches(self._pod.namespace, self._pod.labels, self._namespace_labels)
+            for term in other.affinity_terms.required_anti_affinity
+        )
 
     def count(self, other: fw.Pod, row: int, times: int) -> None:
         """Count another pod as if it ran on that row, or with -1 as if it did not."""

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 from plugins.inter_pod_affinity.filter import KEEP_AWAY, REFUSALS, FilterState
 from plugins.inter_pod_affinity.hints import AffinityHints
 from plugins.inter_pod_affinity.namespaces import namespace_labels
+from plugins.inter_pod_affinity.obstacles import affinity_obstacles
 from plugins.inter_pod_affinity.score import ScoreState, normalized_affinity, scored_kinds, scored_terms
 from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
@@ -27,6 +28,7 @@ class InterPodAffinity(
     fw.PreScorePlugin,
     fw.ScoreNodesPlugin,
     fw.NormalizeScorePlugin,
+    fw.ExplainPlugin,
 ):
     """Filter: required affinity and anti-affinity of the pod, and required anti-affinity of the pods on nodes.
 
@@ -103,6 +105,10 @@ class InterPodAffinity(
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return REFUSALS[code]
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """Each term that refuses the node, and a pod that it is about."""
+        return list(affinity_obstacles(pod, _counts(state), self.handle.nodes, node))
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Compute the score of each topology domain, over all nodes; skip if no term matches a pod."""

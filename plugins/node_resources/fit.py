@@ -26,6 +26,7 @@ from plugins.node_resources.fit_hints import (
     counted_resources,
     named_resources,
 )
+from plugins.node_resources.fit_obstacles import fit_obstacles
 from plugins.node_resources.fit_requests import fit_requests
 from plugins.node_resources.scoring import (
     DEFAULT_RESOURCES,
@@ -100,7 +101,14 @@ class _LastRequests:
 
 
 @dataclass
-class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, fw.ScoreNodesPlugin, fw.SignPlugin):
+class NodeResourcesFit(
+    fw.PreFilterPlugin,
+    fw.DryRunFilter,
+    fw.PreScorePlugin,
+    fw.ScoreNodesPlugin,
+    fw.SignPlugin,
+    fw.ExplainPlugin,
+):
     """Filter: the pod's requests fit into what is free on the node. Score: by `scoring_strategy`.
 
     Rule: noderesources/fit.go and resource_allocation.go at v1.36.3. Amounts are thousandths of a core, units or
@@ -196,6 +204,10 @@ class NodeResourcesFit(fw.PreFilterPlugin, fw.DryRunFilter, fw.PreScorePlugin, f
         reasons = ["Too many pods"] if code & TOO_MANY_PODS else []
         reasons += (f"Insufficient {name}" for bit, name, _, _ in _compared_of(state) if code & bit)
         return fw.unresolvable(*reasons) if code & UNRESOLVABLE else fw.unschedulable(*reasons)
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """What is insufficient, and how much of it is missing."""
+        return list(fit_obstacles(pod, _compared_of(state), node))
 
     def simulator(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> FitSimulator:
         """Simulate nodes in plain integers."""

@@ -3,7 +3,7 @@
 Rule: podtopologyspread/filtering.go at v1.36.3.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -138,6 +138,11 @@ class SpreadDomains:
         """Whether a row has the topology key."""
         return self._base.domains.number(row) != NO_DOMAIN
 
+    def count(self, row: int) -> int | None:
+        """Return how many pods the domain of a row has; None if it is in none."""
+        number = self._base.domains.number(row)
+        return None if number == NO_DOMAIN else self._base.counts.item(number) + self._changes.get(number, 0)
+
     def change(self, row: int, pods: int) -> None:
         """Count this many more pods on a row, or fewer if negative, if it is counted at all."""
         number = self._base.number(row)
@@ -218,6 +223,12 @@ class HardSpread:
         for each in self._domains:
             if each.constraint.selector.matches(other.labels):
                 each.change(row, pods)
+
+    def refused_by(self, row: int) -> Iterator[tuple[SpreadConstraint, int | None, int]]:
+        """Yield each constraint that refuses a row, the pods in its domain (None if it is in none), and the fewest."""
+        for domains, self_match in zip(self._domains, self._self_match, strict=True):
+            if domains.refusals(self_match, np.array([row]))[0]:
+                yield domains.constraint, domains.count(row), domains.fewest()
 
     def refusals(self, rows: fw.Rows) -> fw.Int32Column:
         """Return a reason code for each of `rows`: that of the first constraint that refuses it, or 0."""

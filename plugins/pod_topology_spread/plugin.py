@@ -19,6 +19,7 @@ from plugins.pod_topology_spread.default_selectors import RESOURCES, DefaultSele
 from plugins.pod_topology_spread.domains import MISSING_LABEL, HardSpread
 from plugins.pod_topology_spread.hints import SpreadHints
 from plugins.pod_topology_spread.nodes import ExcludedNodes
+from plugins.pod_topology_spread.obstacles import spread_obstacles
 from plugins.pod_topology_spread.scoring import SoftSpread, normalized_spread
 from scheduler import framework as fw
 from scheduler.api.objects import TopologySpreadConstraint
@@ -38,6 +39,7 @@ class PodTopologySpread(
     fw.PreScorePlugin,
     fw.ScoreNodesPlugin,
     fw.NormalizeScorePlugin,
+    fw.ExplainPlugin,
 ):
     """Filter: with this pod, no domain has more than maxSkew matching pods more than the one with the fewest.
 
@@ -113,6 +115,10 @@ class PodTopologySpread(
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return NO_DOMAIN if code == MISSING_LABEL else UNEVEN
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """Each constraint that refuses the node, with the pods that it counts."""
+        return list(spread_obstacles(pod, state.read(_PRE_FILTERED, HardSpread), node))
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Count the pods of each domain; skip pods without soft constraints.

@@ -4,7 +4,7 @@ A domain is identified by a number. Where every node is a domain of its own, tha
 rows is already the sum by domains; otherwise it is the label's code, and the few sums are kept up to date by the index.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -105,6 +105,10 @@ class DomainCounts:
     def any_at_row(self, row: int) -> bool:
         """Like `any_at`, but faster, for one row."""
         return bool(self.total) and any(self.matched_at_row(key, row) for key in self._by_key)
+
+    def keys_matched_at_row(self, row: int) -> Iterator[str]:
+        """Yield the keys whose domain of that row has a match."""
+        return (key for key in tuple(self._by_key) if self.matched_at_row(key, row))
 
     def matched_at(self, key: str, rows: fw.Rows) -> fw.BoolColumn:
         """Return for each of `rows` whether its domain of `key` has a match; False where the label is absent."""

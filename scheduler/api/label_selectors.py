@@ -61,11 +61,26 @@ class Selector(NamedTuple):
                 return False
         return True
 
+    def __str__(self) -> str:
+        """As kubectl writes selectors: `app=web,tier in (a,b),!legacy`."""
+        if not self.requirements:
+            return "no pods" if self.is_nothing else "all pods"
+        return ",".join(map(_spelled, self.requirements))
+
     def and_also(self, other: "Selector") -> "Selector":
         """Return the selector of what both select."""
         if self.is_nothing or other.is_nothing:
             return NOTHING
         return selector_of((*self.requirements, *other.requirements))
+
+
+def _spelled(requirement: Requirement) -> str:
+    key, operator, values = requirement
+    if operator in (EXISTS, DOES_NOT_EXIST):
+        return key if operator == EXISTS else f"!{key}"
+    if operator == IN and len(values) == 1:
+        return f"{key}={next(iter(values))}"
+    return f"{key} {'in' if operator == IN else 'notin'} ({','.join(sorted(values))})"
 
 
 NOTHING: Final = Selector(is_nothing=True)

@@ -86,6 +86,13 @@ from scheduler.framework.nodes import NodeColumns as NodeColumns
 from scheduler.framework.nodes import NodeInfo as NodeInfo
 from scheduler.framework.nodes import Rows as Rows
 from scheduler.framework.nominated import NominatedPods as NominatedPods
+from scheduler.framework.obstacles import Change as Change
+from scheduler.framework.obstacles import ExplainPlugin as ExplainPlugin
+from scheduler.framework.obstacles import ExplainRoomPlugin as ExplainRoomPlugin
+from scheduler.framework.obstacles import Obstacle as Obstacle
+from scheduler.framework.obstacles import Remedy as Remedy
+from scheduler.framework.obstacles import Room as Room
+from scheduler.framework.obstacles import Shortage as Shortage
 from scheduler.framework.plugin import MAX_NODE_SCORE as MAX_NODE_SCORE
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS as MAX_PERMIT_SECONDS
 from scheduler.framework.plugin import MIN_NODE_SCORE as MIN_NODE_SCORE

@@ -4,7 +4,8 @@ A binding takes effect at once, and comes back as if the watch had reported it.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from scheduler.api.objects import Node
@@ -76,12 +77,7 @@ def _simulated(
         framework.faults.observer = recording.fault
     api.objects, api.observer = engine.objects, engine.object_handlers
     api.shows = not each_alone  # devices taken back for one pod must not help the next
-    for resource, obj in cluster.others.take(engine.watched):
-        engine.object_handlers.object_changed(resource, obj)
-    for node in cluster.nodes:
-        engine.handlers.node_changed(node)
-    for pod in cluster.pods:
-        engine.handlers.pod_changed(pod)
+    _take_in(engine, cluster)
     pending = [
         pod
         for pod in cluster.pods
@@ -102,6 +98,29 @@ def _simulated(
 
     asyncio.run(run())
     return {"pods": list(recording.results.values())}
+
+
+def _take_in(engine: Engine, cluster: SimulatedCluster) -> None:
+    for resource, obj in cluster.others.take(engine.watched):
+        engine.object_handlers.object_changed(resource, obj)
+    for node in cluster.nodes:
+        engine.handlers.node_changed(node)
+    for pod in cluster.pods:
+        engine.handlers.pod_changed(pod)
+
+
+@contextmanager
+def engine_of(cluster: SimulatedCluster, config: Config, registry: Registry) -> Iterator[Engine]:
+    """An engine that has seen a cluster, to be asked and not run. Raises ConfigError, as `simulate` does."""
+    recording, api = _RecordingWriters(), SimulatedApi()
+    engine = build_engine(
+        config, registry, Writers(recording, recording, recording, recording, api), Metrics(), lambda: 0.0
+    )
+    try:
+        _take_in(engine, cluster)
+        yield engine
+    finally:
+        engine.close()
 
 
 def _empty(pod: Pod) -> Result:

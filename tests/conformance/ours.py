@@ -25,7 +25,7 @@ def judge(case: Json) -> Json:
     config = config_from_dict(case.get("config") or DEFAULT_CONFIG, plugins.IN_TREE)
     nodes = [node_from_dict(obj) for obj in case["objects"] if obj["kind"] == "Node"]
     profiles = {profile.scheduler_name for profile in config.profiles}
-    pods = [_as_kube_scheduler_sees(obj, profiles) for obj in case["objects"] if obj["kind"] == "Pod"]
+    pods = [as_kube_scheduler_sees(obj, profiles) for obj in case["objects"] if obj["kind"] == "Pod"]
     verdict = simulate(nodes, pods, config, plugins.IN_TREE, others(case), each_alone=True, explain=True)
     for pod in verdict["pods"]:
         pod["nodes"] = dict(pod["nodes"])
@@ -35,7 +35,7 @@ def judge(case: Json) -> Json:
     return {"pods": [pod for pod in verdict["pods"] if f"{pod['namespace']}/{pod['name']}" not in deleting]}
 
 
-def _as_kube_scheduler_sees(obj: Json, profiles: Container[str]) -> Pod:
+def as_kube_scheduler_sees(obj: Json, profiles: Container[str]) -> Pod:
     """A pod without a nomination that kube-scheduler does not look at: a deliberate difference, docs/differences.md."""
     if obj["spec"].get("schedulerName", "default-scheduler") not in profiles:
         obj = {**obj, "status": {**obj.get("status", {}), "nominatedNodeName": ""}}

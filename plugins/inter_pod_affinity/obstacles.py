@@ -1,0 +1,74 @@
+"""What InterPodAffinity says of a node: which terms, and which pods they are about."""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final
+
+from plugins.inter_pod_affinity.filter import FilterState
+from scheduler import framework as fw
+from scheduler.api.pod_affinity import AffinityTerm
+
+MAX_NODES: Final = 200
+"""So many nodes of a domain are searched for a pod to name."""
+
+_ROOT: Final = "/spec/affinity/{}/requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def affinity_obstacles(
+    pod: fw.Pod, counts: FilterState, nodes: fw.NodeColumns, node: fw.NodeInfo
+) -> Iterator[fw.Obstacle]:
+    """Yield each term that refuses the node: affinity, anti-affinity, and that of the pods there."""
+    terms = pod.affinity_terms
+    if counts.refuses_by_affinity(node.row):
+        for place, term in enumerate(terms.required_affinity):
+            if not counts.is_near(term, node.row):
+                text = f"pod affinity to {term.selector} on {term.topology_key}"
+                drop = _drop("podAffinity", place, terms.required_affinity, text)
+                yield fw.Obstacle(f"{text}: no such pod {_domain(term.topology_key, node)}", (drop,))
+    for place, term in enumerate(counts.anti_affinity):
+        other = _find(term.topology_key, nodes, node, partial(_selects, term))
+        if other is not None:
+            text = f"pod anti-affinity to {term.selector} on {term.topology_key}"
+            drop = _drop("podAntiAffinity", place, terms.required_anti_affinity, text)
+            yield fw.Obstacle(f"{text}: {other} is {_domain(term.topology_key, node)}", (drop,))
+    yield from _of_others(counts, nodes, node)
+
+
+def _of_others(counts: FilterState, nodes: fw.NodeColumns, node: fw.NodeInfo) -> Iterator[fw.Obstacle]:
+    for key in counts.keys_avoided(node.row):
+        other = _find(key, nodes, node, partial(counts.is_avoided_by, key))
+        if other is not None:
+            yield fw.Obstacle(f"{other}, {_domain(key, node)}, has an anti-affinity to this pod on {key}")
+
+
+def _selects(term: AffinityTerm, pod: fw.Pod) -> bool:
+    return term.matches(pod.namespace, pod.labels, None)
+
+
+def _find(key: str, nodes: fw.NodeColumns, node: fw.NodeInfo, wanted: Callable[[fw.Pod], bool]) -> fw.Pod | None:
+    """Return a pod on a node of this one's domain."""
+    if key not in node.labels:
+        return None
+    for each in _domain_of(key, nodes, node):
+        found = min((pod for pod in each.pods if wanted(pod)), key=str, default=None)
+        if found is not None:
+            return found
+    return None
+
+
+def _domain_of(key: str, nodes: fw.NodeColumns, node: fw.NodeInfo) -> Iterable[fw.NodeInfo]:
+    yield node
+    codes = nodes.label_codes(key)
+    alike = (codes == codes[node.row]).nonzero()[0][:MAX_NODES]
+    yield from (nodes.info(row) for row in alike.tolist() if row != node.row and nodes.in_use[row])
+
+
+def _domain(key: str, node: fw.NodeInfo) -> str:
+    if key == "kubernetes.io/hostname":
+        return "on the node"
+    return f"in {key}={node.labels[key]}" if key in node.labels else f"near, and the node has no label {key}"
+
+
+def _drop(kind: str, place: int, terms: tuple[AffinityTerm, ...], text: str) -> fw.Remedy:
+    root = _ROOT.format(kind)
+    return fw.Remedy(f"drop the {text}", (fw.Change("remove", root if len(terms) == 1 else f"{root}/{place}"),))

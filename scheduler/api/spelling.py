@@ -1,0 +1,26 @@
+"""Amounts of resources as people write them."""
+
+from typing import Final
+
+from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
+
+_BYTES: Final = frozenset((MEMORY, EPHEMERAL_STORAGE))
+_UNITS: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+def spelled(resource: str, value: int) -> str:
+    """Say an amount in the units of `Pod.requests`: 400 of cpu is 0.4, 1610612736 of memory is 1.5Gi."""
+    if resource == CPU:
+        return f"{value / 1000:.3f}".rstrip("0").rstrip(".")
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        size, unit = float(value), 0
+        while abs(size) >= 1024 and unit < len(_UNITS) - 1:
+            size, unit = size / 1024, unit + 1
+        return f"{size:.2f}".rstrip("0").rstrip(".") + _UNITS[unit]
+    return str(value)
+
+
+def shortage(resource: str, least: int, most: int, wanted: int) -> str:
+    """Say how much is missing on one node or on several: `0.4 to 3 cpu short of 2`."""
+    missing = spelled(resource, least) if least == most else f"{spelled(resource, least)} to {spelled(resource, most)}"
+    return f"{missing} {resource} short of {spelled(resource, wanted)}"

@@ -1,0 +1,146 @@
+"""Nodes with the same obstacles, the nearest miss first.
+
+3 nodes: taint dedicated=gpu:NoSchedule; and 0.4 to 3 cpu short of 2
+"""
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from scheduler.explain.judgement import Judgement
+from scheduler.framework.errors import PluginError
+from scheduler.framework.obstacles import ExplainPlugin, Obstacle, Remedy, Shortage
+from scheduler.framework.status import Status
+from scheduler.runtime.plugin_faults import as_plugin_error
+from scheduler.runtime.profile import ProfilePlugins
+from scheduler.state.node_table import NodeTable
+
+MAX_IN_DETAIL: Final = 10_000
+"""Of so many nodes the facts are looked up; of the rest only reasons are told."""
+
+
+NODES_IN_A_STEP: Final = 50
+"""About 5 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedObstacle:
+    """An obstacle, and who it is of."""
+
+    plugin: str
+    code: str
+    """The label of the refusal's code, such as `Unschedulable`."""
+
+    obstacle: Obstacle
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells it from others: amounts do not."""
+        shortage = self.obstacle.shortage
+        return self.plugin, self.code, self.obstacle.fact if shortage is None else f"short of {shortage.resource}"
+
+
+@dataclass(slots=True)
+class NodeGroup:
+    """Nodes with the same obstacles."""
+
+    nodes: list[str]
+    """The nearest miss first, then by name."""
+
+    obstacles: Sequence[NamedObstacle]
+    """Those of the first node."""
+
+    ranges: dict[str, tuple[int, int]]
+    """Resource → the least and the most that is missing on any of the nodes."""
+
+    @property
+    def distance(self) -> tuple[int, float]:
+        """How far the first node is from taking the pod: the number of obstacles, and how much is missing of all."""
+        return len(self.obstacles), _missing(self.obstacles)
+
+
+def group_nodes(
+    plugins: ProfilePlugins, table: NodeTable, judgement: Judgement
+) -> Generator[None, None, list[NodeGroup]]:
+    """Return the nodes that refuse the pod, in groups. Nodes that go between two steps are left out."""
+    by_key: dict[tuple[tuple[str, str, str], ...], list[tuple[float, str, list[NamedObstacle]]]] = {}
+    refused = np.flatnonzero(judgement.in_use & ~judgement.passing).tolist()
+    names = tuple(table.names())
+    for place, row in enumerate(refused):
+        if place % NODES_IN_A_STEP == NODES_IN_A_STEP - 1:
+            yield
+        if table.names()[row] != names[row]:
+            continue
+        found = list(_obstacles_on(plugins if place < MAX_IN_DETAIL else None, table, judgement, row))
+        key = tuple(each.key for each in found)
+        by_key.setdefault(key, []).append((_missing(found), names[row], found))
+    groups = []
+    for members in by_key.values():
+        members.sort(key=lambda member: member[:2])
+        ranges: dict[str, tuple[int, int]] = {}
+        for _, _, found in members:
+            for shortage in _shortages(found):
+                low, high = ranges.get(shortage.resource, (shortage.missing, shortage.missing))
+                ranges[shortage.resource] = min(low, shortage.missing), max(high, shortage.missing)
+        groups.append(NodeGroup([name for _, name, _ in members], members[0][2], ranges))
+    groups.sort(key=lambda group: (group.distance, -len(group.nodes), group.nodes[0]))
+    return groups
+
+
+def obstacles_of_pod(plugins: ProfilePlugins, judgement: Judgement, refusals: Iterable[Status]) -> list[NamedObstacle]:
+    """Return what stands against the pod as a whole, wherever it is to run."""
+    found: list[NamedObstacle] = []
+    for status in refusals:
+        plugin = plugins.by_name.get(status.plugin)
+        told: Sequence[Obstacle] = ()
+        if isinstance(plugin, ExplainPlugin):
+            try:
+                told = plugin.obstacles_anywhere(judgement.state, judgement.pod, status)
+            except BaseException as error:  # noqa: BLE001 - its reason is still there; nothing is awaited within
+                judgement.failures.append(as_plugin_error("Explain", status.plugin, error))
+        found += _named(status, told)
+    return found
+
+
+def _obstacles_on(
+    plugins: ProfilePlugins | None, table: NodeTable, judgement: Judgement, row: int
+) -> Iterator[NamedObstacle]:
+    try:
+        for step, status in judgement.refusals_of(row):
+            plugin = plugins.by_name.get(status.plugin) if plugins is not None and step is not None else None
+            told: Sequence[Obstacle] = ()
+            if isinstance(plugin, ExplainPlugin):
+                told = plugin.obstacles(judgement.state, judgement.pod, table.info(row))
+            yield from _named(status, told)
+    except PluginError as error:
+        yield NamedObstacle(error.plugin, "Error", Obstacle(str(error)))
+    except BaseException as error:  # noqa: BLE001 - as above
+        failure = as_plugin_error("Explain", status.plugin, error)
+        yield NamedObstacle(failure.plugin, "Error", Obstacle(str(failure)))
+
+
+def _named(status: Status, told: Sequence[Obstacle]) -> list[NamedObstacle]:
+    said = told or [Obstacle(reason) for reason in status.reasons] or [Obstacle(f"refused by {status.plugin}")]
+    return [NamedObstacle(status.plugin, status.code.label, obstacle) for obstacle in said]
+
+
+def _shortages(obstacles: Sequence[NamedObstacle]) -> Iterator[Shortage]:
+    return (each.obstacle.shortage for each in obstacles if each.obstacle.shortage is not None)
+
+
+def _missing(obstacles: Sequence[NamedObstacle]) -> float:
+    return sum(shortage.missing / max(1, shortage.wanted) for shortage in _shortages(obstacles))
+
+
+def remedies_for(group: NodeGroup) -> Iterator[Sequence[Remedy]]:
+    """Yield each set of remedies that, together, would remove all obstacles of a group's first node."""
+    choices = [each.obstacle.remedies for each in group.obstacles]
+    if not all(choices):
+        return
+    yield tuple(remedies[0] for remedies in choices)
+    if len(choices) <= 2:
+        for place, remedies in enumerate(choices):
+            for remedy in remedies[1:]:
+                yield tuple(remedy if i == place else other[0] for i, other in enumerate(choices))

@@ -1,0 +1,154 @@
+"""An explanation for a terminal: one screen, whatever its width, whatever a name may contain."""
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
+from typing import Any, Final
+
+from scheduler.api.spelling import shortage
+
+Document = Mapping[str, Any]
+
+MAX_GROUPS: Final = 8
+MAX_NAMES: Final = 5
+MAX_HISTORY: Final = 5
+
+_BOLD, _DIM, _GREEN, _RED = "1", "2", "32", "31"
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What the terminal can do."""
+
+    width: int = 100
+    """Characters; at least 40 are used."""
+
+    colour: bool = False
+
+    def styled(self, text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if self.colour and text else text
+
+
+def shown(text: object) -> str:
+    """Escape what a terminal would not show, or would obey."""
+    return "".join(
+        char if char.isprintable() and unicodedata.category(char) != "Cf" else char.encode("unicode_escape").decode()
+        for char in str(text)
+    )
+
+
+def lines_of(document: Document, screen: Screen) -> Iterator[str]:
+    """Yield the lines for a document: see `scheduler.explain.explanation`, and what is said of a pod's state."""
+    pod = f"{document['namespace']}/{document['name']}"
+    yield f"{screen.styled(shown(pod), _BOLD)}  {shown(document['state'])}"
+    for line in document.get("about", ()):
+        yield from _wrapped(line, "  ", screen)
+    explanation = document.get("explanation")
+    if explanation:
+        yield from _explained(explanation, screen)
+    history = document.get("history", ())
+    if history:
+        yield from _section("HISTORY", screen)
+        for each in history[-MAX_HISTORY:]:
+            yield from _wrapped(f"{each['at']}  {each['text']}", "  ", screen)
+
+
+def short_reason(explanation: Document) -> str:
+    """Say in one line why a pod is pending, or that it is not for lack of a node."""
+    nodes = explanation.get("nodes")
+    if explanation.get("failures"):
+        return f"cannot be decided: {explanation['failures'][0]}"
+    if nodes is None or not nodes["count"]:
+        return "there are no nodes"
+    if explanation["gates"]:
+        return "; ".join(each["fact"] for each in explanation["gates"])
+    if explanation["obstacles"]:
+        return "; ".join(each["fact"] for each in explanation["obstacles"])
+    if nodes["fitting"]:
+        return f"fits {_count(nodes['fitting'], 'node')} of {nodes['count']} now"
+    nearest = explanation["groups"][0]
+    of = "the only node" if nodes["count"] == 1 else f"none of {nodes['count']} nodes"
+    verb = "does not take it" if nodes["count"] == 1 else "takes it"
+    facts = "; and ".join(map(_at_the_nearest, nearest["obstacles"]))
+    return f"{of} {verb}; nearest is {nearest['names'][0]}: {facts}"
+
+
+def _at_the_nearest(obstacle: Document) -> str:
+    missing = obstacle.get("shortage")
+    if missing is None:
+        return str(obstacle["fact"])
+    return shortage(missing["resource"], missing["nearest"], missing["nearest"], missing["wanted"])
+
+
+def _explained(explanation: Document, screen: Screen) -> Iterator[str]:
+    for failure in explanation.get("failures", ()):
+        yield from _wrapped(f"error: {failure}", "  ", screen, _RED)
+    if "nodes" not in explanation:
+        return
+    yield from _wrapped(short_reason(explanation), "  ", screen)
+    everywhere = [*explanation["gates"], *explanation["obstacles"]]
+    if everywhere:
+        yield from _section("STANDS AGAINST IT EVERYWHERE", screen)
+        for each in everywhere:
+            yield from _wrapped(f"{each['fact']} ({each['plugin']})", "  ", screen)
+    if explanation["gates"] and not explanation["obstacles"]:
+        fitting = explanation["nodes"]["fitting"]
+        without = f"it would fit {_count(fitting, 'node')}" if fitting else "it would fit no node"
+        yield from _wrapped(f"without that, {without}{_names(explanation['nodes']['names'], fitting)}", "  ", screen)
+    if explanation["groups"]:
+        yield from _section("NODES THAT REFUSE IT, the nearest miss first", screen)
+        yield from _groups(explanation, screen)
+    if explanation["suggestions"]:
+        yield from _section("WHAT WOULD HELP, each tried out", screen)
+        for each in explanation["suggestions"]:
+            yield from _suggestion(each, screen)
+
+
+def _groups(explanation: Document, screen: Screen) -> Iterator[str]:
+    groups = explanation["groups"]
+    for group in groups[:MAX_GROUPS]:
+        head = _count(group["count"], "node")
+        text = f"{head + ':':<10} {_facts(group['obstacles'])}{_names(group['names'], group['count'])}"
+        yield from _wrapped(text, "  ", screen, hanging=11)
+    more = len(groups) - MAX_GROUPS + explanation["moreGroups"]
+    if more > 0:
+        yield f"  ... and {_count(more, 'more group')} (all of them with -o json)"
+
+
+def _suggestion(each: Document, screen: Screen) -> Iterator[str]:
+    but = f", but {each['obstacle']}" if each.get("obstacle") else ""
+    fits = "" if each.get("command") or not each.get("patch") else f": fits {_count(each['count'], 'node')}"
+    where = _names(each["names"], each["count"]) if fits else ""
+    yield from _wrapped(f"{each['text']}{fits}{where}{but}", "  ", screen, _GREEN)
+    if each.get("command"):
+        yield from _wrapped(each["command"], "      ", screen, _DIM)
+
+
+def _section(title: str, screen: Screen) -> Iterator[str]:
+    yield ""
+    yield from _wrapped(title, "", screen, _DIM)
+
+
+def _facts(obstacles: Sequence[Document]) -> str:
+    return "; and ".join(each["fact"] for each in obstacles)
+
+
+def _names(names: Sequence[str], count: int) -> str:
+    more = f", … {count - MAX_NAMES} more" if count > MAX_NAMES else ""
+    return f" ({', '.join(names[:MAX_NAMES])}{more})" if names else ""
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _wrapped(text: str, indent: str, screen: Screen, style: str = "", hanging: int = 2) -> Iterator[str]:
+    lines = wrap(
+        shown(text),
+        max(40, screen.width),
+        initial_indent=indent,
+        subsequent_indent=indent + " " * hanging,
+        break_on_hyphens=False,
+    )
+    return (screen.styled(line, style) if style else line for line in lines)

@@ -1,0 +1,94 @@
+"""What a plugin says of a node that it refused, when somebody asks: facts, and what would help.
+
+A decision needs no more than a reason. Whoever asks why a pod is pending wants to know which taint, how much memory is
+missing, whose port it is; and what to change. None of this runs in a decision.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scheduler.api.pod import Pod
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.nodes import NodeInfo
+from scheduler.framework.plugin import Plugin
+from scheduler.framework.status import Status
+
+
+class Change(NamedTuple):
+    """One operation on a pod, as in a JSON Patch (RFC 6902)."""
+
+    op: str
+    """`add`, `remove` or `replace`."""
+
+    path: str
+    """A JSON pointer below `/spec`. Lists and objects on the way that are not there are made."""
+
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What would remove an obstacle. Whether it does is found out by deciding again."""
+
+    text: str
+    """In the imperative, without a full stop: `tolerate dedicated=gpu:NoSchedule`."""
+
+    changes: tuple[Change, ...]
+    """What it makes of the pod. A remedy that changes the cluster has here what comes to the same for this node."""
+
+    command: str = ""
+    """The command that changes the cluster; empty if the pod is to be changed."""
+
+
+class Shortage(NamedTuple):
+    """How much is missing of a resource, in the units of `Pod.requests`."""
+
+    resource: str
+    missing: int
+    wanted: int
+    """What the pod asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """One thing that keeps a pod off a node."""
+
+    fact: str
+    """What is the matter, without the node's name, so that equal obstacles of many nodes are told once."""
+
+    remedies: tuple[Remedy, ...] = ()
+    shortage: Shortage | None = None
+    """Amounts differ from node to node; the fact of a shortage is told from it."""
+
+
+class ExplainPlugin(Plugin):
+    """A plugin that can say more of a refusal than its reason."""
+
+    def obstacles(self, state: CycleState, pod: Pod, node: NodeInfo) -> Sequence[Obstacle]:
+        """Say what keeps `pod` off a node that this plugin's Filter refused. Empty: the reason says it all."""
+        return ()
+
+    def obstacles_anywhere(self, state: CycleState, pod: Pod, refusal: Status) -> Sequence[Obstacle]:
+        """Say why this plugin's PreFilter or PreEnqueue refused `pod` as a whole. Empty: the reason says it all."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """Pods that would have to leave a node for a pod to fit there."""
+
+    node_name: str
+    victims: tuple[Pod, ...]
+    """The most important first."""
+
+    obstacle: str = ""
+    """Why they are not evicted for it; empty if they would be."""
+
+
+class ExplainRoomPlugin(Plugin):
+    """A PostFilter plugin that can say where it could make room, without making any."""
+
+    def rooms(self, state: CycleState, pod: Pod, node_to_status: Mapping[str, Status]) -> Sequence[Room]:
+        """Return where room could be made, the cheapest first. Raises PluginError."""
+        return ()

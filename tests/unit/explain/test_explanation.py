@@ -1,0 +1,270 @@
+"""What is said of pending pods, and that what is suggested works."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler import framework as fw
+from scheduler.api import objects
+from scheduler.api.decoding import convert
+from scheduler.cycle.algorithm import Placed
+from scheduler.explain.changes import change
+from scheduler.explain.explanation import explain
+from scheduler.explain.screen import Screen, lines_of, short_reason, shown
+from scheduler.framework.cycle_state import CycleState
+from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, required
+from tests.unit.cycle.fakes import EngineUnderTest, an_engine
+
+ZONE, HOSTNAME = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
+GPU = fw.Taint(key="dedicated", value="gpu", effect="NoSchedule")
+
+
+def a_cluster(*seen: fw.Node | fw.Pod) -> EngineUnderTest:
+    scheduler = an_engine()
+    scheduler.see(*seen)
+    return scheduler
+
+
+def explained(scheduler: EngineUnderTest, pod: fw.Pod) -> Any:
+    steps = explain(scheduler.framework, scheduler.cache.table, pod)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def facts(document: Any) -> list[tuple[int, list[str]]]:
+    return [(group["count"], [each["fact"] for each in group["obstacles"]]) for group in document["groups"]]
+
+
+def helps(document: Any) -> list[str]:
+    return [each["text"] for each in document["suggestions"]]
+
+
+def with_spec(pod: fw.Pod, **spec: Any) -> fw.Pod:
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, **spec))
+
+
+def spreading(key: str, **more: Any) -> tuple[objects.TopologySpreadConstraint, ...]:
+    selector = objects.LabelSelector(match_labels={"app": "web"})
+    return (
+        objects.TopologySpreadConstraint(
+            max_skew=1, topology_key=key, when_unsatisfiable="DoNotSchedule", label_selector=selector, **more
+        ),
+    )
+
+
+def affinity(kind: str, key: str, **labels: str) -> objects.Affinity:
+    terms = [{"labelSelector": {"matchLabels": labels}, "topologyKey": key}]
+    return convert({kind: {"requiredDuringSchedulingIgnoredDuringExecution": terms}}, objects.Affinity)
+
+
+ZONES = [a_node(f"n{i}", labels={ZONE: "ab"[i % 2], HOSTNAME: f"n{i}"}) for i in range(4)]
+
+
+def test_nodes_with_the_same_obstacles_are_one_group_and_the_nearest_miss_is_first() -> None:
+    scheduler = a_cluster(
+        a_node("full", cpu="4"),
+        a_node("fuller", cpu="4"),
+        *(a_node(f"gpu-{i}", cpu="1", taints=[GPU]) for i in range(3)),
+        a_pod("a", requests={"cpu": 3}, node_name="full"),
+        a_pod("b", requests={"cpu": "3500m"}, node_name="fuller"),
+    )
+    document = explained(scheduler, a_pod(requests={"cpu": 2}))
+    assert facts(document) == [
+        (2, ["1 to 1.5 cpu short of 2"]),
+        (3, ["taint dedicated=gpu:NoSchedule", "1 cpu short of 2, even without any pod there"]),
+    ]
+    assert short_reason(document) == "none of 5 nodes takes it; nearest is full: 1 cpu short of 2"
+
+
+@pytest.mark.parametrize(
+    ("seen", "pod", "fact", "remedy"),
+    [
+        pytest.param(
+            [a_node("n", cpu="1")],
+            a_pod(requests={"cpu": "1400m"}),
+            "0.4 cpu short of 1.4, even without any pod there",
+            "ask for 0.4 cpu less",
+            id="cpu",
+        ),
+        pytest.param(
+            [a_node("n", memory="1Gi")],
+            a_pod(requests={"memory": "1536Mi"}),
+            "512Mi memory short of 1.5Gi, even without any pod there",
+            "ask for 512Mi memory less",
+            id="memory",
+        ),
+        pytest.param(
+            [a_node("n", taints=[GPU])],
+            a_pod(),
+            "taint dedicated=gpu:NoSchedule",
+            "tolerate dedicated=gpu:NoSchedule",
+            id="taint",
+        ),
+        pytest.param([a_node("n", unschedulable=True)], a_pod(), "cordoned", "uncordon n", id="cordoned"),
+        pytest.param(
+            [a_node("n", labels={"disk": "hdd"})],
+            a_pod(node_selector={"disk": "ssd"}),
+            "nodeSelector disk=ssd, and the node has 'hdd'",
+            "drop nodeSelector disk=ssd",
+            id="node selector",
+        ),
+        pytest.param(
+            [a_node("n")],
+            a_pod(node_affinity=required(a_term(a_requirement("disk", "In", "ssd", "nvme")))),
+            "node affinity disk In [ssd nvme], and the node has no such label",
+            "drop node affinity disk In [ssd nvme]",
+            id="node affinity",
+        ),
+        pytest.param(
+            [
+                *ZONES,
+                *(a_pod(f"web-{i}", labels={"app": "web"}, node_name="n0") for i in range(2)),
+            ],
+            with_spec(
+                a_pod(labels={"app": "web"}, node_selector={ZONE: "a"}),
+                topology_spread_constraints=spreading(ZONE, node_affinity_policy="Ignore"),
+            ),
+            f"spread over {ZONE}: a has 2 matching pods, the fewest anywhere are 0, and maxSkew is 1",
+            f"set whenUnsatisfiable: ScheduleAnyway for spreading over {ZONE}",
+            id="spread",
+        ),
+        pytest.param(
+            [a_node("n", labels={HOSTNAME: "n"})],
+            with_spec(a_pod(), affinity=affinity("podAffinity", HOSTNAME, app="cache")),
+            f"pod affinity to app=cache on {HOSTNAME}: no such pod on the node",
+            f"drop the pod affinity to app=cache on {HOSTNAME}",
+            id="pod affinity",
+        ),
+        pytest.param(
+            [a_node("n", labels={ZONE: "a"}), a_pod("db-0", labels={"app": "db"}, node_name="n")],
+            with_spec(a_pod(), affinity=affinity("podAntiAffinity", ZONE, app="db")),
+            f"pod anti-affinity to app=db on {ZONE}: default/db-0 is in {ZONE}=a",
+            f"drop the pod anti-affinity to app=db on {ZONE}",
+            id="pod anti-affinity",
+        ),
+    ],
+)
+def test_an_obstacle_is_told_with_what_would_remove_it(
+    seen: Sequence[fw.Node | fw.Pod], pod: fw.Pod, fact: str, remedy: str
+) -> None:
+    document = explained(a_cluster(*seen), pod)
+    assert fact in facts(document)[0][1]
+    assert remedy in helps(document)
+
+
+def test_an_anti_affinity_of_a_pod_on_a_node_is_told_by_its_name() -> None:
+    lonely = with_spec(a_pod("lonely", node_name="n"), affinity=affinity("podAntiAffinity", HOSTNAME, app="web"))
+    document = explained(a_cluster(a_node("n", labels={HOSTNAME: "n"}), lonely), a_pod(labels={"app": "web"}))
+    expected = f"default/lonely, on the node, has an anti-affinity to this pod on {HOSTNAME}"
+    assert facts(document) == [(1, [expected])]
+
+
+def test_a_host_port_is_told_with_who_uses_it() -> None:
+    port = objects.ContainerPort(host_port=8080, protocol="TCP")
+    scheduler = a_cluster(a_node("n"), a_pod("first", ports=[port], node_name="n"))
+    assert facts(explained(scheduler, a_pod("second", ports=[port]))) == [
+        (1, ["host port 8080/TCP is in use by default/first"])
+    ]
+
+
+def test_a_node_that_is_ill_is_not_to_be_tolerated() -> None:
+    taint = fw.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
+    document = explained(a_cluster(a_node("ill", taints=[taint])), a_pod())
+    assert facts(document) == [(1, ["taint node.kubernetes.io/not-ready:NoSchedule"])]
+    assert not any("tolerate" in text for text in helps(document))
+
+
+def test_every_change_of_the_pod_that_is_suggested_places_it() -> None:
+    scheduler = a_cluster(
+        a_node("small", cpu="1", labels={"disk": "ssd"}),
+        a_node("other", cpu="8", labels={"disk": "hdd"}),
+        a_node("gpu", cpu="8", labels={"disk": "ssd"}, taints=[GPU]),
+        a_node("away", cpu="8", labels={"disk": "ssd"}, unschedulable=True),
+    )
+    two = (a_container("a", requests={"cpu": 1}), a_container("b", requests={"cpu": "500m"}))
+    pod = a_pod(containers=two, node_selector={"disk": "ssd"})
+    suggestions = [each for each in explained(scheduler, pod)["suggestions"] if not each.get("command")]
+    assert {each["names"][0] for each in suggestions} >= {"small", "other", "gpu"}
+    for each in suggestions:
+        changed, _ = change(pod, [fw.Change(one["op"], one["path"], one.get("value")) for one in each["patch"]])
+        placed = scheduler.engine.algorithm.schedule(scheduler.framework, CycleState(), changed)
+        assert isinstance(placed, Placed), each["text"]
+        assert placed.node_name in each["names"], each["text"]
+
+
+def test_what_is_more_than_enough_is_not_suggested() -> None:
+    scheduler = a_cluster(a_node("n", labels={"disk": "hdd"}), a_node("gpu", taints=[GPU]))
+    document = explained(scheduler, a_pod(node_selector={"disk": "ssd"}))
+    assert "drop nodeSelector disk=ssd" in helps(document)
+    assert "tolerate dedicated=gpu:NoSchedule and drop nodeSelector disk=ssd" not in helps(document)
+
+
+def test_pods_of_lower_priority_are_named_with_the_reason_why_they_stay() -> None:
+    scheduler = a_cluster(a_node("n", cpu="2"), a_pod("low", requests={"cpu": 2}, priority=1, node_name="n"))
+    pod = with_spec(a_pod("high", requests={"cpu": 1}, priority=10), preemption_policy="Never")
+    (found,) = (each for each in explained(scheduler, pod)["suggestions"] if "lower priority" in each["text"])
+    assert found["text"] == "delete 1 pod of lower priority on n (default/low)"
+    assert found["command"] == "kubectl delete pod --namespace default low"
+    assert found["obstacle"] == "preemption is not eligible due to preemptionPolicy=Never"
+
+
+def test_one_more_node_of_a_pool_is_suggested_where_an_empty_one_would_do() -> None:
+    scheduler = a_cluster(
+        a_node("large-1", cpu="4", labels={"pool": "large"}),
+        a_node("small-1", cpu="1", labels={"pool": "small"}),
+        a_pod("runs", requests={"cpu": 4}, node_name="large-1"),
+    )
+    found = helps(explained(scheduler, a_pod(requests={"cpu": 3})))
+    assert "one more node of pool=large, like large-1, would do" in found
+    assert not any("pool=small" in text for text in found)
+    scheduler.check()
+
+
+def test_gates_are_told_by_name_and_what_would_be_without_them() -> None:
+    pod = with_spec(a_pod(), scheduling_gates=(objects.PodSchedulingGate(name="example.com/quota"),))
+    document = explained(a_cluster(a_node("n")), pod)
+    assert short_reason(document) == "scheduling gate example.com/quota"
+    screen = "\n".join(lines_of(on_screen(document), Screen()))
+    assert "without that, it would fit 1 node (n)" in screen
+
+
+def test_a_pod_that_fits_is_told_where() -> None:
+    document = explained(a_cluster(a_node("a"), a_node("b", unschedulable=True)), a_pod())
+    assert short_reason(document) == "fits 1 node of 2 now"
+    assert document["suggestions"] == []
+
+
+def test_without_nodes_that_is_the_reason() -> None:
+    assert short_reason(explained(a_cluster(), a_pod())) == "there are no nodes"
+
+
+def test_asking_changes_nothing() -> None:
+    scheduler = a_cluster(a_node("n", cpu="2"), a_pod("low", requests={"cpu": 2}, priority=1, node_name="n"))
+    pod = a_pod("high", requests={"cpu": 1}, priority=10)
+    explained(scheduler, pod)
+    profile = scheduler.framework.name
+    assert scheduler.count("scheduler_preemption_attempts_total") == 0
+    for plugin in ("NodeResourcesFit", "NodeAffinity"):
+        labels = {"plugin": plugin, "extension_point": "Filter", "profile": profile}
+        assert scheduler.count("scheduler_plugin_evaluation_total", **labels) == 0
+    scheduler.check()
+
+
+def test_a_screen_shows_no_control_characters() -> None:
+    assert shown("web\x1b[31m\n\u202e\u200bé") == "web\\x1b[31m\\n\\u202e\\u200bé"
+
+
+def test_a_screen_is_as_wide_as_it_may_be() -> None:
+    scheduler = a_cluster(*(a_node(f"a-node-with-a-rather-long-name-{i}", taints=[GPU]) for i in range(9)))
+    for width in (40, 60, 120):
+        lines = list(lines_of(on_screen(explained(scheduler, a_pod())), Screen(width)))
+        assert max(map(len, lines)) <= width
+
+
+def on_screen(document: Any) -> Any:
+    return {"namespace": "default", "name": "web", "state": "pending", "explanation": document}
