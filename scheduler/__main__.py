@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
+from scheduler.ask.arguments import add_arguments as add_explain_arguments
 from scheduler.authoring.arguments import add_arguments as add_authoring_arguments
 from scheduler.config.options import RunOptions
 from scheduler.run_arguments import IN_CONFIG, LEADER_ELECTION, add_config_arguments, add_run_arguments, shown_flags
@@ -68,6 +69,7 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     of_run = commands.add_parser("run", help="schedule the pods of a cluster")
     add_run_arguments(of_run)
+    add_explain_arguments(commands.add_parser("explain", help="say why a pod is pending, and what would help"))
     add_simulate_arguments(commands.add_parser("simulate", help="say where pods would run, without a cluster"))
     add_config_arguments(commands.add_parser("config", help="check a configuration, or show what is in effect"))
     add_authoring_arguments(commands.add_parser("plugins", help="look at plugins, or begin one"))
@@ -84,6 +86,8 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
     try:
         registry = PluginRegistry(in_tree(), plugins, getattr(options, "plugin_directories", ()))
         match options.command:
+            case "explain":
+                return _explain(options, registry)
             case "simulate":
                 return _simulate(options, registry)
             case "config":
@@ -96,6 +100,12 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
         for problem in error.problems:
             print(printable(problem), file=sys.stderr)
         return WRONG_INPUT
+
+
+def _explain(options: argparse.Namespace, registry: "Registry") -> int:
+    from scheduler.ask import command  # as `plugins` above
+
+    return command.run(options, registry)
 
 
 def _simulate(options: argparse.Namespace, registry: "Registry") -> int:

@@ -32,6 +32,7 @@ from scheduler.cycle.dumper import dump
 from scheduler.cycle.engine import PLAIN, Asking, Engine, Parts, build_engine
 from scheduler.cycle.rejections import Rejections
 from scheduler.cycle.writers import Writers
+from scheduler.explain.explainer import Explainer
 from scheduler.extenders.roster import Connect, Roster
 from scheduler.framework.awaited import first_of
 from scheduler.framework.errors import ClusterError
@@ -70,6 +71,7 @@ from scheduler.runtime.containment import AT_START_SECONDS, Contained
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.watchdog import Watchdog
+from scheduler.serve import explanations
 from scheduler.serve.debug_pages import Memory
 from scheduler.serve.health import Check
 from scheduler.serve.http import HttpServer, Pages
@@ -186,7 +188,8 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         pages["/debug/memory"] = Memory(
             engine.cache_bytes, lambda: {**engine.cache.sizes(), **engine.queue.pending_counts()}
         )
-        queried = inside.queried(reloader)
+        explainer = Explainer(engine, time.monotonic, _is_leading(leadership))
+        queried = {explanations.PATH: explanations.Explanations(explainer), **inside.queried(reloader)}
         shown = Pages(pages, live, ready, metrics, inside.settings, reloader.detail, queried)
         port = await open_port(stack, options.serving, shown, metrics, tasks)
         _show_certificates(credentials, port, metrics)

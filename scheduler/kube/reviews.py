@@ -32,9 +32,13 @@ class Reviews:
         self._tokens = Operation("POST", "tokenreviews", CallLimit(MAX_IN_FLIGHT), fenced=False)
         self._access = Operation("POST", "subjectaccessreviews", CallLimit(MAX_IN_FLIGHT), fenced=False)
 
-    async def review_token(self, token: str) -> TokenVerdict:
-        """Raises ClusterError if there is no answer; its text does not have the token."""
-        review = {"apiVersion": AUTHENTICATION, "kind": "TokenReview", "spec": {"token": token}}
+    async def review_token(self, token: str, audience: str = "") -> TokenVerdict:
+        """Ask whether a token is valid, for the API server or for another `audience`.
+
+        Raises ClusterError if there is no answer; its text does not have the token.
+        """
+        spec = {"token": token, "audiences": [audience]} if audience else {"token": token}
+        review = {"apiVersion": AUTHENTICATION, "kind": "TokenReview", "spec": spec}
         return _decoded(_token_decoder, await self._create(self._tokens, f"/apis/{AUTHENTICATION}", review)).status
 
     async def review_access(self, user: User, path: str, verb: str) -> AccessVerdict:

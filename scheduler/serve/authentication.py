@@ -31,6 +31,9 @@ MAX_IN_FLIGHT: Final = 4
 UID_OID: Final = ObjectIdentifier("1.3.6.1.4.1.57683.2")
 """Of a user's UID in a certificate: k8s.io/apimachinery/pkg/apis/asn1."""
 
+AUDIENCE: Final = "loadmaster"
+"""Of tokens that are made to be shown to us and nobody else."""
+
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 
 log = logging.getLogger(__name__)
@@ -39,8 +42,11 @@ log = logging.getLogger(__name__)
 class TokenReviewer(Protocol):
     """Asks about a token. Implemented in scheduler.kube.reviews."""
 
-    async def review_token(self, token: str) -> TokenVerdict:
-        """Raises ClusterError if there is no answer."""
+    async def review_token(self, token: str, audience: str = "") -> TokenVerdict:
+        """Ask whether a token is valid, for the API server or for another `audience`.
+
+        Raises ClusterError if there is no answer.
+        """
 
 
 class Unauthorized(Exception):
@@ -61,8 +67,11 @@ class Authentication:
         self._cache: ExpiringCache[bytes, TokenVerdict] = ExpiringCache(MAX_TOKENS, now)
         self._reviews = Reviewing(MAX_IN_FLIGHT)
 
-    async def user(self, certificate: bytes | None, authorization: str) -> User:
+    async def user(self, certificate: bytes | None, authorization: str, passed_on: str = "") -> User:
         """Who shows this certificate (DER, verified by TLS) or this Authorization header; else ANONYMOUS.
+
+        `passed_on`: what came through the API server's proxy instead. A token there must be meant for us alone: one
+        that the API server takes as well does not belong into a header that proxies may log.
 
         Raises Unauthorized.
         """
@@ -70,16 +79,18 @@ class Authentication:
             user = user_of(certificate, datetime.now(UTC))
             if user is not None:
                 return _with_group(user)
-        token = bearer_token(authorization)
+        token, audience = bearer_token(authorization), ""
+        if not token and passed_on:
+            token, audience = bearer_token(passed_on), AUDIENCE
         if not token or self._reviewer is None:
             return ANONYMOUS
-        verdict = await self._review(self._reviewer, token)
+        verdict = await self._review(self._reviewer, token, audience)
         if not verdict.authenticated:
             raise Unauthorized(verdict.error or "invalid bearer token")
         return _with_group(verdict.user)
 
-    async def _review(self, reviewer: TokenReviewer, token: str) -> TokenVerdict:
-        key = hmac.digest(self._secret, token.encode(), hashlib.sha256)
+    async def _review(self, reviewer: TokenReviewer, token: str, audience: str) -> TokenVerdict:
+        key = hmac.digest(self._secret, f"{audience} {token}".encode(), hashlib.sha256)
         known = self._cache.get(key)
         if known is not None:
             return known
@@ -87,7 +98,7 @@ class Authentication:
             async with self._reviews.turn():
                 known = self._cache.get(key)  # perhaps found while this one waited
                 if known is None:
-                    known = await reviewer.review_token(token)
+                    known = await reviewer.review_token(token, audience)
                     # kube-scheduler keeps no errors either.
                     self._cache.put(key, known, 0.0 if known.error else self._cache_seconds)
         except ClusterError as error:

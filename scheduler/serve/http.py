@@ -43,6 +43,9 @@ from scheduler.serve.listener import Listener
 CHUNK: Final = 64 * 1024
 """Bytes written at once; the next when the peer has taken these, but for some."""
 
+PASSED_ON: Final = "X-Loadmaster-Authorization"
+"""Like Authorization, which the API server's proxy keeps to itself. Only tokens made for us are taken from it."""
+
 MAX_BODY: Final = 64
 """Bytes of what is put: numbers."""
 
@@ -197,7 +200,8 @@ class HttpServer:
         path, verb = request.path, request.method.lower()
         try:
             authorization = request.headers.get("Authorization", "")
-            user = await self._authentication.user(connection.client_certificate, authorization)
+            passed_on = request.headers.get(PASSED_ON, "")
+            user = await self._authentication.user(connection.client_certificate, authorization, passed_on)
             if not kind:
                 return NOT_FOUND
             verdict = await self._authorization.verdict(user, path, verb)

@@ -14,7 +14,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.config.notes import notes
 from scheduler.config.reloadable import RELOADABLE, needs_a_restart
 from scheduler.config.types import Config
-from tests.chart import CHART, Helm, HelmError, load_documents
+from tests.chart import CHART, Helm, HelmError, load_documents, schedulers_own
 from tests.chart.helm import Values
 from tests.chart.manifest import MANIFEST, rendered
 from tests.cluster.conftest import MakeNodes
@@ -49,7 +49,7 @@ def apply_dry(cluster: Cluster, manifest: str) -> str:
 
 
 def of_kind(documents: Documents, kind: str) -> Any:
-    (found,) = (each for each in documents if each["kind"] == kind)
+    (found,) = (each for each in schedulers_own(documents) if each["kind"] == kind)
     return found
 
 

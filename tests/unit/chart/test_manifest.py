@@ -12,7 +12,7 @@ import pytest
 from plugins import IN_TREE
 from scheduler.config.load import load_config
 from scheduler.config.notes import notes
-from tests.chart import load_documents
+from tests.chart import load_documents, schedulers_own
 from tests.chart.manifest import HEADER, MANIFEST, ORDER, plain
 
 WRITTEN_BY_HELM = """\
@@ -41,7 +41,8 @@ spec:
 
 
 def of_kind(kind: str) -> Any:
-    (found,) = (each for each in load_documents(MANIFEST.read_text()) if each["kind"] == kind)
+    """The scheduler's own object of a kind."""
+    (found,) = (each for each in schedulers_own(load_documents(MANIFEST.read_text())) if each["kind"] == kind)
     return found
 
 
@@ -89,7 +90,8 @@ def test_deployment_and_service_choose_the_pods_of_the_manifest() -> None:
 def test_the_bindings_join_the_roles_and_the_account_of_the_pods() -> None:
     pod = of_kind("Deployment")["spec"]["template"]["spec"]
     account = of_kind("ServiceAccount")["metadata"]
-    bindings = [each for each in load_documents(MANIFEST.read_text()) if each["kind"].endswith("RoleBinding")]
+    own = schedulers_own(load_documents(MANIFEST.read_text()))
+    bindings = [each for each in own if each["kind"].endswith("RoleBinding")]
 
     assert [(each["roleRef"]["kind"], each["roleRef"]["name"]) for each in bindings] == [
         ("ClusterRole", "system:auth-delegator"),

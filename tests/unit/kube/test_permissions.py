@@ -16,7 +16,7 @@ from scheduler.kube.permissions import (
     lease_permissions,
     permissions_for,
 )
-from tests.chart import load_documents
+from tests.chart import load_documents, schedulers_own
 from tests.fakes import run
 from tests.unit.cycle.fakes import an_engine
 from tests.unit.kube.fake_api import Answer, FakeApi, fake_client
@@ -33,7 +33,7 @@ def default_permissions() -> tuple[Permission, ...]:
 
 def the_cluster_role() -> Any:
     """As the manifest has it."""
-    documents = load_documents((ROOT / "deploy/loadmaster.yaml").read_text())
+    documents = schedulers_own(load_documents((ROOT / "deploy/loadmaster.yaml").read_text()))
     (role,) = (each for each in documents if each["kind"] == "ClusterRole")
     return role
 
@@ -46,7 +46,7 @@ def test_the_cluster_role_is_the_table() -> None:
 
 
 def test_the_role_is_what_leader_election_needs() -> None:
-    documents = load_documents((ROOT / "deploy/loadmaster.yaml").read_text())
+    documents = schedulers_own(load_documents((ROOT / "deploy/loadmaster.yaml").read_text()))
     (role,) = (each for each in documents if each["kind"] == "Role")
 
     assert role["rules"] == [
@@ -58,7 +58,7 @@ def test_the_role_is_what_leader_election_needs() -> None:
 
 def granted_by_the_manifest() -> set[tuple[str, str]]:
     """Resource, with its group before a slash unless it is the core group, and verb; of all roles."""
-    documents = load_documents((ROOT / "deploy/loadmaster.yaml").read_text())
+    documents = schedulers_own(load_documents((ROOT / "deploy/loadmaster.yaml").read_text()))
     roles = [each for each in documents if each["kind"] in ("ClusterRole", "Role")]
     return {
         (f"{group}/{resource}" if group else resource, verb)

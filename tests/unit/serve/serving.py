@@ -40,11 +40,13 @@ class FakeReviews:
     """If there is one, no answer comes before it is set."""
     at_once: int = 0
     most_at_once: int = 0
+    audiences: Mapping[str, str] = field(default_factory=dict)
+    """Of tokens that are not for the API server."""
 
-    async def review_token(self, token: str) -> TokenVerdict:
+    async def review_token(self, token: str, audience: str = "") -> TokenVerdict:
         self.tokens.append(token)
         await self._wait()
-        user = self.users.get(token)
+        user = self.users.get(token) if audience == self.audiences.get(token, "") else None
         return TokenVerdict() if user is None else TokenVerdict(authenticated=True, user=user)
 
     async def review_access(self, user: User, path: str, verb: str) -> AccessVerdict:

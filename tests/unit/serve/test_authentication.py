@@ -118,7 +118,7 @@ async def test_an_answer_with_an_error_is_not_kept() -> None:
     class Confused:
         asked = 0
 
-        async def review_token(self, token: str) -> TokenVerdict:
+        async def review_token(self, token: str, audience: str = "") -> TokenVerdict:
             self.asked += 1
             return TokenVerdict(error="the webhook is down")
 

@@ -1,0 +1,91 @@
+"""`loadmaster explain`: asks the running scheduler, or decides here by a cluster's objects or by files.
+
+--from FILE ─────────────────────────────────────────────► decide here
+--from-cluster ──────────────► read all that plugins look at ──► decide here
+neither ──► the running scheduler ──(there is none)──────► as --from-cluster, and say so
+"""
+
+import argparse
+import asyncio
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import orjson
+
+from scheduler.api.text import encodable_within
+from scheduler.ask.here import decided_by_cluster, decided_by_files
+from scheduler.config.load import load_config
+from scheduler.explain.explainer import pod_reference
+from scheduler.explain.screen import Screen, lines_of
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.kube.client import Client
+from scheduler.kube.credentials import load_credentials
+from scheduler.kube.service_proxy import NotRunning, RunningScheduler
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.registry import Registry
+
+WATCH_SECONDS: Final = 2.0
+NOT_FOUND: Final = 1
+
+Document = Mapping[str, Any]
+
+
+def run(options: argparse.Namespace, registry: Registry) -> int:
+    """Explain, and print it; 1 if there is no such pod. Raises ConfigError for what cannot be read or asked."""
+    try:
+        return asyncio.run(_run(options, registry))
+    except ClusterError as error:
+        raise ConfigError([str(error)]) from error
+
+
+async def _run(options: argparse.Namespace, registry: Registry) -> int:
+    if options.files:
+        namespace, name = pod_reference(options.pod, options.namespace or "default")
+        config = load_config(options.config, registry)
+        return _show(options, await decided_by_files(options.files, config, registry, namespace, name))
+    credentials = await load_credentials(options.kubeconfig, options.context)
+    namespace, name = pod_reference(options.pod, options.namespace or "default")
+    async with Client(credentials, Metrics()) as client:
+        scheduler = RunningScheduler(client, options.service_namespace, options.service)
+        from_cluster = options.from_cluster
+        while True:
+            if not from_cluster:
+                try:
+                    document = await scheduler.explain(namespace, name)
+                except NotRunning as error:
+                    print(f"{error}; deciding here, by what the cluster has now", file=sys.stderr)
+                    from_cluster = True
+            if from_cluster:
+                config = load_config(options.config, registry)
+                document = await decided_by_cluster(client, config, registry, namespace, name)
+            code = _show(options, document)
+            if not options.watch or document.get("node") or not document["found"]:
+                return code
+            await asyncio.sleep(WATCH_SECONDS)
+
+
+def _show(options: argparse.Namespace, document: Document) -> int:
+    if options.output == "json":
+        print(orjson.dumps(encodable_within(dict(document)), option=orjson.OPT_INDENT_2).decode())
+    elif document["found"]:
+        _print(lines_of(document, _screen()))
+    if document["found"]:
+        return 0
+    near = f"; did you mean {' or '.join(document['near'])}?" if document.get("near") else ""
+    _print([f"there is no pod {document['namespace']}/{document['name']}{near}"], to_stderr=True)
+    return NOT_FOUND
+
+
+def _screen() -> Screen:
+    is_terminal = sys.stdout.isatty()
+    return Screen(shutil.get_terminal_size((100, 24)).columns if is_terminal else 100, is_terminal)
+
+
+def _print(lines: Iterable[str], *, to_stderr: bool = False) -> None:
+    """Print what the terminal's encoding may not have, too."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    encoding = stream.encoding or "utf-8"
+    for line in lines:
+        stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")

@@ -1,0 +1,49 @@
+"""Decides here, by what a cluster has now or by what is in files, as the scheduler there would."""
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+from scheduler.config.documents import Document
+from scheduler.config.types import Config
+from scheduler.explain.explainer import Explainer
+from scheduler.framework.resources import NODES, PODS, needs_of
+from scheduler.kube.client import Client
+from scheduler.kube.listing import list_pages
+from scheduler.runtime.registry import Registry
+from scheduler.simulate.cluster import SimulatedCluster, cluster_of, read_cluster
+from scheduler.simulate.command import adopted
+from scheduler.simulate.engine import engine_of
+
+
+async def decided_by_files(
+    paths: Iterable[str], config: Config, registry: Registry, namespace: str, name: str
+) -> dict[str, Any]:
+    """Read files as `simulate` does, and explain a pod. Raises ConfigError."""
+    cluster = await asyncio.to_thread(read_cluster, paths, _needs(config, registry))
+    pods = tuple(adopted(cluster.pods, config))
+    return await _decided(SimulatedCluster(cluster.nodes, pods, cluster.others), config, registry, namespace, name)
+
+
+async def decided_by_cluster(
+    client: Client, config: Config, registry: Registry, namespace: str, name: str
+) -> dict[str, Any]:
+    """Read all kinds that the plugins look at, and explain a pod. Raises ConfigError, ClusterError."""
+    with engine_of(SimulatedCluster((), ()), config, registry) as engine:
+        resources = (NODES, PODS, *engine.watched.values())
+    documents = [Document(f"the cluster's {plural}", page) async for plural, page in list_pages(client, resources)]
+    problems: list[str] = []
+    cluster = cluster_of(documents, problems, _needs(config, registry))
+    # What the API server has accepted is not to be judged: an object that we cannot read costs itself only.
+    return await _decided(cluster, config, registry, namespace, name)
+
+
+async def _decided(
+    cluster: SimulatedCluster, config: Config, registry: Registry, namespace: str, name: str
+) -> dict[str, Any]:
+    with engine_of(cluster, config, registry) as engine:
+        return await Explainer(engine, lambda: 0.0).about(namespace, name)
+
+
+def _needs(config: Config, registry: Registry) -> frozenset[str]:
+    return frozenset(needs_of(registry[plugin] for profile in config.profiles for plugin in profile.enabled))

@@ -1,0 +1,150 @@
+"""What a running scheduler, or one over files, says of one pod: where it is on its way, and why it has no node.
+
+States, in the words of a user:
+
+    pending ─┬─ gated          a PreEnqueue plugin keeps it out of the queue
+             ├─ queued         it is next in turn for an attempt
+             ├─ backing off    it is tried again after a while
+             ├─ unschedulable  it waits for an event that may help
+             └─ being tried    it is between decision and binding, or waits for a Permit or PreBind plugin
+    bound, being deleted, of another scheduler
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from typing import Any, Final
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.engine import Engine
+from scheduler.explain.explanation import Document, explain
+from scheduler.framework.queued import QueuedPod
+
+MAX_NEAR: Final = 3
+SECONDS_AT_A_STRETCH: Final = 0.003
+
+
+class Explainer:
+    """Answers about the pods of one engine, one question at a time."""
+
+    def __init__(self, engine: Engine, now: Callable[[], float], is_leading: Callable[[], bool] = lambda: True) -> None:
+        """`now`: the queue's clock."""
+        self._engine = engine
+        self._now = now
+        self._is_leading = is_leading
+        self._turn = asyncio.Lock()
+
+    async def about(self, namespace: str, name: str) -> Document:
+        """Return {"found", "near"?, "namespace", "name", "state", "about": [line], "leading", "explanation"?}.
+
+        `near` has names of pods that may be meant. Others have their turn every few milliseconds.
+        """
+        async with self._turn:
+            document: Document = {"namespace": namespace, "name": name, "leading": self._is_leading()}
+            pod = self._find(namespace, name)
+            if pod is None:
+                return document | {"found": False, "state": "unknown", "near": self._near(namespace, name)}
+            document |= {"found": True, **self._state(pod)}
+            if document["state"] in _WITHOUT_A_NODE:
+                document["explanation"] = await self._explain(pod)
+            return document
+
+    def _find(self, namespace: str, name: str) -> Pod | None:
+        pods = self._engine.pods.values()
+        return next((pod for pod in pods if pod.name == name and pod.namespace == namespace), None)
+
+    def _near(self, namespace: str, name: str) -> list[str]:
+        names = {str(pod) for pod in self._engine.pods.values() if not pod.node_name or pod.name == name}
+        return get_close_matches(f"{namespace}/{name}", sorted(names)[:10_000], MAX_NEAR)
+
+    async def _explain(self, pod: Pod) -> Document:
+        steps = explain(self._engine.frameworks[pod.spec.scheduler_name], self._engine.cache.table, pod)
+        began = time.perf_counter()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                document: Document = end.value
+                return document
+            if time.perf_counter() - began > SECONDS_AT_A_STRETCH:
+                await asyncio.sleep(0)
+                began = time.perf_counter()
+
+    def _state(self, pod: Pod) -> Document:
+        engine = self._engine
+        scheduler = pod.spec.scheduler_name
+        about = [f"created {pod.metadata.creation_timestamp}"] if pod.metadata.creation_timestamp else []
+        if pod.priority:
+            about.append(f"priority {pod.priority}")
+        common: Document = {"uid": pod.uid, "scheduler": scheduler, "priority": pod.priority}
+        if pod.is_deleting:
+            return common | {"state": "being deleted", "about": about}
+        if pod.node_name:
+            return common | {"state": f"runs on {pod.node_name}", "node": pod.node_name, "about": about}
+        if scheduler not in engine.frameworks:
+            return common | {"state": f"is for another scheduler: {scheduler!r}", "about": list(self._other(scheduler))}
+        where, queued = self._place(pod.uid)
+        about += self._waiting(pod, where, queued)
+        return common | {"state": where, "attempts": queued.attempts if queued is not None else 0, "about": about}
+
+    def _other(self, scheduler: str) -> Iterator[str]:
+        profiles = list(self._engine.frameworks)
+        near = get_close_matches(scheduler, profiles, 1)
+        if near:
+            yield f"its spec.schedulerName is {scheduler!r}: did you mean {near[0]!r}?"
+        yield f"this scheduler places pods of {', '.join(profiles)}"
+
+    def _place(self, uid: str) -> tuple[str, QueuedPod | None]:
+        for queued in self._engine.queue.in_flight_pods():
+            if queued.pod.uid == uid:
+                return "being tried", queued
+        for part, pods in self._engine.queue.pending_pods().items():
+            for queued in pods:
+                if queued.pod.uid == uid:
+                    return _STATES[part], queued
+        return "pending", None
+
+    def _waiting(self, pod: Pod, where: str, queued: QueuedPod | None) -> Iterator[str]:
+        """What it waits for now, and which events would wake it."""
+        framework = self._engine.frameworks[pod.spec.scheduler_name]
+        if queued is not None and queued.attempts:
+            yield f"tried {queued.attempts} times" if queued.attempts > 1 else "tried once"
+        waiting = framework.handle.waiting_pods.get(pod.uid)
+        if waiting is not None:
+            yield f"waits for the Permit of {', '.join(waiting.pending_plugins)}"
+        if queued is None:
+            return
+        if where == "backing off":
+            left = max(0.0, queued.backoff_expiration - self._now())
+            yield f"tried again in {left:.1f} s"
+        plugins = sorted(queued.unschedulable_plugins | queued.pending_plugins)
+        if where == "gated":
+            plugins = [queued.gating_plugin]
+        if plugins and where in ("unschedulable", "gated"):
+            events = framework.rejector_events()
+            woken = sorted({each.event.label for plugin in plugins for each in events.get(plugin, ())})
+            yield f"refused by {', '.join(plugins)}; may be woken by {', '.join(woken)}"
+
+
+_STATES: Final = {
+    "active": "queued",
+    "backoff": "backing off",
+    "unschedulable": "unschedulable",
+    "gated": "gated",
+}
+
+_WITHOUT_A_NODE: Final = frozenset((*_STATES.values(), "being tried", "pending"))
+
+
+def pod_reference(text: str, namespace: str) -> tuple[str, str]:
+    """Return namespace and name of `[NAMESPACE/]POD`."""
+    before, slash, after = text.partition("/")
+    return (before, after) if slash else (namespace, before)
+
+
+def as_document(value: Any) -> Document:
+    """What came as JSON, if it is an answer. Raises ValueError."""
+    if not isinstance(value, dict) or "state" not in value or "found" not in value:
+        raise ValueError("not an explanation")
+    return value

@@ -1,0 +1,134 @@
+"""Asks a scheduler that runs in the cluster, through the API server: no port-forward, no address.
+
+    token of the service account NAME-explain, for us alone ─► GET …/services/https:NAME:metrics/proxy/debug/explain
+
+The API server's proxy keeps the Authorization header to itself, so the token goes in another one. It is made for this
+call, is of no use to the API server, and ends after ten minutes.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+import aiohttp
+import msgspec
+
+from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.framework.errors import ClusterError
+from scheduler.kube.client import CallLimit, Client, Operation, Reply, content_of
+
+TOKEN_SECONDS: Final = 600
+PORT: Final = "metrics"
+"""The Service's port, by its name in the chart."""
+
+HEADER: Final = "X-Loadmaster-Authorization"
+AUDIENCE: Final = "loadmaster"
+PATH: Final = "debug/explain"
+
+TRIES: Final = 8
+"""A Service leads to any replica; only the leader knows the history."""
+
+_SECONDS: Final = 30.0
+
+
+class RunningScheduler:
+    """A scheduler, by the name of its Service."""
+
+    def __init__(self, client: Client, namespace: str, name: str) -> None:
+        self._client = client
+        self._namespace, self._name = namespace, name
+        self._token = ""
+        self._create = Operation("POST", "serviceaccounts/token", CallLimit(1))
+
+    @property
+    def account(self) -> str:
+        """The service account as which it is asked."""
+        return f"{self._name}-explain"
+
+    async def explain(self, namespace: str, name: str) -> dict[str, Any]:
+        """Return what the leader says of a pod. Raises NotRunning, ClusterError."""
+        document: dict[str, Any] = {}
+        for _ in range(TRIES):
+            document = await self._ask({"namespace": namespace, "name": name})
+            if document.get("leading", True):
+                break
+        return document
+
+    async def _ask(self, query: Mapping[str, str]) -> dict[str, Any]:
+        if not self._token:
+            self._token = await self._new_token()
+        client = self._client
+        service = f"https:{quote(self._name)}:{PORT}"
+        path = f"/api/v1/namespaces/{quote(self._namespace)}/services/{service}/proxy/{PATH}?{urlencode(query)}"
+        credentials = client.credentials
+        try:
+            async with (await client.authorized_session()).get(
+                credentials.server + path,
+                headers={HEADER: f"Bearer {self._token}", "Accept": "application/json"},
+                timeout=aiohttp.ClientTimeout(total=_SECONDS),
+                allow_redirects=False,
+                server_hostname=credentials.server_hostname,
+                ssl=credentials.ssl_context,
+            ) as response:
+                body = await content_of(response)
+                return self._read(response.status, body)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ClusterError(f"cannot ask the API server: {str(error) or type(error).__name__}") from error
+
+    def _read(self, status: int, body: bytes) -> dict[str, Any]:
+        try:
+            document = json.loads(body)
+        except ValueError:
+            document = {}
+        if isinstance(document, dict) and "found" in document and "state" in document:
+            return document
+        said = str(document.get("message", "")) if isinstance(document, dict) else ""
+        where = f"the scheduler's Service {self._namespace}/{self._name}"
+        if status == 404 and "found" not in said and not said:
+            raise ClusterError(f"{where} is of a scheduler that explains nothing: is it an older version?")
+        if status == 404:
+            raise NotRunning(f"{where} is not there: {said}")
+        if status in (502, 503):
+            raise NotRunning(f"{where} leads to no running scheduler: {said or f'HTTP {status}'}")
+        if status == 401:
+            raise ClusterError(f"the scheduler does not accept the token of {self.account}")
+        if status == 403:
+            raise ClusterError(f"asking is not allowed: {said}")
+        raise ClusterError(f"{where} answered HTTP {status}: {said[:300]}")
+
+    async def _new_token(self) -> str:
+        path = f"/api/v1/namespaces/{quote(self._namespace)}/serviceaccounts/{quote(self.account)}/token"
+        request = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {"audiences": [AUDIENCE], "expirationSeconds": TOKEN_SECONDS},
+        }
+        reply = await self._client.call(self._create, path, msgspec.json.encode(request))
+        if reply.status == 404:
+            raise NotRunning(f"there is no scheduler {self._name} in the namespace {self._namespace}: {reply.message}")
+        if not reply.ok:
+            raise ClusterError(f"no token for asking: {reply.message}; the Role {self.account} allows it")
+        return _decode(reply).status.token
+
+
+class NotRunning(ClusterError):
+    """There is no scheduler to ask."""
+
+
+class _TokenStatus(msgspec.Struct, frozen=True):
+    token: str = ""
+
+
+class _TokenRequest(msgspec.Struct, frozen=True):
+    status: _TokenStatus = _TokenStatus()
+
+
+_decoder: Decoder[_TokenRequest] = Decoder(_TokenRequest)
+
+
+def _decode(reply: Reply) -> _TokenRequest:
+    try:
+        return _decoder.decode(reply.body)
+    except Unreadable as error:
+        raise ClusterError(f"the API server's token cannot be read: {error}") from error

@@ -1,0 +1,97 @@
+"""Where a pod is on its way, in a user's words."""
+
+import msgspec
+
+from scheduler import framework as fw
+from scheduler.api import objects
+from scheduler.explain.explainer import Explainer, pod_reference
+from scheduler.testing import a_node, a_pod
+from tests.unit.cycle.fakes import EngineUnderTest, an_engine
+
+
+async def about(scheduler: EngineUnderTest, name: str, namespace: str = "default") -> dict[str, object]:
+    return await Explainer(scheduler.engine, scheduler.clock).about(namespace, name)
+
+
+async def test_a_refused_pod_says_who_refused_it_and_what_may_wake_it() -> None:
+    scheduler = an_engine()
+    scheduler.see(a_node("n", cpu="1"), a_pod("web", requests={"cpu": 2}))
+    await scheduler.schedule()
+    document = await about(scheduler, "web")
+    assert document["state"] == "unschedulable"
+    lines = document["about"]
+    assert isinstance(lines, list)
+    assert "tried once" in lines
+    assert any(line.startswith("refused by NodeResourcesFit; may be woken by ") for line in lines)
+    assert document["explanation"]["groups"][0]["count"] == 1  # type: ignore[index]
+
+
+async def test_a_pod_that_backs_off_says_for_how_long() -> None:
+    scheduler = an_engine()
+    scheduler.see(a_node("n", cpu="1"), a_pod("web", requests={"cpu": 2}))
+    await scheduler.schedule()
+    scheduler.see(a_node("m", cpu="1500m"))
+    scheduler.see(a_node("m", cpu="4"))
+    document = await about(scheduler, "web")
+    assert document["state"] == "backing off"
+    assert "tried again in 0.8 s" in document["about"]  # type: ignore[operator]
+
+
+async def test_a_gated_pod_is_explained_as_if_it_was_not() -> None:
+    scheduler = an_engine()
+    gated = a_pod("web")
+    gates = (objects.PodSchedulingGate(name="example.com/quota"),)
+    gated = msgspec.structs.replace(gated, spec=msgspec.structs.replace(gated.spec, scheduling_gates=gates))
+    scheduler.see(a_node("n"), gated)
+    document = await about(scheduler, "web")
+    assert document["state"] == "gated"
+    assert document["explanation"]["nodes"]["fitting"] == 1  # type: ignore[index]
+
+
+async def test_a_bound_pod_says_where() -> None:
+    scheduler = an_engine()
+    scheduler.see(a_node("n"), a_pod("web", node_name="n"))
+    document = await about(scheduler, "web")
+    assert document["state"] == "runs on n"
+    assert "explanation" not in document
+
+
+async def test_a_pod_of_a_scheduler_with_almost_our_name_is_told_so() -> None:
+    scheduler = an_engine(profiles=("loadmaster",))
+    pod = a_pod("web")
+    scheduler.see(msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, scheduler_name="loadmastr")))
+    document = await about(scheduler, "web")
+    assert document["state"] == "is for another scheduler: 'loadmastr'"
+    assert document["about"] == [
+        "its spec.schedulerName is 'loadmastr': did you mean 'loadmaster'?",
+        "this scheduler places pods of loadmaster",
+    ]
+
+
+async def test_an_unknown_pod_is_told_with_names_that_may_be_meant() -> None:
+    scheduler = an_engine()
+    scheduler.see(a_pod("web-1"))
+    document = await about(scheduler, "wep-1")
+    assert (document["found"], document["near"]) == (False, ["default/web-1"])
+
+
+async def test_a_pod_that_a_plugin_holds_says_which() -> None:
+    class Holds(fw.PermitPlugin):
+        name = "Holds"
+
+        def permit(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.PermitWait:
+            return fw.PermitWait(60)
+
+    scheduler = an_engine(Holds)
+    scheduler.see(a_node("n"), a_pod("web"))
+    await scheduler.schedule()
+    document = await about(scheduler, "web")
+    assert document["state"] == "being tried"
+    assert "waits for the Permit of Holds" in document["about"]  # type: ignore[operator]
+    scheduler.framework.handle.waiting_pods.reject("default/web")
+    await scheduler.loop.finish(1)
+
+
+def test_a_pod_is_named_with_or_without_its_namespace() -> None:
+    assert pod_reference("shop/web", "default") == ("shop", "web")
+    assert pod_reference("web", "default") == ("default", "web")
