@@ -71,10 +71,11 @@ from scheduler.runtime.containment import AT_START_SECONDS, Contained
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.watchdog import Watchdog
-from scheduler.serve import explanations
 from scheduler.serve.debug_pages import Memory
+from scheduler.serve.explanations import PATH as EXPLAIN
+from scheduler.serve.explanations import Explanations
 from scheduler.serve.health import Check
-from scheduler.serve.http import HttpServer, Pages
+from scheduler.serve.http import HttpServer, Pages, QueriedPage
 from scheduler.serve.metric_pages import metric_pages
 from scheduler.tracing.settings import exporter
 
@@ -189,7 +190,7 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
             engine.cache_bytes, lambda: {**engine.cache.sizes(), **engine.queue.pending_counts()}
         )
         explainer = Explainer(engine, time.monotonic, _is_leading(leadership))
-        queried = {explanations.PATH: explanations.Explanations(explainer), **inside.queried(reloader)}
+        queried: dict[str, QueriedPage] = {EXPLAIN: Explanations(explainer), **inside.queried(reloader)}
         shown = Pages(pages, live, ready, metrics, inside.settings, reloader.detail, queried)
         port = await open_port(stack, options.serving, shown, metrics, tasks)
         _show_certificates(credentials, port, metrics)

@@ -1,6 +1,5 @@
 """Decides here, by what a cluster has now or by what is in files, as the scheduler there would."""
 
-import asyncio
 from collections.abc import Iterable
 from typing import Any
 
@@ -20,7 +19,7 @@ async def decided_by_files(
     paths: Iterable[str], config: Config, registry: Registry, namespace: str, name: str
 ) -> dict[str, Any]:
     """Read files as `simulate` does, and explain a pod. Raises ConfigError."""
-    cluster = await asyncio.to_thread(read_cluster, paths, _needs(config, registry))
+    cluster = read_cluster(paths, _needs(config, registry))
     pods = tuple(adopted(cluster.pods, config))
     return await _decided(SimulatedCluster(cluster.nodes, pods, cluster.others), config, registry, namespace, name)
 

@@ -6,7 +6,6 @@ The API server's proxy keeps the Authorization header to itself, so the token go
 call, is of no use to the API server, and ends after ten minutes.
 """
 
-import json
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -78,8 +77,8 @@ class RunningScheduler:
 
     def _read(self, status: int, body: bytes) -> dict[str, Any]:
         try:
-            document = json.loads(body)
-        except ValueError:
+            document = _any.decode(body)
+        except Unreadable:
             document = {}
         if isinstance(document, dict) and "found" in document and "state" in document:
             return document
@@ -124,6 +123,7 @@ class _TokenRequest(msgspec.Struct, frozen=True):
     status: _TokenStatus = _TokenStatus()
 
 
+_any: Decoder[Any] = Decoder(Any)
 _decoder: Decoder[_TokenRequest] = Decoder(_TokenRequest)
 
 

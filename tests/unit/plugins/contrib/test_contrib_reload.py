@@ -3,6 +3,7 @@ believe follows the arguments of the profiles that there are."""
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -26,6 +27,9 @@ class SlowReader:
 
     def __init__(self) -> None:
         self.reading = 0
+
+    def now(self) -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC)
 
     async def read(self, url: str, seconds: float, access: fw.Access | None = None) -> bytes:
         self.reading += 1
