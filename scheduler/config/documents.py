@@ -32,6 +32,11 @@ class Document:
 
 def read_file(path: str, limit: int | None = None) -> str:
     """Return the text of a file, or of standard input for `-`. Raises ConfigError, also for one of more bytes."""
+    return text_of(read_bytes(path, limit), path)
+
+
+def read_bytes(path: str, limit: int | None = None) -> bytes:
+    """Return what is in a file, or comes over standard input for `-`. Raises ConfigError, also for more bytes."""
     size = -1 if limit is None else limit + 1
     try:
         if path == STDIN:
@@ -44,6 +49,11 @@ def read_file(path: str, limit: int | None = None) -> str:
         raise ConfigError([f"{path}: cannot be read: {reason}"]) from error
     if limit is not None and len(data) > limit:
         raise ConfigError([f"{name_of(path)}: larger than {limit} bytes"])
+    return data
+
+
+def text_of(data: bytes, path: str) -> str:
+    """Return the text that was read from there. Raises ConfigError if it is none."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -58,7 +68,7 @@ def name_of(path: str) -> str:
 def parse_documents(text: str, source: str, max_aliased: int = MAX_ALIASED) -> list[Document]:
     """Return the documents in `text`, which came from `source`. Raises ConfigError if it is neither YAML nor JSON.
 
-    `max_aliased`: values that aliases may stand for.
+    `max_aliased`: bytes that aliases may stand for.
     """
     if text.lstrip()[:1] in ("{", "["):
         try:

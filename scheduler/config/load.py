@@ -25,8 +25,8 @@ STRONG: Final = "loadmaster.podMaxInUnschedulablePodsSeconds"
 MAX_BYTES: Final = 1 << 20
 """Of a file: as much as a ConfigMap holds. It takes half a second to read, and a scheduler at work may have to."""
 
-MAX_ALIASED: Final = 10_000
-"""Values that aliases may stand for in a file."""
+MAX_ALIASED: Final = 100_000
+"""Bytes that aliases may stand for in a file."""
 
 MAX_PROBLEMS: Final = 100
 """Problems of a file that are told; behind them it says how many more there are."""

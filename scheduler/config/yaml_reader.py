@@ -15,15 +15,18 @@ import yaml
 MAX_DEPTH: Final = 200
 """Levels of nesting. Objects of the API have about twenty."""
 
-MAX_ALIASED: Final = 1_000_000
-"""Values that aliases may stand for in a document, each time that they do: few lines can stand for billions."""
+MAX_ALIASED: Final = 4_000_000
+"""Bytes of JSON that aliases of a text may stand for, each time that they do: few lines can stand for billions."""
+
+_SIZE: Final = 4
+"""Bytes that a value takes in JSON besides its text: quotes or brackets, a comma."""
 
 _EVENTS: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # PyYAML may have been built without libyaml
 _TAG: Final = "tag:yaml.org,2002:"
 _NO_KEY: Final = object()
 _MERGE: Final = object()
 
-_WORDS: Final = {
+WORDS: Final = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
@@ -33,12 +36,16 @@ _FLOAT: Final = re.compile(r"[-+]?((\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)
 
 
 def read_yaml(text: str, max_aliased: int = MAX_ALIASED) -> Iterator[tuple[int, Any]]:
-    """Yield line and value of each document in `text`; an empty one is None. Raises yaml.YAMLError."""
-    events = events_of(text)
+    """Yield line and value of each document in `text`; an empty one is None. Raises yaml.YAMLError.
+
+    `max_aliased`: bytes that aliases may stand for, in all documents together.
+    """
+    events, aliased = events_of(text), 0
     for event in events:
         if isinstance(event, yaml.DocumentStartEvent):
             first = next(events)
-            yield _mark(first).line + 1, _document(first, events, max_aliased)
+            value, aliased = _document(first, events, max_aliased, aliased)
+            yield _mark(first).line + 1, value
 
 
 def events_of(text: str) -> Iterator[yaml.Event]:
@@ -46,11 +53,10 @@ def events_of(text: str) -> Iterator[yaml.Event]:
     return yaml.parse(text, Loader=_EVENTS)
 
 
-def _document(event: yaml.Event, events: Iterator[yaml.Event], max_aliased: int) -> Any:
-    """Build the value that starts with `event`."""
+def _document(event: yaml.Event, events: Iterator[yaml.Event], max_aliased: int, aliased: int) -> tuple[Any, int]:
+    """Build the value that starts with `event`; return with it what aliases stand for up to its end, in bytes."""
     anchors: dict[str, tuple[Any, int]] = {}
     open_: list[_Collection] = []
-    aliased = 0
     while True:
         if isinstance(event, yaml.CollectionStartEvent):
             if len(open_) == MAX_DEPTH:
@@ -58,7 +64,7 @@ def _document(event: yaml.Event, events: Iterator[yaml.Event], max_aliased: int)
             open_.append(_Collection(event))
         else:
             if isinstance(event, yaml.ScalarEvent):
-                value, anchor, size = _scalar(event), event.anchor, 1
+                value, anchor, size = _scalar(event), event.anchor, _SIZE + len(event.value)
             elif isinstance(event, yaml.AliasEvent):
                 # The anchor of a collection is known once it is complete: it cannot contain itself.
                 if event.anchor not in anchors:
@@ -66,14 +72,14 @@ def _document(event: yaml.Event, events: Iterator[yaml.Event], max_aliased: int)
                 (value, size), anchor = anchors[event.anchor], None
                 aliased += size
                 if aliased > max_aliased:
-                    raise _error(f"aliases stand for more than {max_aliased} values", event)
+                    raise _error(f"aliases stand for more than {max_aliased} bytes", event)
             else:
                 closed = open_.pop()
                 value, anchor, size = closed.finished(), closed.anchor, closed.size
             if anchor is not None:
                 anchors[anchor] = value, size
             if not open_:
-                return value
+                return value, aliased
             open_[-1].add(value, event)
             open_[-1].size += size
         event = next(events)
@@ -89,8 +95,8 @@ class _Collection:
         if start.tag not in (None, "!", _TAG + ("seq" if is_list else "map")):
             raise _error(f"the tag {start.tag!r} means nothing here", start)
         self.anchor = start.anchor
-        self.size = 1
-        """Values in it, itself included."""
+        self.size = _SIZE
+        """Bytes that it takes in JSON, about."""
         self._value: Any = [] if is_list else {}
         self._key: Any = _NO_KEY
         self._merged: list[Any] = []
@@ -127,16 +133,16 @@ class _Collection:
 def _scalar(event: yaml.ScalarEvent) -> Any:
     try:
         if event.tag is None:
-            return _plain(event.value) if _is_plain(event) else event.value
+            return plain_scalar(event.value) if _is_plain(event) else event.value
         return _tagged(event.tag, event)
     except ValueError as error:
         raise _error("not a number that can be read", event) from error
 
 
 @lru_cache(maxsize=65_536)
-def _plain(text: str) -> Any:
-    if text in _WORDS:
-        return _WORDS[text]
+def plain_scalar(text: str) -> Any:
+    if text in WORDS:
+        return WORDS[text]
     if text[0] in "+-.0123456789":
         digits = text.replace("_", "")
         if (match := _INT.fullmatch(digits)) is not None:
@@ -159,7 +165,7 @@ def _is_plain(event: yaml.Event) -> bool:
 def _tagged(tag: str, event: yaml.ScalarEvent) -> Any:
     if tag in ("!", _TAG + "str"):
         return event.value
-    value = _plain(event.value)
+    value = plain_scalar(event.value)
     kinds = {"int": int, "float": int | float, "bool": bool, "null": type(None)}
     kind = kinds.get(tag.removeprefix(_TAG))
     if kind is None:

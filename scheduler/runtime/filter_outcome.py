@@ -1,5 +1,6 @@
 """Filter's answer: the feasible nodes, and the refusals of all others."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -42,6 +43,18 @@ class FilterOutcome:
             if codes[row]:
                 return step.status(state, pod, int(codes[row]))
         return None
+
+    def refusals(self, state: CycleState, pod: Pod) -> Iterator[tuple[Status, Rows]]:
+        """Yield each reason, and the rows that it refuses."""
+        left = self.asked.copy()
+        for row, status in self.overrides.items():
+            left[row] = False
+            yield status, np.array([row], np.intp)
+        for step, codes in self.codes:
+            refused = np.where(left, codes, 0)
+            for code in np.unique(refused[refused != 0]).tolist():
+                yield step.status(state, pod, code), np.flatnonzero(refused == code)
+            left &= codes == 0
 
     def count_into(self, diagnosis: Diagnosis, state: CycleState, pod: Pod) -> None:
         """Count the refusals by reason."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from scheduler.api.decoding import Unreadable, convert
+from scheduler.api.decoding import Decoder, Unreadable, convert
 from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
@@ -21,6 +21,7 @@ from scheduler.simulate.defaults import WrittenNode, completed_node, completed_p
 from scheduler.simulate.files import read_documents
 from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.storage_defaults import with_storage_defaults
+from scheduler.simulate.written import WrittenObject, written_objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,72 +51,35 @@ def cluster_of(documents: Iterable[Document], problems: list[str], needs: Iterab
     decoded: dict[str, list[Any]] = {"Node": [], "Pod": []}
     others: list[OtherObject] = []
     first_place: dict[tuple[str, str], str] = {}
-    for obj in _objects(documents, problems):
-        if obj.kind not in kinds:
-            others.append(OtherObject(obj.place, obj.kind, with_storage_defaults(obj.value)))
+    for obj in written_objects(documents, problems):
+        if obj.label not in kinds:
+            others.append(OtherObject(obj.place, obj.label, with_storage_defaults(obj.content())))
             continue
-        pod_or_node = _decode(obj, kinds[obj.kind], problems)
+        pod_or_node = _decode(obj, kinds[obj.label], problems)
         if pod_or_node is not None:
             problems += _repeated(obj, pod_or_node, first_place)
-            decoded[obj.kind].append(pod_or_node)
+            decoded[obj.label].append(pod_or_node)
     return SimulatedCluster(tuple(decoded["Node"]), tuple(decoded["Pod"]), OtherObjects(others))
 
 
-class _Object(NamedTuple):
-    place: str
-    kind: str
-    value: Mapping[str, Any]
-
-
 class _CheckedKind(NamedTuple):
-    written: type[Any]
+    decoder: Decoder[Any]
     completed: Callable[[Any], Any]
     problems: Callable[[Any], Problems]
+    written: type[Any]
 
 
 def _kinds(needs: frozenset[str]) -> Mapping[str, _CheckedKind]:
+    pod = pod_type(needs)
     return {
-        "Node": _CheckedKind(WrittenNode, completed_node, node_problems),
-        "Pod": _CheckedKind(pod_type(needs), completed_pod, pod_problems),
+        "Node": _CheckedKind(Decoder(WrittenNode), completed_node, node_problems, WrittenNode),
+        "Pod": _CheckedKind(Decoder(pod), completed_pod, pod_problems, pod),
     }
 
 
-def _objects(documents: Iterable[Document], problems: list[str]) -> Iterator[_Object]:
-    """Yield the objects, and the items of lists; the items of a PodList need not say that they are pods."""
-    for place, value in ((document.place, document.value) for document in documents):
-        kind = value.get("kind") if isinstance(value, Mapping) else None
-        if not isinstance(kind, str) or not kind:
-            problems.append(f"{place}: not a Kubernetes object: it has no kind")
-        elif kind.endswith("List"):
-            items = [] if value.get("items") is None else value["items"]
-            if not isinstance(items, list):
-                problems.append(f"{place}: items: expected a list")
-                continue
-            common = _common_to_items(kind, value)
-            yield from _objects(
-                (Document(f"{place}: items[{i}]", _with_common(common, item)) for i, item in enumerate(items)),
-                problems,
-            )
-        elif value.get("apiVersion", "v1") == "v1":
-            yield _Object(place, kind, value)
-        else:
-            yield _Object(place, f"{kind} ({value['apiVersion']})", value)
-
-
-def _common_to_items(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a typed list says of all its items; a plain List says nothing."""
-    item_kind = kind.removesuffix("List")
-    version = {"apiVersion": value["apiVersion"]} if "apiVersion" in value else {}
-    return {"kind": item_kind, **version} if item_kind else {}
-
-
-def _with_common(common: Mapping[str, Any], item: Any) -> Any:
-    return {**common, **item} if common and isinstance(item, Mapping) else item
-
-
-def _decode(obj: _Object, kind: _CheckedKind, problems: list[str]) -> Pod | Node | None:
+def _decode(obj: WrittenObject, kind: _CheckedKind, problems: list[str]) -> Pod | Node | None:
     try:
-        made: Pod | Node = kind.completed(_convert(obj.value, kind.written))
+        made: Pod | Node = kind.completed(_decoded(obj, kind))
     except (Unreadable, RecursionError) as error:
         problems.append(f"{obj.place}: {_reworded(error)}")
         return None
@@ -124,12 +88,12 @@ def _decode(obj: _Object, kind: _CheckedKind, problems: list[str]) -> Pod | Node
     return None if wrong else made
 
 
-def _convert(value: Any, kind: type[Any]) -> Any:
+def _decoded(obj: WrittenObject, kind: _CheckedKind) -> Any:
     try:
-        return convert(value, kind)
+        return kind.decoder.decode(obj.raw)
     except Unreadable:
         # The API server treats null as absent. Few objects have one where it matters, so they are only removed now.
-        return convert(_without_null(value), kind)
+        return convert(_without_null(obj.content()), kind.written)
 
 
 def _without_null(value: Any) -> Any:
@@ -154,10 +118,10 @@ def _reworded(error: Unreadable | RecursionError) -> str:
     return f"{path}: {message}" if path else message
 
 
-def _repeated(obj: _Object, pod_or_node: Pod | Node, first_place: dict[tuple[str, str], str]) -> Iterator[str]:
+def _repeated(obj: WrittenObject, pod_or_node: Pod | Node, first_place: dict[tuple[str, str], str]) -> Iterator[str]:
     name = str(pod_or_node) if isinstance(pod_or_node, Pod) else pod_or_node.name
     for what, identity in (("", name), ("uid ", pod_or_node.metadata.uid)):
-        first = first_place.setdefault((obj.kind + what, identity), obj.place)
+        first = first_place.setdefault((obj.label + what, identity), obj.place)
         if first is not obj.place:
-            yield f"{obj.place}: {obj.kind} {what}{identity} is there twice, first at {first}"
+            yield f"{obj.place}: {obj.label} {what}{identity} is there twice, first at {first}"
             return

@@ -59,7 +59,10 @@ def _run(options: argparse.Namespace, registry: Registry) -> int:
     if options.verbosity and left_out:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left_out.items()))
         print(f"left out objects of other kinds: {kinds}", file=sys.stderr)
-    print(as_json(document) if options.output == "json" else as_text(document, explain=options.explain))
+    if options.output == "json":
+        sys.stdout.writelines(as_json(document))
+    else:
+        print(as_text(document, explain=options.explain))
     return 0
 
 

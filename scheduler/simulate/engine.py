@@ -19,7 +19,7 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_faults import Fault
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.cluster import SimulatedCluster
-from scheduler.simulate.explain import explain_nodes
+from scheduler.simulate.explain import Explainer
 from scheduler.simulate.objects import OtherObjects
 from scheduler.simulate.writes import SimulatedApi
 
@@ -43,8 +43,8 @@ def simulate(
     With `each_alone` every pod is judged on the cluster as given, in the given order.
 
     Return {"pods": [{"namespace", "name", "node", "nominatedNode", "victims", "message", "gated"?, "nodes"?}]}: `gated`
-    names the PreEnqueue plugin that holds the pod back; `nodes`, with `explain`, has the verdict on every node. How a
-    plugin failed for a pod is in `fault`: {"plugin", "extensionPoint", "type", "at", "traceback"}.
+    names the PreEnqueue plugin that holds the pod back; `nodes`, with `explain`, has the verdict on every node, as
+    NodeVerdicts. How a plugin failed for a pod is in `fault`: {"plugin", "extensionPoint", "type", "at", "traceback"}.
 
     Raises ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
@@ -87,10 +87,11 @@ def _simulated(
         recording.results[pod.uid] = _empty(pod) | ({"nodes": {}} if explain else {})
     for queued in engine.queue.pending_pods()["gated"]:
         recording.results[queued.pod.uid]["gated"] = queued.gating_plugin
+    explainer = Explainer(engine.algorithm, engine.cache.table) if explain else None
     if each_alone:
-        asyncio.run(_judge_each(engine, pending, recording, explain=explain))
+        asyncio.run(_judge_each(engine, pending, recording, explainer))
     else:
-        asyncio.run(_schedule_all(engine, recording, explain=explain))
+        asyncio.run(_schedule_all(engine, recording, explainer))
     return {"pods": list(recording.results.values())}
 
 
@@ -105,9 +106,11 @@ def _empty(pod: Pod) -> Result:
     }
 
 
-async def _judge_each(engine: Engine, pods: Iterable[Pod], recording: "_RecordingWriters", *, explain: bool) -> None:
+async def _judge_each(
+    engine: Engine, pods: Iterable[Pod], recording: "_RecordingWriters", explainer: Explainer | None
+) -> None:
     for pod in pods:
-        _judge(engine, pod, recording.results[pod.uid], explain=explain)
+        _judge(engine, pod, recording.results[pod.uid], explainer)
         await _background()
 
 
@@ -117,14 +120,14 @@ async def _background() -> None:
         await asyncio.wait(tasks)
 
 
-def _judge(engine: Engine, pod: Pod, result: Result, *, explain: bool) -> None:
+def _judge(engine: Engine, pod: Pod, result: Result, explainer: Explainer | None) -> None:
     """Record where one pod would go, and change nothing."""
     framework = engine.frameworks[pod.spec.scheduler_name]
     if pod.is_deleting or "gated" in result:
         return
     try:
-        if explain:
-            result["nodes"] = explain_nodes(framework, engine.algorithm, engine.cache.table, pod)
+        if explainer is not None:
+            result["nodes"] = explainer.verdicts(framework, pod)
         decision = engine.algorithm.schedule(framework, CycleState(), pod)
     except PluginError as error:
         framework.faults.report(error, pod)
@@ -137,7 +140,7 @@ def _judge(engine: Engine, pod: Pod, result: Result, *, explain: bool) -> None:
         result["nominatedNode"] = decision.nominated_node_name or None
 
 
-async def _schedule_all(engine: Engine, recording: "_RecordingWriters", *, explain: bool) -> None:
+async def _schedule_all(engine: Engine, recording: "_RecordingWriters", explainer: Explainer | None) -> None:
     """Pop every pod before the first is tried: each has one attempt, whichever pods a placement may wake."""
     popped = []
     while (queued := engine.queue.pop_nowait()) is not None:
@@ -145,9 +148,9 @@ async def _schedule_all(engine: Engine, recording: "_RecordingWriters", *, expla
     for queued in popped:
         pod = queued.pod
         framework = engine.frameworks[pod.spec.scheduler_name]
-        if explain and not pod.is_deleting:
+        if explainer is not None and not pod.is_deleting:
             try:
-                nodes = explain_nodes(framework, engine.algorithm, engine.cache.table, pod)
+                nodes = explainer.verdicts(framework, pod)
             except PluginError as error:
                 recording.results[pod.uid]["message"] = str(error)
             else:

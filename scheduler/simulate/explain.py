@@ -1,11 +1,12 @@
 """The verdict on every node for one pod: which plugin refused it and why, or what each plugin scored."""
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
 
 import numpy as np
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import PRE_FILTER_RESULT, Algorithm, cut_off_by
+from scheduler.cycle.algorithm import PRE_FILTER_RESULT, Algorithm, Search, cut_off_by
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
@@ -13,86 +14,106 @@ from scheduler.framework.nodes import Rows
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.scoring import Scores
+from scheduler.simulate.verdicts import FEASIBLE, NOT_ASKED, NodeOrder, NodeScores, NodeVerdicts
 from scheduler.state.node_table import NodeTable
 
 
-def explain_nodes(framework: Framework, algorithm: Algorithm, table: NodeTable, pod: Pod) -> dict[str, Any]:
-    """Return node name → {"code", "scores", "total"} or {"code", "plugin", "reasons"}, sorted by name.
+class Explainer:
+    """Asks about all nodes of a table, to which none come from then on."""
 
-    Scores are weighted. Every feasible node is scored, also when it is the only one, or another one is nominated.
-    Where a Score plugin fails there are no scores; where a Filter plugin fails the code is Error, on those nodes only,
-    and where a PreFilter plugin fails, on all nodes. Raises PluginError if anything else fails.
-    """
-    if table.count == 0:
-        return {}
-    state, fits = CycleState(), False
-    try:
-        search = algorithm.search(framework, state, pod)
-        fits = bool(len(search.feasible))
-        if fits and pod.nominated_node_name:
-            # The nominated node was evaluated first, and may be the only one that was: evaluate all of them alike.
-            state = CycleState()
-            search = algorithm.search(framework, state, pod, nominated_first=False)
-    except PluginError as error:
-        if error.point == "PreFilter":
-            return dict.fromkeys(sorted(table.node_names()), _refusal(_failure(error)))
-        if error.point != "Filter":
-            raise
-        return _one_by_one(framework, table, pod, is_scored=fits)
-    verdicts = _feasible(framework, state, table, pod, search.feasible)
-    for name, status in algorithm.node_to_status(state, pod, search).items():
-        verdicts[name] = _refusal(status)
-    return dict(sorted(verdicts.items()))
+    def __init__(self, algorithm: Algorithm, table: NodeTable) -> None:
+        self._algorithm = algorithm
+        self._table = table
+        self._order: Final = NodeOrder({name: table.row_of(name) or 0 for name in table.node_names()})
 
+    def verdicts(self, framework: Framework, pod: Pod) -> NodeVerdicts:
+        """Return the verdict on each node: {"code", "scores", "total"} or {"code", "plugin", "reasons"}.
 
-def _refusal(status: Status) -> dict[str, Any]:
-    plugin = status.plugin or PRE_FILTER_RESULT
-    return {"code": status.code.label, "plugin": plugin, "reasons": list(status.reasons)}
+        Scores are weighted. Every feasible node is scored, also when it is the only one, or another one is nominated.
+        Where a Score plugin fails there are no scores; where a Filter plugin fails the code is Error, on those nodes
+        only, and where a PreFilter plugin fails, on all nodes. Raises PluginError if anything else fails.
+        """
+        if self._table.count == 0:
+            return self._verdicts((), None, np.arange(0))
+        state, fits = CycleState(), False
+        try:
+            search = self._algorithm.search(framework, state, pod)
+            fits = bool(len(search.feasible))
+            if fits and pod.nominated_node_name:
+                # The nominated node was evaluated first, and may be the only one that was: evaluate all of them alike.
+                state = CycleState()
+                search = self._algorithm.search(framework, state, pod, nominated_first=False)
+        except PluginError as error:
+            if error.point == "PreFilter":
+                return self._verdicts([(_failure(error), self._order.rows)], None, np.arange(0))
+            if error.point != "Filter":
+                raise
+            return self._one_by_one(framework, pod, is_scored=fits)
+        scores = _scores(framework, state, pod, search.feasible)
+        return self._verdicts(self._refusals(state, pod, search), scores, search.feasible)
+
+    def _refusals(self, state: CycleState, pod: Pod, search: Search) -> Iterator[tuple[Status, Rows]]:
+        """Yield each reason and its rows: see `Algorithm.node_to_status`."""
+        outcome, others = search.outcome, self._table.in_use.copy()
+        if outcome is not None:
+            yield from outcome.refusals(state, pod)
+            others &= ~outcome.asked
+        for row, status in search.verdicts.items():
+            if others[row]:
+                others[row] = False
+                yield status, np.array([row], np.intp)
+        if search.absent is not None:
+            yield search.absent, np.flatnonzero(others)
+
+    def _verdicts(self, refusals: Iterable[tuple[Status, Rows]], scores: Scores | None, feasible: Rows) -> NodeVerdicts:
+        which = np.full(self._table.size, NOT_ASKED, np.int32)
+        which[feasible] = FEASIBLE
+        verdicts: list[dict[str, Any]] = []
+        for status, rows in refusals:
+            plugin = status.plugin or PRE_FILTER_RESULT
+            verdicts.append({"code": status.code.label, "plugin": plugin, "reasons": list(status.reasons)})
+            which[rows] = len(verdicts)
+        which = which[self._order.rows]
+        if scores is None:
+            return NodeVerdicts(self._order, which, verdicts, None)
+        place = np.zeros(self._table.size, np.intp)
+        place[feasible] = np.arange(len(feasible))
+        by_name = place[self._order.rows[which == FEASIBLE]]
+        by_plugin = {plugin: _narrow(column[by_name]) for plugin, column in scores.by_plugin.items()}
+        return NodeVerdicts(self._order, which, verdicts, NodeScores(_narrow(scores.total[by_name]), by_plugin))
+
+    def _one_by_one(self, framework: Framework, pod: Pod, *, is_scored: bool) -> NodeVerdicts:
+        """Evaluate node by node, so that one on which a plugin fails does not hide the verdicts on the rest.
+
+        The attempt has failed, and no node was scored, unless the pod goes to its nominated node all the same.
+        """
+        state, diagnosis = CycleState(), Diagnosis(self._table.count)
+        chosen, _ = framework.run_pre_filter(state, pod, diagnosis)
+        refusals: list[tuple[Status, Rows]] = []
+        feasible = []
+        for name, row in zip(self._order.names, self._order.rows.tolist(), strict=True):
+            if chosen is not None and name not in chosen:
+                status: Status | None = cut_off_by(diagnosis)
+            else:
+                status = self._one(framework, state, pod, name, row)
+            if status is None:
+                feasible.append(row)
+            else:
+                refusals.append((status, np.array([row], np.intp)))
+        rows = np.array(sorted(feasible), np.intp)
+        return self._verdicts(refusals, _scores(framework, state, pod, rows) if is_scored else None, rows)
+
+    def _one(self, framework: Framework, state: CycleState, pod: Pod, name: str, row: int) -> Status | None:
+        nominated = framework.handle.nominator.nominated_pods(name)
+        before = [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
+        try:
+            return framework.filtering.run_one_with_nominated(before, state, pod, row)
+        except PluginError as error:
+            return _failure(error)
 
 
 def _failure(error: PluginError) -> Status:
     return Status(Code.ERROR, (str(error),), error.plugin)
-
-
-def _feasible(framework: Framework, state: CycleState, table: NodeTable, pod: Pod, rows: Rows) -> dict[str, Any]:
-    verdicts: dict[str, Any] = {}
-    names = table.names()
-    scores = _scores(framework, state, pod, rows)
-    for i, row in enumerate(rows.tolist()):
-        verdicts[names[row]] = {"code": Code.SUCCESS.label}
-        if scores is not None:
-            by_plugin = {plugin: int(column[i]) for plugin, column in scores.by_plugin.items()}
-            verdicts[names[row]] |= {"scores": by_plugin, "total": int(scores.total[i])}
-    return verdicts
-
-
-def _one_by_one(framework: Framework, table: NodeTable, pod: Pod, *, is_scored: bool) -> dict[str, Any]:
-    """Evaluate node by node, so that one on which a plugin fails does not hide the verdicts on the rest.
-
-    The attempt has failed, and no node was scored, unless the pod goes to its nominated node all the same.
-    """
-    verdicts: dict[str, Any] = {}
-    state, diagnosis = CycleState(), Diagnosis(table.count)
-    chosen, _ = framework.run_pre_filter(state, pod, diagnosis)
-    for name in sorted(table.node_names()):
-        if chosen is not None and name not in chosen:
-            verdicts[name] = _refusal(cut_off_by(diagnosis))
-            continue
-        row = table.row_of(name)
-        assert row is not None, "node_names() are rows in use"
-        nominated = framework.handle.nominator.nominated_pods(name)
-        before = [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
-        try:
-            status = framework.filtering.run_one_with_nominated(before, state, pod, row)
-        except PluginError as error:
-            status = _failure(error)
-        verdicts[name] = {"code": Code.SUCCESS.label} if status is None else _refusal(status)
-    if is_scored:
-        rows = sorted(
-            table.row_of(name) or 0 for name, verdict in verdicts.items() if verdict["code"] == Code.SUCCESS.label
-        )
-        verdicts |= _feasible(framework, state, table, pod, np.array(rows, np.intp))
-    return verdicts
 
 
 def _scores(framework: Framework, state: CycleState, pod: Pod, feasible: Rows) -> Scores | None:
@@ -103,3 +124,8 @@ def _scores(framework: Framework, state: CycleState, pod: Pod, feasible: Rows) -
         return framework.run_score(state, pod, feasible)
     except PluginError:
         return None
+
+
+def _narrow(column: Any) -> Any:
+    """The same numbers in half the memory, if they fit."""
+    return column.astype(np.int32) if len(column) and np.abs(column).max() < 1 << 31 else column.copy()

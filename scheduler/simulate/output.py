@@ -5,6 +5,8 @@ from typing import Any, Final
 
 import orjson
 
+from scheduler.simulate.verdicts import NodeVerdicts
+
 MAX_PODS: Final = 1000
 """Rows in the table of pods; the JSON document has all of them."""
 
@@ -15,9 +17,27 @@ Result = Mapping[str, Any]
 """The JSON document, or one pod of it: see `scheduler.simulate.engine`."""
 
 
-def as_json(document: Result) -> str:
-    """Return the whole document."""
-    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+def as_json(document: Result) -> Iterator[str]:
+    """Yield the whole document, piece by piece: what `--explain` says of thousands of nodes is long."""
+    head = {key: value for key, value in document.items() if key != "pods"}
+    yield "{\n" + "".join(f"  {_pretty(key)}: {_pretty(value)},\n" for key, value in head.items()) + '  "pods": ['
+    for number, pod in enumerate(document["pods"]):
+        nodes = pod.get("nodes")
+        plain = {**pod, "nodes": {}} if isinstance(nodes, NodeVerdicts) else pod
+        text = _pretty(plain, "    ")
+        if isinstance(nodes, NodeVerdicts):
+            before, after = text.split(_NO_NODES)
+            text = f"{before}{_NO_NODES[:-2]}{nodes.as_json('      ')}{after}"
+        yield f"{',' if number else ''}\n    {text}"
+    yield "\n  ]\n}\n" if document["pods"] else "]\n}\n"
+
+
+_NO_NODES: Final = '\n      "nodes": {}'
+
+
+def _pretty(value: Any, indentation: str = "  ") -> str:
+    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    return text.replace("\n", f"\n{indentation}")
 
 
 def as_text(document: Result, *, explain: bool) -> str:

@@ -27,6 +27,8 @@ def judge(case: Json) -> Json:
     profiles = {profile.scheduler_name for profile in config.profiles}
     pods = [_as_kube_scheduler_sees(obj, profiles) for obj in case["objects"] if obj["kind"] == "Pod"]
     verdict = simulate(nodes, pods, config, plugins.IN_TREE, others(case), each_alone=True, explain=True)
+    for pod in verdict["pods"]:
+        pod["nodes"] = dict(pod["nodes"])
     add_claims(verdict, pods, nodes, others(case))
     # kube-scheduler does not judge pods that are being deleted; they are still there.
     deleting = {str(pod) for pod in pods if pod.is_deleting}

@@ -72,8 +72,13 @@ def test_collections_are_built(text: str, value: object) -> None:
         pytest.param("? [a]\n: b", "1:5: a key must not be a list or a mapping", id="a list as a key"),
         pytest.param(
             "\n".join(["a0: &a0 [1, 1]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9))]),
-            "7:30: aliases stand for more than 1000000 values",
+            "7:25: aliases stand for more than 4000000 bytes",
             id="aliases of aliases of aliases",
+        ),
+        pytest.param(
+            "\n---\n".join(["a: &a " + "x" * 100_000 + "\nb: [" + "*a, " * 15 + "]"] * 3),
+            "8:41: aliases stand for more than 4000000 bytes",
+            id="aliases of a long text in several documents",
         ),
         pytest.param("&a [*a]", "1:5: there is no anchor 'a' before this", id="a list in itself"),
         pytest.param("*a", "1:1: there is no anchor 'a' before this", id="no anchor"),

@@ -75,4 +75,4 @@ def test_no_pods_are_no_table() -> None:
 def test_json_is_the_whole_document() -> None:
     document = {"pods": [a_result(f"p{i}") for i in range(MAX_PODS + 1)]}
 
-    assert json.loads(as_json(document)) == document
+    assert json.loads("".join(as_json(document))) == document
