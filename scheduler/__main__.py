@@ -1,6 +1,8 @@
 """The command line."""
 
 import argparse
+import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -21,6 +23,9 @@ WRONG_INPUT = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""How writing fails that worked until then."""
+
 _NOT_OF_RUN = frozenset({"command", "plugin_directories"})
 
 
@@ -29,17 +34,31 @@ def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -
 
     A scheduler with plugins of its own is a file of five lines: `sys.exit(main(plugins={"Mine": Mine}))`.
     """
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - as long as the program
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that show ASCII only, as stderr does
     try:
         parser, of_run = _parser()
         code = _execute(parser.parse_args(argv), of_run, plugins or {})
         sys.stdout.flush()  # so that a pipe that broke is noticed here
     except KeyboardInterrupt:
         return INTERRUPTED
-    except BrokenPipeError:
-        # Whoever read us has seen enough. Python flushes once more at its end: let that go nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read us has seen enough
+        _write_nowhere()
         return BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        print(f"standard output: cannot be written: {error.strerror}", file=sys.stderr)
+        _write_nowhere()
+        return WRONG_INPUT
     return code
+
+
+def _write_nowhere() -> None:
+    """Python flushes once more at its end: let that do no harm."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
@@ -57,6 +76,7 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
 
 def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugins: "Registry") -> int:
     # Not at the top: `--version` and `--help` end before, and take 0.06 s instead of 0.3 s without numpy and plugins.
+    from scheduler.api.text import printable
     from scheduler.framework.errors import ConfigError
     from scheduler.loading.in_tree import in_tree
     from scheduler.loading.registry import PluginRegistry
@@ -74,7 +94,7 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
                 return _run(options, of_run, registry)
     except ConfigError as error:
         for problem in error.problems:
-            print(problem, file=sys.stderr)
+            print(printable(problem), file=sys.stderr)
         return WRONG_INPUT
 
 

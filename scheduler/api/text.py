@@ -19,6 +19,13 @@ def encodable(text: str) -> str:
     return text
 
 
+def printable(text: str) -> str:
+    """Return the text with what a terminal would obey, such as an escape sequence or the end of a line, spelled out."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
 def to_json(value: Any) -> bytes:
     """Encode what is sent to the API server, our structs included. Raises TypeError for what is no JSON."""
     try:

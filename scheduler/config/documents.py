@@ -40,13 +40,15 @@ def read_bytes(path: str, limit: int | None = None) -> bytes:
     size = -1 if limit is None else limit + 1
     try:
         if path == STDIN:
+            if sys.stdin is None:
+                raise ValueError("it is closed")
             data = sys.stdin.buffer.read(size)
         else:
             with Path(path).open("rb") as file:
                 data = file.read(size)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
-        raise ConfigError([f"{path}: cannot be read: {reason}"]) from error
+        raise ConfigError([f"{name_of(path)}: cannot be read: {reason}"]) from error
     if limit is not None and len(data) > limit:
         raise ConfigError([f"{name_of(path)}: larger than {limit} bytes"])
     return data

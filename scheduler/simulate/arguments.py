@@ -37,4 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--explain", action="store_true", help="say of every node why not, or how it scored")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
+    parser.add_argument(
+        "--fail-if-pending",
+        action="store_true",
+        help="exit code 3 if a pod finds no node, gated ones included; without it that is a result as any other",
+    )
     parser.add_argument("-v", action="count", default=0, dest="verbosity", help="say what was left out")

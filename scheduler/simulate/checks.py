@@ -1,7 +1,7 @@
 """What the API server would have refused in a decoded pod or node, as far as scheduling reads it."""
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from scheduler.api.objects import Container, Node, NodeAffinity, ResourceList
 from scheduler.api.pod import Pod
@@ -11,6 +11,9 @@ from scheduler.framework.field_errors import invalid, not_supported, required
 
 Problems = Iterator[tuple[str, str]]
 """Path of a field, message."""
+
+MAX_SHOWN: Final = 100
+"""Characters of a value that a message shows."""
 
 _EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
@@ -64,14 +67,19 @@ def _quantity_problems(path: str, resources: ResourceList | None) -> Problems:
     for name, text in (resources or {}).items():
         try:
             if parse_quantity(text) < 0:
-                yield f"{path}[{name}]", invalid(text, "must be greater than or equal to 0")
+                yield f"{path}[{name}]", invalid(shown(text), "must be greater than or equal to 0")
         except ValueError:
-            yield f"{path}[{name}]", invalid(text, "not a quantity such as 500m or 1.5Gi")
+            yield f"{path}[{name}]", invalid(shown(text), "not a quantity such as 500m or 1.5Gi")
+
+
+def shown(value: Any) -> Any:
+    """Return the value as a message shows it: long ones are cut."""
+    return f"{value[:MAX_SHOWN]}…" if isinstance(value, str) and len(value) > MAX_SHOWN else value
 
 
 def _choice_problem(path: str, value: str, choices: Iterable[str]) -> Problems:
     if value and value not in choices:
-        yield path, not_supported(value, choices)
+        yield path, not_supported(shown(value), choices)
 
 
 def _affinity_problems(affinity: NodeAffinity) -> Problems:

@@ -5,7 +5,6 @@ Each problem is a line with place and field, and all are reported at once:
     nodes.yaml:12: status.allocatable[cpu]: Invalid value: "many": not a quantity such as 500m or 1.5Gi
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -21,7 +20,10 @@ from scheduler.simulate.defaults import WrittenNode, completed_node, completed_p
 from scheduler.simulate.files import read_documents
 from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.storage_defaults import with_storage_defaults
-from scheduler.simulate.written import WrittenObject, written_objects
+from scheduler.simulate.written import WrittenObject, reworded, written_objects
+
+MAX_PROBLEMS: Final = 100
+"""Problems that are told; behind them it says how many more there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ def read_cluster(paths: Iterable[str], needs: Iterable[str] = ()) -> SimulatedCl
     """
     problems: list[str] = []
     cluster = cluster_of(read_documents(paths, problems), problems, needs)
+    if len(problems) > MAX_PROBLEMS:
+        problems[MAX_PROBLEMS:] = [f"and {len(problems) - MAX_PROBLEMS} more problems"]
     if problems:
         raise ConfigError(problems)
     return cluster
@@ -81,7 +85,7 @@ def _decode(obj: WrittenObject, kind: _CheckedKind, problems: list[str]) -> Pod 
     try:
         made: Pod | Node = kind.completed(_decoded(obj, kind))
     except (Unreadable, RecursionError) as error:
-        problems.append(f"{obj.place}: {_reworded(error)}")
+        problems.append(f"{obj.place}: {reworded(error)}")
         return None
     wrong = [f"{obj.place}: {path}: {message}" for path, message in kind.problems(made)]
     problems += wrong
@@ -104,18 +108,6 @@ def _without_null(value: Any) -> Any:
             return [_without_null(item) for item in value]
         case _:
             return value
-
-
-_PATH: Final = re.compile(r"(.*) - at (?:`key` in )?`\$\.?(.*)`")
-
-
-def _reworded(error: Unreadable | RecursionError) -> str:
-    """msgspec: Expected `int`, got `str` - at `$.spec.priority`."""
-    text = str(Unreadable(error))
-    match = _PATH.fullmatch(text)
-    message, path = (match[1], match[2]) if match else (text, "")
-    message = message[:1].lower() + message[1:].replace("`", "")
-    return f"{path}: {message}" if path else message
 
 
 def _repeated(obj: WrittenObject, pod_or_node: Pod | Node, first_place: dict[tuple[str, str], str]) -> Iterator[str]:

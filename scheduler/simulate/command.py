@@ -5,6 +5,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,9 @@ from scheduler.simulate.cluster import read_cluster
 from scheduler.simulate.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.output import as_json, as_text
+
+PENDING: Final = 3
+"""The exit code that says that not all pods found a node."""
 
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
@@ -60,10 +64,12 @@ def _run(options: argparse.Namespace, registry: Registry) -> int:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left_out.items()))
         print(f"left out objects of other kinds: {kinds}", file=sys.stderr)
     if options.output == "json":
-        sys.stdout.writelines(as_json(document))
+        sys.stdout.flush()
+        sys.stdout.buffer.writelines(text.encode() for text in as_json(document))
     else:
         print(as_text(document, explain=options.explain))
-    return 0
+    is_pending = any(pod["node"] is None for pod in document["pods"])
+    return PENDING if is_pending and options.fail_if_pending else 0
 
 
 def adopted(pods: Iterable[Pod], config: Config) -> Iterable[Pod]:

@@ -13,7 +13,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.simulate.written import as_written
 
 MAX_HAND_WRITTEN: Final = 1 << 20
-"""Bytes up to which what is no JSON may be YAML in brackets. A larger one is a dump, and reading that twice is slow."""
+"""Bytes up to which a file is read with care: a key may occur once, and it may be YAML in brackets. More is a dump."""
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _PLACE: Final = re.compile(r"(.*) \(byte (\d+)\)")
@@ -22,18 +22,17 @@ _decode: Final = Decoder[msgspec.Raw](msgspec.Raw).quick
 
 def json_documents(data: bytes, source: str) -> Iterator[Document]:
     """Yield the values in `data`. Raises ConfigError if it is neither JSON nor YAML."""
+    if len(data) <= MAX_HAND_WRITTEN:
+        yield from as_written(parse_documents(data.decode(), source))
+        return
     try:
-        documents = list(_values(data, source))
+        yield from list(_values(data, source))
     except QUICK_ERRORS:
-        documents = list(_odd_values(data, source))
-    yield from documents
+        yield from list(_odd_values(data, source))
 
 
 def _odd_values(data: bytes, source: str) -> Iterator[Document]:
     """Yield the same from data in which something is odd: nested deeply, half a character, or no JSON at all."""
-    if len(data) <= MAX_HAND_WRITTEN:
-        yield from as_written(parse_documents(data.decode(), source))
-        return
     try:
         yield from list(_values(fold(data), source))
     except QUICK_ERRORS as error:

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from scheduler.api.decoding import reread
+from scheduler.api.decoding import Unreadable, reread
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import CSI_STORAGE_CAPACITY, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
@@ -21,6 +21,7 @@ from scheduler.framework.resources import (
     ApiResource,
     struct_of,
 )
+from scheduler.simulate.written import reworded
 
 _IN_DEFAULT: Final = frozenset(
     {
@@ -69,8 +70,8 @@ class OtherObjects:
             for obj in self._left.pop(resource, ()):
                 try:
                     taken.append((name, _decode(name, obj.content)))
-                except ValueError as error:
-                    problems.append(f"{obj.place}: {error}")
+                except Unreadable as error:
+                    problems.append(f"{obj.place}: {reworded(error)}")
         if problems:
             raise ConfigError(problems)
         return taken
@@ -80,7 +81,7 @@ def _decode(name: str, content: Mapping[str, Any]) -> Any:
     """Decode an object, filling in what the API server would: a namespace, a UID."""
     metadata = content.get("metadata")
     if not isinstance(metadata, Mapping) or not metadata.get("name"):
-        raise ValueError("metadata.name: Required value")
+        raise Unreadable("metadata.name: Required value")
     defaults = {"namespace": "default"} if name in _IN_DEFAULT else {}
     metadata = defaults | {key: value for key, value in metadata.items() if value is not None}
     uid = f"{name}/{metadata.get('namespace', '')}/{metadata['name']}"

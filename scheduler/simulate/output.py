@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import orjson
 
+from scheduler.api.text import printable
 from scheduler.simulate.verdicts import NodeVerdicts
 
 MAX_PODS: Final = 1000
@@ -47,7 +48,7 @@ def as_text(document: Result, *, explain: bool) -> str:
     lines: list[str] = []
     if explain:
         for pod in shown:
-            lines += [f"{_name(pod)}: {_outcome(pod)}", *_indented(_node_table(pod.get("nodes") or {})), ""]
+            lines += [printable(f"{_name(pod)}: {_outcome(pod)}"), *_indented(_node_table(pod.get("nodes") or {})), ""]
     else:
         lines += _table([("POD", "NODE", "MESSAGE"), *map(_row, shown)]) if shown else []
     if len(pods) > len(shown):
@@ -117,7 +118,10 @@ def _table(rows: Sequence[Sequence[str]]) -> list[str]:
     for row in rows:
         for column, cell in enumerate(row[:-1]):
             widths[column] = max(widths.get(column, 0), len(cell))
-    return ["  ".join([*(cell.ljust(widths[i]) for i, cell in enumerate(row[:-1])), row[-1]]).rstrip() for row in rows]
+    return [
+        printable("  ".join([*(cell.ljust(widths[i]) for i, cell in enumerate(row[:-1])), row[-1]]).rstrip())
+        for row in rows
+    ]
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:

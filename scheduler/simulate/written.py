@@ -51,6 +51,18 @@ _QUICK_HEAD: Final = re.compile(rb'\s*{\s*"apiVersion":\s*"([\w./-]+)",\s*"kind"
 """As the API server writes it: looking for it in the whole object takes ten times as long."""
 
 
+_PATH: Final = re.compile(r"(.*) - at (?:`key` in )?`\$\.?(.*)`")
+
+
+def reworded(error: Unreadable | RecursionError) -> str:
+    """msgspec: Expected `int`, got `str` - at `$.spec.priority`."""
+    text = str(Unreadable(error))
+    match = _PATH.fullmatch(text)
+    message, path = (match[1], match[2]) if match else (text, "")
+    message = message[:1].lower() + message[1:].replace("`", "")
+    return f"{path}: {message}" if path else message
+
+
 def raw_of(value: Any) -> msgspec.Raw:
     """Return a parsed value as JSON. Raises ValueError for what JSON does not have."""
     if isinstance(value, msgspec.Raw):
@@ -58,7 +70,7 @@ def raw_of(value: Any) -> msgspec.Raw:
     try:
         return msgspec.Raw(json.dumps(value, allow_nan=False).encode())
     except ValueError as error:
-        raise ValueError("a number without end, such as .inf, is no JSON") from error
+        raise ValueError("a number that is too large, .inf or .nan: JSON has none of them") from error
 
 
 def as_written(documents: Iterable[Document]) -> Iterator[Document]:

@@ -40,13 +40,7 @@ def problems(path: Path) -> list[str]:
         pytest.param(b"\n \t" + json.dumps(LIST).encode() + b"\n\n", id="with space around it"),
         pytest.param(yaml.safe_dump(LIST, default_flow_style=True).encode(), id="YAML in brackets"),
         pytest.param(
-            yaml.safe_dump(LIST)
-            .replace(
-                "n1",
-                '"n\
-    1"',
-            )
-            .encode(),
+            yaml.safe_dump(LIST).replace("name: n1", 'name: "n\\u0031"').encode(),
             id="YAML with an item that is not plain",
         ),
         pytest.param(yaml.safe_dump(LIST).replace("a: b", "a: &x b", 1).encode(), id="YAML with an anchor"),
@@ -84,7 +78,7 @@ def test_all_forms_of_a_file_are_read(tmp_path: Path, data: bytes) -> None:
         pytest.param(b'{"kind": "\xe4"}', "f: not a text: byte 10 is not UTF-8", id="Latin-1"),
         pytest.param(
             yaml.safe_dump(LIST).replace("a: b", "a: .inf", 1).encode(),
-            "f:1: a number without end, such as .inf, is no JSON",
+            "f:1: a number that is too large, .inf or .nan: JSON has none of them",
             id="a number without end",
         ),
     ],

@@ -87,7 +87,7 @@ def test_what_no_plugin_looks_up_is_left_out_and_may_look_as_it_likes() -> None:
     ("metadata", "problem"),
     [
         pytest.param({}, "metadata.name: Required value", id="no name"),
-        pytest.param({"name": 3}, r"Expected `str`, got `int` - at `\$.metadata.name`", id="wrong type"),
+        pytest.param({"name": 3}, r"metadata.name: expected str, got int", id="wrong type"),
     ],
 )
 def test_an_object_that_is_looked_up_and_cannot_be_read_is_reported_with_its_place(

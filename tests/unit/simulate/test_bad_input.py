@@ -1,0 +1,169 @@
+"""Whatever is in a file costs one clear line for each problem, exit code 2, and little memory."""
+
+import gzip
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import pytest
+
+from scheduler.__main__ import main
+from scheduler.framework.errors import ConfigError
+from scheduler.simulate import files
+from scheduler.simulate.cluster import read_cluster
+from tests.unit.simulate.bad_input import BAD_INPUT, Bad
+
+NODE = "kind: Node\nmetadata: {name: n}\nstatus: {capacity: {cpu: 1, pods: 9}}\n"
+POD = "kind: Pod\nmetadata: {name: p, labels: {a: %s}}\nspec: {containers: [{name: c}]}\n"
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.what) for case in BAD_INPUT])
+def test_bad_input_is_told_in_one_line_for_each_problem(
+    case: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(case.content if isinstance(case.content, bytes) else case.content.encode())
+
+    code = main(["simulate", str(path)])
+
+    out, err = capsys.readouterr()
+    lines = [line.replace(str(path), "f") for line in err.splitlines()]
+    assert (code, out, lines) == (2, "", list(case.problems))
+    assert all(line.isprintable() and len(line) < 1000 for line in lines)
+
+
+def test_there_are_a_hundred_cases_all_different() -> None:
+    assert len({case.what for case in BAD_INPUT}) == len(BAD_INPUT) >= 100
+
+
+def simulated(
+    *arguments: str, stdout: int = subprocess.PIPE, environment: Mapping[str, str] = MappingProxyType({})
+) -> tuple[int, bytes, bytes]:
+    """Run it in a process that may have 1.5 GiB of addresses."""
+    done = subprocess.run(
+        [sys.executable, "-m", "scheduler", "simulate", *arguments],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29)),
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("what", ["bombs", "a bomb of text", "a bomb of merged mappings", "lists in lists", "braces"])
+def test_little_input_takes_little_memory(what: str, tmp_path: Path) -> None:
+    (case,) = (case for case in BAD_INPUT if case.what == what)
+    path = tmp_path / "f"
+    path.write_bytes(case.content if isinstance(case.content, bytes) else case.content.encode())
+
+    code, _, err = simulated(str(path))
+
+    assert (code, err.decode().replace(str(path), "f").splitlines()) == (2, list(case.problems))
+
+
+def test_what_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_UNPACKED", 1 << 20)
+    path = tmp_path / "f.gz"
+    path.write_bytes(gzip.compress(b" " * (2 << 20)))
+
+    with pytest.raises(ConfigError, match="larger than 1048576 bytes once it is unpacked"):
+        read_cluster([str(path)])
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> str:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(f"{NODE}---\n{POD % 'b'}")
+    return str(path)
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_full_disk_is_said(cluster: str, output: str) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+
+    code, _, err = simulated(cluster, "-o", output, stdout=full)
+
+    os.close(full)
+    assert (code, err) == (2, b"standard output: cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("environment", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C"}, {"LANG": "POSIX"}])
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_any_terminal_will_do(tmp_path: Path, output: str, environment: dict[str, str]) -> None:
+    path = tmp_path / "f"
+    path.write_text(f"{NODE}---\n{POD % 'b'}".replace("name: p,", "name: p, namespace: 'ü\\u001b',"))
+
+    code, out, err = simulated(str(path), "-o", output, environment=environment)
+
+    assert (code, err) == (0, b"")
+    assert b"\x1b" not in out
+
+
+def test_a_closed_standard_input_is_said(cluster: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m scheduler simulate - <&-"], capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (2, "standard input: cannot be read: it is closed\n")
+
+
+def test_a_closed_standard_output_does_no_harm(cluster: str) -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m scheduler simulate {cluster} >&-"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["missing"], "missing: cannot be read: No such file or directory"),
+        (["\udcff"], "\\udcff: cannot be read: No such file or directory"),
+        (["a\nb"], "a\\nb: cannot be read: No such file or directory"),
+        (["empty"], "empty: no file in this directory ends in .yaml, .yml, .json, .yaml.gz, .yml.gz, .json.gz"),
+        (["/dev/null"], "/dev/null: there is nothing in it"),
+        (["-"], "standard input: there is nothing in it"),
+        (["-", "-"], "standard input: there is nothing in it\n-: standard input can be read once only"),
+        (["x" * 5000], "x" * 5000 + ": cannot be read: File name too long"),
+        (["a\0b"], "a\\x00b: cannot be read: embedded null byte"),
+    ],
+)
+def test_paths_of_no_use_are_said(
+    arguments: list[str],
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with Path("/dev/null").open() as nothing:
+        monkeypatch.setattr(sys, "stdin", nothing)
+
+        assert main(["simulate", *arguments]) == 2
+
+    assert capsys.readouterr() == ("", problem + "\n")
+
+
+def test_pods_that_wait_are_an_error_by_choice(
+    cluster: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    large = tmp_path / "large.yaml"
+    large.write_text(
+        POD.replace("name: p", "name: q").replace("{name: c}", "{name: c, resources: {requests: {cpu: 9}}}") % "b"
+    )
+
+    assert main(["simulate", cluster, "--fail-if-pending"]) == 0
+    assert main(["simulate", cluster, str(large)]) == 0
+    assert main(["simulate", cluster, str(large), "--fail-if-pending"]) == 3
+    assert capsys.readouterr().err == ""
