@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from scheduler.api.decoding import QUICK_ERRORS
+from scheduler.api.decoding import QUICK_ERRORS, Decoder
 from scheduler.api.folding import fold
 from scheduler.config.documents import Document, parse_documents
 from scheduler.framework.errors import ConfigError
@@ -17,7 +17,7 @@ MAX_HAND_WRITTEN: Final = 1 << 20
 
 _SPACE: Final = re.compile(rb"[ \t\r\n]*")
 _PLACE: Final = re.compile(r"(.*) \(byte (\d+)\)")
-_decode: Final = msgspec.json.Decoder(msgspec.Raw).decode
+_decode: Final = Decoder[msgspec.Raw](msgspec.Raw).quick
 
 
 def json_documents(data: bytes, source: str) -> Iterator[Document]:
@@ -45,13 +45,13 @@ def _values(data: bytes, source: str) -> Iterator[Document]:
         line += data.count(b"\n", at, start)
         rest = view[start:]
         try:
-            value, at = _decode(rest), len(data)
+            value, at = _decode(msgspec.Raw(rest)), len(data)
         except msgspec.DecodeError as error:
             match = _PLACE.fullmatch(str(error))
             if match is None or "trailing characters" not in match[1]:
                 raise _At(start, error) from error
             at = start + int(match[2])
-            value = _decode(view[start:at])
+            value = _decode(msgspec.Raw(view[start:at]))
         yield Document(f"{source}:{line}", value)
         line += data.count(b"\n", start, at)
 
