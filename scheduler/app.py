@@ -12,13 +12,14 @@ import gc
 import logging
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from scheduler import allocator
+from scheduler.api.certificates import expires_at
 from scheduler.config.effective import write_effective
 from scheduler.config.feature_gates import read_gates
 from scheduler.config.notes import notes
@@ -38,7 +39,7 @@ from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
 from scheduler.kube.comparer import Comparer
 from scheduler.kube.comparison_schedule import ComparisonSchedule
-from scheduler.kube.credentials import load_credentials
+from scheduler.kube.credentials import Credentials, load_credentials
 from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadlines
 from scheduler.kube.debugger import Debugger
 from scheduler.kube.election import Election
@@ -68,7 +69,7 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.watchdog import Watchdog
 from scheduler.serve.health import Check
-from scheduler.serve.http import Pages
+from scheduler.serve.http import HttpServer, Pages
 from scheduler.serve.metric_pages import metric_pages
 
 SHUTDOWN_SECONDS: Final = 20.0
@@ -177,7 +178,8 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         ready = {"sched-handler-sync": relister.synced.is_set}
         pages = {**metric_pages(metrics, engine.pods, _is_leading(leadership)), **inside.pages(reloader)}
         shown = Pages(pages, live, ready, metrics, inside.settings, reloader.detail)
-        await open_port(stack, options.serving, shown, metrics, tasks)
+        port = await open_port(stack, options.serving, shown, metrics, tasks)
+        _show_certificates(credentials, port, metrics)
         await first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
         if stop.is_set():
             return 0
@@ -298,6 +300,24 @@ def _show_state(engine: Engine, tasks: Tasks, metrics: Metrics) -> None:
         "About how much memory each kind of cache takes, of those that are made for pods and given back.",
         ("cache",),
         lambda: (((name,), size) for name, size in engine.cache_bytes()),
+    )
+
+
+def _show_certificates(credentials: Credentials, port: HttpServer | None, metrics: Metrics) -> None:
+    """Add a gauge that tells when ours end: the one that clients see, and the one that the API server sees."""
+
+    def ends() -> Iterator[tuple[tuple[str], float]]:
+        serving = port.certificates.certificate if port is not None else b""
+        for name, pem in (("serving", serving), ("client", credentials.certificate)):
+            end = expires_at(pem)
+            if end is not None:
+                yield (name,), end
+
+    metrics.watch_gauge(
+        "loadmaster_certificate_expiration_timestamp_seconds",
+        "When a certificate of ours ends, in seconds since 1970: the port's, and the one that we show the API server.",
+        ("certificate",),
+        ends,
     )
 
 

@@ -118,6 +118,11 @@ class Credentials:
         """The Authorization header."""
         return self._identity.authorization
 
+    @property
+    def certificate(self) -> bytes:
+        """Our own certificate, in PEM; empty if we show the API server none."""
+        return self._identity.tls.certificate
+
     async def keep_fresh(self) -> None:
         """Read them again when they are due, or were rejected, until cancelled. Failures are logged."""
         while True:

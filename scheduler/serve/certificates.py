@@ -57,6 +57,11 @@ class Certificates:
         )
         """For the next handshake."""
 
+    @property
+    def certificate(self) -> bytes:
+        """The certificate that is shown, in PEM, perhaps with those of its authorities after it."""
+        return self._pair.certificate
+
     async def follow(self) -> None:
         """Look at the files for ever."""
         while True:

@@ -7,8 +7,8 @@ import time
 from datetime import datetime
 from pathlib import Path
 
+from tests.cluster.prometheus import a_prometheus, as_documented
 from tests.controlplane import Client, condition, wait_until
-from tests.node.prometheus import a_prometheus
 from tests.node.scheduler import PORT, Scheduler, container_of, started_at
 from tests.node.workloads import a_deployment, a_running_pod, a_slow_pod, running, wait_running
 from tests.realnode.node import NODE, RealNode
@@ -188,14 +188,13 @@ def test_the_debugger_agrees_with_the_api_server(loadmaster: Scheduler, api: Cli
     assert agrees(loadmaster)
 
 
-def test_a_real_prometheus_scrapes_it(loadmaster: Scheduler, node: RealNode) -> None:
+def test_a_real_prometheus_scrapes_it(loadmaster: Scheduler, node: RealNode, tmp_path: Path) -> None:
     target = f"{loadmaster.pod['status']['podIP']}:{PORT}"
-    with a_prometheus(node, target, loadmaster.token) as prometheus:
-        up = wait_until(lambda: prometheus.query('up{job="loadmaster"} == 1'), 30, "a scrape")
+    with a_prometheus(node, as_documented(tmp_path, [target], loadmaster.token)) as prometheus:
+        wait_until(lambda: len(prometheus.query('up{job="loadmaster"} == 1')) == 2, 30, "a scrape of each page")
         nodes = prometheus.query('scheduler_cache_size{type="nodes"}')  # a replica that stands by has it, too
         failed = prometheus.query("scrape_samples_post_metric_relabeling == 0")
 
-    assert len(up) == 1
     assert float(nodes[0]["value"][1]) >= 1
     assert failed == []
 

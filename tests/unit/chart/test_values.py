@@ -56,7 +56,7 @@ def test_every_value_is_in_the_schema_and_has_a_default() -> None:
     assert set(SCHEMA["properties"]) - HANDED_BY_HELM == set(VALUES)
 
 
-@pytest.mark.parametrize("name", ["image", "serviceAccount", "rbac", "tls", "networkPolicy", "service"])
+@pytest.mark.parametrize("name", ["image", "serviceAccount", "rbac", "tls", "networkPolicy", "service", "monitoring"])
 def test_every_value_of_a_group_is_in_the_schema_and_has_a_default(name: str) -> None:
     assert set(SCHEMA["properties"][name]["properties"]) == set(VALUES[name])
 
@@ -87,7 +87,7 @@ def test_the_documentation_has_a_row_for_every_value() -> None:
     page = (ROOT / "docs/chart.md").read_text()
 
     for key, value in VALUES.items():
-        if key in ("image", "serviceAccount", "rbac", "tls", "networkPolicy", "service", "plugins"):
+        if key in ("image", "serviceAccount", "rbac", "tls", "networkPolicy", "service", "monitoring", "plugins"):
             assert [each for each in value if f"| `{key}.{each}` |" not in page] == [], key
         else:
             assert f"| `{key}` |" in page, key
