@@ -48,7 +48,7 @@ RUN set -eu; \
     PYTHONHASHSEED=0 /opt/loadmaster/bin/python -m compileall -qf --invalidation-mode unchecked-hash .; \
     # Fail here if something was removed that is needed.
     /opt/loadmaster/bin/python -c "import aiohttp, cel_expr_python, cryptography.x509, kopf, kubernetes.aio.config, msgspec, \
-        numpy.testing, orjson, prometheus_client, uvloop, yaml"
+        numpy.testing, opentelemetry.exporter.otlp.proto.http.trace_exporter, orjson, prometheus_client, uvloop, yaml"
 
 # Debian and Python without what does not run.
 FROM ${BASE} AS system

@@ -26,7 +26,7 @@ install: .venv/.installed ## Make .venv with everything a developer needs
 .PHONY: lock
 lock: install ## Write the image's requirements.lock and requirements-dev.lock from pyproject.toml (UPGRADE=1: the newest versions)
 	$(BIN)/pip install --quiet --disable-pip-version-check uv
-	$(COMPILE) --extra fast --group build -o requirements.lock
+	$(COMPILE) --extra fast --extra traces --group build -o requirements.lock
 	$(COMPILE) --all-extras --group dev --constraint requirements.lock -o requirements-dev.lock
 
 .PHONY: audit

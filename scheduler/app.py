@@ -10,12 +10,14 @@ the cluster is listed again. Bad configuration and missing permissions are Confi
 import asyncio
 import gc
 import logging
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
+from importlib import metadata
 from typing import Final
 
 from scheduler import allocator
@@ -27,10 +29,10 @@ from scheduler.config.options import RunOptions
 from scheduler.config.source import ConfigurationSource, Loaded
 from scheduler.config.types import Config
 from scheduler.cycle.dumper import dump
-from scheduler.cycle.engine import Asking, Engine, build_engine
+from scheduler.cycle.engine import PLAIN, Asking, Engine, Parts, build_engine
 from scheduler.cycle.rejections import Rejections
 from scheduler.cycle.writers import Writers
-from scheduler.extenders.roster import Roster
+from scheduler.extenders.roster import Connect, Roster
 from scheduler.framework.awaited import first_of
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.adapters import EventsByProfile, StatusPatches
@@ -71,6 +73,7 @@ from scheduler.runtime.watchdog import Watchdog
 from scheduler.serve.health import Check
 from scheduler.serve.http import HttpServer, Pages
 from scheduler.serve.metric_pages import metric_pages
+from scheduler.tracing.settings import exporter
 
 SHUTDOWN_SECONDS: Final = 20.0
 """For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
@@ -115,6 +118,7 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
     _stop_on_signals(stop)
     tasks = Tasks(metrics, stop)
     async with AsyncExitStack() as stack:
+        parts, connecting = _tracing(metrics, stack)
         credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
         leadership = Leadership() if config.leader_election.leader_elect else None
         client = Client(credentials, metrics, leadership.is_held if leadership else None)
@@ -132,10 +136,11 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         evictor, writer, reader = ApiEvictor(client, statuses), PluginWriter(client), PluginReader(client)
         by_profile = EventsByProfile(events, names)
         writers = Writers(binder, by_profile, StatusPatches(statuses), evictor, writer, reader)
-        roster = _roster(config, leadership, metrics, tasks, stack)
+        connect = connecting(partial(HttpTransport, budget=Budget(), may_send=_is_leading(leadership)))
+        roster = _roster(config, connect, metrics, tasks, stack)
         asking = Asking(roster, RawPods(client))
         with Contained(AT_START_SECONDS):
-            engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking)
+            engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking, parts)
         stack.callback(engine.close)
         tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())
         _show_state(engine, tasks, metrics)
@@ -218,11 +223,24 @@ def _is_leading(leadership: Leadership | None) -> Callable[[], bool]:
     return (lambda: True) if leadership is None else leadership.is_held
 
 
-def _roster(
-    config: Config, leadership: Leadership | None, metrics: Metrics, tasks: Tasks, stack: AsyncExitStack
-) -> Roster:
+def _tracing(metrics: Metrics, stack: AsyncExitStack) -> tuple[Parts, Callable[[Connect], Connect]]:
+    """What makes spans, if the environment wants traces; nothing of OpenTelemetry is loaded otherwise.
+
+    The second makes connections to extenders that do. Raises ConfigError.
+    """
+    kind = exporter(os.environ)
+    if kind is None:
+        return PLAIN, lambda connect: connect
+    from scheduler.tracing import export, parts
+
+    traces = export.Traces(metrics, metadata.version("loadmaster"), export.exporter_of(kind))
+    stack.push_async_callback(traces.close)
+    _logger.info("Traces are on", extra={"exporter": kind.value})
+    return parts.parts(traces.tracer), parts.connecting
+
+
+def _roster(config: Config, connect: Connect, metrics: Metrics, tasks: Tasks, stack: AsyncExitStack) -> Roster:
     """Make the extenders, and follow their certificates. Raises ConfigError."""
-    connect = partial(HttpTransport, budget=Budget(), may_send=_is_leading(leadership))
     roster = Roster(connect, metrics, config.extenders)
     stack.push_async_callback(roster.close)
     tasks.start("certificates for extenders", follow_files(roster.refresh))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from scheduler.api import recent_caches
 from scheduler.api.needs import pod_type
@@ -47,6 +48,19 @@ class Asking:
 
     roster: Roster
     pods: PodSource
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What makes the parts of an engine through which all attempts go; with traces on, these are others."""
+
+    framework: Callable[..., Framework] = Framework
+    loop: Callable[..., SchedulingLoop] = SchedulingLoop
+    failure: Callable[..., FailureHandler] = FailureHandler
+    extended: Callable[..., ExtendedAttempts] = ExtendedAttempts
+
+
+PLAIN: Final = Parts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +143,12 @@ def build_engine(
     now: Callable[[], float],
     tasks: Tasks | None = None,
     asking: Asking | None = None,
+    parts: Parts = PLAIN,
 ) -> Engine:
     """Put a scheduler together and start its plugins; `now` in seconds, monotonic; `tasks` are its own by default.
 
     `asking`: the extenders, and what they need; without it none is asked, whatever the configuration says.
+    `parts`: what makes those through which attempts go.
 
     Raises ConfigError if a profile cannot be built, or a plugin does not start.
     """
@@ -170,7 +186,7 @@ def build_engine(
         return made, of_profile, shared
 
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int, limits: Limits) -> Framework:
-        return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits)
+        return parts.framework(plugins, of, cache.table, nominator, metrics, percentage, limits)
 
     profiles = Profiles(handle, framework)
     profiles.swap(profiles.prepare(config, registry))
@@ -178,8 +194,8 @@ def build_engine(
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
-    failure = FailureHandler(queue, nominator, pods, writers, metrics)
-    loop = SchedulingLoop(
+    failure = parts.failure(queue, nominator, pods, writers, metrics)
+    loop = parts.loop(
         profiles.frameworks, queue, cache, nominator, algorithm, failure, writers, last_look, metrics, now, tasks
     )
     ends = EarlyEnds(cache)
@@ -188,7 +204,7 @@ def build_engine(
     )
     if asking is not None:
         extended = ExtendedAlgorithm(algorithm, cache.table, asking.pods, loop.ready, metrics)
-        loop.extended = ExtendedAttempts(profiles.frameworks, extended, queue, failure, loop, metrics, now, tasks)
+        loop.extended = parts.extended(profiles.frameworks, extended, queue, failure, loop, metrics, now, tasks)
         loop.extender_binding = ExtenderBinding(asking.pods, cache, last_look.check, handlers.assumption_expired, tasks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(

@@ -330,6 +330,11 @@ class Metrics:
             "Connections that we refused or ended, by why: the limit of their state, or to make room for others.",
             ("reason",),
         )
+        self.spans = counter(
+            "loadmaster_spans",
+            "Spans of traces, by what became of them: 'sent', 'failed', or 'dropped' for want of room. None while off.",
+            ("result",),
+        )
         self.certificate_reloads = counter(
             "loadmaster_certificate_reloads",
             "Changes of the port's certificates, by certificate and result. After an error the former one stays.",

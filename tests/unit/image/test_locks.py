@@ -11,7 +11,8 @@ IMAGE = locked(PROJECT / "requirements.lock")
 DEVELOPER = locked(PROJECT / "requirements-dev.lock")
 DESCRIPTION: dict[str, Any] = tomllib.loads((PROJECT / "pyproject.toml").read_text())
 BUILD: list[str] = DESCRIPTION["dependency-groups"]["build"]
-RUNS: list[str] = DESCRIPTION["project"]["dependencies"] + DESCRIPTION["project"]["optional-dependencies"]["fast"]
+EXTRAS: dict[str, list[str]] = DESCRIPTION["project"]["optional-dependencies"]
+RUNS: list[str] = DESCRIPTION["project"]["dependencies"] + EXTRAS["fast"] + EXTRAS["traces"]
 
 
 @pytest.mark.parametrize("requirement", [*RUNS, *BUILD])
