@@ -70,6 +70,7 @@ from scheduler.runtime.containment import AT_START_SECONDS, Contained
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.watchdog import Watchdog
+from scheduler.serve.debug_pages import Memory
 from scheduler.serve.health import Check
 from scheduler.serve.http import HttpServer, Pages
 from scheduler.serve.metric_pages import metric_pages
@@ -182,7 +183,11 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
             permissions += election.permissions
         ready = {"sched-handler-sync": relister.synced.is_set}
         pages = {**metric_pages(metrics, engine.pods, _is_leading(leadership)), **inside.pages(reloader)}
-        shown = Pages(pages, live, ready, metrics, inside.settings, reloader.detail)
+        pages["/debug/memory"] = Memory(
+            engine.cache_bytes, lambda: {**engine.cache.sizes(), **engine.queue.pending_counts()}
+        )
+        queried = inside.queried(reloader)
+        shown = Pages(pages, live, ready, metrics, inside.settings, reloader.detail, queried)
         port = await open_port(stack, options.serving, shown, metrics, tasks)
         _show_certificates(credentials, port, metrics)
         await first_of(stop.wait(), _check_permissions(client, permissions, deadlines))

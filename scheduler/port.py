@@ -26,7 +26,8 @@ from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
 from scheduler.serve.authentication import Authentication
 from scheduler.serve.authorization import Authorization
-from scheduler.serve.http import HttpServer, Page, Pages, Setting
+from scheduler.serve.debug_pages import Profile
+from scheduler.serve.http import HttpServer, Page, Pages, QueriedPage, Setting
 from scheduler.serve.zpages import Configz, Flagz, Statusz, Verbosity
 
 COMPONENT: Final = "loadmaster"
@@ -35,7 +36,17 @@ COMPONENT: Final = "loadmaster"
 EMULATES: Final = "1.36"
 """The version of kube-scheduler whose behaviour is ours."""
 
-ALWAYS_THERE: Final = ("/healthz", "/livez", "/metrics", "/metrics/resources", "/metrics/slis", "/readyz")
+PROFILE: Final = "/debug/pprof/profile"
+
+ALWAYS_THERE: Final = (
+    "/debug/memory",
+    "/healthz",
+    "/livez",
+    "/metrics",
+    "/metrics/resources",
+    "/metrics/slis",
+    "/readyz",
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -67,13 +78,17 @@ class Inside:
             lambda: states,
         )
 
+    def queried(self, current: HasConfig) -> dict[str, QueriedPage]:
+        """The pages about a scheduler that are asked for with a query."""
+        return {PROFILE: Profile(lambda: current.config.enable_profiling)}
+
     def pages(self, current: HasConfig) -> dict[str, Page]:
         """The pages about a scheduler."""
         pages: dict[str, Page] = {"/configz": Configz(lambda: as_shown(current.config, current.registry))}
         if self._gates.component_flagz:
             pages["/flagz"] = Flagz(COMPONENT, self._flags)
         if self._gates.component_statusz:
-            paths = ["/statusz", *pages, *self.settings, *ALWAYS_THERE]
+            paths = ["/statusz", *pages, *self.settings, PROFILE, *ALWAYS_THERE]
             pages["/statusz"] = Statusz(COMPONENT, metadata.version(COMPONENT), EMULATES, paths)
         return pages
 

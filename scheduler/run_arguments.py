@@ -145,7 +145,7 @@ def _add_deprecated_arguments(parser: argparse.ArgumentParser) -> None:
         kind: dict[str, Any] = {"nargs": "?", "const": True} if type_ is truth else {}
         group.add_argument(flag, type=type_, metavar=metavar, dest=f"{IN_CONFIG}{path}", help=text, **kind)
 
-    add("--profiling", "enableProfiling", truth, "BOOL", "no effect")
+    add("--profiling", "enableProfiling", truth, "BOOL", "serve /debug/pprof/profile")
     add("--contention-profiling", "enableContentionProfiling", truth, "BOOL", "no effect")
     add("--kube-api-content-type", "clientConnection.contentType", str, "TYPE", "no effect: requests are JSON")
     add("--kube-api-qps", "clientConnection.qps", float, "NUMBER", "no effect: requests are not limited here")

@@ -9,8 +9,7 @@ from scheduler.framework.arguments import arguments_of, did_you_mean
 
 WITHOUT_EFFECT: Final[Mapping[str, str]] = {
     "parallelism": "one thread looks at all nodes at once",
-    "enableProfiling": "there is no /debug/pprof",
-    "enableContentionProfiling": "there is no /debug/pprof",
+    "enableContentionProfiling": "there is no contention: one thread does all the work",
     "delayCacheUntilActive": "the cache is filled at the start",
     "clientConnection.qps": "requests are not limited here, but by the API server's priority and fairness",
     "clientConnection.burst": "requests are not limited here, but by the API server's priority and fairness",

@@ -56,6 +56,10 @@ Page: TypeAlias = Callable[[str], Awaitable[Answer]]
 """Makes an answer for an Accept header."""
 
 
+QueriedPage: TypeAlias = Callable[[Mapping[str, str]], Awaitable[Answer]]
+"""Makes an answer for what comes after the `?`."""
+
+
 class Setting(Protocol):
     """A page that is written; nothing of it is read."""
 
@@ -73,8 +77,9 @@ class Pages:
         metrics: Metrics,
         settings: Mapping[str, Setting] = MappingProxyType({}),
         notes: Notes = tuple,
+        queried: Mapping[str, QueriedPage] = MappingProxyType({}),
     ) -> None:
-        """`pages` and `settings` by their paths; health is added.
+        """`pages`, `queried` and `settings` by their paths; health is added.
 
         `live` and `ready` are checks by name; who is ready is also live. `notes`: what `/readyz` says besides.
         """
@@ -83,11 +88,12 @@ class Pages:
         noted = {"readyz": notes}
         self._health = {name: Health(name, of, metrics, noted.get(name, tuple)) for name, of in checks.items()}
         self._pages = pages
+        self._queried = queried
         self._settings = settings
 
     def kind(self, path: str) -> str:
         """The page that a path is, or is below: a label with few values. Empty: there is none."""
-        if path in self._pages or path in self._settings:
+        if path in self._pages or path in self._queried or path in self._settings:
             return path.removeprefix("/")
         first = path.removeprefix("/").partition("/")[0]
         return first if first in self._health else ""
@@ -112,6 +118,9 @@ class Pages:
         page = self._pages.get(request.path)
         if page is not None:
             return await page(request.headers.get("Accept", ""))
+        queried = self._queried.get(request.path)
+        if queried is not None:
+            return await queried(request.query)
         name, slash, check = request.path[1:].partition("/")
         health = self._health[name]
         if not slash:

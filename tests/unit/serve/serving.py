@@ -17,7 +17,7 @@ from scheduler.runtime.tasks import Tasks
 from scheduler.serve.authentication import Authentication, TokenReviewer
 from scheduler.serve.authorization import AccessReviewer, Authorization
 from scheduler.serve.health import Check
-from scheduler.serve.http import HttpServer, Page, Pages, Setting
+from scheduler.serve.http import HttpServer, Page, Pages, QueriedPage, Setting
 from scheduler.serve.limits import DEFAULTS, Limits
 from scheduler.serve.metric_pages import metric_pages
 from tests.fakes import Metrics
@@ -108,11 +108,12 @@ async def a_server(
     client: ssl.SSLContext | None = None,
     further: Mapping[str, Page] = MappingProxyType({}),
     settings: Mapping[str, Setting] = MappingProxyType({}),
+    queried: Mapping[str, QueriedPage] = MappingProxyType({}),
 ) -> AsyncIterator[Served]:
     """Serve these checks, metrics, and further pages."""
     metrics = metrics or Metrics()
     pages = {**metric_pages(metrics, pods or {}, lambda: leads), **further}
-    served = Pages(pages, live or {}, ready or {}, metrics, settings)
+    served = Pages(pages, live or {}, ready or {}, metrics, settings, queried=queried)
     authentication, authorization = Authentication(tokens, 10.0), Authorization(rights, always_allow, 10.0, 10.0)
     tasks = Tasks(metrics)
     server = HttpServer(options, served, authentication, authorization, metrics, tasks, limits)
