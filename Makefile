@@ -82,8 +82,9 @@ manifest: install ## Render deploy/loadmaster.yaml from the chart
 	$(BIN)/python -m tests.chart.manifest
 
 .PHONY: reference
-reference: install ## Write what comes from the code: docs/plugin-reference.md, and the fields of pods that plugins may need
+reference: install ## Write what comes from the code: docs/plugin-reference.md, the fields of pods that plugins may need, and of what `simulate` reads
 	$(BIN)/python -m tests.reference.pod_fields
+	$(BIN)/python -m tests.reference.written_kinds
 	$(BIN)/python -m tests.reference.plugin_page
 
 .PHONY: demo

@@ -8,13 +8,14 @@ DESCRIPTION = """\
 Decide where pods would run, without a cluster: the same engine as `loadmaster run`, over files.
 
 Pods that have a node count as running there; the others are scheduled in queue order, each seeing the earlier ones
-placed. Pods that name no scheduler, or default-scheduler, take the first profile.
+placed. Pods that name no scheduler, or default-scheduler, take the first profile. Deployments and other workloads
+become the pods that they lack, and new pods get what the API server adds.
 """
 
 EPILOG = """\
 examples:
   loadmaster simulate cluster.yaml
-  kubectl get nodes,pods -A -o json | loadmaster simulate - --explain
+  loadmaster simulate cluster.json.gz deployment.yaml --explain
   loadmaster simulate dump/ new-pods.yaml --config config.yaml -o json
 """
 
@@ -38,8 +39,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--explain", action="store_true", help="say of every node why not, or how it scored")
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
     parser.add_argument(
+        "--allow-unknown-fields",
+        action="store_true",
+        help="only note fields that objects do not have in Kubernetes 1.36; without it they are errors",
+    )
+    parser.add_argument(
         "--fail-if-pending",
         action="store_true",
         help="exit code 3 if a pod finds no node, gated ones included; without it that is a result as any other",
     )
-    parser.add_argument("-v", action="count", default=0, dest="verbosity", help="say what was left out")

@@ -5,43 +5,52 @@ Each problem is a line with place and field, and all are reported at once:
     nodes.yaml:12: status.allocatable[cpu]: Invalid value: "many": not a quantity such as 500m or 1.5Gi
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from scheduler.api.decoding import Decoder, Unreadable, convert
+from scheduler.api.decoding import Unreadable
 from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
-from scheduler.simulate.checks import Problems, node_problems, pod_problems
+from scheduler.simulate.checks import node_problems, pod_problems
+from scheduler.simulate.creation import USED, create, wide_pod_type
 from scheduler.simulate.defaults import WrittenNode, completed_node, completed_pod
 from scheduler.simulate.files import read_documents
+from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.storage_defaults import with_storage_defaults
-from scheduler.simulate.written import WrittenObject, reworded, written_objects
+from scheduler.simulate.strict_fields import unknown_fields
+from scheduler.simulate.written import WrittenObject, decoded, reworded, written_objects
 
 MAX_PROBLEMS: Final = 100
 """Problems that are told; behind them it says how many more there are."""
 
 
+MAX_UNKNOWN: Final = 10
+"""Unknown fields that are noted where they are allowed."""
+
+
 @dataclass(frozen=True, slots=True)
 class SimulatedCluster:
-    """The objects of some files, in their order."""
+    """The objects of some files, in their order; pods that controllers make come last."""
 
     nodes: tuple[Node, ...]
     pods: tuple[Pod, ...]
     others: OtherObjects = field(default_factory=OtherObjects)
+    notes: tuple[str, ...] = ()
+    """What may make it differ from the cluster."""
 
 
-def read_cluster(paths: Iterable[str], needs: Iterable[str] = ()) -> SimulatedCluster:
+def read_cluster(paths: Iterable[str], needs: Iterable[str] = (), *, strict: bool = True) -> SimulatedCluster:
     """Read the objects in files, directories and standard input. Raises ConfigError with all problems.
 
-    `needs`: what plugins read of pods, besides what scheduling reads.
+    `needs`: what plugins read of pods, besides what scheduling reads. `strict`: unknown fields are problems.
     """
     problems: list[str] = []
-    cluster = cluster_of(read_documents(paths, problems), problems, needs)
+    cluster = cluster_of(read_documents(paths, problems), problems, needs, strict=strict)
     if len(problems) > MAX_PROBLEMS:
         problems[MAX_PROBLEMS:] = [f"and {len(problems) - MAX_PROBLEMS} more problems"]
     if problems:
@@ -49,71 +58,87 @@ def read_cluster(paths: Iterable[str], needs: Iterable[str] = ()) -> SimulatedCl
     return cluster
 
 
-def cluster_of(documents: Iterable[Document], problems: list[str], needs: Iterable[str] = ()) -> SimulatedCluster:
-    """Decode pods and nodes, keep other objects as they are, and add what is wrong to `problems`."""
-    kinds = _kinds(frozenset(needs))
-    decoded: dict[str, list[Any]] = {"Node": [], "Pod": []}
-    others: list[OtherObject] = []
-    first_place: dict[tuple[str, str], str] = {}
+def cluster_of(
+    documents: Iterable[Document], problems: list[str], needs: Iterable[str] = (), *, strict: bool = True
+) -> SimulatedCluster:
+    """Decode pods and nodes, create what controllers would, and add what is wrong to `problems`."""
+    reading = _Reading(frozenset(needs), problems, strict=strict)
     for obj in written_objects(documents, problems):
-        if obj.label not in kinds:
-            others.append(OtherObject(obj.place, obj.label, with_storage_defaults(obj.content())))
-            continue
-        pod_or_node = _decode(obj, kinds[obj.label], problems)
-        if pod_or_node is not None:
-            problems += _repeated(obj, pod_or_node, first_place)
-            decoded[obj.label].append(pod_or_node)
-    return SimulatedCluster(tuple(decoded["Node"]), tuple(decoded["Pod"]), OtherObjects(others))
+        reading.take(obj)
+    return reading.cluster()
 
 
-class _CheckedKind(NamedTuple):
-    decoder: Decoder[Any]
-    completed: Callable[[Any], Any]
-    problems: Callable[[Any], Problems]
-    written: type[Any]
+class _Reading:
+    """What was read so far."""
+
+    def __init__(self, needs: frozenset[str], problems: list[str], *, strict: bool) -> None:
+        self._problems = problems
+        self._unknown = problems if strict else list[str]()
+        self._pod, self._wide_pod = pod_type(needs), wide_pod_type(needs)
+        self._nodes: list[Node] = []
+        self._pods: list[Pod] = []
+        self._new: list[tuple[str, Pod]] = []
+        self._others: list[OtherObject] = []
+        self._first_place: dict[tuple[str, str], str] = {}
+
+    def take(self, obj: WrittenObject) -> None:
+        """Decode a pod or a node; keep others as they are."""
+        try:
+            self._unknown += (f"{obj.place}: {problem}" for problem in unknown_fields(obj))
+            match obj.label:
+                case "Node":
+                    self._take_node(obj)
+                case "Pod":
+                    self._take_pod(obj)
+                case label:
+                    self._others.append(OtherObject(obj.place, label, with_storage_defaults(obj.content())))
+        except (Unreadable, RecursionError) as error:
+            self._problems.append(f"{obj.place}: {reworded(error)}")
+
+    def _take_node(self, obj: WrittenObject) -> None:
+        node = completed_node(decoded(obj.raw, WrittenNode))
+        wrong = [f"{obj.place}: {path}: {message}" for path, message in node_problems(node)]
+        self._problems += wrong
+        if not wrong:
+            self._note_place(obj.place, "Node", node.name, node.metadata.uid)
+            self._nodes.append(node)
+
+    def _take_pod(self, obj: WrittenObject) -> None:
+        pod = decoded(obj.raw, self._pod)
+        if not pod.metadata.resource_version:
+            self._new.append((obj.place, decoded(obj.raw, self._wide_pod)))
+            return
+        pod = completed_pod(pod)
+        wrong = [f"{obj.place}: {path}: {message}" for path, message in pod_problems(pod)]
+        self._problems += wrong
+        if not wrong:
+            self._note_place(obj.place, "Pod", str(pod), pod.uid)
+            self._pods.append(pod)
+
+    def cluster(self) -> SimulatedCluster:
+        """Return all of it, with what the API server and controllers add."""
+        missing = Missing()
+        created = create(self._new, self._pods, self._nodes, self._others, self._wide_pod, missing, self._problems)
+        for place, pod in created.pods:
+            self._note_place(place, "Pod", str(pod), pod.uid)
+        pods = (*self._pods, *(pod for _, pod in created.pods))
+        missing.look(pods, created.others)
+        others = OtherObjects(created.others, USED)
+        notes = [] if self._unknown is self._problems else _summed_up(self._unknown)
+        return SimulatedCluster(tuple(self._nodes), pods, others, (*notes, *missing.notes()))
+
+    def _note_place(self, place: str, kind: str, name: str, uid: str) -> None:
+        self._problems += _repeated(self._first_place, place, kind, name, uid)
 
 
-def _kinds(needs: frozenset[str]) -> Mapping[str, _CheckedKind]:
-    pod = pod_type(needs)
-    return {
-        "Node": _CheckedKind(Decoder(WrittenNode), completed_node, node_problems, WrittenNode),
-        "Pod": _CheckedKind(Decoder(pod), completed_pod, pod_problems, pod),
-    }
+def _summed_up(unknown: list[str]) -> list[str]:
+    rest = [f"and {len(unknown) - MAX_UNKNOWN} more unknown fields"] if len(unknown) > MAX_UNKNOWN else []
+    return unknown[:MAX_UNKNOWN] + rest
 
 
-def _decode(obj: WrittenObject, kind: _CheckedKind, problems: list[str]) -> Pod | Node | None:
-    try:
-        made: Pod | Node = kind.completed(_decoded(obj, kind))
-    except (Unreadable, RecursionError) as error:
-        problems.append(f"{obj.place}: {reworded(error)}")
-        return None
-    wrong = [f"{obj.place}: {path}: {message}" for path, message in kind.problems(made)]
-    problems += wrong
-    return None if wrong else made
-
-
-def _decoded(obj: WrittenObject, kind: _CheckedKind) -> Any:
-    try:
-        return kind.decoder.decode(obj.raw)
-    except Unreadable:
-        # The API server treats null as absent. Few objects have one where it matters, so they are only removed now.
-        return convert(_without_null(obj.content()), kind.written)
-
-
-def _without_null(value: Any) -> Any:
-    match value:
-        case Mapping():
-            return {key: _without_null(item) for key, item in value.items() if item is not None}
-        case list():
-            return [_without_null(item) for item in value]
-        case _:
-            return value
-
-
-def _repeated(obj: WrittenObject, pod_or_node: Pod | Node, first_place: dict[tuple[str, str], str]) -> Iterator[str]:
-    name = str(pod_or_node) if isinstance(pod_or_node, Pod) else pod_or_node.name
-    for what, identity in (("", name), ("uid ", pod_or_node.metadata.uid)):
-        first = first_place.setdefault((obj.label + what, identity), obj.place)
-        if first is not obj.place:
-            yield f"{obj.place}: {obj.label} {what}{identity} is there twice, first at {first}"
+def _repeated(first_place: dict[tuple[str, str], str], place: str, kind: str, name: str, uid: str) -> Iterator[str]:
+    for what, identity in (("", name), ("uid ", uid)):
+        first = first_place.setdefault((kind + what, identity), place)
+        if first is not place:
+            yield f"{place}: {kind} {what}{identity} is there twice, first at {first}"
             return

@@ -11,12 +11,13 @@ from typing import Final
 import msgspec
 
 from scheduler.api.pod import Pod
+from scheduler.api.text import printable
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.resources import needs_of
 from scheduler.logs import TextFormatter
 from scheduler.runtime.registry import Registry
-from scheduler.simulate.cluster import read_cluster
+from scheduler.simulate.cluster import SimulatedCluster, read_cluster
 from scheduler.simulate.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.output import as_json, as_text
@@ -52,8 +53,8 @@ def _ended_by_interrupt() -> Iterator[None]:
 def _run(options: argparse.Namespace, registry: Registry) -> int:
     config = load_config(options.config, registry)
     enabled = {name for profile in config.profiles for name in profile.enabled}
-    cluster = read_cluster(options.files, needs_of(registry[name] for name in enabled))
-    names = {profile.scheduler_name for profile in config.profiles}
+    needs = needs_of(registry[name] for name in enabled)
+    cluster = read_cluster(options.files, needs, strict=not options.allow_unknown_fields)
     pods = list(adopted(cluster.pods, config))
     document = simulate(
         cluster.nodes,
@@ -64,22 +65,31 @@ def _run(options: argparse.Namespace, registry: Registry) -> int:
         each_alone=options.each_alone,
         explain=options.explain,
     )
-    foreign = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in pods)
-    if foreign:
-        print(f"left out {foreign} waiting pods of other schedulers", file=sys.stderr)
-    if config.extenders:
-        print(f"left out {len(config.extenders)} extenders: nobody is asked in a simulation", file=sys.stderr)
-    left_out = cluster.others.left_out()
-    if options.verbosity and left_out:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(left_out.items()))
-        print(f"left out objects of other kinds: {kinds}", file=sys.stderr)
+    notes = [*_left_out(pods, config, cluster), *cluster.notes]
+    for note in notes:
+        print(printable(note), file=sys.stderr)
     if options.output == "json":
         sys.stdout.flush()
-        sys.stdout.buffer.writelines(text.encode() for text in as_json(document))
+        sys.stdout.buffer.writelines(text.encode() for text in as_json({"notes": notes, **document}))
     else:
         print(as_text(document, explain=options.explain))
     is_pending = any(pod["node"] is None for pod in document["pods"])
     return PENDING if is_pending and options.fail_if_pending else 0
+
+
+def _left_out(pods: Iterable[Pod], config: Config, cluster: SimulatedCluster) -> Iterator[str]:
+    """What of the files and the configuration does not count."""
+    names = {profile.scheduler_name for profile in config.profiles}
+    foreign = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in pods)
+    if foreign:
+        yield f"left out {foreign} waiting pods of other schedulers"
+    if config.extenders:
+        yield f"left out {len(config.extenders)} extenders: nobody is asked in a simulation"
+    left_out = cluster.others.left_out()
+    if left_out:
+        yield "left out objects of kinds that do not count: " + ", ".join(
+            f"{count} {kind}" for kind, count in sorted(left_out.items())
+        )
 
 
 def adopted(pods: Iterable[Pod], config: Config) -> Iterable[Pod]:

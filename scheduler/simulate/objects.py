@@ -51,14 +51,16 @@ class OtherObject(NamedTuple):
 class OtherObjects:
     """All such objects that have not been taken."""
 
-    def __init__(self, objects: Iterable[OtherObject] = ()) -> None:
+    def __init__(self, objects: Iterable[OtherObject] = (), used: frozenset[str] = frozenset()) -> None:
+        """`used`: labels of objects that count also where nobody takes them."""
+        self._used = used
         self._left: defaultdict[ApiResource, list[OtherObject]] = defaultdict(list)
         for obj in objects:
             self._left[_resource_of(obj.content)].append(obj)
 
     def left_out(self) -> Counter[str]:
         """Return the number of objects that were not taken, by kind."""
-        return Counter(obj.label for objects in self._left.values() for obj in objects)
+        return Counter(obj.label for objects in self._left.values() for obj in objects if obj.label not in self._used)
 
     def take(self, watched: Mapping[str, ApiResource]) -> list[tuple[str, Any]]:
         """Return event resource and object for each object of a watched resource.

@@ -2,15 +2,17 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
-from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.decoding import Decoder, Unreadable, convert
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -47,6 +49,8 @@ _head: Final[Decoder[_Head]] = Decoder(_Head)
 _list: Final[Decoder[_List]] = Decoder(_List)
 _mapping: Final[Decoder[dict[str, Any]]] = Decoder(dict[str, Any])
 
+_decoders: Final[dict[type[Any], Decoder[Any]]] = {}
+
 _QUICK_HEAD: Final = re.compile(rb'\s*{\s*"apiVersion":\s*"([\w./-]+)",\s*"kind":\s*"(\w+)"')
 """As the API server writes it: looking for it in the whole object takes ten times as long."""
 
@@ -61,6 +65,29 @@ def reworded(error: Unreadable | RecursionError) -> str:
     message, path = (match[1], match[2]) if match else (text, "")
     message = message[:1].lower() + message[1:].replace("`", "")
     return f"{path}: {message}" if path else message
+
+
+def decoded(raw: msgspec.Raw, type_: type[T]) -> T:
+    """Decode an object. Raises Unreadable."""
+    decoder = _decoders.get(type_)
+    if decoder is None:
+        decoder = _decoders[type_] = Decoder(type_)
+    try:
+        made: T = decoder.decode(raw)
+    except Unreadable:
+        # The API server treats null as absent. Few objects have one where it matters, so they are only removed now.
+        return convert(_without_null(_mapping.decode(raw)), type_)
+    return made
+
+
+def _without_null(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {key: _without_null(item) for key, item in value.items() if item is not None}
+        case list():
+            return [_without_null(item) for item in value]
+        case _:
+            return value
 
 
 def raw_of(value: Any) -> msgspec.Raw:

@@ -129,7 +129,7 @@ SYNTAX: Final = (
         "two documents, one broken", "kind: Pod\n---\na: b: c", "f:3:5: mapping values are not allowed in this context"
     ),
     bad("a broken end", '{"kind": "Pod"} }', "f:1:17: did not find expected <document start>"),
-    bad("NaN in JSON", '{"kind": "Pod", "a": NaN}', "f:1: metadata.name: Required value"),
+    bad("NaN in JSON", '{"kind": "Pod", "a": NaN}', "f:1: a: unknown field", "f:1: metadata.name: Required value"),
     bad(
         "a comma too many",
         '{"kind": "Pod",, "a": 1}',

@@ -226,8 +226,8 @@ def test_problems_of_all_files_come_at_once(tmp_path: Path) -> None:
 
     assert [problem.replace(f"{tmp_path}/", "") for problem in caught.value.problems] == [
         "a.yaml:1:5: mapping values are not allowed in this context",
-        "b.yaml:1: metadata.name: Required value",
         "c.json: not a text: byte 0 is not UTF-8",
         "empty: no file in this directory ends in .yaml, .yml, .json, .yaml.gz, .yml.gz, .json.gz",
         "missing: cannot be read: No such file or directory",
+        "b.yaml:1: metadata.name: Required value",
     ]

@@ -38,7 +38,7 @@ def cluster(tmp_path: Path) -> str:
 
 
 def test_simulate_says_where_pods_go(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["simulate", cluster, "-v"]) == 0
+    assert main(["simulate", cluster]) == 0
 
     out, err = capsys.readouterr()
     assert out.splitlines()[1:] == [
@@ -49,8 +49,15 @@ def test_simulate_says_where_pods_go(cluster: str, capsys: pytest.CaptureFixture
     ]
     assert err.splitlines() == [
         "left out 1 waiting pods of other schedulers",
-        "left out objects of other kinds: 1 ConfigMap",
+        "left out objects of kinds that do not count: 1 ConfigMap",
     ]
+
+
+def test_the_document_has_the_notes_too(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", cluster, "-o", "json"]) == 0
+
+    out, err = capsys.readouterr()
+    assert json.loads(out)["notes"] == err.splitlines() != []
 
 
 def test_simulate_each_alone_places_every_pod_that_fits(cluster: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,8 +101,8 @@ def test_every_problem_is_a_line_on_stderr_and_exit_code_2(tmp_path: Path, capsy
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == [
-        f"{path}:1: metadata.name: Required value",
         f"{path}:3: not a Kubernetes object: it has no kind",
+        f"{path}:1: metadata.name: Required value",
     ]
 
 
@@ -136,7 +143,10 @@ def test_a_reader_that_has_seen_enough_is_no_error(cluster: str) -> None:
     )
 
     os.close(writing)
-    assert (done.returncode, done.stderr) == (141, b"left out 1 waiting pods of other schedulers\n")
+    assert (done.returncode, done.stderr) == (
+        141,
+        b"left out 1 waiting pods of other schedulers\nleft out objects of kinds that do not count: 1 ConfigMap\n",
+    )
 
 
 def test_simulate_does_not_import_the_cluster_side() -> None:

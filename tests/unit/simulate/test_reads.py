@@ -52,7 +52,7 @@ def as_kubectl_gets_it(*items: Any) -> Any:
 def simulated(directory: Path, *objects: Any) -> int:
     (directory / "config.json").write_text(json.dumps(CONFIG))
     (directory / "cluster.json").write_text(json.dumps({"kind": "List", "items": [*NODES, *objects]}))
-    return main(["simulate", f"{directory}/cluster.json", f"--config={directory}/config.json", "-o", "json", "-v"])
+    return main(["simulate", f"{directory}/cluster.json", f"--config={directory}/config.json", "-o", "json"])
 
 
 @pytest.fixture

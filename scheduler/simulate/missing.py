@@ -1,0 +1,84 @@
+"""What pods name and the files do not have: without it, the simulation may not be what the cluster would do."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from scheduler.api.pod import Pod
+from scheduler.simulate.objects import OtherObject
+
+_EFFECTS: Final[Mapping[str, str]] = {
+    "PriorityClass": "the priority in the pod counts, or 0",
+    "RuntimeClass": "no overhead, node selector or tolerations of it are added",
+    "PersistentVolumeClaim": "a pod that waits is refused for it, and of one that runs its volumes do not count",
+    "ResourceClaim": "a pod that waits is refused for it, and of one that runs its devices count as free",
+    "ResourceClaimTemplate": "no claim is made of it, and the pod waits for that",
+    "ReplicaSet": "pods of theirs are not spread by default as in the cluster",
+    "StatefulSet": "pods of theirs are not spread by default as in the cluster",
+    "ReplicationController": "pods of theirs are not spread by default as in the cluster",
+}
+_SHOWN: Final = 3
+
+OWNERS: Final = {
+    "ReplicaSet": "ReplicaSet (apps/v1)",
+    "StatefulSet": "StatefulSet (apps/v1)",
+    "ReplicationController": "ReplicationController",
+}
+
+
+class Missing:
+    """Collects it, and tells it in a line for each kind."""
+
+    def __init__(self) -> None:
+        self._named: dict[str, dict[str, int]] = {}
+
+    def add(self, kind: str, name: str, pods: Sequence[str]) -> None:
+        """Note that these pods name an object that is not there."""
+        named = self._named.setdefault(kind, {})
+        named[name] = named.get(name, 0) + len(pods)
+
+    def look(self, pods: Iterable[Pod], others: Iterable[OtherObject]) -> None:
+        """Look for what pods name."""
+        there: set[tuple[str, str, str]] = set()
+        for obj in others:
+            metadata = obj.content.get("metadata")
+            if isinstance(metadata, Mapping):
+                there.add((obj.label, str(metadata.get("namespace") or "default"), str(metadata.get("name"))))
+        for pod in pods:
+            if pod.is_terminated:
+                continue
+            for kind, label, name in _named_by(pod):
+                if (label, pod.namespace, name) not in there:
+                    self.add(kind, f"{pod.namespace}/{name}", [str(pod)])
+
+    def notes(self) -> list[str]:
+        """Return a line for each kind."""
+        lines = []
+        for kind, named in sorted(self._named.items()):
+            names = sorted(named)
+            shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+            pods = sum(named.values())
+            lines.append(
+                f"not in the files: {kind} {shown}, named by {pods} pod{'s' if pods > 1 else ''}: {_EFFECTS[kind]}"
+            )
+        return lines
+
+
+def _named_by(pod: Pod) -> Iterable[tuple[str, str, str]]:
+    """Kind, label and name of each object that a pod names."""
+    for volume in pod.spec.volumes or ():
+        if volume.persistent_volume_claim is not None:
+            yield "PersistentVolumeClaim", "PersistentVolumeClaim", volume.persistent_volume_claim.claim_name
+        elif volume.ephemeral is not None:
+            yield "PersistentVolumeClaim", "PersistentVolumeClaim", f"{pod.name}-{volume.name}"
+    statuses = {status.name: status.resource_claim_name for status in pod.status.resource_claim_statuses or ()}
+    for claim in pod.spec.resource_claims or ():
+        name = claim.resource_claim_name or statuses.get(claim.name)
+        if name:
+            yield "ResourceClaim", "ResourceClaim (resource.k8s.io/v1)", name
+        elif claim.resource_claim_template_name:
+            label = "ResourceClaimTemplate (resource.k8s.io/v1)"
+            yield "ResourceClaimTemplate", label, claim.resource_claim_template_name
+    if not pod.node_name:
+        for owner in pod.metadata.owner_references or ():
+            if owner.controller and owner.kind in OWNERS:
+                yield owner.kind, OWNERS[owner.kind], owner.name

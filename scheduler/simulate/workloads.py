@@ -1,0 +1,285 @@
+"""The pods that controllers make of workloads: Deployments, ReplicaSets, StatefulSets, Jobs, ReplicationControllers.
+
+Rules: pkg/controller/{deployment,replicaset,statefulset,job} and controller_utils.go (GetPodFromTemplate) at v1.36.3.
+Only pods that are missing are made: those that the files have count for their controller. Where Kubernetes appends
+random letters to a name, these are drawn by a hash of it, so that every run chooses the same names and nodes.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scheduler.api.decoding import Unreadable
+from scheduler.api.pod import Pod
+from scheduler.simulate.objects import OtherObject
+
+Content = Mapping[str, Any]
+
+_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""Of random names: k8s.io/apimachinery/pkg/util/rand."""
+
+MAX_PODS: Final = 100_000
+"""Pods of one workload: a slip of the finger must not take all memory."""
+
+
+class NewPod(NamedTuple):
+    """A pod that a controller makes."""
+
+    place: str
+    content: dict[str, Any]
+
+
+class Expansion(NamedTuple):
+    """What controllers make of a workload."""
+
+    pods: list[NewPod]
+    others: list[OtherObject]
+
+
+class Owned:
+    """The pods and ReplicaSets that the files have, by their controller."""
+
+    def __init__(self, pods: Iterable[Pod], others: Iterable[OtherObject]) -> None:
+        self._pods: defaultdict[tuple[str, str, str], list[Pod]] = defaultdict(list)
+        self._sets: set[tuple[str, str, str]] = set()
+        for pod in pods:
+            for owner in pod.metadata.owner_references or ():
+                if owner.controller:
+                    self._pods[pod.namespace, owner.kind, owner.name].append(pod)
+        for obj in others:
+            if obj.label == "ReplicaSet (apps/v1)":
+                metadata = part(obj.content, "metadata")
+                for owner in metadata.get("ownerReferences") or ():
+                    if isinstance(owner, Mapping) and owner.get("controller"):
+                        namespace = str(metadata.get("namespace") or "default")
+                        self._sets.add((namespace, str(owner.get("kind")), str(owner.get("name"))))
+
+    def pods_of(self, workload: "Workload") -> list[Pod]:
+        """Those that run or wait."""
+        pods = self._pods.get((workload.namespace, workload.kind, workload.name), ())
+        return [pod for pod in pods if not pod.is_terminated and not pod.is_deleting]
+
+    def ended_pods_of(self, workload: "Workload") -> int:
+        """How many have succeeded."""
+        pods = self._pods.get((workload.namespace, workload.kind, workload.name), ())
+        return sum(pod.status.phase == "Succeeded" for pod in pods)
+
+    def has_sets(self, workload: "Workload") -> bool:
+        """Whether a Deployment has its ReplicaSets: then they are what makes pods."""
+        return (workload.namespace, workload.kind, workload.name) in self._sets
+
+
+class Workload:
+    """One object with a template for pods."""
+
+    def __init__(self, kind: str, version: str, obj: OtherObject) -> None:
+        """Raises Unreadable."""
+        self.kind, self.version, self.place = kind, version, obj.place
+        metadata = part(obj.content, "metadata")
+        name = metadata.get("name")
+        if not isinstance(name, str) or not name:
+            raise Unreadable("metadata.name: Required value")
+        self.name = name
+        self.namespace = str(metadata.get("namespace") or "default")
+        self.uid = str(metadata.get("uid") or f"{kind}/{self.namespace}/{self.name}")
+        self.spec = part(obj.content, "spec")
+        self.template = part(self.spec, "template")
+        if not isinstance(self.spec.get("template"), Mapping):
+            raise Unreadable("spec.template: Required value")
+
+    def count(self, field: str, default: int) -> int:
+        """Return a number of pods. Raises Unreadable."""
+        number = self.spec.get(field)
+        if number is None:
+            return default
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise Unreadable(f"spec.{field}: expected int, got {type(number).__name__}")
+        if number < 0:
+            raise Unreadable(f"spec.{field}: Invalid value: {number}: must be greater than or equal to 0")
+        if number > MAX_PODS:
+            raise Unreadable(f"spec.{field}: {number} pods are more than a simulation takes, which is {MAX_PODS}")
+        return number
+
+    def reference(self) -> dict[str, Any]:
+        """The owner of its pods."""
+        named = {"apiVersion": self.version, "kind": self.kind, "name": self.name, "uid": self.uid}
+        return {**named, "controller": True, "blockOwnerDeletion": True}
+
+    def pod(self, name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> NewPod:
+        """Make a pod from the template, with these labels and members of its spec besides."""
+        metadata = part(self.template, "metadata")
+        kept = {key: metadata[key] for key in ("annotations", "finalizers") if metadata.get(key)}
+        own = {
+            **kept,
+            "name": name,
+            "namespace": self.namespace,
+            "labels": {**part(metadata, "labels"), **(labels or {})},
+            "ownerReferences": [self.reference()],
+        }
+        content = {"kind": "Pod", "apiVersion": "v1", "metadata": own, "spec": {**part(self.template, "spec"), **spec}}
+        return NewPod(f"{self.place}: {self.kind} {self.namespace}/{self.name}: pod {name}", content)
+
+
+def expanded(others: Sequence[OtherObject], owned: Owned, problems: list[str]) -> Expansion:
+    """Return what controllers make of all workloads in these objects, and add what is wrong to `problems`."""
+    made = Expansion([], [])
+    for obj in others:
+        controller = _CONTROLLERS.get(obj.label)
+        if controller is None:
+            continue
+        kind, version, expand = controller
+        try:
+            one = expand(Workload(kind, version, obj), owned)
+        except Unreadable as error:
+            problems.append(f"{obj.place}: {error}")
+            continue
+        made.pods.extend(one.pods)
+        made.others.extend(one.others)
+    return made
+
+
+def _replicas(workload: Workload, owned: Owned) -> Expansion:
+    missing = workload.count("replicas", 1) - len(owned.pods_of(workload))
+    return Expansion([workload.pod(random_name(f"{workload.name}-", index)) for index in range(missing)], [])
+
+
+def _deployment(workload: Workload, owned: Owned) -> Expansion:
+    """Its ReplicaSet, and the pods of that; or nothing, if the files have ReplicaSets of it."""
+    if owned.has_sets(workload):
+        return Expansion([], [])
+    label = {"pod-template-hash": hash_of(workload.template)}
+    name = f"{workload.name}-{label['pod-template-hash']}"
+    selector = part(workload.spec, "selector")
+    selector = {**selector, "matchLabels": {**part(selector, "matchLabels"), **label}}
+    template_metadata = part(workload.template, "metadata")
+    labels = {**part(template_metadata, "labels"), **label}
+    template = {**workload.template, "metadata": {**template_metadata, "labels": labels}}
+    content = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": name,
+            "namespace": workload.namespace,
+            "uid": f"ReplicaSet/{workload.namespace}/{name}",
+            "labels": labels,
+            "ownerReferences": [workload.reference()],
+        },
+        "spec": {"replicas": workload.count("replicas", 1), "selector": selector, "template": template},
+    }
+    replica_set = OtherObject(workload.place, "ReplicaSet (apps/v1)", content)
+    return Expansion(_replicas(Workload("ReplicaSet", "apps/v1", replica_set), owned).pods, [replica_set])
+
+
+def _stateful_set(workload: Workload, owned: Owned) -> Expansion:
+    there = {pod.name for pod in owned.pods_of(workload)}
+    start = part(workload.spec, "ordinals").get("start") or 0
+    templates = workload.spec.get("volumeClaimTemplates") or []
+    if not isinstance(templates, list) or not isinstance(start, int):
+        raise Unreadable("spec.volumeClaimTemplates: expected a list")
+    pods, claims = [], []
+    for ordinal in range(start, start + workload.count("replicas", 1)):
+        name = f"{workload.name}-{ordinal}"
+        volumes = []
+        for template in templates:
+            claim = f"{_name_of(template)}-{name}"
+            volumes.append({"name": _name_of(template), "persistentVolumeClaim": {"claimName": claim}})
+            claims.append(_claim_of(workload, template, claim))
+        if name in there:
+            continue
+        replaced = {volume["name"] for volume in volumes}
+        own = part(workload.template, "spec").get("volumes") or []
+        rest = [each for each in own if not isinstance(each, Mapping) or each.get("name") not in replaced]
+        labels = {
+            "statefulset.kubernetes.io/pod-name": name,
+            "apps.kubernetes.io/pod-index": f"{ordinal}",
+            "controller-revision-hash": f"{workload.name}-{hash_of(workload.template)}",
+        }
+        subdomain = str(workload.spec.get("serviceName") or "")
+        pods.append(workload.pod(name, labels, hostname=name, subdomain=subdomain, volumes=[*volumes, *rest]))
+    return Expansion(pods, claims)
+
+
+def _claim_of(workload: Workload, template: Content, name: str) -> OtherObject:
+    selected = part(part(workload.spec, "selector"), "matchLabels")
+    metadata = part(template, "metadata")
+    metadata = {
+        **metadata,
+        "name": name,
+        "namespace": workload.namespace,
+        "labels": {**part(metadata, "labels"), **selected},
+    }
+    content = {**template, "kind": "PersistentVolumeClaim", "apiVersion": "v1", "metadata": metadata}
+    return OtherObject(f"{workload.place}: claim {name}", "PersistentVolumeClaim", content)
+
+
+def _job(workload: Workload, owned: Owned) -> Expansion:
+    if workload.spec.get("suspend"):
+        return Expansion([], [])
+    parallelism = workload.count("parallelism", 1)
+    is_indexed = workload.spec.get("completionMode") == "Indexed"
+    completions = workload.count("completions", parallelism)
+    active, succeeded = owned.pods_of(workload), owned.ended_pods_of(workload)
+    missing = max(0, min(parallelism, completions - succeeded) - len(active))
+    base = {
+        f"{prefix}{key}": value
+        for key, value in (("controller-uid", workload.uid), ("job-name", workload.name))
+        for prefix in ("", "batch.kubernetes.io/")
+    }
+    if not is_indexed:
+        return Expansion([workload.pod(random_name(f"{workload.name}-", i), base) for i in range(missing)], [])
+    key = "batch.kubernetes.io/job-completion-index"
+    taken = {pod.labels.get(key) for pod in active}
+    free = [index for index in range(completions) if f"{index}" not in taken][succeeded:][:missing]
+    pods = [
+        workload.pod(
+            random_name(f"{workload.name}-{index}-", 0),
+            {**base, key: f"{index}"},
+            hostname=f"{workload.name}-{index}",
+        )
+        for index in free
+    ]
+    return Expansion(pods, [])
+
+
+_CONTROLLERS: Final[Mapping[str, tuple[str, str, Callable[[Workload, Owned], Expansion]]]] = {
+    "Deployment (apps/v1)": ("Deployment", "apps/v1", _deployment),
+    "ReplicaSet (apps/v1)": ("ReplicaSet", "apps/v1", _replicas),
+    "StatefulSet (apps/v1)": ("StatefulSet", "apps/v1", _stateful_set),
+    "ReplicationController": ("ReplicationController", "v1", _replicas),
+    "Job (batch/v1)": ("Job", "batch/v1", _job),
+}
+
+
+def random_name(prefix: str, index: int) -> str:
+    """Return a name as `generateName` gives it, but the same in every run."""
+    digest = hashlib.blake2b(f"{prefix}{index}".encode(), digest_size=8).digest()
+    number = int.from_bytes(digest, "big")
+    letters = []
+    for _ in range(5):
+        number, letter = divmod(number, len(_LETTERS))
+        letters.append(_LETTERS[letter])
+    return prefix + "".join(letters)
+
+
+def hash_of(template: Content) -> str:
+    """Return what stands for a template in labels, in the form that controllers give it."""
+    number = int.from_bytes(hashlib.blake2b(msgspec.json.encode(template), digest_size=4).digest(), "big")
+    return "".join(_LETTERS[int(digit)] for digit in f"{number}")  # rand.SafeEncodeString
+
+
+def part(content: Content, name: str) -> Mapping[str, Any]:
+    """Return an object within an object, empty if it is not there. Raises Unreadable."""
+    found = content.get(name)
+    if found is not None and not isinstance(found, Mapping):
+        raise Unreadable(f"{name}: expected an object, got {type(found).__name__}")
+    return found or {}
+
+
+def _name_of(template: Any) -> str:
+    name = part(template, "metadata").get("name") if isinstance(template, Mapping) else None
+    if not isinstance(name, str) or not name:
+        raise Unreadable("spec.volumeClaimTemplates: metadata.name: Required value")
+    return name
