@@ -59,8 +59,8 @@ class Traces:
         self._provider.add_span_processor(processor)
         self.tracer: Tracer = self._provider.get_tracer("loadmaster", version)
 
-    async def close(self) -> None:
-        """Send what is left, for a moment; the thread that does it keeps nobody from ending."""
+    async def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Send what is left, for so long; the thread that does it keeps nobody from ending."""
         loop, done = asyncio.get_running_loop(), asyncio.Event()
 
         def shut_down() -> None:
@@ -70,7 +70,7 @@ class Traces:
 
         threading.Thread(target=shut_down, name="traces", daemon=True).start()
         with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
+            async with asyncio.timeout(seconds):
                 await done.wait()
 
 

@@ -72,6 +72,6 @@ def _tests(moment: Moment) -> list[dict[str, Any]]:
 
 
 def _run(*arguments: str) -> str:
-    result = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=60, check=False)
+    result = subprocess.run(["promtool", *arguments], capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout

@@ -107,7 +107,7 @@ def test_a_busy_thread_is_seen_where_it_is() -> None:
 
     stacks = list(tools.parse(found[0].decode()))
     assert any("test_a_busy_thread_is_seen_where_it_is" in stack[-1] for stack, _ in stacks)
-    assert 20_000 < sum(weight for stack, weight in stacks if stack[0] == "event loop") < 600_000
+    assert 1_000 < sum(weight for stack, weight in stacks if stack[0] == "event loop") < 600_000
 
 
 def test_a_profile_ends_when_it_is_told_to() -> None:

@@ -13,6 +13,9 @@ from scheduler.tracing.settings import Exporter
 from tests.fakes import Metrics, sample
 from tests.fakes.collector import Collector
 
+LONG = 15.0
+"""Seconds for the last spans, on a machine that has other things to do."""
+
 
 class Stuck(SpanExporter):
     """Sends nothing before it is told to go on."""
@@ -54,7 +57,7 @@ async def test_spans_come_to_the_collector_with_what_the_environment_says(
     with collector:
         traces = Traces(metrics, "1.2.3", exporter_of(Exporter.OTLP))
         make_spans(traces, 3)
-        await traces.close()
+        await traces.close(LONG)
 
     assert [span.name for span in collector.spans] == ["x"] * 3
     assert collector.headers[0]["x-team"] == "platform"
@@ -77,7 +80,7 @@ async def test_a_service_name_of_the_environment_counts(
     with collector:
         traces = Traces(Metrics(), "1.2.3", exporter_of(Exporter.OTLP))
         make_spans(traces, 1)
-        await traces.close()
+        await traces.close(LONG)
 
     assert collector.spans[0].resource["service.name"] == "my-scheduler"
 
@@ -91,7 +94,7 @@ async def test_a_tenth_of_the_traces_is_sent_if_that_is_wanted(
     with collector:
         traces = Traces(metrics, "1.2.3", exporter_of(Exporter.OTLP))
         make_spans(traces, 1000)
-        await traces.close()
+        await traces.close(LONG)
 
     assert 50 < len(collector.spans) < 150
     assert count(metrics, "dropped") == 0
@@ -103,7 +106,7 @@ async def test_what_a_collector_refuses_is_counted(collector: Collector) -> None
     with collector:
         traces = Traces(metrics, "1.2.3", exporter_of(Exporter.OTLP))
         make_spans(traces, 3)
-        await traces.close()
+        await traces.close(LONG)
 
     assert (count(metrics, "sent"), count(metrics, "failed")) == (0, 3)
 
@@ -118,7 +121,7 @@ async def test_what_does_not_fit_is_dropped_and_counted_and_nobody_waits(monkeyp
     make_spans(traces, 10)
     dropped = count(metrics, "dropped")
     stuck.go_on.set()
-    await traces.close()
+    await traces.close(LONG)
 
     assert dropped == 6
     assert count(metrics, "sent") == 8
@@ -133,7 +136,7 @@ async def test_a_collector_that_hangs_keeps_nobody_from_ending() -> None:
     traces = Traces(Metrics(), "1.2.3", deaf)
     make_spans(traces, 1)
 
-    await traces.close()
+    await traces.close(0.1)
 
     assert not deaf.go_on.is_set()
     deaf.go_on.set()
