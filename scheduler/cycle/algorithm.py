@@ -66,6 +66,8 @@ class Placed:
     node_name: str
     evaluated_nodes: int
     feasible_nodes: int
+    row: int = -1
+    """The node's, at this moment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class Algorithm:
         else:
             best = framework.run_best(state, pod, search.feasible, search.view)
             row = self.select(best, pod, attempt)
-        return Placed(self._table.names()[row], search.asked, len(search.feasible))
+        return Placed(self._table.names()[row], search.asked, len(search.feasible), row)
 
     def search(
         self,

@@ -18,6 +18,7 @@ from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.cycle.profiles import Profiles
+from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.chain import Extenders, PodSource
@@ -78,6 +79,7 @@ class Engine:
     pods: dict[str, Pod]
     objects: ObjectStore
     object_handlers: ObjectEventHandlers
+    records: DecisionRecords
     roster: Roster
 
     @property
@@ -194,9 +196,21 @@ def build_engine(
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
-    failure = parts.failure(queue, nominator, pods, writers, metrics)
+    records = DecisionRecords(cache.table)
+    failure = parts.failure(queue, nominator, pods, writers, metrics, records)
     loop = parts.loop(
-        profiles.frameworks, queue, cache, nominator, algorithm, failure, writers, last_look, metrics, now, tasks
+        profiles.frameworks,
+        queue,
+        cache,
+        nominator,
+        algorithm,
+        failure,
+        writers,
+        last_look,
+        records,
+        metrics,
+        now,
+        tasks,
     )
     ends = EarlyEnds(cache)
     handlers = ClusterEventHandlers(
@@ -219,6 +233,7 @@ def build_engine(
         pods,
         objects,
         object_handlers,
+        records,
         roster,
     )
     engine.use_extenders(config.loadmaster.pods_at_extenders)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
@@ -32,6 +33,7 @@ class FailureHandler:
         pods: Mapping[str, Pod],
         writers: Writers,
         metrics: Metrics,
+        records: DecisionRecords,
     ) -> None:
         """`pods`: UID → newest version of every pod that the watch has reported."""
         self._queue = queue
@@ -39,6 +41,7 @@ class FailureHandler:
         self._pods = pods
         self._writers = writers
         self._metrics = metrics
+        self._records = records
 
     def handle(self, profile: str, queued: QueuedPod, cause: Unplaced | SchedulerError, started: float) -> None:
         """Requeue `queued`, unless it is bound or gone by now, and report to its owner why it failed.
@@ -62,6 +65,7 @@ class FailureHandler:
             _logger.error("Error scheduling pod; retrying", extra={"pod": str(queued.pod), "err": message})
         self._metrics.schedule_attempts.labels(result, profile).inc()
         self._metrics.scheduling_attempt_duration.labels(result, profile).observe(time.perf_counter() - started)
+        self._records.failed(profile, queued, result, message, started)
         newest = self.give_back(queued)
         if newest is None:
             return

@@ -26,6 +26,7 @@ from scheduler.cycle.extended_attempts import ExtendedAttempts
 from scheduler.cycle.extender_binding import ExtenderBinding
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.last_look import LastLook
+from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
@@ -86,6 +87,7 @@ class SchedulingLoop:
         failure: FailureHandler,
         writers: Writers,
         last_look: LastLook,
+        records: DecisionRecords,
         metrics: Metrics,
         now: Callable[[], float],
         tasks: Tasks,
@@ -100,6 +102,7 @@ class SchedulingLoop:
         self._failure = failure
         self._writers = writers
         self._last_look = last_look
+        self._records = records
         self._metrics = metrics
         self._tasks = tasks
         self._jobs = tasks.jobs("binding", LATE_SECONDS, cancels_late=False)
@@ -238,6 +241,7 @@ class SchedulingLoop:
             self._failure.handle(framework.name, queued, SchedulerError(str(error)), started)
             return
         self._nominator.delete(pod.uid)
+        self._records.placed(framework, state, queued, placed, started)
         attempt = _Attempt(framework, state, queued, pod, placed, started, on_hold=False)
         try:
             refusal = framework.run_reserve(state, pod, placed.node_name)
@@ -305,6 +309,7 @@ class SchedulingLoop:
         self._writers.status.forget(pod)
         note = f"Successfully assigned {pod} to {attempt.placed.node_name}"
         self._writers.events.event(pod, "Normal", "Scheduled", "Binding", note)
+        self._records.bound(pod.uid)
         self._count_bound(attempt)
         for problem in await framework.run_post_bind(attempt.state, pod, attempt.placed.node_name):
             _logger.error("PostBind failed; the pod is bound", extra={"pod": str(pod), "err": str(problem)})

@@ -13,15 +13,19 @@ States, in the words of a user:
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from typing import Any, Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
+from scheduler.cycle.records import Record
 from scheduler.explain.explanation import Document, explain
 from scheduler.framework.queued import QueuedPod
 
 MAX_NEAR: Final = 3
+MAX_HISTORY: Final = 10
+MAX_BEST: Final = 5
 SECONDS_AT_A_STRETCH: Final = 0.003
 
 
@@ -36,7 +40,8 @@ class Explainer:
         self._turn = asyncio.Lock()
 
     async def about(self, namespace: str, name: str) -> Document:
-        """Return {"found", "near"?, "namespace", "name", "state", "about": [line], "leading", "explanation"?}.
+        """Return {"found", "near"?, "namespace", "name", "state", "about": [line], "leading", "history",
+        "explanation"?}.
 
         `near` has names of pods that may be meant. Others have their turn every few milliseconds.
         """
@@ -46,6 +51,7 @@ class Explainer:
             if pod is None:
                 return document | {"found": False, "state": "unknown", "near": self._near(namespace, name)}
             document |= {"found": True, **self._state(pod)}
+            document["history"] = [self._told(record) for record in self._engine.records.of(pod.uid)[-MAX_HISTORY:]]
             if document["state"] in _WITHOUT_A_NODE:
                 document["explanation"] = await self._explain(pod)
             return document
@@ -87,6 +93,22 @@ class Explainer:
         where, queued = self._place(pod.uid)
         about += self._waiting(pod, where, queued)
         return common | {"state": where, "attempts": queued.attempts if queued is not None else 0, "about": about}
+
+    def _told(self, record: Record) -> Document:
+        """One attempt: {"at", "text", "attempt", "result", "node"?, "message"?, "plugins"?, "scores"?, "best"?}."""
+        at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        told: Document = {"at": at, "attempt": record.attempt, "profile": record.profile, "result": record.result}
+        told["milliseconds"] = round(record.seconds * 1000, 2)
+        if record.node:
+            told |= {"node": record.node, "evaluated": record.evaluated, "feasible": record.feasible}
+        if record.message:
+            told |= {"message": record.message, "plugins": list(record.plugins)}
+        if record.scores:
+            told["scores"] = dict(record.scores)
+        if record.totals is not None:
+            best = record.totals.best(MAX_BEST, self._engine.cache.table)
+            told["best"] = [{"node": name, "total": total} for name, total in best]
+        return told | {"text": " ".join(_story(record, told))}
 
     def _other(self, scheduler: str) -> Iterator[str]:
         profiles = list(self._engine.frameworks)
@@ -135,6 +157,22 @@ _STATES: Final = {
 }
 
 _WITHOUT_A_NODE: Final = frozenset((*_STATES.values(), "being tried", "pending"))
+
+
+def _story(record: Record, told: Document) -> Iterator[str]:
+    yield f"attempt {record.attempt}:"
+    if record.node:
+        yield f"placed on {record.node}, the best of {record.feasible} nodes that fit"
+        if "best" in told:
+            others = [f"{each['node']} {each['total']}" for each in told["best"] if each["node"] != record.node]
+            own = sum(told.get("scores", {}).values())
+            yield f"(total score {own}; next: {', '.join(others[:3])})" if others else f"(total score {own})"
+        if record.result == "bound":
+            yield f"and bound {record.ended - record.at:.2f} s later"
+        elif record.result != "placed":
+            yield f"but {record.result} {record.ended - record.at:.2f} s later: {record.message}"
+    else:
+        yield f"{record.result}: {record.message}"
 
 
 def pod_reference(text: str, namespace: str) -> tuple[str, str]:

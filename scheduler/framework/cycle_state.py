@@ -21,6 +21,7 @@ class CycleState:
         "known_spec",
         "pods_to_activate",
         "record_plugin_metrics",
+        "scored",
         "skip_filter",
         "skip_pre_bind",
         "skip_score",
@@ -40,6 +41,8 @@ class CycleState:
         """Whether each plugin is timed in this cycle."""
         self.known_spec: Any = None
         """The engine's: what it knows of pods like this one, from the start of the decision on."""
+        self.scored: Any = None
+        """The engine's: what the nodes scored, until the decision is noted."""
         self.pods_to_activate: set[str] = set()
         """UIDs of pods that plugins want retried once this pod is placed."""
 

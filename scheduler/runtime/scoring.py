@@ -6,7 +6,7 @@ Rule: pkg/scheduler/framework/runtime/framework.go at v1.36.3 (RunPreScorePlugin
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,41 @@ class Scores:
     """Plugin → its weighted scores; plugins that skipped are missing."""
 
 
+class Scored(NamedTuple):
+    """What a decision found, for whoever notes it before the next one."""
+
+    plan: ScorePlan | None
+    """Whose terms have stored columns; None if all are in `others`."""
+
+    best: BestNodes | None
+    """The view that has the total of every row; None if `total` has those of the feasible ones."""
+
+    feasible: Rows
+    total: Int64Column | None
+    others: Sequence[tuple[str, Int64Column]]
+    """Plugin and weighted scores of the feasible rows, of those without stored columns."""
+
+    def of(self, row: int) -> tuple[tuple[str, int], ...]:
+        """Return each plugin's weighted score of a feasible row."""
+        found: list[tuple[str, int]] = []
+        plan = self.plan
+        if plan is not None and plan.totals is not None:
+            columns = plan.totals.columns
+            for step, column in zip(plan.terms, columns, strict=False):
+                found.append((step.name, step.weight * column.values.item(row)))
+        if self.others:
+            place = int(np.searchsorted(self.feasible, row))
+            found += ((name, scores.item(place)) for name, scores in self.others)
+        return tuple(found)
+
+    def totals(self) -> tuple[Rows | None, Int64Column]:
+        """Return rows and their totals; None for all rows, then nodes that are not feasible have less than 0."""
+        if self.best is not None:
+            return None, self.best.ranks()
+        assert self.total is not None, "a decision has one of both"
+        return self.feasible, self.total
+
+
 class Scoring:
     """The Score plugins of one profile."""
 
@@ -56,18 +91,26 @@ class Scoring:
         plan = pod_class.score_plans.get(frozenset(state.skip_score)) or self._plan(state.skip_score, pod_class)
         totals = self._total_scores(plan, pod_class, state, pod)
         if totals is None:
-            total = self.run(state, pod, feasible, pod_class).total
+            scores_of_all = self.run(state, pod, feasible, pod_class)
+            total = scores_of_all.total
+            state.scored = Scored(None, None, feasible, total, tuple(scores_of_all.by_plugin.items()))
         elif view is not None and totals.is_final and not plan.others:
             best = plan.best
             if best is None or best.feasible is not view or best.totals is not totals:
                 best = plan.best = self._best_nodes(view, totals, pod_class)
-            return best.rows()
+            rows = best.rows()
+            state.scored = Scored(plan, best, feasible, None, ())
+            return rows
         else:
             everything = len(feasible) == self._store.nodes.size
             total = totals.values.copy() if everything else totals.values[feasible]
+            told: list[tuple[str, Int64Column]] = []
             for step in (*plan.others, *(() if totals.is_final else plan.neutral)):
                 scores = self._scores(step, state, pod, feasible, everything, pod_class)
-                total += scores if step.weight == 1 else scores * step.weight
+                scores = scores if step.weight == 1 else scores * step.weight
+                told.append((step.name, scores))
+                total += scores
+            state.scored = Scored(plan, None, feasible, total, told)
         highest: Rows = feasible[total == total.max()]
         return highest
 

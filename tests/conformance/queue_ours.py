@@ -10,6 +10,7 @@ from typing import Any, Final
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.records import DecisionRecords
 from scheduler.framework.events import (
     Action,
     ClusterEvent,
@@ -23,6 +24,7 @@ from scheduler.framework.status import Status, unresolvable
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.metrics import Metrics
+from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from tests.fakes import FakeClock, FakeWorld
 
@@ -71,7 +73,9 @@ class QueueRun:
             self.nominator,
             self.clock,
         )
-        self.failure = FailureHandler(self.queue, self.nominator, self.pods, FakeWorld().writers, METRICS)
+        self.failure = FailureHandler(
+            self.queue, self.nominator, self.pods, FakeWorld().writers, METRICS, DecisionRecords(NodeTable())
+        )
 
     def execute(self, operation: Json) -> None:
         """Do what the handlers, the loop or the flushers would do; nothing for a pod that is not there."""

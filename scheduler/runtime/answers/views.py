@@ -211,6 +211,10 @@ class BestNodes(Stored):
                     self._find()
         return self._best
 
+    def ranks(self) -> Int64Column:
+        """Return a copy of the sum of every row, less than 0 for those that do not pass."""
+        return self._ranks.copy()
+
     def _begin(self) -> None:
         self._ranks: Int64Column = np.where(self.feasible.passing, self.totals.values, _REFUSED)
         self._find()

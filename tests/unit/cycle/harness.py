@@ -10,6 +10,7 @@ from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import NodeInfo
@@ -87,7 +88,8 @@ class Scheduler:
         )
         binder.binder = LastLook(self.cache, self.world, self.metrics)
         writers, frameworks = self.world.writers, {PROFILE: self.framework}
-        failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics)
+        records = DecisionRecords(self.cache.table, self.clock)
+        failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics, records)
         self.loop = SchedulingLoop(
             frameworks,
             self.queue,
@@ -97,6 +99,7 @@ class Scheduler:
             failure,
             writers,
             binder.binder,
+            records,
             self.metrics,
             self.clock,
             Tasks(self.metrics),

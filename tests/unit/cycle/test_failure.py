@@ -23,7 +23,14 @@ def popped(pod: fw.Pod) -> tuple[EngineUnderTest, QueuedPod]:
 
 
 def fail(engine: EngineUnderTest, queued: QueuedPod, cause: Unplaced | SchedulerError = NO_FIT) -> None:
-    handler = FailureHandler(engine.queue, engine.nominator, engine.engine.pods, engine.world.writers, engine.metrics)
+    handler = FailureHandler(
+        engine.queue,
+        engine.nominator,
+        engine.engine.pods,
+        engine.world.writers,
+        engine.metrics,
+        engine.engine.records,
+    )
     handler.handle(PROFILE, queued, cause, started=0.0)
     engine.check()
 

@@ -1,0 +1,192 @@
+"""What became of each attempt to place a pod: enough to tell its story, small enough to keep thousands.
+
+    decided ─┬─ placed ──► bound                               the score of its node by plugin, and how others did
+             │        └──► failed: permit, pre-bind, bind      what went wrong
+             └─ failed: unschedulable, error                   the reasons, and what preemption said
+
+No text is made here but what an Event says anyway: whoever asks makes the rest. The record of a pod that was placed has
+a copy of all nodes' total scores, while there is room for it.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from scheduler.cycle.algorithm import Placed
+from scheduler.framework.columns import Int64Column
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.nodes import Aspect
+from scheduler.framework.queued import QueuedPod
+from scheduler.runtime.framework import Framework
+from scheduler.state.node_table import NodeTable
+
+MAX_BYTES: Final = 16 << 20
+"""Of all records together."""
+
+_BYTES: Final = 700
+"""About what a record takes besides its message and scores."""
+
+
+@dataclass(slots=True, eq=False)
+class Record:
+    """One attempt."""
+
+    uid: str
+    pod: str
+    """Namespace and name."""
+
+    profile: str
+    attempt: int
+    at: float
+    """When it was decided, in seconds since 1970."""
+
+    seconds: float
+    """What the decision took."""
+
+    node: str = ""
+    """Where the pod was placed; empty if it was not."""
+
+    message: str = ""
+    """Why it was not placed, or not bound."""
+
+    result: str = "placed"
+    """placed, bound, unschedulable or error."""
+
+    ended: float = 0.0
+    """When it was bound, or failed after it was placed, in seconds since 1970."""
+
+    plugins: tuple[str, ...] = ()
+    """Who refused it."""
+
+    nominated: str = ""
+    evaluated: int = 0
+    feasible: int = 0
+    scores: tuple[tuple[str, int], ...] = ()
+    """Of its node: plugin and weighted score."""
+
+    totals: "Totals | None" = None
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory it takes."""
+        return _BYTES + len(self.message) + (self.totals.bytes if self.totals is not None else 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Totals:
+    """The total scores of the nodes that a pod could have gone to."""
+
+    rows: "Int64Column | None"
+    """The row of each entry; None if there is one for each row."""
+
+    values: Int64Column
+    position: int
+    """Of the log of node names: rows that changed since are other nodes now."""
+
+    @property
+    def bytes(self) -> int:
+        return self.values.nbytes + (0 if self.rows is None else self.rows.nbytes)
+
+    def best(self, count: int, table: NodeTable) -> list[tuple[str, int]]:
+        """Return the names and totals of the best nodes, the best first."""
+        changed = table.change_log(Aspect.NAME).since(self.position)
+        if changed is None:
+            return []
+        places = np.argsort(-self.values, kind="stable")[: count + len(changed)].tolist()
+        found = ((place if self.rows is None else int(self.rows[place]), int(self.values[place])) for place in places)
+        names = table.names()
+        return [(names[row], total) for row, total in found if row not in changed and total >= 0][:count]
+
+
+class DecisionRecords:
+    """The latest records, as many as there is room for."""
+
+    def __init__(self, table: NodeTable, now: Callable[[], float] = time.time, max_bytes: int = MAX_BYTES) -> None:
+        """`now`: seconds since 1970."""
+        self._names = table.change_log(Aspect.NAME)
+        self._now = now
+        self._max_bytes = max_bytes
+        self._all: deque[Record] = deque()
+        self._of_pod: dict[str, deque[Record]] = {}
+        self._with_totals: deque[Record] = deque()
+        self.bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def of(self, uid: str) -> Sequence[Record]:
+        """The records of a pod, the oldest first."""
+        return tuple(self._of_pod.get(uid, ()))
+
+    def placed(
+        self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float
+    ) -> None:
+        """Note that a node was chosen. `started`: when the attempt began, in seconds of time.perf_counter."""
+        pod = queued.pod
+        record = Record(pod.uid, str(pod), framework.name, queued.attempts, self._now(), time.perf_counter() - started)
+        record.node = placed.node_name
+        record.evaluated, record.feasible = placed.evaluated_nodes, placed.feasible_nodes
+        scored = state.scored
+        if scored is not None and placed.row >= 0:
+            record.scores = scored.of(placed.row)
+            rows, values = scored.totals()
+            record.totals = Totals(rows, values, self._names.position)
+        self._add(record)
+
+    def failed(self, profile: str, queued: QueuedPod, result: str, message: str, started: float) -> None:
+        """Note that an attempt has failed: before a node was chosen, or after."""
+        now, pod = self._now(), queued.pod
+        plugins = tuple(sorted(queued.unschedulable_plugins | queued.pending_plugins))
+        latest = self._latest(pod.uid)
+        if latest is not None and latest.attempt == queued.attempts and not latest.ended and latest.node:
+            latest.result, latest.message, latest.plugins, latest.ended = result, message, plugins, now
+            self._take(len(message))
+            return
+        record = Record(pod.uid, str(pod), profile, queued.attempts, now, time.perf_counter() - started)
+        record.result, record.message, record.plugins, record.ended = result, message, plugins, now
+        self._add(record)
+
+    def bound(self, uid: str) -> None:
+        """Note that the latest attempt has ended well."""
+        latest = self._latest(uid)
+        if latest is not None and latest.node:
+            latest.result, latest.ended = "bound", self._now()
+
+    def _latest(self, uid: str) -> Record | None:
+        records = self._of_pod.get(uid)
+        return records[-1] if records else None
+
+    def _add(self, record: Record) -> None:
+        self._all.append(record)
+        records = self._of_pod.get(record.uid)
+        if records is None:
+            records = self._of_pod[record.uid] = deque()
+        records.append(record)
+        if record.totals is not None:
+            self._with_totals.append(record)
+        self._take(record.bytes)
+
+    def _take(self, more: int) -> None:
+        self.bytes += more
+        while self.bytes > self._max_bytes and len(self._all) > 1:
+            # Scores first: they are most of it, and say least of old decisions.
+            if len(self._with_totals) > 1:
+                old = self._with_totals.popleft()
+                if old.totals is not None:
+                    self.bytes -= old.totals.bytes
+                    old.totals = None
+            else:
+                self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        oldest = self._all.popleft()
+        self.bytes -= oldest.bytes
+        oldest.totals = None
+        records = self._of_pod[oldest.uid]
+        records.popleft()
+        if not records:
+            del self._of_pod[oldest.uid]
