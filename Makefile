@@ -50,7 +50,8 @@ check: install ## Lint, format, layers, types, unit tests: under a minute, no cl
 
 .PHONY: test
 test: check controlplane ## Everything: check, then the tests on a real API server
-	$(BIN)/pytest tests/cluster
+	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=2 --dist=loadfile
+	$(BIN)/pytest tests/cluster -m alone
 	$(BIN)/pytest tests/chaos
 
 .PHONY: chaos

@@ -14,6 +14,8 @@ from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import node_of
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, wait_until
 
+pytestmark = pytest.mark.alone
+
 PATIENCE = 60.0
 """Seconds for a plain pod beside hostile ones; without them it takes less than one."""
 

@@ -26,6 +26,8 @@ from tests.controlplane import (
     wait_until,
 )
 
+pytestmark = pytest.mark.alone
+
 ROOT = Path(__file__).parents[2]
 
 

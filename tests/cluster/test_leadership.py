@@ -16,6 +16,8 @@ from tests.cluster.loadmaster import http_get, metric
 from tests.cluster.replicas import LEASE, NAME, Replicas, Timing, two_replicas
 from tests.controlplane import ApiError, Client, Cluster, ControlPlane, a_pod, wait_until
 
+pytestmark = pytest.mark.alone
+
 TIMING = Timing()
 
 

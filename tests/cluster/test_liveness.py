@@ -12,6 +12,8 @@ from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, http_get, install_rbac,
 from tests.cluster.short_deadlines_scheduler import SECONDS
 from tests.controlplane import Client, Cluster, Component, ControlPlane, a_pod, wait_until
 
+pytestmark = pytest.mark.alone
+
 PROGRAM = Path(__file__).with_name("short_deadlines_scheduler.py")
 ROLE = f"{NAMESPACE}:{ACCOUNT}"
 
