@@ -65,8 +65,9 @@ class Record:
     nominated: str = ""
     evaluated: int = 0
     feasible: int = 0
-    scores: tuple[tuple[str, int], ...] = ()
-    """Of its node: plugin and weighted score."""
+    scored_by: tuple[str, ...] = ()
+    scores: tuple[int, ...] = ()
+    """Of its node: the weighted score by each of these plugins."""
 
     totals: "Totals | None" = None
 
@@ -132,7 +133,7 @@ class DecisionRecords:
         record.evaluated, record.feasible = placed.evaluated_nodes, placed.feasible_nodes
         scored = state.scored
         if scored is not None and placed.row >= 0:
-            record.scores = scored.of(placed.row)
+            record.scored_by, record.scores = scored.of(placed.row)
             rows, values = scored.totals()
             record.totals = Totals(rows, values, self._names.position)
         self._add(record)

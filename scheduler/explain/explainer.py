@@ -104,7 +104,7 @@ class Explainer:
         if record.message:
             told |= {"message": record.message, "plugins": list(record.plugins)}
         if record.scores:
-            told["scores"] = dict(record.scores)
+            told["scores"] = dict(zip(record.scored_by, record.scores, strict=True))
         if record.totals is not None:
             best = record.totals.best(MAX_BEST, self._engine.cache.table)
             told["best"] = [{"node": name, "total": total} for name, total in best]

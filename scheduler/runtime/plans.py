@@ -182,8 +182,12 @@ class ScorePlan:
     stored: tuple[ScoreStep, ...] = field(init=False)
     """The `terms`, then the `neutral` ones."""
 
+    names: tuple[str, ...] = field(init=False)
+    """Of the plugins that the `terms` are of."""
+
     def __post_init__(self) -> None:
         self.stored = (*self.terms, *self.neutral)
+        self.names = tuple(step.name for step in self.terms)
 
 
 def refresh(view: View, steps: Sequence[Step], store: AnswerStore, state: CycleState, pod: Pod) -> None:

@@ -49,18 +49,20 @@ class Scored(NamedTuple):
     others: Sequence[tuple[str, Int64Column]]
     """Plugin and weighted scores of the feasible rows, of those without stored columns."""
 
-    def of(self, row: int) -> tuple[tuple[str, int], ...]:
-        """Return each plugin's weighted score of a feasible row."""
-        found: list[tuple[str, int]] = []
+    def of(self, row: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """Return the plugins, and their weighted scores of a feasible row."""
+        names: tuple[str, ...] = ()
+        scores: list[int] = []
         plan = self.plan
         if plan is not None and plan.totals is not None:
-            columns = plan.totals.columns
-            for step, column in zip(plan.terms, columns, strict=False):
-                found.append((step.name, step.weight * column.values.item(row)))
+            names = plan.names
+            for step, column in zip(plan.terms, plan.totals.columns, strict=False):
+                scores.append(step.weight * column.values.item(row))
         if self.others:
+            names = (*names, *(name for name, _ in self.others))
             place = int(np.searchsorted(self.feasible, row))
-            found += ((name, scores.item(place)) for name, scores in self.others)
-        return tuple(found)
+            scores += (column.item(place) for _, column in self.others)
+        return names, tuple(scores)
 
     def totals(self) -> tuple[Rows | None, Int64Column]:
         """Return rows and their totals; None for all rows, then nodes that are not feasible have less than 0."""

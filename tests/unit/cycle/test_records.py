@@ -33,8 +33,8 @@ async def test_a_placed_pod_has_the_scores_of_its_node_and_those_that_come_next(
     assert record.totals is not None
     best = record.totals.best(3, scheduler.cache.table)
     assert [name for name, _ in best] == ["large", "medium", "small"]
-    assert sum(score for _, score in record.scores) == best[0][1]
-    assert dict(record.scores)["NodeResourcesFit"] > 0
+    assert sum(record.scores) == best[0][1]
+    assert dict(zip(record.scored_by, record.scores, strict=True))["NodeResourcesFit"] > 0
 
 
 async def test_a_refused_pod_has_its_message_and_who_refused_it() -> None:
