@@ -66,7 +66,7 @@ class Placed:
     node_name: str
     evaluated_nodes: int
     feasible_nodes: int
-    row: int = -1
+    row: int = field(default=-1, compare=False)
     """The node's, at this moment."""
 
 
