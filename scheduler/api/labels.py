@@ -61,12 +61,17 @@ def label_value_problems(value: str) -> list[str]:
     return problems
 
 
+def subdomain_problems(name: str) -> list[str]:
+    """Return what is wrong with the name of an object such as a pod; nothing if it is fine."""
+    problems = []
+    if len(name.encode()) > MAX_PREFIX_BYTES:
+        problems.append(f"must be no more than {MAX_PREFIX_BYTES} bytes")
+    if not _PREFIX.fullmatch(name):
+        problems.append(_PREFIX_RULE)
+    return problems
+
+
 def _prefix_problems(prefix: str) -> list[str]:
     if not prefix:
         return ["prefix part must be non-empty"]
-    problems = []
-    if len(prefix.encode()) > MAX_PREFIX_BYTES:
-        problems.append(f"prefix part must be no more than {MAX_PREFIX_BYTES} bytes")
-    if not _PREFIX.fullmatch(prefix):
-        problems.append(f"prefix part {_PREFIX_RULE}")
-    return problems
+    return [f"prefix part {problem}" for problem in subdomain_problems(prefix)]

@@ -12,12 +12,12 @@ from typing import Any, Final, NamedTuple
 from msgspec.structs import replace
 
 from scheduler.api.decoding import Unreadable, convert
-from scheduler.api.objects import ResourceList, Toleration
+from scheduler.api.objects import ResourceList, Toleration, Wire
 from scheduler.api.pod import Pod
 from scheduler.api.quantity import parse_quantity
 from scheduler.simulate.limits import Limits
 from scheduler.simulate.objects import OtherObject
-from scheduler.simulate.written import reworded
+from scheduler.simulate.written import reworded, without_null
 
 NEEDS: Final = ("spec.priorityClassName", "spec.runtimeClassName")
 """What it reads of pods, besides what scheduling reads."""
@@ -28,6 +28,22 @@ _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
 class Forbidden(ValueError):
     """The API server would not have it."""
+
+
+class _Overhead(Wire, frozen=True):
+    pod_fixed: ResourceList | None = None
+
+
+class _Scheduling(Wire, frozen=True):
+    node_selector: dict[str, str] | None = None
+    tolerations: tuple[Toleration, ...] | None = None
+
+
+class RuntimeClass(Wire, frozen=True):
+    """A node.k8s.io/v1 RuntimeClass, reduced to what admission reads."""
+
+    overhead: _Overhead | None = None
+    scheduling: _Scheduling | None = None
 
 
 class _Priority(NamedTuple):
@@ -51,7 +67,7 @@ class Admission:
         """Kind and name of what the files do not have → the pods that name it."""
         self._classes: dict[str, _Priority] = {}
         self._default: str | None = None
-        self._runtime_classes: dict[str, Mapping[str, Any]] = {}
+        self._runtime_classes: dict[str, RuntimeClass] = {}
         self._limits: dict[str, list[Limits]] = {}
         for obj in others:
             try:
@@ -72,10 +88,11 @@ class Admission:
                 if content.get("globalDefault") is True and lowest:
                     self._default = name
             case "RuntimeClass (node.k8s.io/v1)":
-                self._runtime_classes[_name_of(content)] = content
+                self._runtime_classes[_name_of(content)] = _runtime_class(content)
             case "LimitRange":
-                namespace = content["metadata"].get("namespace") or "default"
-                self._limits.setdefault(namespace, []).append(Limits(_name_of(content), content))
+                limits = Limits(_name_of(content), without_null(content))
+                namespace = str(content["metadata"].get("namespace") or "default")
+                self._limits.setdefault(namespace, []).append(limits)
             case _:
                 return
 
@@ -126,22 +143,21 @@ class Admission:
             elif spec.overhead is not None:
                 raise Forbidden("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
             return pod
-        content = self._runtime_classes[name]
-        overhead: ResourceList | None = _part(content, "overhead").get("podFixed")
+        runtime = self._runtime_classes[name]
+        overhead = None if runtime.overhead is None else runtime.overhead.pod_fixed
         if spec.overhead and not _equal(spec.overhead, overhead or {}):
             raise Forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
-        scheduling = _part(content, "scheduling")
+        scheduling = runtime.scheduling or _Scheduling()
         selector = dict(spec.node_selector or {})
-        for key, value in _part(scheduling, "nodeSelector").items():
+        for key, value in (scheduling.node_selector or {}).items():
             if selector.setdefault(key, value) != value:
                 raise Forbidden(
                     f"conflict: runtimeClass.scheduling.nodeSelector[{key}] = {value}; "
                     f"pod.spec.nodeSelector[{key}] = {selector[key]}"
                 )
         tolerations = spec.tolerations or ()
-        if scheduling:
-            added = convert(scheduling.get("tolerations") or [], tuple[Toleration, ...])
-            tolerations = _merged((*tolerations, *added))
+        if runtime.scheduling is not None:
+            tolerations = _merged((*tolerations, *(scheduling.tolerations or ())))
         changed = replace(
             spec,
             overhead=overhead if overhead is not None else spec.overhead,
@@ -200,11 +216,14 @@ def _name_of(content: Mapping[str, Any]) -> str:
     return name
 
 
-def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    part = content.get(name)
-    if part is not None and not isinstance(part, Mapping):
-        raise Unreadable(f"{name}: expected an object")
-    return part or {}
+def _runtime_class(content: Mapping[str, Any]) -> RuntimeClass:
+    made = convert(without_null(content), RuntimeClass)
+    for name, text in ((made.overhead and made.overhead.pod_fixed) or {}).items():
+        try:
+            parse_quantity(text)
+        except ValueError as error:
+            raise Unreadable(f"overhead.podFixed[{name}]: {error}") from error
+    return made
 
 
 def _equal(one: ResourceList, other: ResourceList) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from scheduler.api.objects import Container, Node, NodeAffinity, ResourceList
+from scheduler.api.objects import Container, Node, NodeAffinity, ResourceList, ResourceRequirements
 from scheduler.api.pod import Pod
 from scheduler.api.quantity import parse_quantity
 from scheduler.api.selectors import preferred_terms, problems_of, required_terms
@@ -32,10 +32,11 @@ def pod_problems(pod: Pod) -> Problems:
             yield from _container_problems(f"spec.{key}[{index}]", container)
     yield from _quantity_problems("spec.overhead", spec.overhead)
     if spec.resources is not None:
-        yield from _quantity_problems("spec.resources.requests", spec.resources.requests)
+        yield from _amount_problems("spec.resources", spec.resources)
     for index, toleration in enumerate(spec.tolerations or ()):
         path = f"spec.tolerations[{index}]"
-        yield from _choice_problem(f"{path}.operator", toleration.operator, _OPERATORS)
+        if toleration.operator not in ("", *_OPERATORS):
+            yield f"{path}.operator", not_supported(shown(toleration.operator), _OPERATORS[:2])
         yield from _choice_problem(f"{path}.effect", toleration.effect, _EFFECTS)
     if spec.affinity is not None and spec.affinity.node_affinity is not None:
         yield from _affinity_problems(spec.affinity.node_affinity)
@@ -57,10 +58,18 @@ def node_problems(node: Node) -> Problems:
 
 def _container_problems(path: str, container: Container) -> Problems:
     if container.resources is not None:
-        yield from _quantity_problems(f"{path}.resources.requests", container.resources.requests)
+        yield from _amount_problems(f"{path}.resources", container.resources)
     for index, port in enumerate(container.ports or ()):
         if not 0 <= port.host_port <= 65535:
             yield f"{path}.ports[{index}].hostPort", invalid(port.host_port, "must be between 0 and 65535")
+
+
+def _amount_problems(path: str, resources: ResourceRequirements) -> Problems:
+    """A request that was taken from its limit is told as the request."""
+    requests, limits = resources.requests or {}, resources.limits or {}
+    yield from _quantity_problems(f"{path}.requests", requests)
+    rest = {name: text for name, text in limits.items() if requests.get(name) != text}
+    yield from _quantity_problems(f"{path}.limits", rest)
 
 
 def _quantity_problems(path: str, resources: ResourceList | None) -> Problems:

@@ -25,6 +25,7 @@ from scheduler.simulate.daemon_sets import daemon_pods
 from scheduler.simulate.defaults import completed_pod
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.validation import new_pod_problems
 from scheduler.simulate.workloads import NewPod, Owned, expanded
 from scheduler.simulate.written import decoded, raw_of, reworded
 
@@ -99,6 +100,8 @@ def _created(
 ) -> tuple[Pod | None, list[OtherObject]]:
     whole: Any = completed_pod(pod)
     wrong = [f"{place}: {path}: {message}" for path, message in pod_problems(whole)]
+    # What cannot be read is told alone.
+    wrong = wrong or [f"{place}: {path}: {message}" for path, message in new_pod_problems(whole)]
     problems += wrong
     if wrong:
         return None, []

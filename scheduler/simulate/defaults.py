@@ -33,7 +33,7 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 M = TypeVar("M", bound=ObjectMeta)
 
-_UIDS: Final = uuid.UUID("6f1c6b0e-6d0a-4f43-9d1a-3a1f0c7f8f5d")
+UIDS: Final = uuid.UUID("6f1c6b0e-6d0a-4f43-9d1a-3a1f0c7f8f5d")
 _POD_LEVEL: Final = ("cpu", "memory", "hugepages-")
 
 
@@ -77,7 +77,7 @@ def completed_node(written: WrittenNode) -> Node:
 
 def _identified(metadata: M, namespace: str) -> M:
     """Give the same object the same UID in every run: choices among equal nodes depend on it."""
-    uid = metadata.uid or str(uuid.uuid5(_UIDS, f"{namespace}/{metadata.name}"))
+    uid = metadata.uid or str(uuid.uuid5(UIDS, f"{namespace}/{metadata.name}"))
     return msgspec.structs.replace(metadata, namespace=namespace, uid=uid)
 
 

@@ -6,6 +6,7 @@ random letters to a name, these are drawn by a hash of it, so that every run cho
 """
 
 import hashlib
+import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -14,6 +15,7 @@ import msgspec
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.pod import Pod
+from scheduler.simulate.defaults import UIDS
 from scheduler.simulate.objects import OtherObject
 
 Content = Mapping[str, Any]
@@ -51,8 +53,10 @@ class Owned:
                     self._pods[pod.namespace, owner.kind, owner.name].append(pod)
         for obj in others:
             if obj.label == "ReplicaSet (apps/v1)":
-                metadata = part(obj.content, "metadata")
-                for owner in metadata.get("ownerReferences") or ():
+                found = obj.content.get("metadata")
+                metadata = found if isinstance(found, Mapping) else {}
+                owners = metadata.get("ownerReferences")
+                for owner in owners if isinstance(owners, list) else ():
                     if isinstance(owner, Mapping) and owner.get("controller"):
                         namespace = str(metadata.get("namespace") or "default")
                         self._sets.add((namespace, str(owner.get("kind")), str(owner.get("name"))))
@@ -84,7 +88,7 @@ class Workload:
             raise Unreadable("metadata.name: Required value")
         self.name = name
         self.namespace = str(metadata.get("namespace") or "default")
-        self.uid = str(metadata.get("uid") or f"{kind}/{self.namespace}/{self.name}")
+        self.uid = str(metadata.get("uid") or uid_of(kind, self.namespace, self.name))
         self.spec = part(obj.content, "spec")
         self.template = part(self.spec, "template")
         if not isinstance(self.spec.get("template"), Mapping):
@@ -163,7 +167,7 @@ def _deployment(workload: Workload, owned: Owned) -> Expansion:
         "metadata": {
             "name": name,
             "namespace": workload.namespace,
-            "uid": f"ReplicaSet/{workload.namespace}/{name}",
+            "uid": uid_of("ReplicaSet", workload.namespace, name),
             "labels": labels,
             "ownerReferences": [workload.reference()],
         },
@@ -262,6 +266,11 @@ def random_name(prefix: str, index: int) -> str:
         number, letter = divmod(number, len(_LETTERS))
         letters.append(_LETTERS[letter])
     return prefix + "".join(letters)
+
+
+def uid_of(kind: str, namespace: str, name: str) -> str:
+    """Return the UID of an object that has none yet, the same in every run."""
+    return str(uuid.uuid5(UIDS, f"{kind}/{namespace}/{name}"))
 
 
 def hash_of(template: Content) -> str:

@@ -76,16 +76,17 @@ def decoded(raw: msgspec.Raw, type_: type[T]) -> T:
         made: T = decoder.decode(raw)
     except Unreadable:
         # The API server treats null as absent. Few objects have one where it matters, so they are only removed now.
-        return convert(_without_null(_mapping.decode(raw)), type_)
+        return convert(without_null(_mapping.decode(raw)), type_)
     return made
 
 
-def _without_null(value: Any) -> Any:
+def without_null(value: Any) -> Any:
+    """Return parsed JSON without the members that are null."""
     match value:
         case Mapping():
-            return {key: _without_null(item) for key, item in value.items() if item is not None}
+            return {key: without_null(item) for key, item in value.items() if item is not None}
         case list():
-            return [_without_null(item) for item in value]
+            return [without_null(item) for item in value]
         case _:
             return value
 

@@ -166,6 +166,52 @@ REFUSED: Final[dict[str, dict[str, Any]]] = {
 }
 
 
+def resources_of(requests: dict[str, str], limits: dict[str, str]) -> dict[str, Any]:
+    return a_spec(containers=[{"name": "c", "image": "i", "resources": {"requests": requests, "limits": limits}}])
+
+
+def a_spread(**fields: Any) -> dict[str, Any]:
+    return {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **fields}
+
+
+def near(**fields: Any) -> dict[str, Any]:
+    return a_spec(affinity={"podAffinity": fields})
+
+
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+INVALID: Final[dict[str, dict[str, Any]]] = {
+    "toleration-of-nothing": a_spec(tolerations=[{"value": "x"}]),
+    "toleration-for-seconds": a_spec(tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 1}]),
+    "toleration-operator": a_spec(tolerations=[{"key": "a", "operator": "Near"}]),
+    "toleration-compares": a_spec(tolerations=[{"key": "a", "operator": "Lt", "value": "1"}]),
+    "toleration-value": a_spec(tolerations=[{"key": "a", "operator": "Exists", "value": "x"}]),
+    "toleration-odd-value": a_spec(tolerations=[{"key": "a", "value": "-x-"}]),
+    "toleration-key": a_spec(tolerations=[{"key": "a b", "operator": "Exists"}]),
+    "toleration-effect": a_spec(tolerations=[{"key": "a", "operator": "Exists", "effect": "Never"}]),
+    "request-above-limit": resources_of({"cpu": "2"}, {"cpu": "1"}),
+    "extended-without-limit": resources_of({"example.com/gpu": "1"}, {}),
+    "extended-unequal": resources_of({"example.com/gpu": "1"}, {"example.com/gpu": "2"}),
+    "spread-of-no-skew": a_spec(topologySpreadConstraints=[a_spread(maxSkew=0)]),
+    "spread-without-key": a_spec(topologySpreadConstraints=[a_spread(topologyKey="")]),
+    "spread-action": a_spec(topologySpreadConstraints=[a_spread(whenUnsatisfiable="Never")]),
+    "spread-twice": a_spec(topologySpreadConstraints=[a_spread(), a_spread()]),
+    "spread-of-no-domains": a_spec(topologySpreadConstraints=[a_spread(minDomains=0)]),
+    "spread-of-domains": a_spec(topologySpreadConstraints=[a_spread(minDomains=1, whenUnsatisfiable="ScheduleAnyway")]),
+    "spread-policy": a_spec(topologySpreadConstraints=[a_spread(nodeTaintsPolicy="Maybe")]),
+    "gate-name": a_spec(schedulingGates=[{"name": "a b"}]),
+    "gated-on-a-node": a_spec(schedulingGates=[{"name": "a"}], nodeName="n"),
+    "selector-key": a_spec(nodeSelector={"a b": "c"}),
+    "selector-value": a_spec(nodeSelector={"a": "b c"}),
+    "no-terms": a_spec(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}),
+    "no-weight": a_spec(affinity={"nodeAffinity": {PREFERRED: [{"weight": 0, "preference": {}}]}}),
+    "near-nothing": near(**{REQUIRED: [{"labelSelector": {}, "topologyKey": ""}]}),
+    "near-odd-key": near(**{REQUIRED: [{"labelSelector": {}, "topologyKey": "a b"}]}),
+    "near-weight": near(**{PREFERRED: [{"weight": 101, "podAffinityTerm": {"topologyKey": "zone"}}]}),
+    "In-Capitals": a_spec(),
+}
+
+
 @pytest.fixture
 def classes(api: Client) -> Iterator[None]:
     api.create_many(CLASSES)
@@ -308,3 +354,17 @@ def _refuses(api: Client, namespace: str, pod: Object) -> bool:
         return True
     api.delete("Pod", pod["metadata"]["name"], namespace, grace=0)
     return False
+
+
+def test_what_the_api_server_calls_invalid_is_told_in_its_words(api: Client, namespace: str) -> None:
+    wait_until(lambda: bool(api.list("ServiceAccount", namespace)), 30, "the namespace has its service account")
+    for name, spec in INVALID.items():
+        pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+        with pytest.raises(ApiError) as caught:
+            api.create(pod, namespace)
+        theirs = str(caught.value).partition(" is invalid: ")[2]
+
+        _, problems = simulated([pod], namespace)
+
+        ours = [problem.removeprefix("f: ") for problem in problems]
+        assert theirs == (ours[0] if len(ours) == 1 else f"[{', '.join(ours)}]"), name

@@ -252,7 +252,7 @@ OBJECTS: Final = (
     of_pod(
         "an operator of a toleration",
         "{tolerations: [{operator: Exist}]}",
-        'spec.tolerations[0].operator: Unsupported value: "Exist": supported values: "Equal", "Exists", "Lt", "Gt"',
+        'spec.tolerations[0].operator: Unsupported value: "Exist": supported values: "Equal", "Exists"',
     ),
     of_pod(
         "an effect of a toleration",

@@ -27,7 +27,10 @@ def a_written_pod(**spec: Any) -> dict[str, Any]:
     ("obj", "lines"),
     [
         (a_written_pod(nodeSelektor={}), ['spec.nodeSelektor: unknown field; did you mean "nodeSelector"?']),
-        (a_written_pod(tolerations=[{"keys": "a"}]), ['spec.tolerations[0].keys: unknown field; did you mean "key"?']),
+        (
+            a_written_pod(tolerations=[{"keys": "a", "operator": "Exists"}]),
+            ['spec.tolerations[0].keys: unknown field; did you mean "key"?'],
+        ),
         (a_written_pod(zzz=1, qqq=2), ["spec.zzz: unknown field", "spec.qqq: unknown field"]),
         ({**a_written_pod(), "spc": {}}, ['spc: unknown field; did you mean "spec"?']),
         (
@@ -55,10 +58,12 @@ def a_written_pod(**spec: Any) -> dict[str, Any]:
             },
             ['spec.devices[0].attributes[a].strng: unknown field; did you mean "string"?'],
         ),
-        (a_written_pod(**{f"f{i}": 1 for i in range(25)}), [*(f"spec.f{i}: unknown field" for i in range(20)),
-                                                           "and 5 more unknown fields"]),
+        (
+            a_written_pod(**{f"f{i}": 1 for i in range(25)}),
+            [*(f"spec.f{i}: unknown field" for i in range(20)), "and 5 more unknown fields"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_unknown_field_is_told_with_the_nearest_one(obj: dict[str, Any], lines: list[str]) -> None:
     assert problems(obj) == lines
 
