@@ -29,7 +29,7 @@ def with_lines(problems: Sequence[str], text: str, source: str) -> list[str]:
     A field that is not there has the line of what it is missing in.
     """
     lines = lines_of(text)
-    return [f"{source}:{_line(problem, lines)}: {_cut(problem)}" for problem in problems]
+    return [f"{source}:{line_of(problem, lines)}: {_cut(problem)}" for problem in problems]
 
 
 def lines_of(text: str) -> dict[str, int]:
@@ -44,7 +44,8 @@ def _cut(problem: str) -> str:
     return problem if len(problem) <= MAX_LENGTH else f"{problem[:MAX_LENGTH]} ..."
 
 
-def _line(problem: str, lines: Mapping[str, int]) -> int:
+def line_of(problem: str, lines: Mapping[str, int]) -> int:
+    """Return the line of the field that a problem begins with, or of what it is missing in."""
     path = _path_of(problem, lines)
     while path not in lines and path:
         shorter = _END.sub("", path)

@@ -6,7 +6,7 @@ Each problem is a line with place and field, and all are reported at once:
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from scheduler.api.decoding import Unreadable
@@ -18,6 +18,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.simulate.checks import node_problems, pod_problems
 from scheduler.simulate.creation import USED, create, wide_pod_type
 from scheduler.simulate.defaults import WrittenNode, completed_node, completed_pod
+from scheduler.simulate.field_lines import Texts
 from scheduler.simulate.files import read_documents
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject, OtherObjects
@@ -50,12 +51,12 @@ def read_cluster(paths: Iterable[str], needs: Iterable[str] = (), *, strict: boo
     `needs`: what plugins read of pods, besides what scheduling reads. `strict`: unknown fields are problems.
     """
     problems: list[str] = []
-    cluster = cluster_of(read_documents(paths, problems), problems, needs, strict=strict)
-    if len(problems) > MAX_PROBLEMS:
-        problems[MAX_PROBLEMS:] = [f"and {len(problems) - MAX_PROBLEMS} more problems"]
+    texts = Texts()
+    cluster = cluster_of(read_documents(paths, problems, texts), problems, needs, strict=strict)
     if problems:
-        raise ConfigError(problems)
-    return cluster
+        told, more = texts.with_lines(problems[:MAX_PROBLEMS]), len(problems) - MAX_PROBLEMS
+        raise ConfigError([*told, f"and {more} more problems"] if more > 0 else told)
+    return replace(cluster, notes=tuple(texts.with_lines(cluster.notes)))
 
 
 def cluster_of(

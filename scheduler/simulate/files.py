@@ -12,6 +12,7 @@ from typing import Final
 
 from scheduler.config.documents import STDIN, Document, name_of, read_bytes, text_of
 from scheduler.framework.errors import ConfigError
+from scheduler.simulate.field_lines import Texts
 from scheduler.simulate.json_documents import json_documents
 from scheduler.simulate.yaml_documents import yaml_documents
 
@@ -27,14 +28,15 @@ _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """How texts in UTF-16 begin, and those in UTF-32."""
 
 
-def read_documents(paths: Iterable[str], problems: list[str]) -> Iterator[Document]:
+def read_documents(paths: Iterable[str], problems: list[str], texts: Texts) -> Iterator[Document]:
     """Read files, directories recursively, and standard input for `-`; add what is wrong to `problems`.
 
-    The value of each document is a msgspec.Raw. A file in which there is nothing is a problem.
+    The value of each document is a msgspec.Raw. A file in which there is nothing is a problem. Small ones are kept in
+    `texts`.
     """
     for path in _files(paths, problems):
         try:
-            yield from _documents(path)
+            yield from _documents(path, texts)
         except ConfigError as error:
             problems += error.problems
 
@@ -63,18 +65,19 @@ def _unreadable(error: OSError) -> str:
     return f"{error.filename}: cannot be read: {error.strerror}"
 
 
-def _documents(path: str) -> Iterator[Document]:
+def _documents(path: str, texts: Texts) -> Iterator[Document]:
     name = name_of(path)
     is_any = False
-    for document in _parsed(_text(read_bytes(path), name), name):
+    for document in _parsed(_text(read_bytes(path), name), name, texts):
         is_any = True
         yield document
     if not is_any:
         raise ConfigError([f"{name}: there is nothing in it"])
 
 
-def _parsed(data: bytes, name: str) -> Iterator[Document]:
-    """The documents; the one way in which they are read is the only one that keeps the data."""
+def _parsed(data: bytes, name: str, texts: Texts) -> Iterator[Document]:
+    """The documents; the one way in which they are read is the only one that keeps large data."""
+    texts.keep(name, data)
     if data[:64].lstrip()[:1] in (b"{", b"["):
         return json_documents(data, name)
     return yaml_documents(data.decode(), name)

@@ -91,7 +91,7 @@ def test_unknown_fields_are_noted_where_they_are_allowed(tmp_path: Path, capsys:
 
     assert main(["simulate", str(path)]) == 2
     assert main(["simulate", str(path), "--allow-unknown-fields"]) == 0
-    line = f'{path}:1: metadata.lable: unknown field; did you mean "labels"?\n'
+    line = f'{path}:2: metadata.lable: unknown field; did you mean "labels"?\n'
     assert capsys.readouterr().err == line * 2
 
 
