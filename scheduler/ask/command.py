@@ -21,7 +21,7 @@ from scheduler.explain.explainer import pod_reference
 from scheduler.explain.screen import Screen, lines_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
-from scheduler.kube.credentials import load_credentials
+from scheduler.kube.credentials import current_namespace, load_credentials
 from scheduler.kube.service_proxy import NotRunning, RunningScheduler
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
@@ -46,7 +46,8 @@ async def _run(options: argparse.Namespace, registry: Registry) -> int:
         config = load_config(options.config, registry)
         return _show(options, await decided_by_files(options.files, config, registry, namespace, name))
     credentials = await load_credentials(options.kubeconfig, options.context)
-    namespace, name = pod_reference(options.pod, options.namespace or "default")
+    default = options.namespace or current_namespace(options.kubeconfig, options.context)
+    namespace, name = pod_reference(options.pod, default)
     async with Client(credentials, Metrics()) as client:
         scheduler = RunningScheduler(client, options.service_namespace, options.service)
         from_cluster = options.from_cluster

@@ -190,6 +190,24 @@ async def load_credentials(
     return Credentials(source, load, identity)
 
 
+def current_namespace(kubeconfig: str | None = None, context: str | None = None) -> str:
+    """Return the namespace of the kubeconfig's context, or of our pod; `default` where none is named.
+
+    Raises ConfigError.
+    """
+    if kubeconfig is None and is_in_cluster():
+        source = str(Path(SERVICE_TOKEN_FILENAME).with_name("namespace"))
+        with _config_errors(source):
+            return Path(source).read_text().strip()
+    source = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    with _config_errors(source):
+        merged: Any = KubeConfigMerger(source).config  # type: ignore[no-untyped-call]
+        wanted = context or merged.value.get("current-context")
+        found = next((each for each in merged.value.get("contexts") or () if each["name"] == wanted), None)
+        content = found["context"] if found is not None else {}
+        return str(getattr(content, "value", content).get("namespace") or "default")
+
+
 def is_in_cluster() -> bool:
     """Whether this runs in a pod, which has a service account."""
     return SERVICE_HOST_ENV_NAME in os.environ

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 import trustme
+import yaml
 
 from scheduler.framework.errors import ConfigError
 from scheduler.kube import credentials as module
 from scheduler.kube.client import CallLimit, Client, NotSent, Operation
-from scheduler.kube.credentials import load_credentials
+from scheduler.kube.credentials import current_namespace, load_credentials
 from scheduler.logs import TextFormatter
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import run
@@ -244,3 +245,13 @@ async def test_a_replaced_client_certificate_is_shown_by_new_connections(tmp_pat
             await credentials.refresh()
             assert (await client.call(operation, "/x")).status == 200
             assert server.connections == 2
+
+
+@pytest.mark.parametrize(
+    ("context", "namespace"), [(None, "shop"), ("plain", "default"), ("shop", "shop"), ("unknown", "default")]
+)
+def test_the_namespace_is_that_of_the_context(tmp_path: Path, context: str | None, namespace: str) -> None:
+    path = tmp_path / "config"
+    contexts = [{"name": "shop", "context": {"namespace": "shop"}}, {"name": "plain", "context": {}}]
+    path.write_text(yaml.safe_dump({"current-context": "shop", "contexts": contexts}))
+    assert current_namespace(str(path), context) == namespace
