@@ -70,7 +70,7 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin, fw.Expl
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
         """Each port that is in use, and who uses it."""
         return [
-            fw.Obstacle(f"host port {wanted.port}/{wanted.protocol} is in use by {other}")
+            fw.Obstacle(f"host port {wanted.port}/{wanted.protocol} is in use", example=f"by {other}")
             for wanted in pod.host_ports
             for other in sorted(node.pods, key=str)
             if any(_overlap(wanted, held) for held in other.host_ports)

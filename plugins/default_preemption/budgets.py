@@ -36,6 +36,7 @@ class _BudgetObject(msgspec.Struct, frozen=True, gc=False):
 class Budget(NamedTuple):
     """A budget whose selector selects something."""
 
+    name: str
     selector: Selector
     allowed: int
     """How many pods may be disrupted now."""
@@ -50,7 +51,7 @@ class Budgets:
         """`objects` as `handle.objects` has them. One that cannot be read, like one of no pods, protects none."""
         found: dict[str, list[Budget]] = defaultdict(list)
         for each in objects:
-            budget = _read(each.content)
+            budget = _read(each.metadata.name, each.content)
             if budget is not None:
                 found[each.metadata.namespace].append(budget)
         self._by_namespace: Mapping[str, Sequence[Budget]] = found
@@ -69,13 +70,21 @@ class Budgets:
             return (), pods
         violating: list[fw.Pod] = []
         others: list[fw.Pod] = []
-        left: dict[tuple[str, int], int] = {}
+        left: _Left = {}
         for pod in pods:
             (violating if self._violates(pod, left) else others).append(pod)
         return violating, others
 
-    def _violates(self, pod: fw.Pod, left: dict[tuple[str, int], int]) -> bool:
-        """Take the pod off every budget that it comes under. `left`: namespace and place → what is left of a budget."""
+    def violated_by(self, pods: Sequence[fw.Pod]) -> Sequence[str]:
+        """Return the names of the budgets that are violated if all these pods go, with their namespaces."""
+        left: _Left = {}
+        for pod in pods:
+            self._violates(pod, left)
+        overdrawn = (key for key, allowed in left.items() if allowed < 0)
+        return sorted(f"{namespace}/{self._by_namespace[namespace][place].name}" for namespace, place in overdrawn)
+
+    def _violates(self, pod: fw.Pod, left: "_Left") -> bool:
+        """Take the pod off every budget that it comes under."""
         violates = False
         labels = pod.labels
         if not labels:
@@ -88,7 +97,11 @@ class Budgets:
         return violates
 
 
-def _read(content: Mapping[str, Any]) -> Budget | None:
+_Left = dict[tuple[str, int], int]
+"""Namespace and place of a budget → how many more pods may be disrupted; below 0 it is violated."""
+
+
+def _read(name: str, content: Mapping[str, Any]) -> Budget | None:
     try:
         written = convert(content, _BudgetObject)
         selector = parse_label_selector(written.spec.selector)
@@ -96,4 +109,4 @@ def _read(content: Mapping[str, Any]) -> Budget | None:
         return None
     if selector.is_nothing or selector.is_everything:
         return None
-    return Budget(selector, written.status.disruptions_allowed, frozenset(written.status.disrupted_pods or ()))
+    return Budget(name, selector, written.status.disruptions_allowed, frozenset(written.status.disrupted_pods or ()))

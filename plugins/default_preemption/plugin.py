@@ -119,13 +119,13 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
         search, found = self._search(state, pod, rows)
         ineligibility = self._ineligibility(pod, node_to_status)
+        obstacle = f"preemption is {ineligibility.rstrip('.')}" if ineligibility else ""
         names = self.handle.nodes.names()
         rooms = []
         for candidate in sorted(found.candidates)[:_MAX_ROOMS]:
-            obstacle = f"preemption is {ineligibility.rstrip('.')}" if ineligibility else ""
-            if candidate.costs[0]:
-                obstacle = obstacle or "a disruption budget forbids it"
-            rooms.append(fw.Room(names[candidate.row], tuple(search.victims_of(candidate.row)), obstacle))
+            victims = tuple(search.victims_of(candidate.row))
+            budgets = tuple(search.budgets_against(victims))
+            rooms.append(fw.Room(names[candidate.row], victims, obstacle, budgets))
         return rooms
 
     def _preempt(

@@ -16,6 +16,7 @@ from plugins.dynamic_resources.claim_writer import ClaimWriter
 from plugins.dynamic_resources.extended_claims import extended_amounts, in_memory, is_in_memory
 from plugins.dynamic_resources.extended_resources import extended_resources_of
 from plugins.dynamic_resources.extended_writer import ExtendedClaimWriter
+from plugins.dynamic_resources.obstacles import elsewhere, no_devices
 from plugins.dynamic_resources.pod_claims import (
     ClaimHints,
     ClaimProblem,
@@ -66,6 +67,7 @@ class DynamicResources(
     fw.SignPlugin,
     fw.ReservePlugin,
     fw.PreBindPlugin,
+    fw.ExplainPlugin,
 ):
     """Filter: devices for all claims of the pod can be had on the node, or what they have can be used there.
 
@@ -219,6 +221,17 @@ class DynamicResources(
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return _REFUSALS[code]
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """The claims for which there are no devices, or whose devices are elsewhere. Raises as `filter_nodes`."""
+        claim_state = self._state_of(state)
+        rows = np.array([node.row])
+        codes = self.filter_nodes(state, pod, claim_state.nodes, rows)
+        if codes is not None and codes[0] == _NOT_AVAILABLE:
+            unusable = (self._unusable(claim_state, i, claim, rows) for i, claim in enumerate(claim_state.users))
+            pairs = zip(claim_state.users, unusable, strict=True)
+            return [elsewhere(claim) for claim, found in pairs if found is not None and found.any()]
+        return no_devices(claim_state.users) if codes is not None and codes[0] == HAS_NONE else ()
 
     def post_filter(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

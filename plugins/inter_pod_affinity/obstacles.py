@@ -11,6 +11,8 @@ from scheduler.api.pod_affinity import AffinityTerm
 MAX_NODES: Final = 200
 """So many nodes of a domain are searched for a pod to name."""
 
+HOSTNAME: Final = "kubernetes.io/hostname"
+
 _ROOT: Final = "/spec/affinity/{}/requiredDuringSchedulingIgnoredDuringExecution"
 
 
@@ -24,13 +26,14 @@ def affinity_obstacles(
             if not counts.is_near(term, node.row):
                 text = f"pod affinity to {term.selector} on {term.topology_key}"
                 drop = _drop("podAffinity", place, terms.required_affinity, text)
-                yield fw.Obstacle(f"{text}: no such pod {_domain(term.topology_key, node)}", (drop,))
+                yield fw.Obstacle(f"{text}: no such pod {_domain(term.topology_key, node)}", (drop,), is_of_domain=True)
     for place, term in enumerate(counts.anti_affinity):
         other = _find(term.topology_key, nodes, node, partial(_selects, term))
         if other is not None:
             text = f"pod anti-affinity to {term.selector} on {term.topology_key}"
             drop = _drop("podAntiAffinity", place, terms.required_anti_affinity, text)
-            yield fw.Obstacle(f"{text}: {other} is {_domain(term.topology_key, node)}", (drop,))
+            fact = f"{text}: such a pod is {_domain(term.topology_key, node)}"
+            yield fw.Obstacle(fact, (drop,), example=str(other), is_of_domain=term.topology_key != HOSTNAME)
     yield from _of_others(counts, nodes, node)
 
 
@@ -38,7 +41,8 @@ def _of_others(counts: FilterState, nodes: fw.NodeColumns, node: fw.NodeInfo) ->
     for key in counts.keys_avoided(node.row):
         other = _find(key, nodes, node, partial(counts.is_avoided_by, key))
         if other is not None:
-            yield fw.Obstacle(f"{other}, {_domain(key, node)}, has an anti-affinity to this pod on {key}")
+            fact = f"a pod {_domain(key, node)} has an anti-affinity to this one on {key}"
+            yield fw.Obstacle(fact, example=str(other), is_of_domain=key != HOSTNAME)
 
 
 def _selects(term: AffinityTerm, pod: fw.Pod) -> bool:
@@ -64,7 +68,7 @@ def _domain_of(key: str, nodes: fw.NodeColumns, node: fw.NodeInfo) -> Iterable[f
 
 
 def _domain(key: str, node: fw.NodeInfo) -> str:
-    if key == "kubernetes.io/hostname":
+    if key == HOSTNAME:
         return "on the node"
     return f"in {key}={node.labels[key]}" if key in node.labels else f"near, and the node has no label {key}"
 

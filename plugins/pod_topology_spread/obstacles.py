@@ -1,10 +1,13 @@
 """What PodTopologySpread says of a node on which one more pod would be too many."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
 from plugins.pod_topology_spread.domains import HardSpread
 from scheduler import framework as fw
+
+HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 def spread_obstacles(pod: fw.Pod, spread: HardSpread, node: fw.NodeInfo) -> Iterator[fw.Obstacle]:
@@ -14,11 +17,12 @@ def spread_obstacles(pod: fw.Pod, spread: HardSpread, node: fw.NodeInfo) -> Iter
         if count is None:
             fact = f"spread over {key}: the node has no such label"
         else:
+            pods = "1 matching pod" if count == 1 else f"{count} matching pods"
             fact = (
-                f"spread over {key}: {node.labels.get(key, '')} has {count} matching pods, "
+                f"spread over {key}: {node.labels.get(key, '')} has {pods}, "
                 f"the fewest anywhere are {fewest}, and maxSkew is {constraint.max_skew}"
             )
-        yield fw.Obstacle(fact, tuple(_softened(pod, constraint)))
+        yield fw.Obstacle(fact, tuple(_softened(pod, constraint)), is_of_domain=key != HOSTNAME)
 
 
 def _softened(pod: fw.Pod, constraint: SpreadConstraint) -> Iterator[fw.Remedy]:

@@ -29,7 +29,7 @@ def selector_obstacles(pod: fw.Pod, node: fw.NodeInfo) -> Iterator[fw.Obstacle]:
     _, place, nearest = min(unmet)
     remedy = _dropping(terms[place], place, nearest)
     for _, _, requirement in nearest:
-        yield fw.Obstacle(f"node affinity {_spelled(requirement)}{_here(requirement.key, node)}", (remedy,))
+        yield fw.Obstacle(f"node affinity {spelled_requirement(requirement)}{_here(requirement.key, node)}", (remedy,))
 
 
 def _of_label(key: str, wanted: str, node: fw.NodeInfo) -> fw.Obstacle:
@@ -66,7 +66,7 @@ def _unmet(term: NodeSelectorTerm, node: fw.NodeInfo) -> _Unmet:
 
 
 def _dropping(term: NodeSelectorTerm, place: int, unmet: _Unmet) -> fw.Remedy:
-    text = "drop node affinity " + " and ".join(_spelled(requirement) for _, _, requirement in unmet)
+    text = "drop node affinity " + " and ".join(spelled_requirement(requirement) for _, _, requirement in unmet)
     if len(unmet) == len(term.match_expressions or ()) + len(term.match_fields or ()):
         return fw.Remedy(text, (fw.Change("remove", _REQUIRED),))  # a term without requirements matches nothing
     changes = [
@@ -75,6 +75,7 @@ def _dropping(term: NodeSelectorTerm, place: int, unmet: _Unmet) -> fw.Remedy:
     return fw.Remedy(text, tuple(changes))
 
 
-def _spelled(requirement: NodeSelectorRequirement) -> str:
+def spelled_requirement(requirement: NodeSelectorRequirement) -> str:
+    """Say it as `zone In [a b]`."""
     values = f" [{' '.join(requirement.values)}]" if requirement.values else ""
     return f"{requirement.key} {requirement.operator}{values}"

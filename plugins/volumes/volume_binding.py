@@ -14,6 +14,7 @@ from plugins.volumes.finding import VolumeFinder, VolumeSearch, reasons_of
 from plugins.volumes.hints import volume_binding_events
 from plugins.volumes.index import PersistentVolumeIndex
 from plugins.volumes.migrated import MigratedNodes
+from plugins.volumes.obstacles import claim_obstacles, unbound_obstacles
 from plugins.volumes.prebind import AssumedVolumes, VolumeBinder
 from scheduler import framework as fw
 from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
@@ -63,6 +64,7 @@ class VolumeBinding(
     fw.ScoreNodesPlugin,
     fw.ReservePlugin,
     fw.PreBindPlugin,
+    fw.ExplainPlugin,
 ):
     """PreFilter: the pod's claims can be used. Filter: their volumes are in reach, or can be found or made there.
 
@@ -148,6 +150,17 @@ class VolumeBinding(
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return _REFUSALS[code]
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """Each claim that cannot be used on the node. Raises as `filter_nodes`."""
+        claims = state.read(self.name, _State, "not found").claims
+        return list(claim_obstacles(claims, self._volumes.finder, self._volumes.volumes, self.handle.nodes, node))
+
+    def obstacles_anywhere(self, state: fw.CycleState, pod: fw.Pod, refusal: fw.Status) -> Sequence[fw.Obstacle]:
+        """Each claim that is not bound, and does not wait for the pod."""
+        if refusal.reasons != UNBOUND_IMMEDIATE.reasons:
+            return ()
+        return list(unbound_obstacles(volume_claims_of(pod, self._volumes.claims, self.handle.objects)))
 
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Skip: only the feature StorageCapacityScoring scores nodes by their storage."""

@@ -21,6 +21,7 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.cycle.records import Record
 from scheduler.explain.explanation import Document, explain
+from scheduler.explain.waking import events_in_words
 from scheduler.framework.queued import QueuedPod
 
 MAX_NEAR: Final = 3
@@ -145,8 +146,8 @@ class Explainer:
             plugins = [queued.gating_plugin]
         if plugins and where in ("unschedulable", "gated"):
             events = framework.rejector_events()
-            woken = sorted({each.event.label for plugin in plugins for each in events.get(plugin, ())})
-            yield f"refused by {', '.join(plugins)}; may be woken by {', '.join(woken)}"
+            woken = events_in_words(each.event for plugin in plugins for each in events.get(plugin, ()))
+            yield f"refused by {', '.join(plugins)}; may be woken by {woken or 'nothing that is known'}"
 
 
 _STATES: Final = {

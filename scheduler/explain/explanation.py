@@ -81,8 +81,10 @@ def _gates(framework: Framework, judgement: Judgement) -> Sequence[Status]:
     return found
 
 
-def _told(each: NamedObstacle, ranges: dict[str, tuple[int, int]] | None = None) -> Document:
+def _told(each: NamedObstacle, ranges: dict[str, tuple[int, int]] | None = None, nodes: int = 1) -> Document:
     told: Document = {"plugin": each.plugin, "code": each.code, "fact": each.obstacle.fact}
+    if each.obstacle.example:
+        told["fact"] += f" ({'for example ' if nodes > 1 else ''}{each.obstacle.example})"
     shortage = each.obstacle.shortage
     if shortage is not None:
         least, most = (ranges or {}).get(shortage.resource, (shortage.missing, shortage.missing))
@@ -100,7 +102,7 @@ def _told(each: NamedObstacle, ranges: dict[str, tuple[int, int]] | None = None)
 
 
 def _group(group: NodeGroup) -> Document:
-    obstacles = [_told(each, group.ranges) for each in group.obstacles]
+    obstacles = [_told(each, group.ranges, len(group.nodes)) for each in group.obstacles]
     return {"count": len(group.nodes), "names": group.nodes[:MAX_NAMES], "obstacles": obstacles}
 
 

@@ -76,16 +76,21 @@ def judge(framework: Framework, table: NodeTable, pod: Pod) -> Judgement:
         return found
     if framework.breaker.paused:
         state.skip_filter |= framework.breaker.off(pod.namespace)
-    _pre_filter(framework, table, found)
+    names, refusing = _pre_filter(framework, table, found)
     for step in framework.filtering.steps:
         if step.name not in state.skip_filter and table.count:
             _filter(step, table, found)
+    if names is not None:
+        _cut_off(table, found, names, refusing)
     _yield_to_nominated(framework, found)
     return found
 
 
-def _pre_filter(framework: Framework, table: NodeTable, found: Judgement) -> None:
-    """A plugin that refuses the pod has prepared nothing: its Filter is left out."""
+def _pre_filter(framework: Framework, table: NodeTable, found: Judgement) -> tuple[frozenset[str] | None, Diagnosis]:
+    """Return the only nodes that may do, if that is said, and who says so.
+
+    A plugin that refuses the pod has prepared nothing: its Filter is left out.
+    """
     diagnosis = Diagnosis(table.count)
     names: frozenset[str] | None = None
     for plugin in framework.plugins.of("pre_filter", PreFilterPlugin):
@@ -105,15 +110,19 @@ def _pre_filter(framework: Framework, table: NodeTable, found: Judgement) -> Non
             found.state.skip_filter.add(plugin.name)
             if answer.code is not Code.SKIP:
                 found.of_pod.append(answer.by(plugin.name))
-    if names is not None:
-        _cut_off(table, found, names, cut_off_by(diagnosis).by(PRE_FILTER_RESULT))
+    return names, diagnosis
 
 
-def _cut_off(table: NodeTable, found: Judgement, names: Iterable[str], status: Status) -> None:
-    kept = {table.row_of(name) for name in names}
-    for row in np.flatnonzero(found.in_use).tolist():
-        if row not in kept:
-            found.others[row] = [status]
+def _cut_off(table: NodeTable, found: Judgement, names: Iterable[str], by: Diagnosis) -> None:
+    """Refuse all nodes but these. Where the Filter of such a plugin refuses the node as well, it says more."""
+    left = found.in_use.copy()
+    left[[row for name in names if (row := table.row_of(name)) is not None]] = False
+    for step, codes in found.refusals:
+        if step.name in by.unschedulable_plugins:
+            left &= codes == 0
+    status = cut_off_by(by).by(PRE_FILTER_RESULT)
+    for row in np.flatnonzero(left).tolist():
+        found.others[row] = [status]
 
 
 def _filter(step: FilterStep, table: NodeTable, found: Judgement) -> None:

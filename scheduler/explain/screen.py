@@ -62,16 +62,26 @@ def short_reason(explanation: Document) -> str:
     if nodes is None or not nodes["count"]:
         return "there are no nodes"
     if explanation["gates"]:
-        return "; ".join(each["fact"] for each in explanation["gates"])
+        return "; ".join(_by_fact(explanation["gates"]))
     if explanation["obstacles"]:
-        return "; ".join(each["fact"] for each in explanation["obstacles"])
+        return "; ".join(_by_fact(explanation["obstacles"]))
     if nodes["fitting"]:
         return f"fits {_count(nodes['fitting'], 'node')} of {nodes['count']} now"
     nearest = explanation["groups"][0]
-    of = "the only node" if nodes["count"] == 1 else f"none of {nodes['count']} nodes"
-    verb = "does not take it" if nodes["count"] == 1 else "takes it"
     facts = "; and ".join(map(_at_the_nearest, nearest["obstacles"]))
-    return f"{of} {verb}; nearest is {nearest['names'][0]}: {facts}"
+    if nodes["count"] == 1:
+        return f"the only node, {nearest['names'][0]}, does not take it: {facts}"
+    return f"none of {nodes['count']} nodes takes it; nearest is {nearest['names'][0]}: {facts}"
+
+
+def _by_fact(obstacles: Sequence[Document]) -> dict[str, list[str]]:
+    """Each fact once, with the plugins that say it."""
+    found: dict[str, list[str]] = {}
+    for each in obstacles:
+        plugins = found.setdefault(each["fact"], [])
+        if each["plugin"] not in plugins:
+            plugins.append(each["plugin"])
+    return found
 
 
 def _at_the_nearest(obstacle: Document) -> str:
@@ -90,8 +100,8 @@ def _explained(explanation: Document, screen: Screen) -> Iterator[str]:
     everywhere = [*explanation["gates"], *explanation["obstacles"]]
     if everywhere:
         yield from _section("STANDS AGAINST IT EVERYWHERE", screen)
-        for each in everywhere:
-            yield from _wrapped(f"{each['fact']} ({each['plugin']})", "  ", screen)
+        for fact, plugins in _by_fact(everywhere).items():
+            yield from _wrapped(f"{fact} ({', '.join(plugins)})", "  ", screen)
     if explanation["gates"] and not explanation["obstacles"]:
         fitting = explanation["nodes"]["fitting"]
         without = f"it would fit {_count(fitting, 'node')}" if fitting else "it would fit no node"

@@ -140,14 +140,18 @@ def _rooms(framework: Framework, judgement: Judgement, table: NodeTable) -> Iter
             except Exception:  # noqa: BLE001 - it has nothing to suggest; what is wrong with it shows in its attempts
                 rooms = ()
             for room in rooms[:MAX_ROOMS]:
-                yield _of_room(room)
+                yield of_room(room)
 
 
-def _of_room(room: Room) -> Suggestion:
+def of_room(room: Room) -> Suggestion:
+    """Suggest to delete the pods that are in the way."""
     count = len(room.victims)
     pods = "1 pod" if count == 1 else f"{count} pods"
     names = [str(victim) for victim in room.victims]
     text = f"delete {pods} of lower priority on {room.node_name} ({', '.join(names[:3])}{', …' if count > 3 else ''})"
+    if room.budgets:
+        budgets = "the disruption budget" if len(room.budgets) == 1 else "the disruption budgets"
+        text += f", against {budgets} {' and '.join(room.budgets)}"
     by_namespace: dict[str, list[str]] = {}
     for victim in room.victims:
         by_namespace.setdefault(victim.namespace, []).append(victim.name)
@@ -169,12 +173,15 @@ def _first_refusals(table: NodeTable, judgement: Judgement) -> dict[str, Status]
 def _one_more_node(
     framework: Framework, table: NodeTable, pod: Pod, groups: Sequence[NodeGroup]
 ) -> Iterator[Suggestion | None]:
-    """Ask whether the pod would fit on a node of each kind without the pods there that are not of DaemonSets."""
+    """Ask whether the pod would fit on a node of each kind without the pods there that are not of DaemonSets.
+
+    Those pods stay where they are, so what they mean to the whole zone is no matter of one more node.
+    """
     if _names_a_node(pod):
         return
     shapes: dict[str, str] = {}
     for group in groups:
-        if all(each.code == Code.UNSCHEDULABLE.label for each in group.obstacles):
+        if all(each.code == Code.UNSCHEDULABLE.label and not each.obstacle.is_of_domain for each in group.obstacles):
             for name in group.nodes:
                 node = table.node(name)
                 if node is not None and len(shapes) < MAX_SHAPES:

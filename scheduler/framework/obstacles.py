@@ -61,6 +61,12 @@ class Obstacle:
     shortage: Shortage | None = None
     """Amounts differ from node to node; the fact of a shortage is told from it."""
 
+    example: str = ""
+    """What differs from node to node, such as the name of a pod in the way. Told of the first node of a group only."""
+
+    is_of_domain: bool = False
+    """Whether it is a matter of the zone, or of another group of nodes: one more node like this would have it, too."""
+
 
 class ExplainPlugin(Plugin):
     """A plugin that can say more of a refusal than its reason."""
@@ -84,6 +90,9 @@ class Room:
 
     obstacle: str = ""
     """Why they are not evicted for it; empty if they would be."""
+
+    budgets: tuple[str, ...] = ()
+    """Disruption budgets that this would violate, by namespace and name."""
 
 
 class ExplainRoomPlugin(Plugin):

@@ -13,6 +13,7 @@ from scheduler.cycle.algorithm import Placed
 from scheduler.explain.changes import change
 from scheduler.explain.explanation import explain
 from scheduler.explain.screen import Screen, lines_of, short_reason, shown
+from scheduler.explain.suggestions import of_room
 from scheduler.framework.cycle_state import CycleState
 from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, required
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
@@ -143,7 +144,7 @@ def test_nodes_with_the_same_obstacles_are_one_group_and_the_nearest_miss_is_fir
         pytest.param(
             [a_node("n", labels={ZONE: "a"}), a_pod("db-0", labels={"app": "db"}, node_name="n")],
             with_spec(a_pod(), affinity=affinity("podAntiAffinity", ZONE, app="db")),
-            f"pod anti-affinity to app=db on {ZONE}: default/db-0 is in {ZONE}=a",
+            f"pod anti-affinity to app=db on {ZONE}: such a pod is in {ZONE}=a (default/db-0)",
             f"drop the pod anti-affinity to app=db on {ZONE}",
             id="pod anti-affinity",
         ),
@@ -160,7 +161,7 @@ def test_an_obstacle_is_told_with_what_would_remove_it(
 def test_an_anti_affinity_of_a_pod_on_a_node_is_told_by_its_name() -> None:
     lonely = with_spec(a_pod("lonely", node_name="n"), affinity=affinity("podAntiAffinity", HOSTNAME, app="web"))
     document = explained(a_cluster(a_node("n", labels={HOSTNAME: "n"}), lonely), a_pod(labels={"app": "web"}))
-    expected = f"default/lonely, on the node, has an anti-affinity to this pod on {HOSTNAME}"
+    expected = f"a pod on the node has an anti-affinity to this one on {HOSTNAME} (default/lonely)"
     assert facts(document) == [(1, [expected])]
 
 
@@ -168,7 +169,7 @@ def test_a_host_port_is_told_with_who_uses_it() -> None:
     port = objects.ContainerPort(host_port=8080, protocol="TCP")
     scheduler = a_cluster(a_node("n"), a_pod("first", ports=[port], node_name="n"))
     assert facts(explained(scheduler, a_pod("second", ports=[port]))) == [
-        (1, ["host port 8080/TCP is in use by default/first"])
+        (1, ["host port 8080/TCP is in use (by default/first)"])
     ]
 
 
@@ -211,6 +212,64 @@ def test_pods_of_lower_priority_are_named_with_the_reason_why_they_stay() -> Non
     assert found["text"] == "delete 1 pod of lower priority on n (default/low)"
     assert found["command"] == "kubectl delete pod --namespace default low"
     assert found["obstacle"] == "preemption is not eligible due to preemptionPolicy=Never"
+
+
+def test_the_budgets_are_named_that_deleting_pods_would_violate() -> None:
+    room = fw.Room("n", (a_pod("low"),), budgets=("default/a", "default/b"))
+    assert of_room(room).text == (
+        "delete 1 pod of lower priority on n (default/low), against the disruption budgets default/a and default/b"
+    )
+
+
+def test_one_more_node_of_a_zone_with_too_many_pods_is_no_help() -> None:
+    scheduler = a_cluster(
+        a_node("n0", labels={ZONE: "a", HOSTNAME: "n0"}),
+        a_node("n1", labels={ZONE: "b", HOSTNAME: "n1"}, cpu="1"),
+        a_pod("web-0", labels={"app": "web"}, node_name="n0"),
+        a_pod("full", requests={"cpu": 1}, node_name="n1"),
+    )
+    pod = with_spec(a_pod(labels={"app": "web"}, requests={"cpu": 1}), topology_spread_constraints=spreading(ZONE))
+    document = explained(scheduler, pod)
+    assert f"spread over {ZONE}: a has 1 matching pod, the fewest anywhere are 0, and maxSkew is 1" in str(document)
+    assert [text for text in helps(document) if "one more" in text] == ["one more node like n1 would do"]
+
+
+def test_one_more_node_helps_against_pods_on_the_node_itself() -> None:
+    seen: list[fw.Node | fw.Pod] = [
+        a_node("n", labels={HOSTNAME: "n"}),
+        a_pod("db-0", labels={"app": "db"}, node_name="n"),
+    ]
+    pod = with_spec(a_pod(), affinity=affinity("podAntiAffinity", HOSTNAME, app="db"))
+    assert "one more node like n would do" in helps(explained(a_cluster(*seen), pod))
+
+
+def test_a_node_that_pre_filter_leaves_out_is_told_in_the_words_of_the_plugin() -> None:
+    terms = {"nodeSelectorTerms": [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["gone"]}]}]}
+    required_names = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+    document = explained(a_cluster(a_node("n")), with_spec(a_pod(), affinity=convert(required_names, objects.Affinity)))
+    assert facts(document) == [(1, ["node affinity metadata.name In [gone]"])]
+    assert helps(document) == ["drop node affinity metadata.name In [gone]"]
+
+
+def test_what_several_plugins_say_in_the_same_words_is_told_once() -> None:
+    obstacles = [{"plugin": plugin, "code": "", "fact": "no claim"} for plugin in ("One", "Two", "One")]
+    nodes = {"count": 1, "fitting": 0, "names": []}
+    document = {"nodes": nodes, "gates": [], "obstacles": obstacles, "groups": [], "suggestions": []}
+    assert short_reason(document) == "no claim"
+    assert "  no claim (One, Two)" in list(lines_of(on_screen(document), Screen()))
+
+
+def test_nodes_that_differ_only_in_the_pods_that_are_in_the_way_are_one_group() -> None:
+    nodes = [a_node(f"n{i}", labels={HOSTNAME: f"n{i}"}) for i in range(3)]
+    others = [a_pod(f"web-{i}", labels={"app": "web"}, node_name=f"n{i}") for i in range(3)]
+    pod = with_spec(a_pod(), affinity=affinity("podAntiAffinity", HOSTNAME, app="web"))
+    fact = f"pod anti-affinity to app=web on {HOSTNAME}: such a pod is on the node (for example default/web-0)"
+    assert facts(explained(a_cluster(*nodes, *others), pod)) == [(3, [fact])]
+
+
+def test_the_only_node_is_named() -> None:
+    document = explained(a_cluster(a_node("n", unschedulable=True)), a_pod())
+    assert short_reason(document) == "the only node, n, does not take it: cordoned"
 
 
 def test_one_more_node_of_a_pool_is_suggested_where_an_empty_one_would_do() -> None:

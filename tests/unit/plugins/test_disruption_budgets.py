@@ -41,6 +41,13 @@ def test_what_is_allowed_is_taken_in_order() -> None:
     assert violating(PODS, protecting(2, app="db")) == []
 
 
+def test_the_budgets_that_are_violated_if_all_go_have_names() -> None:
+    budgets = Budgets([protecting(1, app="db"), protecting(0, app="none")])
+
+    assert budgets.violated_by(PODS[:2]) == []
+    assert budgets.violated_by(PODS) == ["default/budget"]
+
+
 def test_each_question_begins_with_the_whole_budget() -> None:
     budgets = Budgets([protecting(1, app="db")])
 
