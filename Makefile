@@ -88,6 +88,10 @@ reference: install ## Write what comes from the code: docs/plugin-reference.md, 
 	$(BIN)/python -m tests.reference.written_kinds
 	$(BIN)/python -m tests.reference.plugin_page
 
+.PHONY: explain-page
+explain-page: install ## Write the examples of docs/explain.md: what is said of pods that are pending on a real API server
+	LOADMASTER_WRITE_PAGE=1 $(BIN)/pytest tests/cluster/test_explain.py
+
 .PHONY: demo
 demo: install ## See it work: places Deployments on 20 fake nodes, in the terminal (KEEP=1: and stays)
 	@$(BIN)/python -m tests.demo
