@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from shlex import quote
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -109,7 +110,9 @@ class TaintToleration(
 def _obstacle_of(taint: fw.Taint, node_name: str) -> fw.Obstacle:
     text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
     change = (toleration_of(taint),)
-    removal = fw.Remedy(f"remove the taint {text} from {node_name}", change, f"kubectl taint nodes {node_name} {text}-")
+    removal = fw.Remedy(
+        f"remove the taint {text} from {node_name}", change, f"kubectl taint nodes {node_name} {quote(text + '-')}"
+    )
     if taint.key.startswith(_OF_CONDITIONS):
         return fw.Obstacle(f"taint {text}")  # the node is ill: to tolerate that helps nobody
     return fw.Obstacle(f"taint {text}", (fw.Remedy(f"tolerate {text}", change), removal))

@@ -1,6 +1,7 @@
 """What is to be said of a node that a pod's nodeSelector or required node affinity leaves out."""
 
 from collections.abc import Iterator, Sequence
+from shlex import quote
 from typing import Final
 
 from plugins.shared.remedies import pointer
@@ -37,7 +38,7 @@ def _of_label(key: str, wanted: str, node: fw.NodeInfo) -> fw.Obstacle:
     if key == HOSTNAME:
         return fw.Obstacle(f"nodeSelector {key}={wanted}", (drop,))
     overwrite = "--overwrite " if key in node.labels else ""
-    command = f"kubectl label node {node.name} {overwrite}{key}={wanted}"
+    command = f"kubectl label node {node.name} {overwrite}{quote(f'{key}={wanted}')}"
     label = fw.Remedy(f"label {node.name} {key}={wanted}", drop.changes, command)
     return fw.Obstacle(f"nodeSelector {key}={wanted}{_here(key, node)}", (drop, label))
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import Any, Final
+from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
@@ -180,10 +180,3 @@ def pod_reference(text: str, namespace: str) -> tuple[str, str]:
     """Return namespace and name of `[NAMESPACE/]POD`."""
     before, slash, after = text.partition("/")
     return (before, after) if slash else (namespace, before)
-
-
-def as_document(value: Any) -> Document:
-    """What came as JSON, if it is an answer. Raises ValueError."""
-    if not isinstance(value, dict) or "state" not in value or "found" not in value:
-        raise ValueError("not an explanation")
-    return value

@@ -56,7 +56,7 @@ def explain(framework: Framework, table: NodeTable, pod: Pod) -> Generator[None,
     }
     if not fitting and not judgement.failures:
         found: list[Suggestion] = []
-        for step in suggestions(framework, table, judgement, groups, of_pod):
+        for step in suggestions(framework, table, pod, groups, of_pod):
             if step is not None and all(step.text != other.text for other in found):
                 found.append(step)
             yield

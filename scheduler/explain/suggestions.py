@@ -62,15 +62,15 @@ class Suggestion:
 def suggestions(
     framework: Framework,
     table: NodeTable,
-    judgement: Judgement,
+    pod: Pod,
     groups: Sequence[NodeGroup],
     of_pod: Sequence[NamedObstacle],
 ) -> Iterator[Suggestion | None]:
     """Yield what would help. Each step takes about as long as a decision; None is a step that found nothing."""
-    yield from _remedies(framework, table, judgement.pod, groups[:MAX_GROUPS], of_pod)
+    yield from _remedies(framework, table, pod, groups[:MAX_GROUPS], of_pod)
     if not of_pod:
-        yield from _rooms(framework, judgement, table)
-        yield from _one_more_node(framework, table, judgement.pod, groups)
+        yield from _rooms(framework, table, pod)
+        yield from _one_more_node(framework, table, pod, groups)
 
 
 def _remedies(
@@ -132,7 +132,8 @@ def _tried(
     return Suggestion(text, [node], patch, " && ".join(dict.fromkeys(commands)))
 
 
-def _rooms(framework: Framework, judgement: Judgement, table: NodeTable) -> Iterator[Suggestion | None]:
+def _rooms(framework: Framework, table: NodeTable, pod: Pod) -> Iterator[Suggestion | None]:
+    judgement = judge(framework, table, pod)  # anew: others had their turn since the last time
     for plugin in framework.plugins.of("post_filter", PostFilterPlugin):
         if isinstance(plugin, ExplainRoomPlugin) and not judgement.failures:
             try:

@@ -327,3 +327,10 @@ def test_a_screen_is_as_wide_as_it_may_be() -> None:
 
 def on_screen(document: Any) -> Any:
     return {"namespace": "default", "name": "web", "state": "pending", "explanation": document}
+
+
+def test_a_command_to_copy_runs_nothing_else() -> None:
+    """Files may have what the API server would refuse."""
+    document = explained(a_cluster(a_node("n")), a_pod(node_selector={"disk": "$(reboot)"}))
+    (found,) = (each for each in document["suggestions"] if each.get("command"))
+    assert found["command"] == "kubectl label node n 'disk=$(reboot)'"
