@@ -124,6 +124,8 @@ class _Reading:
             self._note_place(place, "Pod", str(pod), pod.uid)
         pods = (*self._pods, *(pod for _, pod in created.pods))
         missing.look(pods, created.others)
+        if self._pods:  # as dumped from a cluster
+            missing.look_for_kinds(self._others)
         others = OtherObjects(created.others, USED)
         notes = [] if self._unknown is self._problems else _summed_up(self._unknown)
         return SimulatedCluster(tuple(self._nodes), pods, others, (*notes, *missing.notes()))

@@ -25,11 +25,20 @@ OWNERS: Final = {
 }
 
 
+_EVERYWHERE: Final[Mapping[str, tuple[str, str]]] = {
+    "Namespace": ("Namespace", "namespace selectors of affinity terms find no namespace"),
+    "PriorityClass (scheduling.k8s.io/v1)": ("PriorityClass", "new pods get no default priority"),
+    "Service": ("Service", "pods are not spread by default over the pods of their Service"),
+}
+"""Kinds of which every cluster has objects: where a dump has none, they were left out of it."""
+
+
 class Missing:
     """Collects it, and tells it in a line for each kind."""
 
     def __init__(self) -> None:
         self._named: dict[str, dict[str, int]] = {}
+        self._left_out: list[str] = []
 
     def add(self, kind: str, name: str, pods: Sequence[str]) -> None:
         """Note that these pods name an object that is not there."""
@@ -50,9 +59,16 @@ class Missing:
                 if (label, pod.namespace, name) not in there:
                     self.add(kind, f"{pod.namespace}/{name}", [str(pod)])
 
+    def look_for_kinds(self, others: Iterable[OtherObject]) -> None:
+        """Look for the kinds that are in every cluster."""
+        there = {obj.label for obj in others}
+        for label, (kind, effect) in _EVERYWHERE.items():
+            if label not in there:
+                self._left_out.append(f"not in the files: any {kind}, which every cluster has: {effect}")
+
     def notes(self) -> list[str]:
         """Return a line for each kind."""
-        lines = []
+        lines = list(self._left_out)
         for kind, named in sorted(self._named.items()):
             names = sorted(named)
             shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")

@@ -421,6 +421,18 @@ def test_claims_are_made_of_resource_claim_templates() -> None:
     assert cluster.notes == ()
 
 
+def test_a_dump_without_kinds_that_every_cluster_has_is_noted() -> None:
+    service = {"kind": "Service", "metadata": {"name": "kubernetes"}}
+
+    cluster, _ = of(stored(a_pod()), service, a_class("a", 1))
+
+    assert cluster.notes == (
+        "not in the files: any Namespace, which every cluster has: "
+        "namespace selectors of affinity terms find no namespace",
+    )
+    assert of(a_pod())[0].notes == ()
+
+
 def test_what_pods_name_and_nobody_wrote_is_noted() -> None:
     claims = [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": f"c{i}"}} for i in range(5)]
     gpu = [{"name": "g", "resourceClaimTemplateName": "gpu"}, {"name": "h", "resourceClaimName": "mine"}]
@@ -428,6 +440,9 @@ def test_what_pods_name_and_nobody_wrote_is_noted() -> None:
 
     assert problems == []
     assert [note.partition(": ")[2].rpartition(": ")[0] for note in cluster.notes] == [
+        "any Namespace, which every cluster has",
+        "any PriorityClass, which every cluster has",
+        "any Service, which every cluster has",
         "PersistentVolumeClaim default/c0, default/c1, default/c2 and 2 more, named by 5 pods",
         "ReplicaSet default/w, named by 1 pod",
         "ResourceClaim default/mine, named by 1 pod",
