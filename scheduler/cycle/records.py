@@ -11,9 +11,9 @@ a copy of all nodes' total scores, while there is room for it.
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from scheduler.cycle.algorithm import Placed
@@ -31,9 +31,8 @@ _BYTES: Final = 700
 """About what a record takes besides its message and scores."""
 
 
-@dataclass(slots=True, eq=False)
-class Record:
-    """One attempt."""
+class Record(msgspec.Struct, eq=False, gc=False):
+    """One attempt. Out of the garbage collector's sight, as there are thousands."""
 
     uid: str
     pod: str
@@ -63,6 +62,8 @@ class Record:
     """Who refused it."""
 
     nominated: str = ""
+    """Where preemption is making room for it."""
+
     evaluated: int = 0
     feasible: int = 0
     scored_by: tuple[str, ...] = ()
@@ -77,8 +78,7 @@ class Record:
         return _BYTES + len(self.message) + (self.totals.bytes if self.totals is not None else 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Totals:
+class Totals(msgspec.Struct, frozen=True, eq=False, gc=False):
     """The total scores of the nodes that a pod could have gone to."""
 
     rows: "Int64Column | None"
@@ -138,8 +138,10 @@ class DecisionRecords:
             record.totals = Totals(rows, values, self._names.position)
         self._add(record)
 
-    def failed(self, profile: str, queued: QueuedPod, result: str, message: str, started: float) -> None:
-        """Note that an attempt has failed: before a node was chosen, or after."""
+    def failed(
+        self, profile: str, queued: QueuedPod, result: str, message: str, started: float, nominated: str = ""
+    ) -> None:
+        """Note that an attempt has failed, before a node was chosen or after. `nominated`: where room is being made."""
         now, pod = self._now(), queued.pod
         plugins = tuple(sorted(queued.unschedulable_plugins | queued.pending_plugins))
         latest = self._latest(pod.uid)
@@ -149,6 +151,7 @@ class DecisionRecords:
             return
         record = Record(pod.uid, str(pod), profile, queued.attempts, now, time.perf_counter() - started)
         record.result, record.message, record.plugins, record.ended = result, message, plugins, now
+        record.nominated = nominated
         self._add(record)
 
     def bound(self, uid: str) -> None:

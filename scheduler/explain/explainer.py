@@ -174,6 +174,8 @@ def _story(record: Record, told: Document) -> Iterator[str]:
             yield f"but {record.result} {record.ended - record.at:.2f} s later: {record.message}"
     else:
         yield f"{record.result}: {record.message}"
+        if record.nominated:
+            yield f"Room is being made on {record.nominated}."
 
 
 def pod_reference(text: str, namespace: str) -> tuple[str, str]:

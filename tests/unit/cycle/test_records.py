@@ -55,6 +55,15 @@ async def test_a_binding_that_fails_is_the_end_of_the_same_attempt() -> None:
     assert [(record.node, record.result) for record in records] == [("large", "error")]
 
 
+async def test_a_pod_for_which_room_is_made_has_its_node() -> None:
+    scheduler = an_engine()
+    scheduler.see(a_node("only", cpu="2"), a_pod("low", requests={"cpu": 2}, priority=1, node_name="only"))
+    scheduler.see(a_pod("high", requests={"cpu": 2}, priority=10))
+    await scheduler.schedule()
+    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "high")
+    assert document["history"][0]["text"].endswith("Room is being made on only.")
+
+
 async def test_the_history_is_told_in_sentences() -> None:
     scheduler = a_cluster()
     scheduler.see(a_pod("web", requests={"cpu": 1}))
