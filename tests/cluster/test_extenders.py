@@ -395,10 +395,13 @@ def test_a_node_that_is_taken_meanwhile_is_not_used(
     assert said[2].startswith("0/1 nodes are available: 1 Insufficient cpu.")
 
 
-def byte_by_byte() -> Iterator[bytes]:
-    while True:
-        time.sleep(0.05)
-        yield b" "
+class ByteByByte:
+    """Begins anew for each request: several are answered at once."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            time.sleep(0.05)
+            yield b" "
 
 
 HOSTILE: dict[str, tuple[Callable[[], Any], str]] = {
@@ -415,7 +418,7 @@ HOSTILE: dict[str, tuple[Callable[[], Any], str]] = {
         "the answer has more than ",
     ),
     "no end, byte by byte": (
-        lambda: Stream(byte_by_byte()),
+        lambda: Stream(ByteByByte()),
         "context deadline exceeded (Client.Timeout or context cancellation while reading body)",
     ),
     "as deep as it can be": (

@@ -120,7 +120,7 @@ def test_a_budget_sends_the_preemptor_elsewhere(
     api.create(a_high_pod("2"), namespace)
 
     wait_until(lambda: node_of(api.get("Pod", "high", namespace)) == place, 15, "it runs where web was")
-    assert set(notes(api, namespace, "Preempted")) == {"web"}
+    wait_until(lambda: set(notes(api, namespace, "Preempted")) == {"web"}, 10, "the event")
 
 
 def test_a_budget_is_violated_where_there_is_no_other_way(
@@ -134,7 +134,7 @@ def test_a_budget_is_violated_where_there_is_no_other_way(
     api.create(a_high_pod("2"), namespace)
 
     wait_until(lambda: node_of(api.get("Pod", "high", namespace)) == node, 15, "it runs where the database was")
-    assert set(notes(api, namespace, "Preempted")) == {"db"}
+    wait_until(lambda: set(notes(api, namespace, "Preempted")) == {"db"}, 10, "the event")
 
 
 def budget_is_known(api: Client, namespace: str) -> bool:
