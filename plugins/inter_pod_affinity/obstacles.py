@@ -6,12 +6,12 @@ from typing import Final
 
 from plugins.inter_pod_affinity.filter import FilterState
 from scheduler import framework as fw
+from scheduler.api.labels import HOSTNAME
 from scheduler.api.pod_affinity import AffinityTerm
 
 MAX_NODES: Final = 200
 """So many nodes of a domain are searched for a pod to name."""
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 
 _ROOT: Final = "/spec/affinity/{}/requiredDuringSchedulingIgnoredDuringExecution"
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from scheduler.api.label_selectors import NOTHING, Selector, parse_label_selector, selector_from_labels
+from scheduler.api.labels import HOSTNAME as HOSTNAME
 from scheduler.api.labels import label_key_problems
 from scheduler.api.objects import TopologySpreadConstraint
 from scheduler.framework.field_errors import duplicate, forbidden, invalid, not_supported, required
 
-HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
 
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"

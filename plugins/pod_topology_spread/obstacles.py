@@ -1,13 +1,11 @@
 """What PodTopologySpread says of a node on which one more pod would be too many."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from plugins.pod_topology_spread.constraints import DO_NOT_SCHEDULE, SCHEDULE_ANYWAY, SpreadConstraint
 from plugins.pod_topology_spread.domains import HardSpread
 from scheduler import framework as fw
-
-HOSTNAME: Final = "kubernetes.io/hostname"
+from scheduler.api.labels import HOSTNAME
 
 
 def spread_obstacles(pod: fw.Pod, spread: HardSpread, node: fw.NodeInfo) -> Iterator[fw.Obstacle]:

@@ -6,10 +6,9 @@ from typing import Final
 
 from plugins.shared.remedies import pointer
 from scheduler import framework as fw
+from scheduler.api.labels import HOSTNAME
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from scheduler.api.selectors import required_terms
-
-HOSTNAME: Final = "kubernetes.io/hostname"
 
 _REQUIRED: Final = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution"
 

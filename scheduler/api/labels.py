@@ -7,6 +7,9 @@ Rules and messages: k8s.io/apimachinery pkg/api/validate/content/kube.go (IsLabe
 import re
 from typing import Final
 
+HOSTNAME: Final = "kubernetes.io/hostname"
+"""The label by which each node is a topology of its own."""
+
 MAX_NAME_BYTES: Final = 63
 MAX_PREFIX_BYTES: Final = 253
 

@@ -4,6 +4,12 @@ from typing import Final
 
 import msgspec
 
+AUDIENCE: Final = "loadmaster"
+"""Of tokens that are made to be shown to us and nobody else."""
+
+PASSED_ON: Final = "X-Loadmaster-Authorization"
+"""Like Authorization, which the API server's proxy keeps to itself. Only tokens made for us are taken from it."""
+
 
 class User(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who somebody is. Fields are named as in TokenReview's `status.user`."""

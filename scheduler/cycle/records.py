@@ -35,9 +35,6 @@ class Record(msgspec.Struct, eq=False, gc=False):
     """One attempt. Out of the garbage collector's sight, as there are thousands."""
 
     uid: str
-    pod: str
-    """Namespace and name."""
-
     profile: str
     attempt: int
     at: float
@@ -128,7 +125,7 @@ class DecisionRecords:
     ) -> None:
         """Note that a node was chosen. `started`: when the attempt began, in seconds of time.perf_counter."""
         pod = queued.pod
-        record = Record(pod.uid, str(pod), framework.name, queued.attempts, self._now(), time.perf_counter() - started)
+        record = Record(pod.uid, framework.name, queued.attempts, self._now(), time.perf_counter() - started)
         record.node = placed.node_name
         record.evaluated, record.feasible = placed.evaluated_nodes, placed.feasible_nodes
         scored = state.scored
@@ -149,7 +146,7 @@ class DecisionRecords:
             latest.result, latest.message, latest.plugins, latest.ended = result, message, plugins, now
             self._take(len(message))
             return
-        record = Record(pod.uid, str(pod), profile, queued.attempts, now, time.perf_counter() - started)
+        record = Record(pod.uid, profile, queued.attempts, now, time.perf_counter() - started)
         record.result, record.message, record.plugins, record.ended = result, message, plugins, now
         record.nominated = nominated
         self._add(record)

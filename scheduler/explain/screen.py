@@ -1,12 +1,12 @@
 """An explanation for a terminal: one screen, whatever its width, whatever a name may contain."""
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any, Final
 
 from scheduler.api.spelling import shortage
+from scheduler.api.text import printable
 
 Document = Mapping[str, Any]
 
@@ -30,18 +30,10 @@ class Screen:
         return f"\x1b[{style}m{text}\x1b[0m" if self.colour and text else text
 
 
-def shown(text: object) -> str:
-    """Escape what a terminal would not show, or would obey."""
-    return "".join(
-        char if char.isprintable() and unicodedata.category(char) != "Cf" else char.encode("unicode_escape").decode()
-        for char in str(text)
-    )
-
-
 def lines_of(document: Document, screen: Screen) -> Iterator[str]:
     """Yield the lines for a document: see `scheduler.explain.explanation`, and what is said of a pod's state."""
     pod = f"{document['namespace']}/{document['name']}"
-    yield f"{screen.styled(shown(pod), _BOLD)}  {shown(document['state'])}"
+    yield f"{screen.styled(printable(pod), _BOLD)}  {printable(document['state'])}"
     for line in document.get("about", ()):
         yield from _wrapped(line, "  ", screen)
     explanation = document.get("explanation")
@@ -155,7 +147,7 @@ def _count(number: int, what: str) -> str:
 
 def _wrapped(text: str, indent: str, screen: Screen, style: str = "", hanging: int = 2) -> Iterator[str]:
     lines = wrap(
-        shown(text),
+        printable(text),
         max(40, screen.width),
         initial_indent=indent,
         subsequent_indent=indent + " " * hanging,

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from scheduler.api.decoding import Unreadable
+from scheduler.api.labels import HOSTNAME
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.explain.changes import Operation, change
@@ -39,8 +40,6 @@ POOL_LABELS: Final = (
     "node.kubernetes.io/instance-type",
 )
 """By these, nodes are taken for alike; the first one that a node has counts."""
-
-HOSTNAME: Final = "kubernetes.io/hostname"
 
 
 @dataclass(slots=True)

@@ -12,6 +12,8 @@ SchedulerError
 
 from collections.abc import Sequence
 
+from scheduler.api.text import printable
+
 
 class SchedulerError(Exception):
     """Base of the errors in this file."""
@@ -24,15 +26,8 @@ class ConfigError(SchedulerError):
     """
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(map(_printable, problems))
+        self.problems = tuple(map(printable, problems))
         super().__init__("\n".join(self.problems))
-
-
-def _printable(text: str) -> str:
-    """One line, whatever a file has for a key or a value."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 class PluginError(SchedulerError):

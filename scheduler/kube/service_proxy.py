@@ -14,6 +14,7 @@ import aiohttp
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.reviews import AUDIENCE, PASSED_ON
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import CallLimit, Client, Operation, Reply, content_of
 
@@ -21,8 +22,6 @@ TOKEN_SECONDS: Final = 600
 PORT: Final = "metrics"
 """The Service's port, by its name in the chart."""
 
-HEADER: Final = "X-Loadmaster-Authorization"
-AUDIENCE: Final = "loadmaster"
 PATH: Final = "debug/explain"
 
 TRIES: Final = 8
@@ -64,7 +63,7 @@ class RunningScheduler:
         try:
             async with (await client.authorized_session()).get(
                 credentials.server + path,
-                headers={HEADER: f"Bearer {self._token}", "Accept": "application/json"},
+                headers={PASSED_ON: f"Bearer {self._token}", "Accept": "application/json"},
                 timeout=aiohttp.ClientTimeout(total=_SECONDS),
                 allow_redirects=False,
                 server_hostname=credentials.server_hostname,

@@ -17,7 +17,7 @@ import msgspec
 from cryptography import x509
 from cryptography.x509.oid import NameOID, ObjectIdentifier
 
-from scheduler.api.reviews import ANONYMOUS, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, TokenVerdict, User
+from scheduler.api.reviews import ANONYMOUS, AUDIENCE, AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP, TokenVerdict, User
 from scheduler.framework.errors import ClusterError
 from scheduler.serve.expiring import ExpiringCache
 from scheduler.serve.reviewing import Reviewing
@@ -30,9 +30,6 @@ MAX_IN_FLIGHT: Final = 4
 
 UID_OID: Final = ObjectIdentifier("1.3.6.1.4.1.57683.2")
 """Of a user's UID in a certificate: k8s.io/apimachinery/pkg/apis/asn1."""
-
-AUDIENCE: Final = "loadmaster"
-"""Of tokens that are made to be shown to us and nobody else."""
 
 CREDENTIAL_ID: Final = "authentication.kubernetes.io/credential-id"
 

@@ -17,6 +17,7 @@ from typing import Final, Protocol, Self, TypeAlias
 
 from aiohttp import HttpVersion11, web
 
+from scheduler.api.reviews import PASSED_ON
 from scheduler.config.serving import ServingOptions
 from scheduler.framework.errors import ClusterError
 from scheduler.runtime.metrics import Metrics
@@ -42,9 +43,6 @@ from scheduler.serve.listener import Listener
 
 CHUNK: Final = 64 * 1024
 """Bytes written at once; the next when the peer has taken these, but for some."""
-
-PASSED_ON: Final = "X-Loadmaster-Authorization"
-"""Like Authorization, which the API server's proxy keeps to itself. Only tokens made for us are taken from it."""
 
 MAX_BODY: Final = 64
 """Bytes of what is put: numbers."""

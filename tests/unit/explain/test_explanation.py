@@ -9,10 +9,11 @@ import pytest
 from scheduler import framework as fw
 from scheduler.api import objects
 from scheduler.api.decoding import convert
+from scheduler.api.text import printable
 from scheduler.cycle.algorithm import Placed
 from scheduler.explain.changes import change
 from scheduler.explain.explanation import explain
-from scheduler.explain.screen import Screen, lines_of, short_reason, shown
+from scheduler.explain.screen import Screen, lines_of, short_reason
 from scheduler.explain.suggestions import of_room
 from scheduler.framework.cycle_state import CycleState
 from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, required
@@ -315,7 +316,7 @@ def test_asking_changes_nothing() -> None:
 
 
 def test_a_screen_shows_no_control_characters() -> None:
-    assert shown("web\x1b[31m\n\u202e\u200bé") == "web\\x1b[31m\\n\\u202e\\u200bé"
+    assert printable("web\x1b[31m\n\u202e\u200bé") == "web\\x1b[31m\\n\\u202e\\u200bé"
 
 
 def test_a_screen_is_as_wide_as_it_may_be() -> None:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.reviews import PASSED_ON
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.service_proxy import HEADER, NotRunning, RunningScheduler
+from scheduler.kube.service_proxy import NotRunning, RunningScheduler
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
 TOKEN = "POST /api/v1/namespaces/kube-system/serviceaccounts/loadmaster-explain/token"
@@ -43,7 +44,7 @@ async def test_the_token_is_for_the_scheduler_alone_and_goes_in_a_header_of_its_
     assert document == FOUND
     (made,), (asked,) = api.seen(TOKEN), api.seen(EXPLAIN)
     assert made.body["spec"] == {"audiences": ["loadmaster"], "expirationSeconds": 600}
-    assert asked.headers[HEADER] == "Bearer for-us"
+    assert asked.headers[PASSED_ON] == "Bearer for-us"
     assert asked.query == {"namespace": "shop", "name": "web"}
 
 
