@@ -10,7 +10,7 @@ A decision costs as much as there were changes, whatever the number of nodes.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from plugins.shared.column_math import pick
 from plugins.volumes.csi import Attached, CsiVolumes, Reference
-from plugins.volumes.on_node import NO_VOLUMES, NodeCounter, NodeVolumes, limits_of
+from plugins.volumes.on_node import NO_VOLUMES, Excess, NodeCounter, NodeVolumes, limits_of
 from plugins.volumes.rows_by_key import RowsByKey
 from scheduler import framework as fw
 from scheduler.api.volumes import CSINode, VolumeAttachment
@@ -134,11 +134,18 @@ class AttachedVolumes:
             least = min((limits[driver] for driver in new.values() if driver in limits), default=_NO_LIMIT)
             if users.most(node.row) + len(attachments) + len(new) <= least:
                 return False
-        entry = self._by_row.get(node.row)
-        before = NO_VOLUMES if entry is None else entry.counted
-        return self._counter.count(node, attachments.values(), before).exceeds(new, limits)
+        return self._counted(node).exceeds(new, limits)
+
+    def excesses(self, node: fw.NodeInfo, csi_node: CSINode, new: Attached) -> Sequence[Excess]:
+        """Return the drivers that have too little room on one node, by its current pods."""
+        return tuple(self._counted(node).excesses(new, limits_of(csi_node)))
 
     # How.
+
+    def _counted(self, node: fw.NodeInfo) -> NodeVolumes:
+        entry = self._by_row.get(node.row)
+        before = NO_VOLUMES if entry is None else entry.counted
+        return self._counter.count(node, self._attachments.get(node.name, _NONE).values(), before)
 
     def _over(self, new: Attached, rows: fw.Rows) -> fw.BoolColumn | None:
         over: fw.BoolColumn | None = None

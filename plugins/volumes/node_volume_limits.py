@@ -22,7 +22,7 @@ _NO_CLAIM = 2
 
 
 @dataclass
-class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
+class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
     """Filter: the node can attach the pod's volumes besides those that it has, by what its CSINode says of each driver.
 
     Volumes of the old in-tree kinds count as their drivers'. Answers are not stored: they depend on claims and
@@ -90,6 +90,23 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods):
         except ClaimNotFound as error:
             return fw.unresolvable(str(error))
         raise LookupError("the claim that was missing is there")
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """Say which drivers have too little room."""
+        csi_node: CSINode | None = self.handle.objects.get(fw.CSI_NODE, node.name)
+        if csi_node is None:
+            return ()
+        try:
+            new = self._volumes.of_pending(pod, has_csi_node=True)
+        except ClaimNotFound:
+            return ()
+        return [
+            fw.Obstacle(
+                f"the node takes {each.limit} volumes of driver {each.driver}, and the pod has {each.wanted} more",
+                example=f"{each.used} are attached",
+            )
+            for each in self._attached.excesses(node, csi_node, new)
+        ]
 
     def still_admits(
         self, state: fw.CycleState, pod: fw.Pod, nominated: fw.NominatedPods, rows: fw.Rows

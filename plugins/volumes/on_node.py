@@ -1,8 +1,8 @@
 """The volumes of one node: how many of each CSI driver are attached to it, and how many it can have."""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -19,6 +19,16 @@ class _CountedPod(msgspec.Struct, frozen=True):
     attached: tuple[tuple[str, str], ...]
     depends_on: tuple[Reference, ...]
     problem: str
+
+
+class Excess(NamedTuple):
+    """A driver that has too little room on a node for a pod's volumes."""
+
+    driver: str
+    limit: int
+    used: int
+    wanted: int
+    """How many volumes the pod has besides those that are attached already."""
 
 
 class NodeVolumes(msgspec.Struct, frozen=True):
@@ -48,10 +58,15 @@ class NodeVolumes(msgspec.Struct, frozen=True):
             return False
         if self.problem:
             raise VolumeError(self.problem)
+        return any(True for _ in self.excesses(new, limits))
+
+    def excesses(self, new: Attached, limits: Mapping[str, int]) -> "Iterator[Excess]":
+        """Yield the drivers that have too little room, if the volumes of all pods can be counted."""
         wanted = Counter(driver for name, driver in new.items() if name not in self.attached)
-        return any(
-            self.counts.get(driver, 0) + count > limits[driver] for driver, count in wanted.items() if driver in limits
-        )
+        for driver, count in wanted.items():
+            limit, used = limits.get(driver), self.counts.get(driver, 0)
+            if limit is not None and used + count > limit:
+                yield Excess(driver, limit, used, count)
 
 
 NO_VOLUMES: Final = NodeVolumes({}, {}, {}, frozenset(), "")

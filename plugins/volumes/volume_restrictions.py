@@ -45,7 +45,7 @@ class _PreFilterState(msgspec.Struct):
 
 
 @dataclass
-class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNodesPlugin):
+class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNodesPlugin, fw.ExplainPlugin):
     """Filter: no pod on the node uses a disk of the pod, and no pod anywhere a claim that is for one pod only.
 
     Pods may share disks of Google, iSCSI and Ceph that all of them only read. Answers are not stored: they depend on
@@ -121,6 +121,32 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
 
     def status_of(self, state: fw.CycleState, pod: fw.Pod, code: int) -> fw.Status:
         return _REFUSALS[code]
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """Say which disks are in use on the node, and which claims anywhere, and by whom."""
+        users: dict[str, fw.Pod] = {}
+        for key in _conflicting(pod):
+            *_, disk, _mode = key
+            user = next((other for other in node.pods if key in other.storage.keys), None)
+            if user is not None:
+                users.setdefault(disk, user)
+        found = [fw.Obstacle(f"disk {disk} is in use there", example=f"by pod {user}") for disk, user in users.items()]
+        prepared = state.get(_PRE_FILTERED, _PreFilterState)
+        if not found and prepared is not None:
+            found += [self._in_use(name, claim_key(pod.namespace, name)) for name in sorted(prepared.exclusive_claims)]
+        return found
+
+    def _in_use(self, name: str, key: VolumeKey) -> fw.Obstacle:
+        """What is said of a claim that only one pod may use."""
+        nodes = self.handle.nodes
+        rows = (row for row in nodes.volumes.users(key) if nodes.in_use[row])
+        users = ((pod, row) for row in rows for pod in nodes.info(row).pods if key in pod.storage.keys)
+        user, row = next(users, (None, 0))
+        return fw.Obstacle(
+            f"claim {name} is for one pod at a time (ReadWriteOncePod)"
+            + (f", and pod {user} on {nodes.names()[row]} uses it" if user is not None else ""),
+            is_of_domain=True,
+        )
 
 
 def _prepared(state: fw.CycleState) -> _PreFilterState:

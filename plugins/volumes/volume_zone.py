@@ -35,7 +35,7 @@ class _VolumeTopologies(NamedTuple):
 
 
 @dataclass
-class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
+class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods, fw.ExplainPlugin):
     """Filter: the node is in the zone and region that the labels of the pod's bound volumes say, if it has any.
 
     Answers are not stored: they depend on claims and volumes besides the pod. Rule: volumezone/volume_zone.go at
@@ -100,6 +100,27 @@ class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods):
             if isinstance(result, fw.Status):
                 return result
         return OTHER_ZONE
+
+    def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
+        """Say which volumes are elsewhere, and where."""
+        rows, nodes = np.array([node.row]), self.handle.nodes
+        found = []
+        for name in claims_named_by(pod):
+            try:
+                volume_name = claim_of(self.handle, pod.namespace, name).spec.volume_name
+                topologies = topologies_of(volume_of(self.handle, volume_name)) if volume_name else ()
+            except NotFound:
+                return ()
+            found += [
+                fw.Obstacle(
+                    f"volume {volume_name} of claim {name} is where {topology.key} is "
+                    + " or ".join(sorted(topology.values)),
+                    is_of_domain=True,
+                )
+                for topology in topologies
+                if not _is_in(topology, nodes, rows)[0]
+            ]
+        return found
 
     def _topologies_of(self, pod: fw.Pod) -> _VolumeTopologies | fw.Status:
         topologies: list[_VolumeTopology] = []
