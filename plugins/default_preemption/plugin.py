@@ -182,7 +182,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         self, pod: fw.Pod, node_name: str, victims: Sequence[fw.Pod]
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         self._executor.start(pod, node_name, victims)
-        return fw.PostFilterResult(node_name), None
+        return fw.PostFilterResult(node_name, victims), None
 
     def _ineligibility(self, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> str:
         """Say why a pod may not preempt; empty if it may. Rule: PodEligibleToPreemptOthers."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus
+from scheduler.framework.diagnosis import NO_NODES, Diagnosis, NodeToStatus, Refusal
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import BoolColumn, Rows
 from scheduler.framework.plugin import PostFilterResult
@@ -79,6 +79,10 @@ class Unplaced:
     pending_plugins: frozenset[str] = frozenset()
     nominated_node_name: str | None = ""
     """What its nomination becomes: None leaves it as it is, empty clears it."""
+
+    refusals: tuple[Refusal, ...] = field(default=(), compare=False)
+    victims: Sequence[Pod] = field(default=(), compare=False)
+    """Who has to go for its nomination."""
 
 
 def cut_off_by(diagnosis: Diagnosis) -> Status:
@@ -297,7 +301,10 @@ def may_make_room(framework: Framework, diagnosis: Diagnosis) -> bool:
 def room_made(diagnosis: Diagnosis, result: PostFilterResult | None, status: Status | None) -> str | None:
     """Note what PostFilter has answered, and return what the nomination becomes."""
     diagnosis.post_filter_message = status.message if status is not None else ""
-    return result.nominated_node_name if result is not None else None
+    if result is None:
+        return None
+    diagnosis.victims = result.victims
+    return result.nominated_node_name
 
 
 def room_not_made(framework: Framework, pod: Pod, diagnosis: Diagnosis, error: PluginError) -> None:
@@ -314,4 +321,6 @@ def unplaced_by(diagnosis: Diagnosis, nominated: str | None) -> Unplaced:
         frozenset(diagnosis.unschedulable_plugins),
         frozenset(diagnosis.pending_plugins),
         nominated,
+        diagnosis.refusals(),
+        diagnosis.victims,
     )

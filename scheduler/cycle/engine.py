@@ -158,7 +158,8 @@ def build_engine(
     cache = Cache(metrics, now, config.loadmaster.assumed_pod_ttl_seconds)
     nominator = Nominator()
     activator = _Activator()
-    last_look = LastLook(cache, writers.binder, metrics)
+    records = DecisionRecords(cache.table)
+    last_look = LastLook(cache, writers.binder, records, metrics)
     objects = ObjectStore()
     pods: dict[str, Pod] = {}
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
@@ -196,7 +197,6 @@ def build_engine(
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
-    records = DecisionRecords(cache.table)
     failure = parts.failure(queue, nominator, pods, writers, metrics, records)
     loop = parts.loop(
         profiles.frameworks,

@@ -65,7 +65,7 @@ class FailureHandler:
             _logger.error("Error scheduling pod; retrying", extra={"pod": str(queued.pod), "err": message})
         self._metrics.schedule_attempts.labels(result, profile).inc()
         self._metrics.scheduling_attempt_duration.labels(result, profile).observe(time.perf_counter() - started)
-        self._records.failed(profile, queued, result, message, started, nominated or "")
+        self._records.failed(profile, queued, result, message, started, cause if isinstance(cause, Unplaced) else None)
         newest = self.give_back(queued)
         if newest is None:
             return

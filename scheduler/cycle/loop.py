@@ -370,10 +370,11 @@ class SchedulingLoop:
         waiting = framework.handle.waiting_pods.get(pod.uid)
         if waiting is None:
             return None
-        began = time.perf_counter()
+        began, plugins = time.perf_counter(), waiting.pending_plugins
         refusal = await waiting.outcome()
-        result = "Success" if refusal is None else refusal.code.label
-        self._metrics.permit_wait_duration.labels(result).observe(time.perf_counter() - began)
+        result, seconds = "Success" if refusal is None else refusal.code.label, time.perf_counter() - began
+        self._metrics.permit_wait_duration.labels(result).observe(seconds)
+        self._records.waited(pod.uid, plugins, seconds)
         if refusal is not None and refusal.code is Code.ERROR:  # preempted: it is to be tried again
             raise SchedulerError(f"waiting on permit for pod: {refusal.message}")
         return refusal

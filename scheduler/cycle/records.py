@@ -16,9 +16,10 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from scheduler.cycle.algorithm import Placed
+from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.columns import Int64Column
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.diagnosis import Refusal
 from scheduler.framework.nodes import Aspect
 from scheduler.framework.queued import QueuedPod
 from scheduler.runtime.framework import Framework
@@ -28,7 +29,14 @@ MAX_BYTES: Final = 16 << 20
 """Of all records together."""
 
 _BYTES: Final = 700
-"""About what a record takes besides its message and scores."""
+"""About what a record takes besides its texts and scores."""
+
+_LISTED_BYTES: Final = 110
+"""About what a reason or a name takes besides its characters."""
+
+
+MAX_LISTED: Final = 10
+"""Reasons, or victims, of one attempt that are named."""
 
 
 class Record(msgspec.Struct, eq=False, gc=False):
@@ -58,8 +66,22 @@ class Record(msgspec.Struct, eq=False, gc=False):
     plugins: tuple[str, ...] = ()
     """Who refused it."""
 
+    refusals: tuple[Refusal, ...] = ()
+    """Why nodes were refused; those of most nodes, at most `MAX_LISTED`."""
+
     nominated: str = ""
     """Where preemption is making room for it."""
+
+    victims: tuple[str, ...] = ()
+    """Who has to go for that, as namespace/name; at most `MAX_LISTED`."""
+
+    victim_count: int = 0
+    permit: tuple[str, ...] = ()
+    """The Permit plugins that kept it waiting."""
+
+    permit_seconds: float = 0.0
+    retried: str = ""
+    """What went wrong before the API server took the binding."""
 
     evaluated: int = 0
     feasible: int = 0
@@ -72,7 +94,10 @@ class Record(msgspec.Struct, eq=False, gc=False):
     @property
     def bytes(self) -> int:
         """About how much memory it takes."""
-        return _BYTES + len(self.message) + (self.totals.bytes if self.totals is not None else 0)
+        texts = sum(len(each.reason) + _LISTED_BYTES for each in self.refusals)
+        texts += sum(len(name) + _LISTED_BYTES for name in self.victims)
+        totals = self.totals.bytes if self.totals is not None else 0
+        return _BYTES + len(self.message) + len(self.retried) + texts + totals
 
 
 class Totals(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -136,9 +161,9 @@ class DecisionRecords:
         self._add(record)
 
     def failed(
-        self, profile: str, queued: QueuedPod, result: str, message: str, started: float, nominated: str = ""
+        self, profile: str, queued: QueuedPod, result: str, message: str, started: float, unplaced: Unplaced | None
     ) -> None:
-        """Note that an attempt has failed, before a node was chosen or after. `nominated`: where room is being made."""
+        """Note that an attempt has failed, before a node was chosen or after; `unplaced`: if not by an error."""
         now, pod = self._now(), queued.pod
         plugins = tuple(sorted(queued.unschedulable_plugins | queued.pending_plugins))
         latest = self._latest(pod.uid)
@@ -148,8 +173,25 @@ class DecisionRecords:
             return
         record = Record(pod.uid, profile, queued.attempts, now, time.perf_counter() - started)
         record.result, record.message, record.plugins, record.ended = result, message, plugins, now
-        record.nominated = nominated
+        if unplaced is not None:
+            record.refusals = unplaced.refusals[:MAX_LISTED]
+            record.nominated = unplaced.nominated_node_name or ""
+            record.victims = tuple([str(victim) for victim in unplaced.victims[:MAX_LISTED]])
+            record.victim_count = len(unplaced.victims)
         self._add(record)
+
+    def waited(self, uid: str, plugins: tuple[str, ...], seconds: float) -> None:
+        """Note that these Permit plugins have kept the pod of the latest attempt waiting."""
+        latest = self._latest(uid)
+        if latest is not None:
+            latest.permit, latest.permit_seconds = plugins, seconds
+
+    def retried(self, uid: str, failure: str) -> None:
+        """Note what went wrong before the API server took the binding of the latest attempt."""
+        latest = self._latest(uid)
+        if latest is not None:
+            latest.retried = failure
+            self._take(len(failure))
 
     def bound(self, uid: str) -> None:
         """Note that the latest attempt has ended well."""

@@ -11,8 +11,10 @@ from scheduler.framework.handle import ApiWriter, EventRecorder, Evictor, NoRead
 class BindingWriter(Protocol):
     """Binds pods at the API server."""
 
-    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> None:
-        """Return once the pod is bound to the node. Raises BindRejected if it never will be.
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
+        """Return once the pod is bound to the node, with what went wrong before; empty if the first try did it.
+
+        Raises BindRejected if it never will be.
 
         `check` is called just before the binding is sent, each time; what it raises ends the binding.
         """

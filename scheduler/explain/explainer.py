@@ -96,7 +96,9 @@ class Explainer:
         return common | {"state": where, "attempts": queued.attempts if queued is not None else 0, "about": about}
 
     def _told(self, record: Record) -> Document:
-        """One attempt: {"at", "text", "attempt", "result", "node"?, "message"?, "plugins"?, "scores"?, "best"?}."""
+        """One attempt: {"at", "text", "attempt", "result", "node"?, "message"?, "plugins"?, "refusals"?, "nominated"?,
+        "victims"?, "permit"?, "retried"?, "scores"?, "best"?}.
+        """
         at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         told: Document = {"at": at, "attempt": record.attempt, "profile": record.profile, "result": record.result}
         told["milliseconds"] = round(record.seconds * 1000, 2)
@@ -104,6 +106,16 @@ class Explainer:
             told |= {"node": record.node, "evaluated": record.evaluated, "feasible": record.feasible}
         if record.message:
             told |= {"message": record.message, "plugins": list(record.plugins)}
+        if record.refusals:
+            told["refusals"] = [
+                {"plugin": each.plugin, "reason": each.reason, "nodes": each.nodes} for each in record.refusals
+            ]
+        if record.nominated:
+            told |= {"nominated": record.nominated, "victims": list(record.victims), "victimCount": record.victim_count}
+        if record.permit:
+            told["permit"] = {"plugins": list(record.permit), "seconds": round(record.permit_seconds, 3)}
+        if record.retried:
+            told["retried"] = record.retried
         if record.scores:
             told["scores"] = dict(zip(record.scored_by, record.scores, strict=True))
         if record.totals is not None:
@@ -168,14 +180,25 @@ def _story(record: Record, told: Document) -> Iterator[str]:
             others = [f"{each['node']} {each['total']}" for each in told["best"] if each["node"] != record.node]
             own = sum(told.get("scores", {}).values())
             yield f"(total score {own}; next: {', '.join(others[:3])})" if others else f"(total score {own})"
+        if record.permit:
+            yield f"waited {record.permit_seconds:.2f} s for the Permit of {', '.join(record.permit)},"
         if record.result == "bound":
             yield f"and bound {record.ended - record.at:.2f} s later"
+            if record.retried:
+                yield f"(at first the binding failed: {record.retried})"
         elif record.result != "placed":
             yield f"but {record.result} {record.ended - record.at:.2f} s later: {record.message}"
     else:
         yield f"{record.result}: {record.message}"
         if record.nominated:
-            yield f"Room is being made on {record.nominated}."
+            yield f"Room is being made on {record.nominated}{_by_evicting(record)}."
+
+
+def _by_evicting(record: Record) -> str:
+    if not record.victims:
+        return ""
+    unnamed = record.victim_count - len(record.victims)
+    return f" by evicting {', '.join(record.victims)}" + (f" and {unnamed} more" if unnamed else "")
 
 
 def pod_reference(text: str, namespace: str) -> tuple[str, str]:

@@ -4,11 +4,13 @@ Rule: pkg/scheduler/framework/types.go at v1.36.3 (Diagnosis, FitError).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
+from scheduler.api.pod import Pod
 from scheduler.framework.nodes import NodeColumns, Rows
 from scheduler.framework.status import Code, Status
 
@@ -50,6 +52,14 @@ def rows_with(code: Code, node_to_status: Mapping[str, Status], nodes: NodeColum
     return np.array([row for row in found if row is not None], np.intp)
 
 
+class Refusal(msgspec.Struct, frozen=True, gc=False):
+    """A reason for which nodes were refused."""
+
+    plugin: str
+    reason: str
+    nodes: int
+
+
 @dataclass(slots=True)
 class Diagnosis:
     """Why one pod fits nowhere."""
@@ -60,16 +70,22 @@ class Diagnosis:
     reasons: Counter[str] = field(default_factory=Counter)
     """Reason → how many nodes gave it."""
 
+    plugin_of: dict[str, str] = field(default_factory=dict)
+    """Reason → the plugin that was the first to give it."""
+
     unschedulable_plugins: set[str] = field(default_factory=set)
     pending_plugins: set[str] = field(default_factory=set)
     pre_filter_message: str = ""
     post_filter_message: str = ""
+    victims: Sequence[Pod] = ()
+    """Who has to go for the room that PostFilter makes."""
     node_to_status: Mapping[str, Status] = field(default_factory=dict)
 
     def add(self, status: Status, nodes: int) -> None:
         """Count one refusal, given by this number of nodes."""
         for reason in status.reasons:
             self.reasons[reason] += nodes
+            self.plugin_of.setdefault(reason, status.plugin)
         self.add_plugin(status)
 
     def add_plugin(self, status: Status) -> None:
@@ -79,6 +95,11 @@ class Diagnosis:
                 self.unschedulable_plugins.add(status.plugin)
             if status.code is Code.PENDING:
                 self.pending_plugins.add(status.plugin)
+
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return the reasons, that of the most nodes first."""
+        plugin_of = self.plugin_of
+        return tuple([Refusal(plugin_of[reason], reason, nodes) for reason, nodes in self.reasons.most_common()])
 
     @property
     def message(self) -> str:

@@ -237,6 +237,9 @@ class PostFilterResult:
 
     nominated_node_name: str
 
+    victims: Sequence[Pod] = ()
+    """The pods that have to go for it: told to whoever asks, and no decision depends on it."""
+
 
 class PostFilterPlugin(Plugin):
     @abstractmethod

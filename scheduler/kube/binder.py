@@ -157,8 +157,10 @@ class ApiBinder:
         """Whether bindings are on their way to the API server."""
         return self._post.limit.in_use > 0
 
-    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None] = _always_send) -> None:
-        """Return once the pod is bound to the node. Raises BindRejected if it never will be.
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None] = _always_send) -> str:
+        """Return once the pod is bound to the node, with what went wrong before; empty if the first try did it.
+
+        Raises BindRejected if it never will be.
 
         `check` is called just before each POST; what it raises ends the binding. If an earlier POST is carried out
         after all, the watch reports it.
@@ -182,7 +184,7 @@ class ApiBinder:
                 case Rejected(because=because):
                     raise BindRejected(because)
                 case Bound():
-                    return
+                    return binding.failure
 
 
 def binding_body(pod: Pod, node_name: str) -> bytes:

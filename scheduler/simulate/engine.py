@@ -210,10 +210,11 @@ class _RecordingWriters:
                 "traceback": trace,
             }
 
-    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> None:
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
         self.results[pod.uid]["node"] = node_name
         self.results[pod.uid]["message"] = ""
         self.bound(pod)
+        return ""
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
         if reason == "FailedScheduling" and pod.uid in self.results:

@@ -33,7 +33,7 @@ class NoWorld:
     def __init__(self) -> None:
         self.victims: list[Pod] = []
 
-    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> None:
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
         raise AssertionError("decisions are not bound here")
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:

@@ -67,9 +67,10 @@ class _World(NoWorld):
         super().__init__()
         self.bound: dict[str, float] = {}
 
-    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> None:
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
         check()
         self.bound[pod.uid] = asyncio.get_running_loop().time()
+        return ""
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
         """Nobody reads it."""

@@ -43,10 +43,20 @@ def a_handle(
         testing.a_handle(NodeTable(4) if table is None else table, objects),
         profile_name=profile,
         nominator=Nominator() if nominator is None else nominator,
-        binder=world,
+        binder=_Binder(world),
         events=world,
         evictor=world,
     )
+
+
+class _Binder:
+    """What a Bind plugin sees of a world: that it went well, but not what went wrong before."""
+
+    def __init__(self, world: FakeWorld) -> None:
+        self._world = world
+
+    async def bind(self, pod: Pod, node_name: str) -> None:
+        await self._world.bind(pod, node_name)
 
 
 def a_framework(

@@ -96,6 +96,9 @@ class FakeWorld:
     refusal: BaseException | None = None
     """What bindings fail with."""
 
+    retried: str = ""
+    """What a binding says went wrong before it went well."""
+
     hangs: bool = False
     """Whether bindings wait until they are answered."""
 
@@ -136,7 +139,7 @@ class FakeWorld:
         """The texts of the events of one kind."""
         return [event.note for event in self.events if event.reason == reason]
 
-    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None] = lambda: None) -> None:
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None] = lambda: None) -> str:
         self.asked.append((pod.uid, node_name))
         if not self.exists(pod.uid):
             raise BindRejected("not found")
@@ -150,6 +153,7 @@ class FakeWorld:
             raise self.refusal
         assert pod.uid not in self.bound, f"{pod} is bound twice"
         self.bound[pod.uid] = node_name
+        return self.retried
 
     async def answer_binding(self, uid: str, refusal: BaseException | None = None) -> None:
         """Let a hanging binding succeed, or fail with `refusal`, and wait for what follows."""

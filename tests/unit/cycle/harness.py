@@ -86,9 +86,9 @@ class Scheduler:
             self.nominator,
             self.clock,
         )
-        binder.binder = LastLook(self.cache, self.world, self.metrics)
-        writers, frameworks = self.world.writers, {PROFILE: self.framework}
         records = DecisionRecords(self.cache.table, self.clock)
+        binder.binder = LastLook(self.cache, self.world, records, self.metrics)
+        writers, frameworks = self.world.writers, {PROFILE: self.framework}
         failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics, records)
         self.loop = SchedulingLoop(
             frameworks,

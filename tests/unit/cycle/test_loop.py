@@ -116,7 +116,7 @@ def test_a_pod_tried_again_at_once_is_known_to_be_binding() -> None:
         gate = asyncio.Event()
         original = scheduler.world.bind
 
-        async def bind(tried: Pod, node: str, check: Callable[[], None]) -> None:
+        async def bind(tried: Pod, node: str, check: Callable[[], None]) -> str:
             nonlocal first
             if first:
                 first = False
@@ -124,6 +124,7 @@ def test_a_pod_tried_again_at_once_is_known_to_be_binding() -> None:
                 asyncio.get_running_loop().call_soon(lambda: scheduler.queue.activate([tried.uid]))
                 await original(tried, node, check)
             await gate.wait()
+            return ""
 
         scheduler.world.bind = bind  # type: ignore[method-assign,assignment]
         await settle()

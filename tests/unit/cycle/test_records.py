@@ -1,13 +1,15 @@
 """What is kept of decisions: who won by how much, what failed and when, within bounds."""
 
+import msgspec
 import pytest
 
-from scheduler.cycle.records import DecisionRecords
+from scheduler import framework as fw
+from scheduler.cycle.records import MAX_LISTED, DecisionRecords
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.errors import BindRejected
 from scheduler.framework.queued import QueuedPod
 from scheduler.testing import a_node, a_pod
-from tests.fakes import FakeClock
+from tests.fakes import FakeClock, a_plugin, settle
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
 
@@ -61,7 +63,69 @@ async def test_a_pod_for_which_room_is_made_has_its_node() -> None:
     scheduler.see(a_pod("high", requests={"cpu": 2}, priority=10))
     await scheduler.schedule()
     document = await Explainer(scheduler.engine, scheduler.clock).about("default", "high")
-    assert document["history"][0]["text"].endswith("Room is being made on only.")
+    (told,) = document["history"]
+    assert told["text"].endswith("Room is being made on only by evicting default/low.")
+    assert (told["nominated"], told["victims"], told["victimCount"]) == ("only", ["default/low"], 1)
+
+
+async def test_of_many_victims_a_few_are_named_and_the_rest_is_counted() -> None:
+    scheduler = an_engine()
+    scheduler.see(a_node("only", cpu="64"))
+    scheduler.see(*(a_pod(f"low-{i:02}", requests={"cpu": 1}, priority=1, node_name="only") for i in range(64)))
+    scheduler.see(a_pod("high", requests={"cpu": 60}, priority=10))
+    await scheduler.schedule()
+    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "high")
+    (told,) = document["history"]
+    assert (len(told["victims"]), told["victimCount"]) == (MAX_LISTED, 60)
+    assert told["text"].endswith(f" and {60 - MAX_LISTED} more.")
+
+
+async def test_why_a_preemption_found_no_room_is_part_of_the_message() -> None:
+    scheduler = an_engine()
+    scheduler.see(a_node("only", cpu="2"), a_pod("low", requests={"cpu": 2}, priority=1, node_name="only"))
+    high = a_pod("high", requests={"cpu": 2}, priority=10)
+    scheduler.see(msgspec.structs.replace(high, spec=msgspec.structs.replace(high.spec, preemption_policy="Never")))
+    await scheduler.schedule()
+    (record,) = scheduler.engine.records.of("default/high")
+    assert record.message.endswith("preemption: not eligible due to preemptionPolicy=Never.")
+    assert (record.nominated, record.victims) == ("", ())
+
+
+async def test_a_refusal_has_its_plugin_and_how_many_nodes_it_concerns() -> None:
+    scheduler = an_engine()
+    scheduler.see(*(a_node(f"small-{i}", cpu="1") for i in range(3)), a_node("cordoned", unschedulable=True))
+    scheduler.see(a_pod("web", requests={"cpu": 2}))
+    await scheduler.schedule()
+    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "web")
+    assert document["history"][0]["refusals"] == [
+        {"plugin": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 3},
+        {"plugin": "NodeUnschedulable", "reason": "node(s) were unschedulable", "nodes": 1},
+    ]
+
+
+async def test_a_binding_that_went_well_in_the_end_says_what_went_wrong_before() -> None:
+    scheduler = a_cluster()
+    scheduler.world.retried = "etcd is away"
+    scheduler.see(a_pod("web"))
+    await scheduler.schedule()
+    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "web")
+    (told,) = document["history"]
+    assert told["retried"] == "etcd is away"
+    assert told["text"].endswith("(at first the binding failed: etcd is away)")
+
+
+async def test_a_pod_that_waited_on_permit_says_how_long_and_for_whom() -> None:
+    scheduler = an_engine(a_plugin("Hold", fw.PermitPlugin, permit=lambda *_: fw.PermitWait(60)))
+    scheduler.see(a_node("only"), a_pod("web"))
+    await scheduler.schedule()
+    held = scheduler.framework.handle.waiting_pods.get("default/web")
+    assert held is not None
+    held.allow("Hold")
+    await settle()
+    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "web")
+    (told,) = document["history"]
+    assert told["permit"]["plugins"] == ["Hold"]
+    assert " s for the Permit of Hold, and bound " in told["text"]
 
 
 async def test_the_history_is_told_in_sentences() -> None:
@@ -78,7 +142,7 @@ def test_memory_is_bounded_and_scores_go_first() -> None:
     scheduler = an_engine()
     records = DecisionRecords(scheduler.cache.table, FakeClock(), max_bytes=20_000)
     for i in range(1000):
-        records.failed("loadmaster", QueuedPod(a_pod(f"p{i}"), 0.0, attempts=1), "unschedulable", "x" * 1000, 0.0)
+        records.failed("loadmaster", QueuedPod(a_pod(f"p{i}"), 0.0, attempts=1), "unschedulable", "x" * 1000, 0.0, None)
         assert records.bytes <= 20_000
     assert len(records) == 11
     assert records.of("default/p0") == ()
@@ -88,7 +152,7 @@ def test_memory_is_bounded_and_scores_go_first() -> None:
 def test_one_message_that_is_larger_than_the_bound_is_the_only_one() -> None:
     records = DecisionRecords(an_engine().cache.table, FakeClock(), max_bytes=10_000)
     for i in range(3):
-        records.failed("loadmaster", QueuedPod(a_pod(f"p{i}"), 0.0, attempts=1), "error", "x" * 50_000, 0.0)
+        records.failed("loadmaster", QueuedPod(a_pod(f"p{i}"), 0.0, attempts=1), "error", "x" * 50_000, 0.0, None)
     assert len(records) == 1
 
 

@@ -120,10 +120,11 @@ async def test_the_binding_names_pod_uid_and_node(tmp_path: Path) -> None:
     api = FakeApi()
     api.on(BINDING, Answer(201))
     async with fake_client(tmp_path, api) as client:
-        await ApiBinder(client, Metrics()).bind(POD, "n1")
+        failure = await ApiBinder(client, Metrics()).bind(POD, "n1")
 
     (sent,) = api.requests
 
+    assert failure == ""
     assert sent.body == {
         "apiVersion": "v1",
         "kind": "Binding",
@@ -138,8 +139,9 @@ async def test_a_lost_answer_is_settled_by_a_read(tmp_path: Path) -> None:
     api.on(BINDING, LOST)
     api.on(GET_POD, bound_to("n1"))
     async with fake_client(tmp_path, api, metrics) as client:
-        await ApiBinder(client, metrics).bind(POD, "n1")
+        failure = await ApiBinder(client, metrics).bind(POD, "n1")
 
+    assert failure.endswith("the server closed the connection before the whole answer had come")
     assert len(api.seen(BINDING)) == 1
     assert sample(metrics, "loadmaster_bind_outcomes_settled_total", found="bound") == 1
 
