@@ -1,5 +1,6 @@
 """Whether a watch goes on in time: with the real kopf, a fake API server and a fake clock."""
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 import kopf
 import pytest
 
-from scheduler.kube import watch
+from scheduler.kube import kopf_settings, watch
 from scheduler.kube.deadlines import BEGIN_SECONDS, FIRST_COMPARISON, PROGRESS_SECONDS, Deadlines
 from scheduler.kube.intake import NODES, PODS, pod_intake
+from scheduler.kube.retries import RetryPolicy
 from tests.fakes import FakeClock, Metrics
 from tests.unit.kube.fake_api import FakeApi, FakeHandlers, fake_client, node_dict, pod_dict, until
 from tests.unit.kube.watch_api import BREAK, Setup, WatchApi, a_watch
@@ -116,16 +118,23 @@ async def test_trouble_with_discovery_is_trouble_with_every_watch_and_with_the_f
         assert True
 
 
-async def test_an_api_server_that_cannot_be_reached_is_no_fault_of_the_watch(tmp_path: Path) -> None:
+async def test_an_api_server_that_cannot_be_reached_is_no_fault_of_the_watch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kopf_settings, "RETRIES", RetryPolicy(first=0.01, limit=0.1))
     api = WatchApi()
     api.refused[""] = 503  # no stream that would keep it from closing
 
     async with a_watch(tmp_path, api, asked=0) as setup:
         await until(lambda: setup.starts)
+        port = api.server.port
         await api.server.close()
-        for _ in range(2):
-            setup.clock.advance(BEGIN_SECONDS + 1.0)
-            await until(lambda: not setup.deadlines.overdue())
+        with socket.socket() as taken:  # or another test's server may get the port, and answer
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", port))
+            for _ in range(2):
+                setup.clock.advance(BEGIN_SECONDS + 1.0)
+                await until(lambda: not setup.deadlines.overdue())
 
         assert True
 
