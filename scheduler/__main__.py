@@ -5,7 +5,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -84,10 +84,10 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
     from scheduler.loading.registry import PluginRegistry
 
     try:
+        if options.command == "explain":  # a running scheduler has its own, and loading ours takes longer than it does
+            return _explain(options, lambda: PluginRegistry(in_tree(), plugins, options.plugin_directories))
         registry = PluginRegistry(in_tree(), plugins, getattr(options, "plugin_directories", ()))
         match options.command:
-            case "explain":
-                return _explain(options, registry)
             case "simulate":
                 return _simulate(options, registry)
             case "config":
@@ -102,7 +102,7 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
         return WRONG_INPUT
 
 
-def _explain(options: argparse.Namespace, registry: "Registry") -> int:
+def _explain(options: argparse.Namespace, registry: "Callable[[], Registry]") -> int:
     from scheduler.ask import command  # as `plugins` above
 
     return command.run(options, registry)

@@ -9,22 +9,21 @@ import argparse
 import asyncio
 import shutil
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
 from scheduler.api.text import encodable_within
-from scheduler.ask.here import decided_by_cluster, decided_by_files
-from scheduler.config.load import load_config
-from scheduler.explain.explainer import pod_reference
 from scheduler.explain.screen import Screen, lines_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import current_namespace, load_credentials
 from scheduler.kube.service_proxy import NotRunning, RunningScheduler
 from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.registry import Registry
+
+if TYPE_CHECKING:
+    from scheduler.runtime.registry import Registry
 
 WATCH_SECONDS: Final = 2.0
 NOT_FOUND: Final = 1
@@ -32,19 +31,23 @@ NOT_FOUND: Final = 1
 Document = Mapping[str, Any]
 
 
-def run(options: argparse.Namespace, registry: Registry) -> int:
-    """Explain, and print it; 1 if there is no such pod. Raises ConfigError for what cannot be read or asked."""
+def run(options: argparse.Namespace, registry: "Callable[[], Registry]") -> int:
+    """Explain, and print it; 1 if there is no such pod. Raises ConfigError for what cannot be read or asked.
+
+    The plugins, and what it takes to decide here, are loaded only if no running scheduler does.
+    """
     try:
         return asyncio.run(_run(options, registry))
     except ClusterError as error:
         raise ConfigError([str(error)]) from error
 
 
-async def _run(options: argparse.Namespace, registry: Registry) -> int:
+async def _run(options: argparse.Namespace, registry: "Callable[[], Registry]") -> int:
     if options.files:
+        from scheduler.ask.here import decided_by_files
+
         namespace, name = pod_reference(options.pod, options.namespace or "default")
-        config = load_config(options.config, registry)
-        return _show(options, await decided_by_files(options.files, config, registry, namespace, name))
+        return _show(options, await decided_by_files(options.files, options.config, registry(), namespace, name))
     credentials = await load_credentials(options.kubeconfig, options.context)
     default = options.namespace or current_namespace(options.kubeconfig, options.context)
     namespace, name = pod_reference(options.pod, default)
@@ -59,12 +62,19 @@ async def _run(options: argparse.Namespace, registry: Registry) -> int:
                     print(f"{error}; deciding here, by what the cluster has now", file=sys.stderr)
                     from_cluster = True
             if from_cluster:
-                config = load_config(options.config, registry)
-                document = await decided_by_cluster(client, config, registry, namespace, name)
+                from scheduler.ask.here import decided_by_cluster
+
+                document = await decided_by_cluster(client, options.config, registry(), namespace, name)
             code = _show(options, document)
             if not options.watch or document.get("node") or not document["found"]:
                 return code
             await asyncio.sleep(WATCH_SECONDS)
+
+
+def pod_reference(text: str, namespace: str) -> tuple[str, str]:
+    """Return namespace and name of `[NAMESPACE/]POD`."""
+    before, slash, after = text.partition("/")
+    return (before, after) if slash else (namespace, before)
 
 
 def _show(options: argparse.Namespace, document: Document) -> int:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from scheduler.config.documents import Document
+from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.resources import NODES, PODS, needs_of
@@ -16,18 +17,20 @@ from scheduler.simulate.engine import engine_of
 
 
 async def decided_by_files(
-    paths: Iterable[str], config: Config, registry: Registry, namespace: str, name: str
+    paths: Iterable[str], config_path: str | None, registry: Registry, namespace: str, name: str
 ) -> dict[str, Any]:
     """Read files as `simulate` does, and explain a pod. Raises ConfigError."""
+    config = load_config(config_path, registry)
     cluster = read_cluster(paths, _needs(config, registry))
     pods = tuple(adopted(cluster.pods, config))
     return await _decided(SimulatedCluster(cluster.nodes, pods, cluster.others), config, registry, namespace, name)
 
 
 async def decided_by_cluster(
-    client: Client, config: Config, registry: Registry, namespace: str, name: str
+    client: Client, config_path: str | None, registry: Registry, namespace: str, name: str
 ) -> dict[str, Any]:
     """Read all kinds that the plugins look at, and explain a pod. Raises ConfigError, ClusterError."""
+    config = load_config(config_path, registry)
     with engine_of(SimulatedCluster((), ()), config, registry) as engine:
         resources = (NODES, PODS, *engine.watched.values())
     documents = [Document(f"the cluster's {plural}", page) async for plural, page in list_pages(client, resources)]

@@ -199,9 +199,3 @@ def _by_evicting(record: Record) -> str:
         return ""
     unnamed = record.victim_count - len(record.victims)
     return f" by evicting {', '.join(record.victims)}" + (f" and {unnamed} more" if unnamed else "")
-
-
-def pod_reference(text: str, namespace: str) -> tuple[str, str]:
-    """Return namespace and name of `[NAMESPACE/]POD`."""
-    before, slash, after = text.partition("/")
-    return (before, after) if slash else (namespace, before)

@@ -4,7 +4,7 @@ import msgspec
 
 from scheduler import framework as fw
 from scheduler.api import objects
-from scheduler.explain.explainer import Explainer, pod_reference
+from scheduler.explain.explainer import Explainer
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 
@@ -90,8 +90,3 @@ async def test_a_pod_that_a_plugin_holds_says_which() -> None:
     assert "waits for the Permit of Holds" in document["about"]  # type: ignore[operator]
     scheduler.framework.handle.waiting_pods.reject("default/web")
     await scheduler.loop.finish(1)
-
-
-def test_a_pod_is_named_with_or_without_its_namespace() -> None:
-    assert pod_reference("shop/web", "default") == ("shop", "web")
-    assert pod_reference("web", "default") == ("default", "web")
