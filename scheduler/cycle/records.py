@@ -94,10 +94,12 @@ class Record(msgspec.Struct, eq=False, gc=False):
     @property
     def bytes(self) -> int:
         """About how much memory it takes."""
-        texts = sum(len(each.reason) + _LISTED_BYTES for each in self.refusals)
-        texts += sum(len(name) + _LISTED_BYTES for name in self.victims)
-        totals = self.totals.bytes if self.totals is not None else 0
-        return _BYTES + len(self.message) + len(self.retried) + texts + totals
+        size = _BYTES + len(self.message) + len(self.retried)
+        if self.refusals:
+            size += sum(len(each.reason) + _LISTED_BYTES for each in self.refusals)
+        if self.victims:
+            size += sum(len(name) + _LISTED_BYTES for name in self.victims)
+        return size if self.totals is None else size + self.totals.bytes
 
 
 class Totals(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -149,16 +151,27 @@ class DecisionRecords:
         self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float
     ) -> None:
         """Note that a node was chosen. `started`: when the attempt began, in seconds of time.perf_counter."""
-        pod = queued.pod
-        record = Record(pod.uid, framework.name, queued.attempts, self._now(), time.perf_counter() - started)
-        record.node = placed.node_name
-        record.evaluated, record.feasible = placed.evaluated_nodes, placed.feasible_nodes
-        scored = state.scored
+        scored, totals = state.scored, None
+        scored_by: tuple[str, ...] = ()
+        scores: tuple[int, ...] = ()
         if scored is not None and placed.row >= 0:
-            record.scored_by, record.scores = scored.of(placed.row)
-            rows, values = scored.totals()
-            record.totals = Totals(rows, values, self._names.position)
-        self._add(record)
+            scored_by, scores = scored.of(placed.row)
+            totals = Totals(*scored.totals(), self._names.position)
+        self._add(
+            Record(
+                queued.pod.uid,
+                framework.name,
+                queued.attempts,
+                self._now(),
+                time.perf_counter() - started,
+                node=placed.node_name,
+                evaluated=placed.evaluated_nodes,
+                feasible=placed.feasible_nodes,
+                scored_by=scored_by,
+                scores=scores,
+                totals=totals,
+            )
+        )
 
     def failed(
         self, profile: str, queued: QueuedPod, result: str, message: str, started: float, unplaced: Unplaced | None
