@@ -1,0 +1,39 @@
+"""The plugin on the page of `explain` works, and what it says is told."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from scheduler.explain.explanation import explain
+from scheduler.testing import a_node, a_pod
+from tests.unit.cycle.fakes import an_engine
+
+PAGE = Path(__file__).parents[3] / "docs" / "explain.md"
+
+
+def the_plugin() -> Any:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    found: dict[str, Any] = {}
+    exec(compile(code, str(PAGE), "exec"), found)
+    return found["HostNetworkGuard"]
+
+
+def test_the_plugin_of_the_page_tells_its_fact_and_what_would_help() -> None:
+    scheduler = an_engine(the_plugin())
+    scheduler.see(a_node("a", labels={"tenants": "shop"}))
+    pod = a_pod("agent")
+    pod = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, host_network=True))
+    steps = explain(scheduler.framework, scheduler.cache.table, pod)
+    told: Any = None
+    while told is None:
+        try:
+            next(steps)
+        except StopIteration as end:
+            told = end.value
+
+    assert [[each["fact"] for each in group["obstacles"]] for group in told["groups"]] == [
+        ["the node has tenants: shop"]
+    ]
+    assert [each["text"] for each in told["suggestions"]] == ["use a network of its own"]
