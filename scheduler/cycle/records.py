@@ -156,7 +156,8 @@ class DecisionRecords:
         scores: tuple[int, ...] = ()
         if scored is not None and placed.row >= 0:
             scored_by, scores = scored.of(placed.row)
-            totals = Totals(*scored.totals(), self._names.position)
+            rows, values = scored.totals()
+            totals = Totals(rows, values, self._names.position)
         self._add(
             Record(
                 queued.pod.uid,
