@@ -100,16 +100,21 @@ def _claim(
     return OtherObject(f"{place}: claim {name}", label, whole)
 
 
-def with_default_class(others: Iterable[OtherObject]) -> list[OtherObject]:
-    """Give new claims without a class the default one: of several, the newest, then the first by name."""
-    every = list(others)
-    defaults = [obj.content for obj in every if obj.label == "StorageClass (storage.k8s.io/v1)" and _is_default(obj)]
+def default_class(others: Iterable[OtherObject]) -> Any:
+    """Return the name of the class for claims without one: of several, the newest, then the first by name; or None."""
+    defaults = [obj.content for obj in others if obj.label == "StorageClass (storage.k8s.io/v1)" and _is_default(obj)]
     if not defaults:
-        return every
+        return None
     by_name = sorted(defaults, key=lambda content: str(part(content, "metadata").get("name")))
     newest = max(by_name, key=lambda content: str(part(content, "metadata").get("creationTimestamp") or ""))
-    name = part(newest, "metadata").get("name")
-    return [_with_class(obj, name) if obj.label == "PersistentVolumeClaim" else obj for obj in every]
+    return part(newest, "metadata").get("name")
+
+
+def with_class(others: Iterable[OtherObject], name: Any) -> list[OtherObject]:
+    """Give new claims without a class this one, if there is one."""
+    if name is None:
+        return list(others)
+    return [_with_class(obj, name) if obj.label == "PersistentVolumeClaim" else obj for obj in others]
 
 
 def _is_default(obj: OtherObject) -> bool:

@@ -16,7 +16,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.checks import node_problems, pod_problems
-from scheduler.simulate.creation import USED, create, wide_pod_type
+from scheduler.simulate.creation import USED, Creation, wide_pod_type
 from scheduler.simulate.defaults import WrittenNode, completed_node, completed_pod
 from scheduler.simulate.field_lines import Texts
 from scheduler.simulate.files import read_documents
@@ -43,6 +43,9 @@ class SimulatedCluster:
     others: OtherObjects = field(default_factory=OtherObjects)
     notes: tuple[str, ...] = ()
     """What may make it differ from the cluster."""
+
+    creation: Creation | None = None
+    """What creates further pods."""
 
 
 def read_cluster(paths: Iterable[str], needs: Iterable[str] = (), *, strict: bool = True) -> SimulatedCluster:
@@ -119,7 +122,8 @@ class _Reading:
     def cluster(self) -> SimulatedCluster:
         """Return all of it, with what the API server and controllers add."""
         missing = Missing()
-        created = create(self._new, self._pods, self._nodes, self._others, self._wide_pod, missing, self._problems)
+        created = Creation(self._new, self._pods, self._nodes, self._others, self._wide_pod, self._problems)
+        created.missing(missing)
         for place, pod in created.pods:
             self._note_place(place, "Pod", str(pod), pod.uid)
         pods = (*self._pods, *(pod for _, pod in created.pods))
@@ -128,7 +132,7 @@ class _Reading:
             missing.look_for_kinds(self._others)
         others = OtherObjects(created.others, USED)
         notes = [] if self._unknown is self._problems else _summed_up(self._unknown)
-        return SimulatedCluster(tuple(self._nodes), pods, others, (*notes, *missing.notes()))
+        return SimulatedCluster(tuple(self._nodes), pods, others, (*notes, *missing.notes()), created)
 
     def _note_place(self, place: str, kind: str, name: str, uid: str) -> None:
         self._problems += _repeated(self._first_place, place, kind, name, uid)

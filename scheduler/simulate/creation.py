@@ -8,25 +8,25 @@ A pod with a resource version was stored by an API server, and went this way alr
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
+from scheduler.framework.errors import ConfigError
 from scheduler.simulate.admission import NEEDS as OF_ADMISSION
 from scheduler.simulate.admission import Admission, Forbidden
 from scheduler.simulate.checks import pod_problems
 from scheduler.simulate.claims import NEEDS as OF_CLAIMS
-from scheduler.simulate.claims import Claims, with_default_class
+from scheduler.simulate.claims import Claims, default_class, with_class
 from scheduler.simulate.daemon_sets import LABEL as DAEMON_SET
 from scheduler.simulate.daemon_sets import daemon_pods
 from scheduler.simulate.defaults import completed_pod
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject
 from scheduler.simulate.validation import new_pod_problems
-from scheduler.simulate.workloads import NewPod, Owned, expanded
+from scheduler.simulate.workloads import Expansion, NewPod, Owned, expanded
 from scheduler.simulate.written import decoded, raw_of, reworded
 
 USED: Final = frozenset(
@@ -46,77 +46,94 @@ USED: Final = frozenset(
 """Kinds that count here, whether plugins look them up or not."""
 
 
-@dataclass(slots=True)
-class Created:
-    """What came of it."""
-
-    pods: list[tuple[str, Pod]] = field(default_factory=list)
-    """With their places."""
-
-    others: list[OtherObject] = field(default_factory=list)
-    """All other objects, those that controllers make included."""
-
-
 def wide_pod_type(needs: Iterable[str]) -> type[Pod]:
     """Return the struct for new pods: with what is read on this way, besides what plugins need."""
     return pod_type({*needs, *OF_ADMISSION, *OF_CLAIMS})
 
 
-def create(
-    written: Sequence[tuple[str, Pod]],
-    stored: Sequence[Pod],
-    nodes: Sequence[Node],
-    others: Sequence[OtherObject],
-    wide: type[Pod],
-    missing: Missing,
-    problems: list[str],
-) -> Created:
-    """Create pods: those `written`, with their places, and those of workloads. Add what is wrong to `problems`."""
-    owned = Owned((*stored, *(pod for _, pod in written)), others)
-    made = expanded(others, owned, problems)
-    new = [*made.pods, *daemon_pods(others, nodes, owned, problems)]
-    every = [*others, *_not_there(made.others, others)]
-    admission, claims = Admission(every, problems), Claims(every)
-    created = Created(others=every)
-    for place, pod in (*written, *_decoded(new, wide, problems)):
+class Creation:
+    """Creates pods by what is in the files."""
+
+    def __init__(
+        self,
+        written: Sequence[tuple[str, Pod]],
+        stored: Sequence[Pod],
+        nodes: Sequence[Node],
+        others: Sequence[OtherObject],
+        wide: type[Pod],
+        problems: list[str],
+    ) -> None:
+        """Create those `written`, with their places, and those of workloads. Add what is wrong to `problems`."""
+        self.written: Final = written
+        self.pods: Final[list[tuple[str, Pod]]] = []
+        """With their places."""
+
+        owned = Owned((*stored, *(pod for _, pod in written)), others)
+        made = expanded(others, owned, problems)
+        new = [*made.pods, *daemon_pods(others, nodes, owned, problems)]
+        every = [*others, *_not_there(made.others, others)]
+        self._wide = wide
+        self._admission, self._claims = Admission(every, problems), Claims(every)
+        self._class = default_class(every)
+        further: list[OtherObject] = []
+        for place, pod in (*written, *self._decoded(new, problems)):
+            one, its_objects = self._created(place, pod, problems)
+            if one is not None:
+                self.pods.append((place, one))
+                further += its_objects
+        self.others: Final = with_class((*every, *further), self._class)
+        """All other objects, those that controllers make included."""
+
+    def missing(self, missing: Missing) -> None:
+        """Note what pods name and the files do not have."""
+        for (kind, name), pods in self._admission.missing.items():
+            missing.add(kind, name, pods)
+
+    def of_controller(self, made: Expansion) -> tuple[Pod, list[OtherObject]]:
+        """Create one more pod as a controller makes it, and its claims. Raises ConfigError."""
+        problems: list[str] = []
+        decoded_pods = self._decoded(made.pods, problems)
+        if problems:
+            raise ConfigError(problems)
+        one, further = self.one_more(*decoded_pods[0])
+        return one, [*with_class(made.others, self._class), *further]
+
+    def one_more(self, place: str, pod: Pod) -> tuple[Pod, list[OtherObject]]:
+        """Create one more pod, and its claims. Raises ConfigError."""
+        problems: list[str] = []
+        one, further = self._created(place, pod, problems)
+        if one is None:
+            raise ConfigError(problems)
+        return one, with_class(further, self._class)
+
+    def _created(self, place: str, pod: Pod, problems: list[str]) -> tuple[Pod | None, list[OtherObject]]:
+        whole: Any = completed_pod(pod)
+        wrong = [f"{place}: {path}: {message}" for path, message in pod_problems(whole)]
+        # What cannot be read is told alone.
+        wrong = wrong or [f"{place}: {path}: {message}" for path, message in new_pod_problems(whole)]
+        problems += wrong
+        if wrong:
+            return None, []
         try:
-            one, further = _created(place, pod, admission, claims, missing, problems)
+            whole = self._admission.admitted(whole)
+            of_volumes = self._claims.of_volumes(whole, place)
+            whole, of_resources = self._claims.of_resources(whole, place)
         except Forbidden as error:
             problems.append(f'{place}: pods "{pod.name}" is forbidden: {error}')
         except Unreadable as error:
             problems.append(f"{place}: {reworded(error)}")
         else:
-            if one is not None:
-                created.pods.append((place, one))
-                created.others += further
-    for (kind, name), pods in admission.missing.items():
-        missing.add(kind, name, pods)
-    created.others = with_default_class(created.others)
-    return created
-
-
-def _created(
-    place: str, pod: Pod, admission: Admission, claims: Claims, missing: Missing, problems: list[str]
-) -> tuple[Pod | None, list[OtherObject]]:
-    whole: Any = completed_pod(pod)
-    wrong = [f"{place}: {path}: {message}" for path, message in pod_problems(whole)]
-    # What cannot be read is told alone.
-    wrong = wrong or [f"{place}: {path}: {message}" for path, message in new_pod_problems(whole)]
-    problems += wrong
-    if wrong:
+            return whole, [*of_volumes, *of_resources]
         return None, []
-    whole = admission.admitted(whole)
-    of_volumes = claims.of_volumes(whole, place)
-    whole, of_resources = claims.of_resources(whole, place)
-    return whole, [*of_volumes, *of_resources]
 
-
-def _decoded(new: Iterable[NewPod], wide: type[Pod], problems: list[str]) -> Iterable[tuple[str, Pod]]:
-    for pod in new:
-        try:
-            yield pod.place, decoded(raw_of(pod.content), wide)
-        except Unreadable as error:
-            problems.append(f"{pod.place}: {reworded(error)}")
+    def _decoded(self, new: Iterable[NewPod], problems: list[str]) -> list[tuple[str, Pod]]:
+        pods = []
+        for pod in new:
+            try:
+                pods.append((pod.place, decoded(raw_of(pod.content), self._wide)))
+            except Unreadable as error:
+                problems.append(f"{pod.place}: {reworded(error)}")
+        return pods
 
 
 def _not_there(made: Iterable[OtherObject], others: Iterable[OtherObject]) -> Iterable[OtherObject]:

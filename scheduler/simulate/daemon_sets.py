@@ -6,13 +6,24 @@ Rules: pkg/controller/daemon/daemon_controller.go (NodeShouldRunDaemonPod) and u
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from scheduler.api.decoding import Unreadable, convert
-from scheduler.api.objects import Node, PodSpec, Toleration
+from scheduler.api.objects import (
+    Affinity,
+    Node,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PodSpec,
+    Toleration,
+)
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selects
 from scheduler.api.tolerations import first_untolerated
 from scheduler.simulate.objects import OtherObject
-from scheduler.simulate.workloads import NewPod, Owned, Workload, hash_of, part, random_name
+from scheduler.simulate.workloads import NewPod, Owned, Workload, hash_of, part, random_names
 
 LABEL: Final = "DaemonSet (apps/v1)"
 
@@ -46,14 +57,14 @@ def _pods_of(workload: Workload, nodes: Sequence[Node], owned: Owned) -> list[Ne
     spec = part(workload.template, "spec")
     tolerations = _with_own(spec)
     whole = convert({"spec": {**spec, "tolerations": tolerations}}, Pod)
-    there = {_node_of(pod) for pod in owned.pods_of(workload)}
+    there = {node_of(pod) for pod in owned.pods_of(workload)}
     labels = {"pod-template-generation": "1", "controller-revision-hash": hash_of(workload.template)}
+    names = random_names(f"{workload.name}-")
     made: list[NewPod] = []
     for node in nodes:
         if node.name not in there and _should_run(whole, whole.spec, node):
             affinity = _only_on(spec, node.name)
-            name = random_name(f"{workload.name}-", len(made))
-            made.append(workload.pod(name, labels, affinity=affinity, tolerations=tolerations))
+            made.append(workload.pod(next(names), labels, affinity=affinity, tolerations=tolerations))
     return made
 
 
@@ -101,7 +112,16 @@ def _only_on(spec: Mapping[str, Any], node: str) -> dict[str, Any]:
     return {**affinity, "nodeAffinity": {**part(affinity, "nodeAffinity"), **required}}
 
 
-def _node_of(pod: Pod) -> str:
+def pinned(affinity: Affinity | None, node: str) -> Affinity:
+    """Return the affinity of a daemon's pod, made for another node."""
+    own = affinity or Affinity()
+    field = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
+    required = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
+    towards_nodes = msgspec.structs.replace(own.node_affinity or NodeAffinity(), required=required)
+    return msgspec.structs.replace(own, node_affinity=towards_nodes)
+
+
+def node_of(pod: Pod) -> str:
     """The node for which a daemon's pod was made: util.GetTargetNodeName."""
     if pod.node_name:
         return pod.node_name

@@ -16,13 +16,14 @@ from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
+from scheduler.framework.queued import QueuedPod
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_faults import Fault
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.explain import Explainer
-from scheduler.simulate.objects import OtherObjects
+from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.reads import SimulatedReader
 from scheduler.simulate.writes import SimulatedApi
 
@@ -52,52 +53,125 @@ def simulate(
     Raises ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
     cluster = SimulatedCluster(tuple(nodes), tuple(pods), others or OtherObjects())
+    with simulation_of(cluster, config, registry, shows_writes=not each_alone) as simulation:
+
+        async def run() -> None:
+            await simulation.start(explain=explain)
+            await (simulation.judge_each() if each_alone else simulation.schedule_waiting())
+
+        asyncio.run(run())
+        return {"pods": list(simulation.results.values())}
+
+
+class Simulation:
+    """An engine over a cluster that is given as data, and what became of its pods."""
+
+    def __init__(self, engine: Engine, tasks: Tasks, api: SimulatedApi, recording: "_RecordingWriters") -> None:
+        self.engine = engine
+        self.api = api
+        self.results = recording.results
+        """UID → result, of the pods that have had their turn, or will have it."""
+        self._tasks = tasks
+        self._explainer: Explainer | None = None
+        self._pending: list[Pod] = []
+
+    async def start(self, *, explain: bool = False) -> None:
+        """Take up the pods that wait. From then on no nodes come."""
+        engine = self.engine
+        for pod in tuple(engine.pods.values()):
+            if not pod.node_name and pod.spec.scheduler_name in engine.frameworks:
+                self._pending.append(pod)
+                result = self.results.setdefault(pod.uid, _empty(pod))
+                result |= {"nodes": {}} if explain else {}
+        for queued in engine.queue.pending_pods()["gated"]:
+            self.results[queued.pod.uid]["gated"] = queued.gating_plugin
+        self._explainer = Explainer(engine.algorithm, engine.cache.table) if explain else None
+        await self._tasks.do_once()  # plugins read what they read in the background
+
+    async def judge_each(self) -> None:
+        """Say of each pod where it would go, and change nothing."""
+        for pod in self._pending:
+            _judge(self.engine, pod, self.results[pod.uid], self._explainer)
+            await _background()
+
+    async def schedule_waiting(self) -> None:
+        """Try each pod in the queue once: all are popped before the first is tried, whatever a placement may wake."""
+        popped = []
+        while (queued := self.engine.queue.pop_nowait()) is not None:
+            popped.append(queued)
+        for queued in popped:
+            await self._attempt(queued)
+
+    async def _attempt(self, queued: QueuedPod) -> None:
+        pod = queued.pod
+        framework = self.engine.frameworks[pod.spec.scheduler_name]
+        if self._explainer is not None and not pod.is_deleting:
+            try:
+                nodes = self._explainer.verdicts(framework, pod)
+            except PluginError as error:
+                self.results[pod.uid]["message"] = str(error)
+            else:
+                self.results[pod.uid]["nodes"] = nodes
+        self.engine.loop.schedule_one(queued)
+        await self.engine.loop.finish(seconds=PERMIT_SECONDS)
+        await _background()
+
+    def rest(self) -> None:
+        """Take the pods out of the queue that have had their turn in vain, so that nothing wakes them again.
+
+        Room that is being made for them stays theirs.
+        """
+        for uid, result in self.results.items():
+            if uid in self.engine.queue:
+                pod, node = self.engine.pods[uid], result["nominatedNode"]
+                self.engine.queue.delete(uid)
+                self.engine.nominator.add(pod, node or "")
+
+    async def place(self, pod: Pod) -> Result:
+        """Let a new pod come, and try it once."""
+        result = self.come(pod)
+        await self.schedule_waiting()
+        return result
+
+    def add_objects(self, objects: Iterable[OtherObject]) -> None:
+        """Let further objects come, as far as plugins look at them. Raises ConfigError."""
+        for resource, obj in OtherObjects(objects).take(self.engine.watched):
+            self.engine.object_handlers.object_changed(resource, obj)
+
+    def come(self, pod: Pod) -> Result:
+        """Let a new pod come, to be tried later."""
+        result = self.results[pod.uid] = _empty(pod) | ({} if self._explainer is None else {"nodes": {}})
+        self.engine.handlers.pod_changed(pod)
+        queue = self.engine.queue
+        if queue.pending_counts()["gated"]:
+            gating = {queued.pod.uid: queued.gating_plugin for queued in queue.pending_pods()["gated"]}
+            if pod.uid in gating:
+                result["gated"] = gating[pod.uid]
+        return result
+
+
+@contextmanager
+def simulation_of(
+    cluster: SimulatedCluster, config: Config, registry: Registry, *, shows_writes: bool = True
+) -> Iterator[Simulation]:
+    """A simulation of a cluster, to be used in an event loop. Raises ConfigError, as `simulate` does.
+
+    `shows_writes`: whether what plugins write is visible to the next pod.
+    """
     recording, api, metrics = _RecordingWriters(), SimulatedApi(), Metrics()
     writers = Writers(recording, recording, recording, recording, api, SimulatedReader(cluster.others))
     tasks = Tasks(metrics)
     engine = build_engine(config, registry, writers, metrics, lambda: 0.0, tasks)
     try:
-        return _simulated(engine, tasks, recording, api, cluster, each_alone=each_alone, explain=explain)
+        recording.bound = engine.handlers.pod_changed
+        for framework in engine.frameworks.values():
+            framework.faults.observer = recording.fault
+        api.objects, api.observer = engine.objects, engine.object_handlers
+        api.shows = shows_writes
+        _take_in(engine, cluster)
+        yield Simulation(engine, tasks, api, recording)
     finally:
         engine.close()
-
-
-def _simulated(
-    engine: Engine,
-    tasks: Tasks,
-    recording: "_RecordingWriters",
-    api: SimulatedApi,
-    cluster: SimulatedCluster,
-    *,
-    each_alone: bool,
-    explain: bool,
-) -> dict[str, list[Result]]:
-    recording.bound = engine.handlers.pod_changed
-    for framework in engine.frameworks.values():
-        framework.faults.observer = recording.fault
-    api.objects, api.observer = engine.objects, engine.object_handlers
-    api.shows = not each_alone  # devices taken back for one pod must not help the next
-    _take_in(engine, cluster)
-    pending = [
-        pod
-        for pod in cluster.pods
-        if not pod.node_name and pod.uid in engine.pods and pod.spec.scheduler_name in engine.frameworks
-    ]
-    for pod in pending:
-        recording.results[pod.uid] = _empty(pod) | ({"nodes": {}} if explain else {})
-    for queued in engine.queue.pending_pods()["gated"]:
-        recording.results[queued.pod.uid]["gated"] = queued.gating_plugin
-    explainer = Explainer(engine.algorithm, engine.cache.table) if explain else None
-
-    async def run() -> None:
-        await tasks.do_once()  # plugins read what they read in the background
-        if each_alone:
-            await _judge_each(engine, pending, recording, explainer)
-        else:
-            await _schedule_all(engine, recording, explainer)
-
-    asyncio.run(run())
-    return {"pods": list(recording.results.values())}
 
 
 def _take_in(engine: Engine, cluster: SimulatedCluster) -> None:
@@ -134,14 +208,6 @@ def _empty(pod: Pod) -> Result:
     }
 
 
-async def _judge_each(
-    engine: Engine, pods: Iterable[Pod], recording: "_RecordingWriters", explainer: Explainer | None
-) -> None:
-    for pod in pods:
-        _judge(engine, pod, recording.results[pod.uid], explainer)
-        await _background()
-
-
 async def _background() -> None:
     """Wait for other tasks, such as evictions. In a simulation they take no time."""
     while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
@@ -166,26 +232,6 @@ def _judge(engine: Engine, pod: Pod, result: Result, explainer: Explainer | None
     else:
         result["message"] = decision.message
         result["nominatedNode"] = decision.nominated_node_name or None
-
-
-async def _schedule_all(engine: Engine, recording: "_RecordingWriters", explainer: Explainer | None) -> None:
-    """Pop every pod before the first is tried: each has one attempt, whichever pods a placement may wake."""
-    popped = []
-    while (queued := engine.queue.pop_nowait()) is not None:
-        popped.append(queued)
-    for queued in popped:
-        pod = queued.pod
-        framework = engine.frameworks[pod.spec.scheduler_name]
-        if explainer is not None and not pod.is_deleting:
-            try:
-                nodes = explainer.verdicts(framework, pod)
-            except PluginError as error:
-                recording.results[pod.uid]["message"] = str(error)
-            else:
-                recording.results[pod.uid]["nodes"] = nodes
-        engine.loop.schedule_one(queued)
-        await engine.loop.finish(seconds=PERMIT_SECONDS)
-        await _background()
 
 
 PERMIT_SECONDS = 1.0

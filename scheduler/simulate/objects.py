@@ -5,7 +5,7 @@ built-in kinds and for nearly all custom ones.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -55,12 +55,19 @@ class OtherObjects:
         """`used`: labels of objects that count also where nobody takes them."""
         self._used = used
         self._left: defaultdict[ApiResource, list[OtherObject]] = defaultdict(list)
+        self.add(objects)
+
+    def add(self, objects: Iterable[OtherObject]) -> None:
+        """Add more."""
         for obj in objects:
             self._left[_resource_of(obj.content)].append(obj)
 
+    def __iter__(self) -> Iterator[OtherObject]:
+        return (obj for objects in self._left.values() for obj in objects)
+
     def left_out(self) -> Counter[str]:
         """Return the number of objects that were not taken, by kind."""
-        return Counter(obj.label for objects in self._left.values() for obj in objects if obj.label not in self._used)
+        return Counter(obj.label for obj in self if obj.label not in self._used)
 
     def take(self, watched: Mapping[str, ApiResource]) -> list[tuple[str, Any]]:
         """Return event resource and object for each object of a watched resource.

@@ -8,7 +8,8 @@ random letters to a name, these are drawn by a hash of it, so that every run cho
 import hashlib
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import count, islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -131,7 +132,7 @@ def expanded(others: Sequence[OtherObject], owned: Owned, problems: list[str]) -
     """Return what controllers make of all workloads in these objects, and add what is wrong to `problems`."""
     made = Expansion([], [])
     for obj in others:
-        controller = _CONTROLLERS.get(obj.label)
+        controller = CONTROLLERS.get(obj.label)
         if controller is None:
             continue
         kind, version, expand = controller
@@ -145,15 +146,41 @@ def expanded(others: Sequence[OtherObject], owned: Owned, problems: list[str]) -
     return made
 
 
+def more_of(workload: Workload) -> Iterator[Expansion]:
+    """Yield the pods of a workload one by one, as if it had no number of replicas, each with its claims.
+
+    Those that are there come as well. Of a Deployment, take the ReplicaSet. Raises Unreadable.
+    """
+    match workload.kind:
+        case "StatefulSet":
+            for ordinal in count(_first_ordinal(workload)):
+                pod, claims = _with_ordinal(workload, ordinal)
+                yield Expansion([pod], claims)
+        case "Job" if _is_indexed(workload):
+            for index in count():
+                yield Expansion([_with_index(workload, index)], [])
+        case _:
+            labels = _labels_of_job(workload) if workload.kind == "Job" else None
+            for name in random_names(f"{workload.name}-"):
+                yield Expansion([workload.pod(name, labels)], [])
+
+
 def _replicas(workload: Workload, owned: Owned) -> Expansion:
     missing = workload.count("replicas", 1) - len(owned.pods_of(workload))
-    return Expansion([workload.pod(random_name(f"{workload.name}-", index)) for index in range(missing)], [])
+    names = islice(random_names(f"{workload.name}-"), max(0, missing))
+    return Expansion([workload.pod(name) for name in names], [])
 
 
 def _deployment(workload: Workload, owned: Owned) -> Expansion:
     """Its ReplicaSet, and the pods of that; or nothing, if the files have ReplicaSets of it."""
     if owned.has_sets(workload):
         return Expansion([], [])
+    replica_set = replica_set_of(workload)
+    return Expansion(_replicas(Workload("ReplicaSet", "apps/v1", replica_set), owned).pods, [replica_set])
+
+
+def replica_set_of(workload: Workload) -> OtherObject:
+    """Return the ReplicaSet that is made for a Deployment. Raises Unreadable."""
     label = {"pod-template-hash": hash_of(workload.template)}
     name = f"{workload.name}-{label['pod-template-hash']}"
     selector = part(workload.spec, "selector")
@@ -173,37 +200,49 @@ def _deployment(workload: Workload, owned: Owned) -> Expansion:
         },
         "spec": {"replicas": workload.count("replicas", 1), "selector": selector, "template": template},
     }
-    replica_set = OtherObject(workload.place, "ReplicaSet (apps/v1)", content)
-    return Expansion(_replicas(Workload("ReplicaSet", "apps/v1", replica_set), owned).pods, [replica_set])
+    return OtherObject(workload.place, "ReplicaSet (apps/v1)", content)
 
 
 def _stateful_set(workload: Workload, owned: Owned) -> Expansion:
     there = {pod.name for pod in owned.pods_of(workload)}
-    start = part(workload.spec, "ordinals").get("start") or 0
-    templates = workload.spec.get("volumeClaimTemplates") or []
-    if not isinstance(templates, list) or not isinstance(start, int):
-        raise Unreadable("spec.volumeClaimTemplates: expected a list")
+    start = _first_ordinal(workload)
     pods, claims = [], []
     for ordinal in range(start, start + workload.count("replicas", 1)):
-        name = f"{workload.name}-{ordinal}"
-        volumes = []
-        for template in templates:
-            claim = f"{_name_of(template)}-{name}"
-            volumes.append({"name": _name_of(template), "persistentVolumeClaim": {"claimName": claim}})
-            claims.append(_claim_of(workload, template, claim))
-        if name in there:
-            continue
-        replaced = {volume["name"] for volume in volumes}
-        own = part(workload.template, "spec").get("volumes") or []
-        rest = [each for each in own if not isinstance(each, Mapping) or each.get("name") not in replaced]
-        labels = {
-            "statefulset.kubernetes.io/pod-name": name,
-            "apps.kubernetes.io/pod-index": f"{ordinal}",
-            "controller-revision-hash": f"{workload.name}-{hash_of(workload.template)}",
-        }
-        subdomain = str(workload.spec.get("serviceName") or "")
-        pods.append(workload.pod(name, labels, hostname=name, subdomain=subdomain, volumes=[*volumes, *rest]))
+        pod, its_claims = _with_ordinal(workload, ordinal)
+        claims += its_claims
+        if f"{workload.name}-{ordinal}" not in there:
+            pods.append(pod)
     return Expansion(pods, claims)
+
+
+def _first_ordinal(workload: Workload) -> int:
+    start = part(workload.spec, "ordinals").get("start") or 0
+    if not isinstance(start, int):
+        raise Unreadable(f"spec.ordinals.start: expected int, got {type(start).__name__}")
+    return start
+
+
+def _with_ordinal(workload: Workload, ordinal: int) -> tuple[NewPod, list[OtherObject]]:
+    """One pod of a StatefulSet, and its claims."""
+    templates = workload.spec.get("volumeClaimTemplates") or []
+    if not isinstance(templates, list):
+        raise Unreadable(f"spec.volumeClaimTemplates: expected a list, got {type(templates).__name__}")
+    name = f"{workload.name}-{ordinal}"
+    volumes, claims = [], []
+    for template in templates:
+        claim = f"{_name_of(template)}-{name}"
+        volumes.append({"name": _name_of(template), "persistentVolumeClaim": {"claimName": claim}})
+        claims.append(_claim_of(workload, template, claim))
+    replaced = {volume["name"] for volume in volumes}
+    own = part(workload.template, "spec").get("volumes") or []
+    rest = [each for each in own if not isinstance(each, Mapping) or each.get("name") not in replaced]
+    labels = {
+        "statefulset.kubernetes.io/pod-name": name,
+        "apps.kubernetes.io/pod-index": f"{ordinal}",
+        "controller-revision-hash": f"{workload.name}-{hash_of(workload.template)}",
+    }
+    subdomain = str(workload.spec.get("serviceName") or "")
+    return workload.pod(name, labels, hostname=name, subdomain=subdomain, volumes=[*volumes, *rest]), claims
 
 
 def _claim_of(workload: Workload, template: Content, name: str) -> OtherObject:
@@ -223,38 +262,46 @@ def _job(workload: Workload, owned: Owned) -> Expansion:
     if workload.spec.get("suspend"):
         return Expansion([], [])
     parallelism = workload.count("parallelism", 1)
-    is_indexed = workload.spec.get("completionMode") == "Indexed"
     completions = workload.count("completions", parallelism)
     active, succeeded = owned.pods_of(workload), owned.ended_pods_of(workload)
     missing = max(0, min(parallelism, completions - succeeded) - len(active))
-    base = {
+    if not _is_indexed(workload):
+        names = islice(random_names(f"{workload.name}-"), missing)
+        return Expansion([workload.pod(name, _labels_of_job(workload)) for name in names], [])
+    taken = {pod.labels.get(_INDEX) for pod in active}
+    free = [index for index in range(completions) if f"{index}" not in taken][succeeded:][:missing]
+    return Expansion([_with_index(workload, index) for index in free], [])
+
+
+_INDEX: Final = "batch.kubernetes.io/job-completion-index"
+
+
+def _is_indexed(workload: Workload) -> bool:
+    return workload.spec.get("completionMode") == "Indexed"
+
+
+def _labels_of_job(workload: Workload) -> dict[str, str]:
+    return {
         f"{prefix}{key}": value
         for key, value in (("controller-uid", workload.uid), ("job-name", workload.name))
         for prefix in ("", "batch.kubernetes.io/")
     }
-    if not is_indexed:
-        return Expansion([workload.pod(random_name(f"{workload.name}-", i), base) for i in range(missing)], [])
-    key = "batch.kubernetes.io/job-completion-index"
-    taken = {pod.labels.get(key) for pod in active}
-    free = [index for index in range(completions) if f"{index}" not in taken][succeeded:][:missing]
-    pods = [
-        workload.pod(
-            random_name(f"{workload.name}-{index}-", 0),
-            {**base, key: f"{index}"},
-            hostname=f"{workload.name}-{index}",
-        )
-        for index in free
-    ]
-    return Expansion(pods, [])
 
 
-_CONTROLLERS: Final[Mapping[str, tuple[str, str, Callable[[Workload, Owned], Expansion]]]] = {
+def _with_index(workload: Workload, index: int) -> NewPod:
+    name = f"{workload.name}-{index}"
+    labels = {**_labels_of_job(workload), _INDEX: f"{index}"}
+    return workload.pod(random_name(f"{name}-", 0), labels, hostname=name)
+
+
+CONTROLLERS: Final[Mapping[str, tuple[str, str, Callable[[Workload, Owned], Expansion]]]] = {
     "Deployment (apps/v1)": ("Deployment", "apps/v1", _deployment),
     "ReplicaSet (apps/v1)": ("ReplicaSet", "apps/v1", _replicas),
     "StatefulSet (apps/v1)": ("StatefulSet", "apps/v1", _stateful_set),
     "ReplicationController": ("ReplicationController", "v1", _replicas),
     "Job (batch/v1)": ("Job", "batch/v1", _job),
 }
+"""Kind and version as objects are counted → both, and what makes the pods that are missing."""
 
 
 def random_name(prefix: str, index: int) -> str:
@@ -266,6 +313,16 @@ def random_name(prefix: str, index: int) -> str:
         number, letter = divmod(number, len(_LETTERS))
         letters.append(_LETTERS[letter])
     return prefix + "".join(letters)
+
+
+def random_names(prefix: str) -> Iterator[str]:
+    """Yield such names without end, each once: of five thousand, some would be the same."""
+    seen: set[str] = set()
+    for index in count():
+        name = random_name(prefix, index)
+        if name not in seen:
+            seen.add(name)
+            yield name
 
 
 def uid_of(kind: str, namespace: str, name: str) -> str:

@@ -7,6 +7,7 @@ to be provisioned is made as a driver would make it, for the nodes that the clas
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
+from scheduler.api.csi_translation import BY_NAME
 from scheduler.api.decoding import convert, reread
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from scheduler.api.unstructured import Unstructured, unstructured_hook
@@ -14,6 +15,7 @@ from scheduler.api.volumes import (
     BIND_COMPLETED,
     SELECTED_NODE,
     AnnotatedMeta,
+    CSIPersistentVolumeSource,
     ObjectReference,
     PersistentVolume,
     PersistentVolumeClaim,
@@ -28,6 +30,9 @@ from scheduler.framework.handle import ObjectLister
 from scheduler.framework.resources import struct_of
 
 BOUND: Final = "Bound"
+
+FIRST_VERSION: Final = 10**20
+"""What is written here is newer than all that an API server has written: its versions have 64 bits."""
 
 
 class WriteObserver(Protocol):
@@ -47,7 +52,7 @@ class SimulatedApi:
     """Whether what is written is visible from then on; if not, it is answered and dropped."""
 
     def __init__(self) -> None:
-        self._version = 0
+        self._version = FIRST_VERSION
 
     async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
         """Create an object under the name that `content` has. Raises ApiError."""
@@ -128,6 +133,7 @@ class SimulatedApi:
                 access_modes=spec.access_modes,
                 capacity=None if spec.resources is None else spec.resources.requests,
                 claim_ref=reference,
+                csi=self._csi(claim.class_name, name),
                 node_affinity=self._node_affinity(claim.class_name),
                 storage_class_name=claim.class_name,
                 volume_attributes_class_name=spec.volume_attributes_class_name,
@@ -137,6 +143,15 @@ class SimulatedApi:
         )
         self.observer.object_changed(PERSISTENT_VOLUME, volume)
         self._bind(volume)
+
+    def _csi(self, class_name: str, name: str) -> CSIPersistentVolumeSource | None:
+        """What makes the volume count among those that a node can take of this driver."""
+        storage_class: StorageClass | None = self.objects.get(STORAGE_CLASS, class_name)
+        if storage_class is None or not storage_class.provisioner:
+            return None
+        in_tree = BY_NAME.get(storage_class.provisioner)
+        driver = storage_class.provisioner if in_tree is None else in_tree.driver
+        return CSIPersistentVolumeSource(driver=driver, volume_handle=name)
 
     def _node_affinity(self, class_name: str) -> VolumeNodeAffinity | None:
         storage_class: StorageClass | None = self.objects.get(STORAGE_CLASS, class_name)

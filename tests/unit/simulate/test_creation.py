@@ -1,5 +1,6 @@
 """New pods get what the API server and controllers add. Against the real ones: tests/cluster/test_simulate.py."""
 
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from scheduler.config.documents import Document
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.resources import KNOWN
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
+from scheduler.simulate.workloads import random_names
 
 SPEC = {"containers": [{"name": "c"}]}
 
@@ -448,3 +450,9 @@ def test_what_pods_name_and_nobody_wrote_is_noted() -> None:
         "ResourceClaim default/mine, named by 1 pod",
         "ResourceClaimTemplate default/gpu, named by 1 pod",
     ]
+
+
+def test_names_drawn_by_lot_are_all_different() -> None:
+    names = list(islice(random_names("w-"), 20_000))
+
+    assert len(set(names)) == len(names)
