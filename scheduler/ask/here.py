@@ -11,8 +11,8 @@ from scheduler.framework.resources import NODES, PODS, needs_of
 from scheduler.kube.client import Client
 from scheduler.kube.listing import list_pages
 from scheduler.runtime.registry import Registry
+from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of, read_cluster
-from scheduler.simulate.command import adopted
 from scheduler.simulate.engine import engine_of
 
 

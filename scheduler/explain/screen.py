@@ -30,6 +30,10 @@ class Screen:
         return f"\x1b[{style}m{text}\x1b[0m" if self.colour and text else text
 
 
+PLAIN: Final = Screen()
+"""A file, or a terminal of which nothing is known."""
+
+
 def lines_of(document: Document, screen: Screen) -> Iterator[str]:
     """Yield the lines for a document: see `scheduler.explain.explanation`, and what is said of a pod's state."""
     pod = f"{document['namespace']}/{document['name']}"
@@ -38,7 +42,7 @@ def lines_of(document: Document, screen: Screen) -> Iterator[str]:
         yield from _wrapped(line, "  ", screen)
     explanation = document.get("explanation")
     if explanation:
-        yield from _explained(explanation, screen)
+        yield from explained(explanation, screen)
     history = document.get("history", ())
     if history:
         yield from _section("HISTORY", screen)
@@ -83,7 +87,8 @@ def _at_the_nearest(obstacle: Document) -> str:
     return shortage(missing["resource"], missing["nearest"], missing["nearest"], missing["wanted"])
 
 
-def _explained(explanation: Document, screen: Screen) -> Iterator[str]:
+def explained(explanation: Document, screen: Screen) -> Iterator[str]:
+    """Yield the lines for an explanation: see `scheduler.explain.explanation`."""
     for failure in explanation.get("failures", ()):
         yield from _wrapped(f"error: {failure}", "  ", screen, _RED)
     if "nodes" not in explanation:

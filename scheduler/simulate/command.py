@@ -4,23 +4,24 @@ import argparse
 import logging
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from dataclasses import replace
+from typing import Any, Final
 
-import msgspec
-
-from scheduler.api.pod import Pod
 from scheduler.api.text import printable
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.resources import needs_of
 from scheduler.logs import TextFormatter
 from scheduler.runtime.registry import Registry
+from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import SimulatedCluster, read_cluster
-from scheduler.simulate.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.output import as_json, as_text
+from scheduler.simulate.what_if.answers import answered, is_short
+from scheduler.simulate.what_if.owners import NEEDS as OF_EVICTIONS
+from scheduler.simulate.what_if.questions import Questions, questions_of
 
 PENDING: Final = 3
 """The exit code that says that not all pods found a node."""
@@ -54,18 +55,13 @@ def _run(options: argparse.Namespace, registry: Registry) -> int:
     config = load_config(options.config, registry)
     enabled = {name for profile in config.profiles for name in profile.enabled}
     needs = needs_of(registry[name] for name in enabled)
-    cluster = read_cluster(options.files, needs, strict=not options.allow_unknown_fields)
-    pods = list(adopted(cluster.pods, config))
-    document = simulate(
-        cluster.nodes,
-        pods,
-        config,
-        registry,
-        cluster.others,
-        each_alone=options.each_alone,
-        explain=options.explain,
+    questions = questions_of(options)
+    cluster = read_cluster(
+        options.files, {*needs, *(OF_EVICTIONS if questions else ())}, strict=not options.allow_unknown_fields
     )
-    notes = [*_left_out(pods, config, cluster), *cluster.notes]
+    cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
+    document = _document(cluster, questions, options, config, registry)
+    notes = [*_left_out(cluster, config), *cluster.notes]
     for note in notes:
         print(printable(note), file=sys.stderr)
     if options.output == "json":
@@ -73,14 +69,23 @@ def _run(options: argparse.Namespace, registry: Registry) -> int:
         sys.stdout.buffer.writelines(text.encode() for text in as_json({"notes": notes, **document}))
     else:
         print(as_text(document, explain=options.explain))
-    is_pending = any(pod["node"] is None for pod in document["pods"])
+    is_pending = any(pod["node"] is None for pod in document["pods"]) or is_short(document)
     return PENDING if is_pending and options.fail_if_pending else 0
 
 
-def _left_out(pods: Iterable[Pod], config: Config, cluster: SimulatedCluster) -> Iterator[str]:
+def _document(
+    cluster: SimulatedCluster, questions: Questions, options: argparse.Namespace, config: Config, registry: Registry
+) -> dict[str, Any]:
+    how = {"each_alone": options.each_alone, "explain": options.explain}
+    if questions:
+        return answered(cluster, questions, config, registry, **how)
+    return simulate(cluster.nodes, cluster.pods, config, registry, cluster.others, **how)
+
+
+def _left_out(cluster: SimulatedCluster, config: Config) -> Iterator[str]:
     """What of the files and the configuration does not count."""
     names = {profile.scheduler_name for profile in config.profiles}
-    foreign = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in pods)
+    foreign = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in cluster.pods)
     if foreign:
         yield f"left out {foreign} waiting pods of other schedulers"
     if config.extenders:
@@ -90,13 +95,3 @@ def _left_out(pods: Iterable[Pod], config: Config, cluster: SimulatedCluster) ->
         yield "left out objects of kinds that do not count: " + ", ".join(
             f"{count} {kind}" for kind, count in sorted(left_out.items())
         )
-
-
-def adopted(pods: Iterable[Pod], config: Config) -> Iterable[Pod]:
-    """Give the first profile the pods that ask for no scheduler in particular."""
-    names = [profile.scheduler_name for profile in config.profiles]
-    for pod in pods:
-        if pod.spec.scheduler_name == DEFAULT_SCHEDULER and DEFAULT_SCHEDULER not in names:
-            spec = msgspec.structs.replace(pod.spec, scheduler_name=names[0])
-            pod = msgspec.structs.replace(pod, spec=spec)
-        yield pod

@@ -6,7 +6,9 @@ from typing import Any, Final
 import orjson
 
 from scheduler.api.text import printable
+from scheduler.simulate.table import aligned
 from scheduler.simulate.verdicts import NodeVerdicts
+from scheduler.simulate.what_if.screen import lines_of
 
 MAX_PODS: Final = 1000
 """Rows in the table of pods; the JSON document has all of them."""
@@ -50,12 +52,16 @@ def as_text(document: Result, *, explain: bool) -> str:
         for pod in shown:
             lines += [printable(f"{_name(pod)}: {_outcome(pod)}"), *_indented(_node_table(pod.get("nodes") or {})), ""]
     else:
-        lines += _table([("POD", "NODE", "MESSAGE"), *map(_row, shown)]) if shown else []
+        lines += aligned([("POD", "NODE", "MESSAGE"), *map(_row, shown)]) if shown else []
     if len(pods) > len(shown):
         lines.append(f"... and {len(pods) - len(shown)} more pods (all of them with -o json)")
     lines += _faults(pods)
     placed = sum(pod["node"] is not None for pod in pods)
-    lines.append(f"{placed} of {len(pods)} pods placed")
+    told = document.get("whatIf")
+    if pods or told is None:
+        lines.append(f"{placed} of {len(pods)} pods placed")
+    if told is not None:
+        lines += ["", *map(printable, lines_of(told))] if pods else map(printable, lines_of(told))
     return "\n".join(lines)
 
 
@@ -75,7 +81,8 @@ def _name(pod: Result) -> str:
 
 
 def _row(pod: Result) -> tuple[str, str, str]:
-    return _name(pod), pod["node"] or "-", _message(pod)
+    name = f"{_name(pod)} (for {pod['replaces']} of {pod['evictedFrom']})" if "replaces" in pod else _name(pod)
+    return name, pod["node"] or "-", _message(pod)
 
 
 def _outcome(pod: Result) -> str:
@@ -106,22 +113,10 @@ def _node_table(nodes: Mapping[str, Result]) -> list[str]:
             rows.append((name, "fits", str(node.get("total", "")), *(str(scores.get(p, "")) for p in plugins)))
         else:
             rows.append((name, f"{node['code']} by {node['plugin']}: {', '.join(node['reasons'])}"))
-    lines = _table(rows)
+    lines = aligned(rows)
     if len(nodes) > MAX_NODES:
         lines.append(f"... and {len(nodes) - MAX_NODES} more nodes (all of them with -o json)")
     return lines
-
-
-def _table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align columns, except the last cell of a row: it may be long."""
-    widths: dict[int, int] = {}
-    for row in rows:
-        for column, cell in enumerate(row[:-1]):
-            widths[column] = max(widths.get(column, 0), len(cell))
-    return [
-        printable("  ".join([*(cell.ljust(widths[i]) for i, cell in enumerate(row[:-1])), row[-1]]).rstrip())
-        for row in rows
-    ]
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:

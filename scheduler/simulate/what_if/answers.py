@@ -1,0 +1,171 @@
+"""Carries out what is asked, in this order:
+
+before ─► nodes added ─► nodes to drain cordoned ─► nodes removed ─► waiting pods ─► drains ─► copies ─► after
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import islice
+from typing import Any
+
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.config.types import Config
+from scheduler.explain import explanation
+from scheduler.framework.errors import ConfigError
+from scheduler.runtime.registry import Registry
+from scheduler.simulate.adoption import adopted
+from scheduler.simulate.cluster import SimulatedCluster
+from scheduler.simulate.daemon_sets import node_of
+from scheduler.simulate.defaults import DEFAULT_SCHEDULER
+from scheduler.simulate.engine import Simulation, simulation_of
+from scheduler.simulate.what_if.added_nodes import with_nodes
+from scheduler.simulate.what_if.budgets import Budgets
+from scheduler.simulate.what_if.evictions import Evictions, cordoned
+from scheduler.simulate.what_if.owners import is_of_daemon_set
+from scheduler.simulate.what_if.questions import MAX_COPIES, Questions, node_problems
+from scheduler.simulate.what_if.templates import Copy, Template, copies_of, own_pods, template_of
+from scheduler.simulate.what_if.utilisation import utilisation
+
+Document = dict[str, Any]
+
+
+def answered(
+    cluster: SimulatedCluster,
+    questions: Questions,
+    config: Config,
+    registry: Registry,
+    *,
+    each_alone: bool = False,
+    explain: bool = False,
+) -> Document:
+    """Return what `simulate` does, and "whatIf": {"added"?, "removed"?, "drained"?, "copies"?, "utilisation"}.
+
+    added: {"like", "nodes": [name]}; removed, drained: see `Emptied.told`; copies: see `_place_copies`; utilisation:
+    {"before", "after"}. Pods that come for others have "replaces" and "evictedFrom". Raises ConfigError.
+    """
+    problems = list(node_problems(questions, {node.name for node in cluster.nodes}))
+    template = _template(cluster, questions, problems)
+    budgets = Budgets(cluster.others if questions.drain else (), cluster.pods, problems)
+    if problems:
+        raise ConfigError(problems)
+    before = utilisation(cluster.nodes, cluster.pods)
+    copies = copies_of(template, cluster) if template is not None else iter(())
+    document: Document = {}
+    changed, added = _changed(cluster, questions, template)
+    if added:
+        document["added"] = {"like": questions.like, "nodes": added}
+    with simulation_of(changed, config, registry, shows_writes=not each_alone) as simulation:
+
+        async def run() -> None:
+            evictions = Evictions(simulation, budgets)
+            removed = [await evictions.remove(node) for node in _named(changed.nodes, questions.remove)]
+            await simulation.start(explain=explain)
+            if each_alone:
+                await simulation.judge_each()
+            else:
+                await simulation.schedule_waiting()
+                simulation.rest()
+            drained = [await evictions.drain(name) for name in questions.drain]
+            for what, emptied in (("removed", removed), ("drained", drained)):
+                if emptied:
+                    document[what] = [each.told() for each in emptied]
+            if template is not None:
+                document["copies"] = await _place_copies(simulation, template, copies, questions, config)
+
+        asyncio.run(run())
+        kept = [node for node in changed.nodes if node.name not in questions.remove]
+        after = utilisation(kept, simulation.engine.pods.values())
+        document["utilisation"] = {"before": before, "after": after}
+        return {"pods": list(simulation.results.values()), "whatIf": document}
+
+
+def is_short(document: Document) -> bool:
+    """Whether fewer copies fit than were asked for, or a pod of a drained node could not be evicted."""
+    told = document.get("whatIf", {})
+    copies = told.get("copies")
+    is_refused = any(each["refused"] for each in told.get("drained", ()))
+    return is_refused or (copies is not None and copies["placed"] < (copies["asked"] or 0))
+
+
+def _template(cluster: SimulatedCluster, questions: Questions, problems: list[str]) -> Template | None:
+    if not questions.copies:
+        return None
+    try:
+        return template_of(cluster, questions.of)
+    except ConfigError as error:
+        problems += error.problems
+        return None
+
+
+def _changed(
+    cluster: SimulatedCluster, questions: Questions, template: Template | None
+) -> tuple[SimulatedCluster, list[str]]:
+    """The cluster as it is asked about, but for the pods that go, and the names of the nodes that are added."""
+    own = own_pods(template, cluster) if template is not None else set()
+    gone = set(questions.remove)
+    pods = tuple(
+        pod
+        for pod in cluster.pods
+        if pod.uid not in own and (pod.node_name or not (is_of_daemon_set(pod) and node_of(pod) in gone))
+    )
+    changed, added = replace(cluster, pods=pods), list[str]()
+    if questions.add:
+        changed, added = with_nodes(changed, questions.add, questions.like)
+    nodes = tuple(cordoned(node) if node.name in questions.drain else node for node in changed.nodes)
+    return replace(changed, nodes=nodes), added
+
+
+def _named(nodes: Sequence[Node], names: Iterable[str]) -> Iterator[Node]:
+    by_name = {node.name: node for node in nodes}
+    return (by_name[name] for name in names)
+
+
+async def _place_copies(
+    simulation: Simulation, template: Template, copies: Iterator[Copy], questions: Questions, config: Config
+) -> Document:
+    """Return {"of", "asked", "placed", "nodes": {name: number}, "next"?}; `asked` is None for as many as fit.
+
+    next, the first copy that does not fit: {"name", "message", "gated"?, "nominatedNode", "victims", "explanation"}
+    """
+    nodes = Counter[str]()
+    told: Document = {"of": str(template), "asked": questions.count, "placed": 0, "nodes": nodes}
+    for pod, objects in islice(copies, questions.copies):
+        (copy,) = adopted([pod], config)
+        _check_scheduler(copy, config)
+        simulation.add_objects(objects)
+        result = await simulation.place(copy)
+        del simulation.results[copy.uid]
+        if result["node"] is None:
+            kept = {key: result[key] for key in ("message", "gated", "nominatedNode", "victims") if key in result}
+            told["next"] = {"name": str(copy), **kept, "explanation": _explanation(simulation, copy)}
+            break
+        nodes[result["node"]] += 1
+    told["placed"] = nodes.total()
+    told["nodes"] = dict(sorted(nodes.items(), key=lambda each: (-each[1], each[0])))
+    if questions.fill and nodes.total() == MAX_COPIES:
+        told["stopped"] = True
+    return told
+
+
+def _check_scheduler(pod: Pod, config: Config) -> None:
+    names = [profile.scheduler_name for profile in config.profiles]
+    if pod.spec.scheduler_name not in names:
+        near = get_close_matches(pod.spec.scheduler_name, [*names, DEFAULT_SCHEDULER], 1)
+        hint = f": did you mean {near[0]!r}?" if near else f"; the profiles are {', '.join(names)}"
+        raise ConfigError([f"{pod}: spec.schedulerName is {pod.spec.scheduler_name!r}, another scheduler's{hint}"])
+
+
+def _explanation(simulation: Simulation, pod: Pod) -> Document:
+    engine = simulation.engine
+    engine.nominator.delete(pod.uid)
+    steps = explanation.explain(engine.frameworks[pod.spec.scheduler_name], engine.cache.table, pod)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            document: Document = end.value
+            return document

@@ -1,0 +1,167 @@
+"""What becomes of the pods of a node that is drained, as `kubectl drain` does it, or that vanishes.
+
+    pod of a DaemonSet, static pod ───────────► stays; gone with a node that vanishes
+    a budget forbids it ──────────────────────► stays, and is tried again when others have found a node
+    has a controller ───► evicted ────────────► another one comes and is scheduled
+    has none ───────────► evicted ────────────► lost
+
+Rules: k8s.io/kubectl pkg/drain (filters.go, drain.go) at v0.36.3. Evictions come in waves: all that may go now, then
+their replacements, whose places the budgets get back; until nothing more may go.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from scheduler.api.objects import Node, Taint
+from scheduler.api.pod import Pod
+from scheduler.framework.events import RESOURCE_CLAIM
+from scheduler.simulate.engine import Result, Simulation
+from scheduler.simulate.what_if.budgets import Budgets
+from scheduler.simulate.what_if.owners import controller_of, has_local_data, is_of_daemon_set, is_static
+from scheduler.simulate.what_if.replacements import (
+    claims_like,
+    own_claims,
+    replacement,
+    shared_claims,
+    without_user,
+)
+
+_CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+def cordoned(node: Node) -> Node:
+    """Return the node after `kubectl cordon`, with the taint that its controller adds."""
+    others = tuple(taint for taint in node.taints if (taint.key, taint.effect) != (_CORDONED.key, _CORDONED.effect))
+    return replace(node, spec=replace(node.spec, unschedulable=True, taints=(*others, _CORDONED)))
+
+
+@dataclass(slots=True)
+class Emptied:
+    """What became of the pods of one node."""
+
+    node: str
+    replaced: list[tuple[Pod, Result]] = field(default_factory=list)
+    """Each pod that went, and what became of the one that came in its place."""
+
+    lost: list[Pod] = field(default_factory=list)
+    """Nobody makes another one."""
+
+    stays: list[tuple[Pod, str]] = field(default_factory=list)
+    """Pods that the node keeps, and why."""
+
+    refused: list[tuple[Pod, str]] = field(default_factory=list)
+    """Pods that could not be evicted, and why: the drain goes on waiting for them."""
+
+    flags: list[str] = field(default_factory=list)
+    """Without these, `kubectl drain` does nothing."""
+
+    def told(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return {
+            "node": self.node,
+            "evicted": len(self.replaced) + len(self.lost),
+            "placed": sum(result["node"] is not None for _, result in self.replaced),
+            "lost": [str(pod) for pod in self.lost],
+            "stays": [{"pod": str(pod), "why": why} for pod, why in self.stays],
+            "refused": [{"pod": str(pod), "why": why} for pod, why in self.refused],
+            "command": " ".join(["kubectl drain", self.node, *self.flags]),
+        }
+
+
+class Evictions:
+    """Takes pods away, and lets others come in their place."""
+
+    def __init__(self, simulation: Simulation, budgets: Budgets) -> None:
+        self._simulation = simulation
+        self._budgets = budgets
+        self._taken = {str(pod) for pod in simulation.engine.pods.values()}
+
+    async def drain(self, name: str) -> Emptied:
+        """Evict the pods of a node, which is cordoned already, and schedule those that come in their place."""
+        emptied, left = Emptied(name), []
+        for pod in self._pods_on(name):
+            if is_static(pod):
+                emptied.stays.append((pod, "static pod"))
+            elif is_of_daemon_set(pod):
+                emptied.stays.append((pod, f"DaemonSet {_owner(pod)}"))
+            else:
+                left.append(pod)
+        emptied.flags = list(_flags(left, emptied.stays))
+        while wave := list(self._wave(left)):
+            left = [pod for pod in left if pod not in wave]
+            replaced = [each for pod in wave if (each := await self._evict(pod, emptied)) is not None]
+            await self._simulation.schedule_waiting()
+            self._simulation.rest()
+            for pod, result in replaced:
+                if result["node"] is not None:
+                    self._budgets.give_back(pod)
+            emptied.replaced += replaced
+        emptied.refused = [(pod, self._budgets.refusal(pod) or "") for pod in left]
+        return emptied
+
+    async def remove(self, node: Node) -> Emptied:
+        """Take a node away with all its pods; let others come in their place, to be scheduled later."""
+        emptied = Emptied(node.name)
+        for pod in self._pods_on(node.name):
+            if is_static(pod) or is_of_daemon_set(pod):
+                self._simulation.engine.handlers.pod_deleted(pod)
+            else:
+                replaced = await self._evict(pod, emptied)
+                emptied.replaced += [] if replaced is None else [replaced]
+        self._simulation.engine.handlers.node_deleted(node)
+        return emptied
+
+    def _pods_on(self, name: str) -> Sequence[Pod]:
+        return sorted(self._simulation.engine.cache.table.pods_on(name), key=str)
+
+    def _wave(self, left: Iterable[Pod]) -> Iterator[Pod]:
+        """Yield the pods that the API server evicts now, one after the other."""
+        for pod in left:
+            if pod.is_deleting or self._budgets.refusal(pod) is None:
+                if not pod.is_deleting:
+                    self._budgets.take(pod)
+                yield pod
+
+    async def _evict(self, pod: Pod, emptied: Emptied) -> tuple[Pod, Result] | None:
+        engine = self._simulation.engine
+        there = {key: found for key in own_claims(pod) if (found := self._find(*key, pod)) is not None}
+        engine.handlers.pod_deleted(pod)
+        for (resource, name), claim in there.items():
+            await self._simulation.api.delete(resource, name, pod.namespace, claim.metadata.uid)
+        for name in shared_claims(pod):
+            claim = self._find(RESOURCE_CLAIM, name, pod)
+            if claim is not None:
+                await self._simulation.api.update(RESOURCE_CLAIM, without_user(claim, pod.uid))
+        if pod.is_deleting:
+            return None  # it was on its way, and its controller has made another one
+        if controller_of(pod) is None:
+            emptied.lost.append(pod)
+            return None
+        new = replacement(pod, self._taken)
+        self._taken.add(str(new))
+        self._simulation.add_objects(claims_like(pod, new, there))
+        result = self._simulation.come(new)
+        result |= {"replaces": str(pod), "evictedFrom": emptied.node}
+        return pod, result
+
+    def _find(self, resource: str, name: str, pod: Pod) -> Any:
+        """Return a claim of a pod; None also where no plugin looks at such claims."""
+        engine = self._simulation.engine
+        return engine.objects.get(resource, name, pod.namespace) if resource in engine.watched else None
+
+
+def _owner(pod: Pod) -> str:
+    owner = controller_of(pod)
+    return owner.name if owner is not None else ""
+
+
+def _flags(left: Sequence[Pod], stays: Sequence[tuple[Pod, str]]) -> Iterator[str]:
+    if any(not is_static(pod) for pod, _ in stays):
+        yield "--ignore-daemonsets"
+    if any(map(has_local_data, left)):
+        yield "--delete-emptydir-data"
+    if any(controller_of(pod) is None for pod in left):
+        yield "--force"

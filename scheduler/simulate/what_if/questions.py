@@ -1,0 +1,110 @@
+"""What is asked on the command line, checked: all that is wrong at once."""
+
+import argparse
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Final
+
+from scheduler.framework.errors import ConfigError
+from scheduler.simulate.checks import shown
+
+MAX_COPIES: Final = 100_000
+"""Pods or nodes: a slip of the finger must not take all memory."""
+
+_MAX_DIGITS: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What is to be changed before pods are placed, and what to place besides."""
+
+    count: int | None = None
+    """How many copies of a pod; None for none."""
+
+    fill: bool = False
+    """As many copies as fit."""
+
+    of: str = ""
+    """What is copied; empty for the only thing that is new."""
+
+    drain: Sequence[str] = ()
+    remove: Sequence[str] = ()
+    add: int = 0
+    like: str = ""
+    utilisation: bool = False
+
+    @property
+    def copies(self) -> int:
+        """How many copies are tried at most."""
+        return MAX_COPIES if self.fill else self.count or 0
+
+    def __bool__(self) -> bool:
+        return bool(self.copies or self.drain or self.remove or self.add or self.utilisation)
+
+
+def questions_of(options: argparse.Namespace) -> Questions:
+    """Read the options. Raises ConfigError with all that contradicts itself."""
+    problems: list[str] = []
+    count = _number(options.count, "--count", problems)
+    add = _number(options.add_nodes, "--add-nodes", problems)
+    problems += _contradictions(options)
+    if problems:
+        raise ConfigError(problems)
+    return Questions(
+        count,
+        options.fill,
+        options.of or "",
+        tuple(dict.fromkeys(options.drain)),
+        tuple(dict.fromkeys(options.remove)),
+        add or 0,
+        options.like or "",
+        options.utilisation,
+    )
+
+
+def _number(text: str | None, option: str, problems: list[str]) -> int | None:
+    if text is None:
+        return None
+    try:
+        number = int(text[:_MAX_DIGITS])
+    except ValueError:
+        problems.append(f"{option} {shown(text)}: expected a number")
+        return None
+    if number < 1:
+        problems.append(f"{option} {shown(text)}: must be at least 1")
+    elif number > MAX_COPIES:
+        problems.append(f"{option} {shown(text)}: a simulation takes {MAX_COPIES} at most")
+    return number
+
+
+def _contradictions(options: argparse.Namespace) -> Iterator[str]:
+    if options.count is not None and options.fill:
+        yield "--count and --fill: one says how many copies, the other as many as fit; give one of them"
+    asks_for_copies = options.count is not None or options.fill
+    if options.of is not None and not asks_for_copies:
+        yield f"--of {options.of}: says what --count or --fill copy, and neither is given"
+    if options.add_nodes is not None and not options.like:
+        yield "--add-nodes: --like NODE says what they are like, and is missing"
+    if options.like is not None and options.add_nodes is None:
+        yield f"--like {options.like}: says what the nodes of --add-nodes are like, and that is missing"
+    for name in dict.fromkeys(options.drain):
+        if name in options.remove:
+            yield f"--drain {name}: --remove takes the same node away"
+    if options.each_alone and (asks_for_copies or options.drain):
+        yield "--each-alone: judges pods on the cluster as given; it goes with neither --count, --fill nor --drain"
+
+
+def node_problems(questions: Questions, names: Collection[str]) -> Iterator[str]:
+    """Yield what is said of nodes that are not there; `names`: of all that are."""
+    asked = (("--drain", questions.drain), ("--remove", questions.remove), ("--like", filter(None, [questions.like])))
+    for option, nodes in asked:
+        for name in nodes:
+            if name not in names:
+                yield f"{option} {name}: there is no such node{did_you_mean(name, names)}"
+
+
+def did_you_mean(name: str, names: Collection[str]) -> str:
+    """Return the names that may be meant, as the end of a sentence."""
+    near = get_close_matches(name, sorted(names)[:MAX_COPIES], 3)
+    return f"; did you mean {' or '.join(near)}?" if near else ""

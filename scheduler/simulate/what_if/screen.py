@@ -1,0 +1,84 @@
+"""The answers as text for people."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from scheduler.explain.screen import PLAIN, explained
+from scheduler.simulate.table import aligned
+from scheduler.simulate.what_if.utilisation import rows
+
+MAX_NODES: Final = 30
+"""Rows in the table of nodes with copies; the JSON document has all of them."""
+
+_MAX_NAMES: Final = 5
+
+Document = Mapping[str, Any]
+
+
+def lines_of(told: Document) -> Iterator[str]:
+    """Yield the lines for the member "whatIf" of the document."""
+    if "added" in told:
+        names = told["added"]["nodes"]
+        yield f"added {_count(len(names), 'node')} like {told['added']['like']}: {_some(names)}"
+    for what in ("removed", "drained"):
+        for each in told.get(what, ()):
+            yield from _emptied(what, each)
+    if "copies" in told:
+        yield ""
+        yield from _copies(told["copies"])
+    yield ""
+    yield from aligned(list(rows(told["utilisation"]["before"], told["utilisation"]["after"])))
+
+
+def _emptied(what: str, told: Document) -> Iterator[str]:
+    come = told["evicted"] - len(told["lost"])
+    yield (
+        f"{what} {told['node']}: {_count(told['evicted'], 'pod')} evicted, "
+        f"{told['placed']} of the {come} that come again found a node"
+    )
+    if told["lost"]:
+        yield f"  lost, as no controller makes them again: {_some(told['lost'])}"
+    for each in told["refused"]:
+        yield f"  cannot be evicted: {each['pod']}: {each['why']}"
+    if told["stays"]:
+        stays = [f"{each['pod']} ({each['why']})" for each in told["stays"]]
+        yield f"  left there: {_some(stays)}"
+    if what == "drained":
+        yield f"  {told['command']}"
+
+
+def _copies(told: Document) -> Iterator[str]:
+    placed, asked = told["placed"], told["asked"]
+    if asked is None:
+        more = ", and more would: this is where a simulation stops" if told.get("stopped") else ""
+        yield f"{placed:,} {'copy' if placed == 1 else 'copies'} of {told['of']} fit{more}"
+    else:
+        yield f"{'all' if placed == asked else 'only'} {placed:,} of {asked:,} copies of {told['of']} fit"
+    if placed:
+        nodes = list(told["nodes"].items())
+        yield from aligned([("NODE", "COPIES"), *((name, f"{number:,}") for name, number in nodes[:MAX_NODES])])
+        if len(nodes) > MAX_NODES:
+            yield f"... and {len(nodes) - MAX_NODES:,} more nodes (all of them with -o json)"
+    following = told.get("next")
+    if following is not None:
+        yield ""
+        yield f"the next one, {following['name']}: {_why(following)}"
+        yield from explained(following["explanation"], PLAIN)
+
+
+def _why(following: Document) -> str:
+    parts = [following["message"]] if following["message"] else []
+    if following.get("gated"):
+        parts.append(f"held back by {following['gated']}")
+    if following["victims"]:
+        parts.append(f"would preempt {_some(following['victims'])} on {following['nominatedNode']}")
+    return "; ".join(parts) or "not placed"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return ", ".join(names[:_MAX_NAMES]) + more

@@ -1,0 +1,349 @@
+"""A node is drained as kubectl does it, or vanishes: what becomes of its pods."""
+
+from typing import Any
+
+import pytest
+
+from scheduler.framework.errors import ConfigError
+from scheduler.simulate.what_if.answers import is_short
+from tests.unit.simulate.what_if.world import Json, a_budget, a_node, a_pod, asked, on, placed
+
+MIRROR: Json = {"metadata": {"annotations": {"kubernetes.io/config.mirror": "x"}}}
+
+
+def web(number: int, node: str = "n1", **fields: Any) -> Json:
+    return on(node, f"web-{number}", "ReplicaSet", "web", **fields)
+
+
+def drained(document: Json) -> Json:
+    (told,) = document["whatIf"]["drained"]
+    return dict(told)
+
+
+def test_pods_of_controllers_come_again_elsewhere_and_others_are_lost() -> None:
+    document = asked(a_node("n1"), a_node("n2", 2), web(1), web(2), web(3), on("n1", "bare"), drain=("n1",))
+
+    told = drained(document)
+    assert placed(document) == {"default/web-1": "n2", "default/web-2": "n2", "default/web-3": None}
+    assert (told["evicted"], told["placed"], told["lost"]) == (4, 2, ["default/bare"])
+    (refused,) = (pod for pod in document["pods"] if pod["node"] is None)
+    assert refused["message"].startswith(
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
+    ), refused
+    assert refused["evictedFrom"] == "n1"
+
+
+def test_daemons_and_static_pods_stay_and_kubectl_is_told_the_flags() -> None:
+    data: Json = {"volumes": [{"name": "tmp", "emptyDir": {}}]}
+    document = asked(
+        a_node("n1"),
+        a_node("n2"),
+        on("n1", "agent", "DaemonSet", "agent", cpu=0),
+        on("n1", "static", cpu=0, **MIRROR),
+        on("n1", "of-node", "Node", "n1", cpu=0),
+        on("n1", "bare", cpu=0, **data),
+        drain=("n1",),
+    )
+
+    told = drained(document)
+    assert told["stays"] == [
+        {"pod": "default/agent", "why": "DaemonSet agent"},
+        {"pod": "default/of-node", "why": "static pod"},
+        {"pod": "default/static", "why": "static pod"},
+    ]
+    assert told["command"] == "kubectl drain n1 --ignore-daemonsets --delete-emptydir-data --force"
+    assert (told["lost"], document["pods"]) == (["default/bare"], [])
+
+
+def test_a_pod_of_a_stateful_set_keeps_its_name_and_others_get_new_ones() -> None:
+    pods = asked(a_node("n1"), a_node("n2"), on("n1", "db-0", "StatefulSet", "db"), web(1), drain=("n1",))["pods"]
+
+    names = {pod["replaces"]: pod["name"] for pod in pods}
+    assert names["default/db-0"] == "db-0"
+    assert names["default/web-1"].startswith("web-")
+    assert names["default/web-1"] != "web-1"
+
+
+def status(allowed: int, healthy: int = 2, desired: int = 2, observed: int = 1) -> Json:
+    return {
+        "disruptionsAllowed": allowed,
+        "currentHealthy": healthy,
+        "desiredHealthy": desired,
+        "expectedPods": 2,
+        "observedGeneration": observed,
+    }
+
+
+NOT_READY = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+
+
+@pytest.mark.parametrize(
+    ("budgets", "fields", "room", "evicted", "why"),
+    [
+        pytest.param([], {}, 9, 2, "", id="none"),
+        pytest.param([a_budget("b", "other", minAvailable=9)], {}, 9, 2, "", id="of others"),
+        pytest.param([a_budget("b", "web", maxUnavailable=1)], {}, 9, 2, "", id="one after the other"),
+        pytest.param(
+            [a_budget("b", "web", maxUnavailable=1)],
+            {},
+            0,
+            1,
+            "the disruption budget default/b allows none: it needs 1 ready pods and has 1",
+            id="the first finds no other node",
+        ),
+        pytest.param([a_budget("b", "web", maxUnavailable="50%")], {}, 9, 2, "", id="a share"),
+        pytest.param(
+            [a_budget("b", "web", minAvailable="51%")],
+            {},
+            9,
+            0,
+            "the disruption budget default/b allows none: it needs 2 ready pods and has 2",
+            id="a share is rounded up",
+        ),
+        pytest.param(
+            [a_budget("b", "web", status(0), maxUnavailable=1)],
+            {},
+            9,
+            0,
+            "the disruption budget default/b allows none: it needs 2 ready pods and has 2",
+            id="its status counts",
+        ),
+        pytest.param([a_budget("b", "web", status(1), maxUnavailable=0)], {}, 9, 2, "", id="its status alone"),
+        pytest.param(
+            [a_budget("b", "web", status(2, observed=0), maxUnavailable=1)],
+            {},
+            9,
+            0,
+            "the disruption budget default/b is still being processed by its controller",
+            id="not processed",
+        ),
+        pytest.param(
+            [a_budget("a", "web", maxUnavailable=2), a_budget("b", "web", maxUnavailable=2)],
+            {},
+            9,
+            0,
+            "2 disruption budgets select it, default/a and default/b, and an eviction takes one at most",
+            id="two budgets",
+        ),
+        pytest.param([a_budget("b", "web", status(0, 2, 2), minAvailable=2)], NOT_READY, 9, 2, "", id="not ready"),
+        pytest.param(
+            [a_budget("b", "web", status(0, 1, 2), minAvailable=2)],
+            NOT_READY,
+            0,
+            0,
+            "the disruption budget default/b allows none: it needs 2 ready pods and has 1",
+            id="not ready, and too few are",
+        ),
+        pytest.param(
+            [a_budget("b", "web", status(0, 1, 2), minAvailable=2, unhealthyPodEvictionPolicy="AlwaysAllow")],
+            NOT_READY,
+            0,
+            2,
+            "",
+            id="not ready, which may always go",
+        ),
+        pytest.param(
+            [a_budget("b", "web", status(0), minAvailable=2)], {"status": {"phase": "Pending"}}, 9, 2, "", id="pending"
+        ),
+    ],
+)
+def test_budgets_decide_which_pods_may_go(budgets: list[Json], fields: Json, room: int, evicted: int, why: str) -> None:
+    nodes = a_node("n1"), a_node("n2", room)
+
+    document = asked(*nodes, web(1, **fields), web(2, **fields), *budgets, drain=("n1",))
+
+    told = drained(document)
+    assert (told["evicted"], {each["why"] for each in told["refused"]}) == (evicted, {why} if why else set())
+    assert is_short(document) == bool(why)
+
+
+def test_a_pod_that_is_going_already_asks_no_budget_and_none_comes_for_it() -> None:
+    going = web(1, metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+
+    document = asked(a_node("n1"), a_node("n2"), going, a_budget("b", "web", status(0)), drain=("n1",))
+
+    assert (document["pods"], drained(document)["refused"]) == ([], [])
+
+
+def test_several_nodes_are_cordoned_before_the_first_is_drained() -> None:
+    document = asked(a_node("n1"), a_node("n2"), a_node("n3"), web(1), web(2, "n2"), drain=("n1", "n2"))
+
+    assert placed(document) == {"default/web-1": "n3", "default/web-2": "n3"}
+
+
+def test_what_waits_does_not_go_to_a_node_that_is_drained() -> None:
+    assert placed(asked(a_node("n1"), a_pod("p"), drain=("n1",))) == {"default/p": None}
+
+
+def test_a_node_that_vanishes_takes_daemons_along_and_asks_no_budget() -> None:
+    document = asked(
+        a_node("n1"),
+        a_node("n2"),
+        web(1),
+        on("n1", "agent", "DaemonSet", "agent"),
+        on("n1", "bare"),
+        a_budget("b", "web", status(0)),
+        remove=("n1",),
+    )
+
+    (told,) = document["whatIf"]["removed"]
+    assert placed(document) == {"default/web-1": "n2"}
+    assert (told["lost"], told["stays"], told["refused"]) == (["default/bare"], [], [])
+    assert document["whatIf"]["utilisation"]["after"]["nodes"] == 1
+
+
+def test_the_pods_that_a_new_daemon_set_would_have_there_do_not_come() -> None:
+    labels = {"app": "d"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "c"}]}}
+    daemons = {
+        "apiVersion": "apps/v1",
+        "kind": "DaemonSet",
+        "metadata": {"name": "d"},
+        "spec": {"selector": {"matchLabels": labels}, "template": template},
+    }
+
+    document = asked(a_node("n1"), a_node("n2"), daemons, remove=("n1",))
+
+    assert [pod["node"] for pod in document["pods"]] == ["n2"]
+
+
+CLASS = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "s"}, "provisioner": "p"}
+
+
+def a_volume(name: str, claim: str, node: str) -> list[Json]:
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": name, "resourceVersion": "1"},
+            "spec": {
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "s",
+                "claimRef": {"namespace": "default", "name": claim, "uid": claim},
+                "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}},
+            },
+            "status": {"phase": "Bound"},
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {
+                "name": claim,
+                "uid": claim,
+                "resourceVersion": "1",
+                "annotations": {"pv.kubernetes.io/bind-completed": "yes"},
+            },
+            "spec": {
+                "volumeName": name,
+                "storageClassName": "s",
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+            "status": {"phase": "Bound"},
+        },
+    ]
+
+
+def test_a_volume_on_the_node_keeps_its_pod_from_coming_again() -> None:
+    claim: Json = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data-db-0"}}]}
+
+    document = asked(
+        a_node("n1"),
+        a_node("n2"),
+        CLASS,
+        *a_volume("pv", "data-db-0", "n1"),
+        on("n1", "db-0", "StatefulSet", "db", **claim),
+        drain=("n1",),
+    )
+
+    (pod,) = document["pods"]
+    assert pod["node"] is None
+    assert "1 node(s) didn't match PersistentVolume's node affinity" in pod["message"]
+
+
+def test_a_claim_that_was_made_for_a_pod_alone_is_made_anew_for_the_next() -> None:
+    own: Json = {"volumes": [{"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}
+    late = {**CLASS, "volumeBindingMode": "WaitForFirstConsumer"}
+
+    document = asked(a_node("n1"), a_node("n2"), late, *a_volume("pv", "web-1-tmp", "n1"), web(1, **own), drain=("n1",))
+
+    assert placed(document) == {"default/web-1": "n2"}
+
+
+def a_slice(node: str) -> Json:
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"slice-{node}"},
+        "spec": {
+            "driver": "d.example.com",
+            "nodeName": node,
+            "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
+            "devices": [{"name": "gpu"}],
+        },
+    }
+
+
+DEVICES = {"apiVersion": "resource.k8s.io/v1", "kind": "DeviceClass", "metadata": {"name": "gpu"}, "spec": {}}
+
+
+def a_claim(name: str, user: str, owner: bool) -> Json:
+    result = {"request": "r", "driver": "d.example.com", "pool": "n1", "device": "gpu"}
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["n1"]}]}
+    metadata: Json = {"name": name, "namespace": "default", "resourceVersion": "1", "uid": f"uid of claim {name}"}
+    if owner:
+        of = {"apiVersion": "v1", "kind": "Pod", "name": user, "uid": f"uid of {user}", "controller": True}
+        metadata["ownerReferences"] = [of]
+    return {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}},
+        "status": {
+            "allocation": {"devices": {"results": [result]}, "nodeSelector": {"nodeSelectorTerms": [term]}},
+            "reservedFor": [{"resource": "pods", "name": user, "uid": f"uid of {user}"}],
+        },
+    }
+
+
+def test_devices_are_given_back_and_others_taken_elsewhere() -> None:
+    shared: Json = {"resourceClaims": [{"name": "g", "resourceClaimName": "mine"}]}
+    by_template: Json = {
+        "resourceClaims": [{"name": "g", "resourceClaimTemplateName": "t"}],
+        "status": {"resourceClaimStatuses": [{"name": "g", "resourceClaimName": "web-1-g"}]},
+    }
+    nodes = [a_node("n1"), a_node("n2"), a_slice("n1"), a_slice("n2"), DEVICES]
+
+    of_its_own = asked(*nodes, a_claim("mine", "web-1", owner=False), web(1, **shared), drain=("n1",))
+    made_for_it = asked(*nodes, a_claim("web-1-g", "web-1", owner=True), web(1, **by_template), drain=("n1",))
+
+    assert placed(of_its_own) == placed(made_for_it) == {"default/web-1": "n2"}
+
+
+def test_nodes_that_are_not_there_are_told_all_at_once_with_near_names() -> None:
+    with pytest.raises(ConfigError) as caught:
+        asked(a_node("node-1"), drain=("node-2",), remove=("nod-1",), add=1, like="other", fill=True)
+
+    assert caught.value.problems == (
+        "--drain node-2: there is no such node; did you mean node-1?",
+        "--remove nod-1: there is no such node; did you mean node-1?",
+        "--like other: there is no such node",
+        "--count and --fill: no pod or workload is new; name one by --of [KIND/][NAMESPACE/]NAME",
+    )
+
+
+def test_a_budget_that_cannot_be_read_is_an_error() -> None:
+    with pytest.raises(ConfigError) as caught:
+        asked(
+            a_node("n1"),
+            a_budget("a", "web", maxUnavailable="many"),
+            a_budget("b", "web", maxUnavailable=[1]),
+            drain=("n1",),
+        )
+
+    assert caught.value.problems == (
+        "f:2: spec.maxUnavailable: Invalid value: 'many': expected a number or a percentage",
+        "f:3: spec.maxUnavailable: expected int | str | null, got array",
+    )

@@ -1,0 +1,76 @@
+"""Small clusters of which it is asked what would be if."""
+
+from typing import Any
+
+import plugins
+from scheduler.config.documents import Document
+from scheduler.config.load import config_from_dict
+from scheduler.simulate.adoption import adopted
+from scheduler.simulate.cluster import SimulatedCluster, cluster_of
+from scheduler.simulate.what_if.answers import answered
+from scheduler.simulate.what_if.owners import NEEDS
+from scheduler.simulate.what_if.questions import Questions
+
+Json = dict[str, Any]
+
+CONFIG = config_from_dict(
+    {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}, plugins.IN_TREE
+)
+
+
+def a_node(name: str, cpu: int | str = 4, zone: str = "", **fields: Any) -> Json:
+    labels = {"kubernetes.io/hostname": name, **({"topology.kubernetes.io/zone": zone} if zone else {})}
+    amounts = {"cpu": cpu, "memory": "8Gi", "pods": 110, **fields.pop("amounts", {})}
+    metadata = {"name": name, "labels": {**labels, **fields.pop("labels", {})}, "resourceVersion": "1"}
+    return {"kind": "Node", "metadata": metadata, "spec": fields, "status": {"capacity": amounts}}
+
+
+def a_spec(cpu: int | str = 1, **fields: Any) -> Json:
+    return {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}], **fields}
+
+
+def a_pod(name: str, cpu: int | str = 1, **fields: Any) -> Json:
+    """A new one."""
+    return {"kind": "Pod", "metadata": {"name": name}, "spec": a_spec(cpu, **fields)}
+
+
+def on(node: str, name: str, kind: str = "", owner: str = "", cpu: int | str = 1, **fields: Any) -> Json:
+    """A pod that runs, of a controller if a kind is given."""
+    metadata: Json = {"name": name, "uid": f"uid of {name}", "resourceVersion": "1", "labels": {"app": owner or name}}
+    if kind:
+        of = {"apiVersion": "apps/v1", "kind": kind, "name": owner, "uid": f"uid of {owner}", "controller": True}
+        metadata["ownerReferences"] = [of]
+    metadata |= fields.pop("metadata", {})
+    status = {"phase": "Running", **fields.pop("status", {})}
+    return {"kind": "Pod", "metadata": metadata, "spec": a_spec(cpu, nodeName=node, **fields), "status": status}
+
+
+def a_workload(kind: str, name: str, spec: Json, version: str = "apps/v1", stored: bool = False, **fields: Any) -> Json:
+    labels = {"app": name}
+    whole = {"selector": {"matchLabels": labels}, "template": {"metadata": {"labels": labels}, "spec": spec}, **fields}
+    metadata = {"name": name, **({"resourceVersion": "1"} if stored else {})}
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, "spec": whole}
+
+
+def a_budget(name: str, app: str, status: Json | None = None, **spec: Any) -> Json:
+    selector = {"matchLabels": {"app": app}}
+    whole = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "generation": 1}}
+    return {**whole, "spec": {"selector": selector, **spec}, **({} if status is None else {"status": status})}
+
+
+def cluster_with(*objects: Json) -> SimulatedCluster:
+    problems: list[str] = []
+    cluster = cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems, NEEDS)
+    assert problems == []
+    pods = tuple(adopted(cluster.pods, CONFIG))
+    return SimulatedCluster(cluster.nodes, pods, cluster.others, cluster.notes, cluster.creation)
+
+
+def asked(*objects: Json, **questions: Any) -> Json:
+    """The whole document."""
+    return answered(cluster_with(*objects), Questions(**questions), CONFIG, plugins.IN_TREE)
+
+
+def placed(document: Json) -> dict[str, str | None]:
+    """Pod, or the one for which it comes → node."""
+    return {pod.get("replaces", f"{pod['namespace']}/{pod['name']}"): pod["node"] for pod in document["pods"]}
