@@ -14,7 +14,6 @@ RUN python -m venv /opt/loadmaster \
 # Our own files alone, below /out. `-s` takes /out from the names that tracebacks show.
 FROM dependencies AS program
 COPY pyproject.toml README.md LICENSE ./
-COPY loadmaster_start.py ./
 COPY scheduler scheduler
 COPY plugins plugins
 RUN /opt/loadmaster/bin/pip install --no-cache-dir --no-compile --disable-pip-version-check \

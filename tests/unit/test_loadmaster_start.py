@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-START = ROOT / "loadmaster_start.py"
+START = ROOT / "scheduler" / "loadmaster_start.py"
 PLUGIN = """\
 import team_library
 from scheduler import framework as fw

@@ -1,8 +1,8 @@
 """What the command `loadmaster` begins with: its packages are found where it is, whatever else is on Python's path.
 
 They are called `scheduler` and `plugins`, as folders of users are, too. A folder of that name in PYTHONPATH would be
-imported in the place of ours. This file is beside the packages, belongs to neither, and imports nothing of them before
-`keep_our_names`. What users have under these names cannot be imported, then; all else on the path can.
+imported in the place of ours. So this file is installed beside the packages, as a module of its own, and imports nothing
+of them before `keep_our_names`. What users have under these names cannot be imported, then; all else on the path can.
 """
 
 import sys
@@ -13,7 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 NAMES = ("scheduler", "plugins")
-HOME = str(Path(__file__).parent)
+_HERE = Path(__file__).parent
+HOME = str(_HERE if (_HERE / NAMES[0]).is_dir() else _HERE.parent)  # installed, or where we work on it
 
 
 class _Ours(MetaPathFinder):
