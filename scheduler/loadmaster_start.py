@@ -1,8 +1,8 @@
 """What the command `loadmaster` begins with: its packages are found where it is, whatever else is on Python's path.
 
 They are called `scheduler` and `plugins`, as folders of users are, too. A folder of that name in PYTHONPATH would be
-imported in the place of ours. So this file is installed beside the packages, as a module of its own, and imports nothing
-of them before `keep_our_names`. What users have under these names cannot be imported, then; all else on the path can.
+imported in the place of ours. So this file is installed beside the packages, as a module of its own, and imports
+nothing of them before `keep_our_names`. What users have under these names cannot be imported, then; all else can.
 """
 
 import sys

@@ -27,7 +27,7 @@ from typing import Final, Protocol, TypeAlias
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.extended_algorithm import Attempt, ExtendedAlgorithm
-from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.extenders.chain import Extenders
 from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
@@ -159,7 +159,7 @@ class ExtendedAttempts:
             asking.is_decided = True
             self._duration.observe(time.perf_counter() - asking.started)
             framework.faults.report(error, queued.pod)
-            self._failure.handle(framework.name, queued, _as_scheduler_error(error), asking.started)
+            self._failure.handle(framework.name, queued, as_scheduler_error(error), asking.started)
             return
         # No await from here on: what was decided is right now.
         asking.is_decided = True
@@ -207,7 +207,3 @@ class ExtendedAttempts:
                 self._start(_Asking(framework, self._extenders, queued, lane, time.perf_counter()))
         if not self._in_lane[lane]:
             del self._in_lane[lane]
-
-
-def _as_scheduler_error(error: Exception) -> SchedulerError:
-    return error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")

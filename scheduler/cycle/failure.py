@@ -87,3 +87,8 @@ class FailureHandler:
         queued.pod = newest
         self._queue.add_unschedulable_if_not_present(queued)
         return newest
+
+
+def as_scheduler_error(error: BaseException) -> SchedulerError:
+    """Turn an unexpected error into what the pod's owner reads of it."""
+    return error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")

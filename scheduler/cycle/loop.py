@@ -24,7 +24,7 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
 from scheduler.cycle.extended_attempts import ExtendedAttempts
 from scheduler.cycle.extender_binding import ExtenderBinding
-from scheduler.cycle.failure import FailureHandler
+from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.writers import Writers
@@ -325,7 +325,7 @@ class SchedulingLoop:
     def _fail(self, framework: Framework, queued: QueuedPod, error: BaseException, started: float) -> None:
         """Send a pod back whose attempt an error has ended, and tell whose it was."""
         framework.faults.report(error, queued.pod)
-        self._failure.handle(framework.name, queued, _as_scheduler_error(error), started)
+        self._failure.handle(framework.name, queued, as_scheduler_error(error), started)
 
     async def _bind(self, attempt: _Attempt) -> Unplaced | None:
         """Run the binding cycle to the point where the API server has agreed; return a refusal, if any."""
@@ -415,11 +415,6 @@ def _unplaced_by(refusal: Status) -> Unplaced:
     diagnosis = Diagnosis(node_count=1)
     diagnosis.add(refusal, 1)
     return Unplaced(diagnosis.message, frozenset(diagnosis.unschedulable_plugins), frozenset(diagnosis.pending_plugins))
-
-
-def _as_scheduler_error(error: BaseException) -> SchedulerError:
-    """Turn an unexpected error into what the pod's owner reads of it."""
-    return error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")
 
 
 def _is_cancelled() -> bool:
