@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from scheduler.ask.arguments import add_arguments as add_explain_arguments
+from scheduler.ask.snapshot_arguments import add_arguments as add_snapshot_arguments
 from scheduler.authoring.arguments import add_arguments as add_authoring_arguments
 from scheduler.config.options import RunOptions
 from scheduler.run_arguments import IN_CONFIG, LEADER_ELECTION, add_config_arguments, add_run_arguments, shown_flags
@@ -71,6 +72,7 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     add_run_arguments(of_run)
     add_explain_arguments(commands.add_parser("explain", help="say why a pod is pending, and what would help"))
     add_simulate_arguments(commands.add_parser("simulate", help="say where pods would run, without a cluster"))
+    add_snapshot_arguments(commands.add_parser("snapshot", help="write what simulate reads of a cluster into a file"))
     add_config_arguments(commands.add_parser("config", help="check a configuration, or show what is in effect"))
     add_authoring_arguments(commands.add_parser("plugins", help="look at plugins, or begin one"))
     return parser, of_run
@@ -90,6 +92,8 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
         match options.command:
             case "simulate":
                 return _simulate(options, registry)
+            case "snapshot":
+                return _snapshot(options, registry)
             case "config":
                 return _config(options, registry)
             case "plugins":
@@ -112,6 +116,12 @@ def _simulate(options: argparse.Namespace, registry: "Registry") -> int:
     from scheduler.simulate import command  # as `plugins` above
 
     return command.run(options, registry)
+
+
+def _snapshot(options: argparse.Namespace, registry: "Registry") -> int:
+    from scheduler.ask import snapshot  # as `plugins` above
+
+    return snapshot.run(options, registry)
 
 
 def _author(options: argparse.Namespace, registry: "PluginRegistry") -> int:

@@ -9,7 +9,7 @@ from scheduler.config.types import Config
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.resources import NODES, PODS, needs_of
 from scheduler.kube.client import Client
-from scheduler.kube.listing import list_pages
+from scheduler.kube.listing import Lister
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of, read_cluster
@@ -33,7 +33,12 @@ async def decided_by_cluster(
     config = load_config(config_path, registry)
     with engine_of(SimulatedCluster((), ()), config, registry) as engine:
         resources = (NODES, PODS, *engine.watched.values())
-    documents = [Document(f"the cluster's {plural}", page) async for plural, page in list_pages(client, resources)]
+    lister = Lister(client)
+    documents = [
+        Document(f"the cluster's {resource.plural}", page.whole)
+        for resource in resources
+        async for page in lister.pages(resource)
+    ]
     problems: list[str] = []
     cluster = cluster_of(documents, problems, _needs(config, registry))
     # What the API server has accepted is not to be judged: an object that we cannot read costs itself only.

@@ -22,6 +22,7 @@ from scheduler.simulate.field_lines import Texts
 from scheduler.simulate.files import read_documents
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject, OtherObjects
+from scheduler.simulate.snapshots import Snapshots
 from scheduler.simulate.storage_defaults import with_storage_defaults
 from scheduler.simulate.strict_fields import unknown_fields
 from scheduler.simulate.written import WrittenObject, decoded, reworded, written_objects
@@ -54,12 +55,14 @@ def read_cluster(paths: Iterable[str], needs: Iterable[str] = (), *, strict: boo
     `needs`: what plugins read of pods, besides what scheduling reads. `strict`: unknown fields are problems.
     """
     problems: list[str] = []
-    texts = Texts()
-    cluster = cluster_of(read_documents(paths, problems, texts), problems, needs, strict=strict)
+    texts, snapshots = Texts(), Snapshots()
+    documents = snapshots.seen(read_documents(paths, problems, texts), problems)
+    cluster = cluster_of(documents, problems, needs, strict=strict)
+    problems, notes = snapshots.judged(problems)
     if problems:
         told, more = texts.with_lines(problems[:MAX_PROBLEMS]), len(problems) - MAX_PROBLEMS
         raise ConfigError([*told, f"and {more} more problems"] if more > 0 else told)
-    return replace(cluster, notes=tuple(texts.with_lines(cluster.notes)))
+    return replace(cluster, notes=(*notes, *texts.with_lines(cluster.notes)))
 
 
 def cluster_of(

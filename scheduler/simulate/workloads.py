@@ -91,6 +91,7 @@ class Workload:
         self.namespace = str(metadata.get("namespace") or "default")
         self.uid = str(metadata.get("uid") or uid_of(kind, self.namespace, self.name))
         self.spec = part(obj.content, "spec")
+        self._status = part(obj.content, "status")
         self.template = part(self.spec, "template")
         if not isinstance(self.spec.get("template"), Mapping):
             raise Unreadable("spec.template: Required value")
@@ -107,6 +108,19 @@ class Workload:
         if number > MAX_PODS:
             raise Unreadable(f"spec.{field}: {number} pods are more than a simulation takes, which is {MAX_PODS}")
         return number
+
+    def has_ended(self) -> bool:
+        """Whether a Job is over: its pods may have been deleted since."""
+        conditions = self._status.get("conditions")
+        return any(
+            isinstance(each, Mapping) and each.get("type") in ("Complete", "Failed") and each.get("status") == "True"
+            for each in (conditions if isinstance(conditions, list) else ())
+        )
+
+    def succeeded(self) -> int:
+        """How many pods of a Job its controller has seen succeed."""
+        number = self._status.get("succeeded")
+        return number if isinstance(number, int) else 0
 
     def reference(self) -> dict[str, Any]:
         """The owner of its pods."""
@@ -261,9 +275,13 @@ def _claim_of(workload: Workload, template: Content, name: str) -> OtherObject:
 def _job(workload: Workload, owned: Owned) -> Expansion:
     if workload.spec.get("suspend"):
         return Expansion([], [])
+    if workload.has_ended():
+        return Expansion([], [])
     parallelism = workload.count("parallelism", 1)
     completions = workload.count("completions", parallelism)
-    active, succeeded = owned.pods_of(workload), owned.ended_pods_of(workload)
+    active = owned.pods_of(workload)
+    # Pods that have succeeded may be gone; what the controller has counted may be old.
+    succeeded = max(owned.ended_pods_of(workload), workload.succeeded())
     missing = max(0, min(parallelism, completions - succeeded) - len(active))
     if not _is_indexed(workload):
         names = islice(random_names(f"{workload.name}-"), missing)

@@ -55,6 +55,10 @@ def a_workload(kind: str, version: str = "apps/v1", spec: dict[str, Any] = SPEC,
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, "spec": whole}
 
 
+def with_status(workload: dict[str, Any], **status: Any) -> dict[str, Any]:
+    return {**workload, "status": status}
+
+
 def a_node(name: str, **spec: Any) -> dict[str, Any]:
     return {"kind": "Node", "metadata": {"name": name, "labels": {"n": name}}, "spec": spec}
 
@@ -294,6 +298,11 @@ def an_owned(name: str, kind: str = "ReplicaSet", phase: str = "Running", **meta
         ),
         (a_workload("Job", "batch/v1", parallelism=2), [an_owned("a", "Job")], 1),
         (a_workload("Job", "batch/v1", parallelism=2, suspend=True), [], 0),
+        (with_status(a_workload("Job", "batch/v1", parallelism=3, completions=3), succeeded=2), [], 1),
+        (with_status(a_workload("Job", "batch/v1"), conditions=[{"type": "Complete", "status": "True"}]), [], 0),
+        (with_status(a_workload("Job", "batch/v1"), conditions=[{"type": "Failed", "status": "True"}]), [], 0),
+        (with_status(a_workload("Job", "batch/v1"), conditions=[{"type": "Failed", "status": "False"}, 7]), [], 1),
+        (with_status(a_workload("Job", "batch/v1"), conditions="odd", succeeded="odd"), [], 1),
     ],
 )
 def test_only_pods_that_are_missing_are_made(workload: dict[str, Any], there: list[Any], new: int) -> None:

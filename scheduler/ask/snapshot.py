@@ -1,0 +1,233 @@
+"""`loadmaster snapshot`: what of a cluster decides where pods go, in one packed file.
+
+Kinds are read one after the other, page by page, and written at once: memory is that of a page.
+"""
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, BinaryIO, Final, TextIO
+
+import msgspec
+
+from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.text import printable
+from scheduler.config.documents import STDIN
+from scheduler.config.load import load_config
+from scheduler.config.types import Config
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.resources import needs_of
+from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
+from scheduler.kube.credentials import load_credentials
+from scheduler.kube.listing import Expired, Lister
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.registry import Registry
+from scheduler.simulate.cluster import SimulatedCluster
+from scheduler.simulate.engine import engine_of
+from scheduler.snapshots.aliases import Aliases
+from scheduler.snapshots.file import SnapshotFile, check_target
+from scheduler.snapshots.header import VERSION, Header, LeftOut
+from scheduler.snapshots.kept_fields import KINDS, Kind
+from scheduler.snapshots.reduction import Reduction
+
+STDOUT: Final = STDIN
+BEGINNINGS: Final = 3
+"""How often a kind is read from its beginning, if the API server forgets the list meanwhile."""
+
+_PROGRESS_SECONDS: Final = 0.2
+_OF_PLUGINS: Final = "the plugin that reads it gives other answers than in the cluster"
+_MAKES: Final = {"Deployment": "ReplicaSet"}
+"""Kinds of which it shows in others only which pods they have."""
+
+_AGGREGATED: Final = frozenset({"metrics.k8s.io", "topology.node.k8s.io"})
+"""Groups of which others than the API server answer: they may be out of order for long."""
+
+
+def run(options: argparse.Namespace, registry: Registry) -> int:
+    """Take a snapshot. Raises ConfigError for what cannot be read or written, OSError for a pipe."""
+    try:
+        return asyncio.run(_run(options, registry))
+    except ClusterError as error:
+        raise ConfigError([f"{error}; no snapshot was written"]) from error
+
+
+async def _run(options: argparse.Namespace, registry: Registry) -> int:
+    target = _target(options)
+    config = load_config(options.config, registry)
+    credentials = await load_credentials(options.kubeconfig, options.context)
+    progress = Progress(sys.stderr)
+    async with Client(credentials, Metrics()) as client:
+        server = await _server_version(client)
+        header = Header(
+            version=VERSION,
+            taken_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            server=server,
+            loadmaster=version("loadmaster"),
+            is_anonymised=options.anonymise,
+        )
+        with SnapshotFile(target, header, force=options.force) as file:
+            taking = _Taking(Lister(client, progress.say), file, _reduction(options, config, registry), progress)
+            for kind in (*KINDS, *_further_kinds(config, registry)):
+                await taking.take(kind, is_left_out=options.anonymise and kind not in KINDS)
+            left_out = tuple(taking.left_out)
+            size = file.complete(left_out)
+    for each in left_out:
+        progress.say(f"left out: {each.kind}: {each.why}")
+    where = "standard output" if options.out == STDOUT else options.out
+    progress.say(
+        f"{where}: {_objects(taking.objects)} of {taking.kinds} kinds in {_amount(size)}, of an API server {server}"
+    )
+    return 0
+
+
+class Progress:
+    """Tells on standard error what goes on; on a terminal also how far it is."""
+
+    def __init__(self, stream: TextIO, now: Any = time.monotonic) -> None:
+        self._stream = stream
+        self._is_terminal = stream.isatty()
+        self._now = now
+        self._next = 0.0
+        self._shown = ""
+
+    def say(self, line: str) -> None:
+        """Print a line, which stays."""
+        self._show("")
+        print(printable(line), file=self._stream)
+
+    def count(self, what: str, number: int) -> None:
+        """Show a number, for a moment."""
+        if self._is_terminal and self._now() >= self._next:
+            self._next = self._now() + _PROGRESS_SECONDS
+            self._show(f"{what}: {number}")
+
+    def _show(self, text: str) -> None:
+        if self._shown or text:
+            self._stream.write(f"\r{text.ljust(len(self._shown))}" + ("" if text else "\r"))
+            self._stream.flush()
+        self._shown = text
+
+
+class _Taking:
+    """One snapshot on its way into a file."""
+
+    def __init__(self, lister: Lister, file: SnapshotFile, reduction: Reduction, progress: Progress) -> None:
+        self._lister, self._file, self._reduction, self._progress = lister, file, reduction, progress
+        self.left_out: list[LeftOut] = []
+        self.objects = self.kinds = 0
+
+    async def take(self, kind: Kind, *, is_left_out: bool = False) -> None:
+        """Read a kind, and write it. Raises ClusterError, ConfigError."""
+        owned = _MAKES.get(kind.name)
+        if any(each.kind == owned for each in self.left_out):
+            self._leave_out(kind, f"without any {owned}, a simulation would make all of its pods anew")
+            return
+        if is_left_out:
+            self._leave_out(kind, "what names stand in it is not known, so they cannot be replaced")
+            return
+        for beginning in range(BEGINNINGS):
+            self._file.begin()
+            try:
+                count, notes = await self._take(kind)
+                break
+            except Expired as error:
+                self._file.take_back()
+                if beginning + 1 == BEGINNINGS:
+                    raise
+                self._progress.say(f"{error}; reading it again")
+            except BadStatus as error:
+                self._file.take_back()
+                self._is_refused(kind, error)
+                return
+        self.objects += count
+        self.kinds += count > 0
+        self.left_out += (LeftOut(kind.name, note) for note in notes)
+
+    async def _take(self, kind: Kind) -> tuple[int, list[str]]:
+        """Return the number of objects, and what is to be said."""
+        count, unreadable, notes = 0, 0, []
+        async for page in self._lister.pages(kind.resource):
+            if kind.name == "":
+                kind = kind._replace(name=page.kind)
+            if page.is_later:
+                notes.append(
+                    f"after {_objects(count)} the list is of a later moment: it was too long to be read at once"
+                )
+            for item in page.items:
+                try:
+                    self._file.add(self._reduction.reduced(item, kind))
+                except Unreadable:
+                    unreadable += 1
+                else:
+                    count += 1
+            self._progress.count(kind.resource.plural, count)
+        if unreadable:
+            notes.append(f"{_objects(unreadable)} cannot be read")
+        return count, notes
+
+    def _is_refused(self, kind: Kind, error: BadStatus) -> None:
+        if not kind.without:
+            raise ClusterError(f"{error}; a simulation needs {kind.resource.plural}")
+        if error.status not in (403, 405) and kind.resource.group not in _AGGREGATED:
+            raise error
+        self._leave_out(kind, f"{error}; in a simulation, {kind.without}")
+
+    def _leave_out(self, kind: Kind, why: str) -> None:
+        self.left_out.append(LeftOut(kind.name or kind.resource.name, why))
+
+
+def _target(options: argparse.Namespace) -> Path | BinaryIO:
+    """Raises ConfigError, before anything is read."""
+    if options.out != STDOUT:
+        path = Path(options.out)
+        check_target(path, force=options.force)
+        return path
+    if sys.stdout.isatty():
+        raise ConfigError(["standard output: a snapshot is packed, and not for a terminal: --out names a file"])
+    return sys.stdout.buffer
+
+
+def _reduction(options: argparse.Namespace, config: Config, registry: Registry) -> Reduction:
+    enabled = {name for profile in config.profiles for name in profile.enabled}
+    return Reduction(Aliases() if options.anonymise else None, needs_of(registry[name] for name in enabled))
+
+
+def _further_kinds(config: Config, registry: Registry) -> Iterator[Kind]:
+    """Yield those that only plugins of this configuration look at. The name of such a kind is in its lists."""
+    known = {kind.resource for kind in KINDS}
+    with engine_of(SimulatedCluster((), ()), config, registry) as engine:
+        resources = tuple(engine.watched.values())
+    for resource in resources:
+        if resource not in known:
+            yield Kind("", resource, _OF_PLUGINS)
+
+
+class _Version(msgspec.Struct, rename="camel"):
+    git_version: str = ""
+
+
+_version: Final[Decoder[_Version]] = Decoder(_Version)
+
+
+async def _server_version(client: Client) -> str:
+    """Also the first that is asked of the API server. Raises ClusterError."""
+    reply = await client.call(Operation("GET", "version", CallLimit(1)), "/version")
+    if reply.status in (401, 403):
+        raise BadStatus("asking the API server", reply)
+    try:
+        return _version.decode(reply.body).git_version or "of unknown version"
+    except Unreadable:
+        return "of unknown version"
+
+
+def _objects(count: int) -> str:
+    return "1 object" if count == 1 else f"{count} objects"
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{max(size // 1000, 1)} KB"

@@ -1,0 +1,144 @@
+"""The file of a snapshot: packed as it is written, and there under its name only once it is whole.
+
+    .NAME.XXXX  ──kind by kind, each packed by itself──► complete ──► NAME
+
+A kind that has to be read again is cut off where it began. What goes into a pipe is collected in a temporary file
+first: who reads the pipe gets all of it or nothing.
+"""
+
+import os
+import shutil
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Final, Self
+
+import msgspec
+
+from scheduler.framework.errors import ConfigError
+from scheduler.snapshots.header import Header, LeftOut
+
+LEVEL: Final = 6
+"""Of zlib."""
+
+
+class SnapshotFile:
+    """One that is being written; a context manager, which leaves nothing behind unless `complete` was called.
+
+    All methods raise ConfigError if it cannot be written.
+    """
+
+    def __init__(self, target: Path | BinaryIO, header: Header, *, force: bool = False) -> None:
+        """`target`: where it goes at the end. `force`: also in the place of a file."""
+        self._target = target
+        self._force = force
+        with self._told():
+            self._file, self._path = _temporary(target, force=force)
+        self._packer = _packer()
+        self._objects = 0
+        self._begun = 0, 0
+        """Where in the file the part began that may be taken back, and the number of objects before it."""
+        self._write(b'{"apiVersion":"v1","kind":"List","snapshot":' + msgspec.json.encode(header) + b',"items":[')
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+
+    def begin(self) -> None:
+        """What follows belongs together, until the next call."""
+        self._end_part()
+        self._begun = self._file.tell(), self._objects
+
+    def take_back(self) -> None:
+        """Forget what was written since `begin`."""
+        self._packer = _packer()
+        place, self._objects = self._begun
+        with self._told():
+            self._file.seek(place)
+            self._file.truncate()
+
+    def add(self, obj: bytes) -> None:
+        """Write an object, in JSON."""
+        self._write(b",\n" + obj if self._objects else b"\n" + obj)
+        self._objects += 1
+
+    def complete(self, left_out: tuple[LeftOut, ...]) -> int:
+        """Write the end, and put the file into its place. Return its size in bytes. Raises OSError for a pipe."""
+        self._write(b'\n],"leftOut":' + msgspec.json.encode(left_out) + b"}\n")
+        self._end_part()
+        with self._told():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        size = self._file.tell()
+        if isinstance(self._target, Path):
+            assert self._path is not None
+            check_target(self._target, force=self._force)
+            with self._told():
+                self._path.replace(self._target)
+            self._path = None
+        else:
+            self._file.seek(0)
+            shutil.copyfileobj(self._file, self._target)
+            self._target.flush()
+        return size
+
+    def _write(self, data: bytes) -> None:
+        packed = self._packer.compress(data)
+        if packed:
+            with self._told():
+                self._file.write(packed)
+
+    def _end_part(self) -> None:
+        with self._told():
+            self._file.write(self._packer.flush())
+        self._packer = _packer()
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            where = self._target if isinstance(self._target, Path) else f"a file in {tempfile.gettempdir()}"
+            raise ConfigError([f"{where}: cannot be written: {error.strerror}"]) from error
+
+
+def check_target(path: Path, *, force: bool) -> None:
+    """Raise ConfigError if no file may be put there."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError([f"{path}: cannot be written: {reason}"]) from error
+    if stat.S_ISDIR(mode):
+        raise ConfigError([f"{path}: this is a directory: name a file in it"])
+    if not stat.S_ISREG(mode):
+        raise ConfigError([f"{path}: this is no ordinary file; --out - writes to standard output"])
+    if not force:
+        raise ConfigError([f"{path}: it is there already; --force replaces it"])
+
+
+def _temporary(target: Path | BinaryIO, *, force: bool) -> tuple[BinaryIO, Path | None]:
+    """Raises OSError, ConfigError."""
+    if not isinstance(target, Path):
+        unnamed: BinaryIO = tempfile.TemporaryFile()  # noqa: SIM115 - closed at our end
+        return unnamed, None
+    check_target(target, force=force)
+    # For its owner alone, whatever the umask.
+    number, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
+    return os.fdopen(number, "w+b"), Path(name)
+
+
+def _packer() -> "zlib._Compress":
+    return zlib.compressobj(LEVEL, wbits=31)

@@ -1,0 +1,303 @@
+"""What a snapshot keeps: the fields that scheduling, admission and controllers read, and what stands in them.
+
+Everything that is not listed is left out: Secrets and ConfigMaps, env, commands, probes, most annotations,
+`managedFields`, parameters of drivers. A test compares the lists with what is decoded elsewhere.
+
+    a         kept as it is, anonymised or not: numbers, amounts, times, choices
+    a@name    a name or the like, for which another one stands in an anonymised snapshot: see `aliases`
+    a:B       an object with the fields of B; `a:[]B` a list of them, `a:{}B` a mapping to them
+"""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from scheduler.framework.resources import NODES, PODS, ApiResource
+
+_META: Final = (
+    "namespace@namespace uid resourceVersion generation creationTimestamp deletionTimestamp labels@labels "
+    "ownerReferences:[]Owner"
+)
+
+FIELDS: Final[Mapping[str, str]] = {
+    # metadata
+    "Meta": f"name@name {_META} annotations@annotations",
+    "PodMeta": f"name@pod {_META}",
+    "NodeMeta": f"name@name {_META}",
+    "ClaimMeta": f"name@claim {_META} annotations@annotations",
+    "DeviceClaimMeta": f"name@name {_META} annotations@annotations finalizers@key",
+    "NamespaceMeta": f"name@namespace {_META}",
+    "ClassMeta": f"name@class {_META}",
+    "DriverMeta": f"name@driver {_META}",
+    "TemplateMeta": "name@name labels@labels annotations@annotations",
+    "Owner": "apiVersion kind name uid controller",
+    # selectors
+    "Requirement": "key operator values",
+    "LabelSelector": "matchLabels@labels matchExpressions:[]Requirement",
+    "NodeSelectorTerm": "matchExpressions:[]Requirement matchFields:[]Requirement",
+    "NodeSelector": "nodeSelectorTerms:[]NodeSelectorTerm",
+    "Taint": "key@key value effect",
+    "Toleration": "key@key operator value effect tolerationSeconds",
+    # pods
+    "Pod": "metadata:PodMeta spec:PodSpec status:PodStatus",
+    "PodSpec": (
+        "nodeName@name schedulerName priority priorityClassName@class preemptionPolicy runtimeClassName@name "
+        "nodeSelector@labels affinity:Affinity tolerations:[]Toleration "
+        "topologySpreadConstraints:[]TopologySpreadConstraint containers:[]Container initContainers:[]Container "
+        "overhead@resources resources:Resources schedulingGates:[]Gate volumes:[]Volume hostNetwork hostUsers "
+        "resourceClaims:[]PodResourceClaim"
+    ),
+    "Affinity": "nodeAffinity:NodeAffinity podAffinity:PodAffinity podAntiAffinity:PodAffinity",
+    "NodeAffinity": (
+        "requiredDuringSchedulingIgnoredDuringExecution:NodeSelector "
+        "preferredDuringSchedulingIgnoredDuringExecution:[]PreferredSchedulingTerm"
+    ),
+    "PreferredSchedulingTerm": "weight preference:NodeSelectorTerm",
+    "PodAffinity": (
+        "requiredDuringSchedulingIgnoredDuringExecution:[]PodAffinityTerm "
+        "preferredDuringSchedulingIgnoredDuringExecution:[]WeightedPodAffinityTerm"
+    ),
+    "WeightedPodAffinityTerm": "weight podAffinityTerm:PodAffinityTerm",
+    "PodAffinityTerm": (
+        "labelSelector:LabelSelector namespaces@namespace topologyKey@key namespaceSelector:LabelSelector "
+        "matchLabelKeys@key mismatchLabelKeys@key"
+    ),
+    "TopologySpreadConstraint": (
+        "maxSkew topologyKey@key whenUnsatisfiable labelSelector:LabelSelector minDomains nodeAffinityPolicy "
+        "nodeTaintsPolicy matchLabelKeys@key"
+    ),
+    "Container": (
+        "name@name image@image resources:Resources ports:[]Port restartPolicy restartPolicyRules:[]RestartRule"
+    ),
+    "Resources": "requests@resources limits@resources",
+    "Port": "containerPort hostPort hostIP@address protocol",
+    "RestartRule": "action",
+    "Gate": "name@key",
+    "PodResourceClaim": "name@name resourceClaimName@name resourceClaimTemplateName@name",
+    "PodStatus": (
+        "phase conditions:[]PodCondition nominatedNodeName@name startTime containerStatuses:[]ContainerStatus "
+        "initContainerStatuses:[]ContainerStatus resources:Resources allocatedResources@resources "
+        "resourceClaimStatuses:[]PodResourceClaimStatus extendedResourceClaimStatus:ExtendedClaimStatus"
+    ),
+    "PodCondition": "type@word status reason@word observedGeneration lastTransitionTime",
+    "ContainerStatus": "name@name resources:Resources allocatedResources@resources",
+    "PodResourceClaimStatus": "name@name resourceClaimName@name",
+    "ExtendedClaimStatus": "resourceClaimName@name",
+    # volumes of pods
+    "Volume": (
+        "name@name image:ImageVolume persistentVolumeClaim:ClaimVolume ephemeral:EphemeralVolume iscsi:ISCSI rbd:RBD "
+        "csi:CSIVolume awsElasticBlockStore:VolumeID azureDisk:AzureDisk azureFile:Presence cinder:VolumeID "
+        "gcePersistentDisk:GCEDisk portworxVolume:VolumeID vsphereVolume:Presence"
+    ),
+    "Presence": "",
+    "ImageVolume": "reference@image",
+    "ClaimVolume": "claimName@claim",
+    "EphemeralVolume": "volumeClaimTemplate:ClaimTemplate",
+    "ClaimTemplate": "metadata:TemplateMeta spec:ClaimSpec",
+    "ISCSI": "iqn@volume readOnly",
+    "RBD": "monitors@volume image@volume pool@volume readOnly",
+    "CSIVolume": "driver@driver",
+    "VolumeID": "volumeID@volume",
+    "AzureDisk": "diskURI@volume kind",
+    "GCEDisk": "pdName@volume readOnly",
+    # nodes
+    "Node": "metadata:NodeMeta spec:NodeSpec status:NodeStatus",
+    "NodeSpec": "unschedulable taints:[]Taint",
+    "NodeStatus": (
+        "allocatable@resources conditions:[]NodeCondition images:[]NodeImage declaredFeatures capacity@resources"
+    ),
+    "NodeCondition": "type@word status",
+    "NodeImage": "names@nodeImage sizeBytes",
+    # what workloads are made of
+    "PodTemplate": "metadata:TemplateMeta spec:PodSpec",
+    "Service": "metadata:Meta spec:ServiceSpec",
+    "ServiceSpec": "selector@labels",
+    "ReplicationController": "metadata:Meta spec:ReplicationControllerSpec",
+    "ReplicationControllerSpec": "replicas selector@labels template:PodTemplate",
+    "ReplicaSet": "metadata:Meta spec:ReplicaSetSpec",
+    "ReplicaSetSpec": "replicas selector:LabelSelector template:PodTemplate",
+    "Deployment": "metadata:Meta spec:DeploymentSpec",
+    "DeploymentSpec": "replicas selector:LabelSelector template:PodTemplate",
+    "StatefulSet": "metadata:Meta spec:StatefulSetSpec",
+    "StatefulSetSpec": (
+        "replicas selector:LabelSelector template:PodTemplate ordinals:Ordinals volumeClaimTemplates:[]ClaimTemplate"
+    ),
+    "Ordinals": "start",
+    "DaemonSet": "metadata:Meta spec:DaemonSetSpec",
+    "DaemonSetSpec": "selector:LabelSelector template:PodTemplate",
+    "Job": "metadata:Meta spec:JobSpec status:JobStatus",
+    "JobSpec": "parallelism completions completionMode suspend selector:LabelSelector template:PodTemplate",
+    "JobStatus": "succeeded conditions:[]JobCondition",
+    "JobCondition": "type status",
+    "PodDisruptionBudget": "metadata:Meta spec:BudgetSpec status:BudgetStatus",
+    "BudgetSpec": "selector:LabelSelector",
+    "BudgetStatus": "disruptionsAllowed disruptedPods@byPod",
+    # admission
+    "Namespace": "metadata:NamespaceMeta",
+    "PriorityClass": "metadata:ClassMeta value globalDefault preemptionPolicy",
+    "RuntimeClass": "metadata:Meta overhead:Overhead scheduling:RuntimeScheduling",
+    "Overhead": "podFixed@resources",
+    "RuntimeScheduling": "nodeSelector@labels tolerations:[]Toleration",
+    "LimitRange": "metadata:Meta spec:LimitRangeSpec",
+    "LimitRangeSpec": "limits:[]LimitRangeItem",
+    "LimitRangeItem": (
+        "type max@resources min@resources default@resources defaultRequest@resources maxLimitRequestRatio@resources"
+    ),
+    # storage
+    "PersistentVolume": "metadata:Meta spec:VolumeSpec status:VolumeStatus",
+    "VolumeSpec": (
+        "accessModes capacity@resources claimRef:ClaimReference csi:CSISource nodeAffinity:VolumeNodeAffinity "
+        "persistentVolumeReclaimPolicy storageClassName@name volumeAttributesClassName@name volumeMode "
+        "awsElasticBlockStore:VolumeID azureDisk:AzureDisk azureFile:Presence cinder:VolumeID "
+        "gcePersistentDisk:GCEDisk portworxVolume:VolumeID vsphereVolume:Presence"
+    ),
+    "ClaimReference": "apiVersion kind namespace name uid resourceVersion",
+    "CSISource": "driver@driver volumeHandle@volume",
+    "VolumeNodeAffinity": "required:NodeSelector",
+    "VolumeStatus": "phase",
+    "PersistentVolumeClaim": "metadata:ClaimMeta spec:ClaimSpec status:ClaimStatus",
+    "ClaimSpec": (
+        "accessModes resources:Resources selector:LabelSelector storageClassName@name volumeAttributesClassName@name "
+        "volumeMode volumeName@name"
+    ),
+    "ClaimStatus": "phase",
+    "StorageClass": (
+        "metadata:Meta provisioner@driver reclaimPolicy volumeBindingMode allowedTopologies:[]TopologySelectorTerm"
+    ),
+    "TopologySelectorTerm": "matchLabelExpressions:[]Requirement",
+    "CSINode": "metadata:Meta spec:CSINodeSpec",
+    "CSINodeSpec": "drivers:[]CSINodeDriver",
+    "CSINodeDriver": "name@driver nodeID@volume topologyKeys@key allocatable:DriverLimit",
+    "DriverLimit": "count",
+    "CSIDriver": "metadata:DriverMeta spec:CSIDriverSpec",
+    "CSIDriverSpec": "storageCapacity",
+    "CSIStorageCapacity": "metadata:Meta nodeTopology:LabelSelector storageClassName@name capacity maximumVolumeSize",
+    "VolumeAttachment": "metadata:Meta spec:AttachmentSpec",
+    "AttachmentSpec": "attacher@driver nodeName@name source:AttachmentSource",
+    "AttachmentSource": "persistentVolumeName@name",
+    # devices: what CEL expressions speak of stays as it is
+    "DeviceClass": "metadata:Meta spec:DeviceClassSpec",
+    "DeviceClassSpec": "selectors:[]DeviceSelector extendedResourceName@resource",
+    "DeviceSelector": "cel:CEL",
+    "CEL": "expression",
+    "ResourceClaim": "metadata:DeviceClaimMeta spec:DeviceClaimSpec status:DeviceClaimStatus",
+    "ResourceClaimTemplate": "metadata:Meta spec:DeviceClaimTemplateSpec",
+    "DeviceClaimTemplateSpec": "metadata:TemplateMeta spec:DeviceClaimSpec",
+    "DeviceClaimSpec": "devices:DeviceClaim",
+    "DeviceClaim": "requests:[]DeviceRequest constraints:[]DeviceConstraint",
+    "DeviceRequest": "name@name exactly:ExactRequest firstAvailable:[]ExactRequest",
+    "ExactRequest": (
+        "name@name deviceClassName@name selectors:[]DeviceSelector allocationMode count adminAccess "
+        "tolerations:[]Toleration capacity:CapacityRequirements"
+    ),
+    "CapacityRequirements": "requests",
+    "DeviceConstraint": "requests@name matchAttribute distinctAttribute",
+    "DeviceClaimStatus": "allocation:Allocation reservedFor:[]Consumer devices:[]DeviceStatus",
+    "Allocation": "devices:DeviceAllocation nodeSelector:NodeSelector allocationTimestamp",
+    "DeviceAllocation": "results:[]DeviceResult",
+    "DeviceResult": (
+        "request@name driver pool@name device@name adminAccess tolerations:[]Toleration bindingConditions "
+        "bindingFailureConditions shareID consumedCapacity"
+    ),
+    "Consumer": "apiGroup resource name@pod uid",
+    "DeviceStatus": "driver pool@name device@name conditions:[]DeviceCondition",
+    "DeviceCondition": "type status",
+    "ResourceSlice": "metadata:Meta spec:SliceSpec",
+    "SliceSpec": (
+        "driver pool:Pool nodeName@name nodeSelector:NodeSelector allNodes devices:[]Device perDeviceNodeSelection "
+        "sharedCounters:[]CounterSet"
+    ),
+    "Pool": "name@name generation resourceSliceCount",
+    "Device": (
+        "name@name attributes:{}Attribute capacity:{}Capacity consumesCounters:[]CounterConsumption nodeName@name "
+        "nodeSelector:NodeSelector allNodes taints:[]Taint bindsToNode bindingConditions bindingFailureConditions "
+        "allowMultipleAllocations"
+    ),
+    "Attribute": "int bool string version",
+    "Capacity": "value requestPolicy:CapacityPolicy",
+    "CapacityPolicy": "default validValues validRange:CapacityRange",
+    "CapacityRange": "min max step",
+    "CounterSet": "name@name counters:{}Counter",
+    "Counter": "value",
+    "CounterConsumption": "counterSet@name counters:{}Counter",
+    # what plugins of `contrib` read
+    "NodeMetrics": "metadata:Meta timestamp window usage@resources",
+    "NodeResourceTopology": "metadata:Meta topologyPolicies zones:[]Zone attributes:[]ZoneAttribute",
+    "Zone": "name type costs:[]ZoneCost resources:[]ZoneResource",
+    "ZoneCost": "name value",
+    "ZoneResource": "name@resource available",
+    "ZoneAttribute": "name value",
+}
+"""Kind of object, or of a part of one, → its fields."""
+
+ANNOTATIONS: Final[Mapping[str, str]] = {
+    "pv.kubernetes.io/bind-completed": "",
+    "pv.kubernetes.io/bound-by-controller": "",
+    "resource.kubernetes.io/extended-resource-claim": "",
+    "storage.alpha.kubernetes.io/migrated-plugins": "",
+    "storageclass.beta.kubernetes.io/is-default-class": "",
+    "storageclass.kubernetes.io/is-default-class": "",
+    "topology.node.k8s.io/fingerprint": "fingerprint",
+    "volume.beta.kubernetes.io/storage-class": "name",
+    "volume.kubernetes.io/selected-node": "name",
+}
+"""Annotations that are kept → what stands in them."""
+
+
+class Kind(NamedTuple):
+    """A kind of objects that snapshots have."""
+
+    name: str
+    resource: ApiResource
+    without: str
+    """What a simulation does wrong if there are none; empty for a kind without which a snapshot is of no use."""
+
+    @property
+    def api_version(self) -> str:
+        group, version = self.resource.group, self.resource.version
+        return f"{group}/{version}" if group else version
+
+
+_SPREAD: Final = "its pods are not spread by default as in the cluster, and pods that it lacks are not made"
+_LACKING: Final = "pods that it lacks are not made"
+_VOLUMES: Final = "pods with claims get other nodes than in the cluster, or none"
+_DEVICES: Final = "pods with claims of devices get other nodes than in the cluster, or none"
+_EXTENDED: Final = "the plugin that reads it gives other answers than in the cluster"
+
+
+def _kind(name: str, group: str, version: str, plural: str, without: str) -> Kind:
+    return Kind(name, ApiResource(group, version, plural), without)
+
+
+KINDS: Final = (
+    # Claims come first: names that are made of a pod's and a volume's are known when pods and volumes name them.
+    _kind("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims", _VOLUMES),
+    Kind("Pod", PODS, ""),
+    Kind("Node", NODES, ""),
+    _kind("Namespace", "", "v1", "namespaces", "namespace selectors of affinity terms find no namespace"),
+    _kind("Service", "", "v1", "services", "pods are not spread by default over the pods of their Service"),
+    _kind("ReplicationController", "", "v1", "replicationcontrollers", _SPREAD),
+    _kind("LimitRange", "", "v1", "limitranges", "new pods get none of its requests and limits"),
+    _kind("PersistentVolume", "", "v1", "persistentvolumes", _VOLUMES),
+    _kind("ReplicaSet", "apps", "v1", "replicasets", _SPREAD),
+    _kind("StatefulSet", "apps", "v1", "statefulsets", _SPREAD),
+    _kind("Deployment", "apps", "v1", "deployments", _LACKING),
+    _kind("DaemonSet", "apps", "v1", "daemonsets", _LACKING),
+    _kind("Job", "batch", "v1", "jobs", _LACKING),
+    _kind("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets", "preemption respects no budget"),
+    _kind("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", "new pods get no priority of it"),
+    _kind("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", "new pods get no overhead and no selector of it"),
+    _kind("StorageClass", "storage.k8s.io", "v1", "storageclasses", _VOLUMES),
+    _kind("CSINode", "storage.k8s.io", "v1", "csinodes", "nodes have no limit on their volumes"),
+    _kind("CSIDriver", "storage.k8s.io", "v1", "csidrivers", _VOLUMES),
+    _kind("CSIStorageCapacity", "storage.k8s.io", "v1", "csistoragecapacities", _VOLUMES),
+    _kind(
+        "VolumeAttachment", "storage.k8s.io", "v1", "volumeattachments", "volumes that are being detached do not count"
+    ),
+    _kind("DeviceClass", "resource.k8s.io", "v1", "deviceclasses", _DEVICES),
+    _kind("ResourceSlice", "resource.k8s.io", "v1", "resourceslices", _DEVICES),
+    _kind("ResourceClaim", "resource.k8s.io", "v1", "resourceclaims", _DEVICES),
+    _kind("ResourceClaimTemplate", "resource.k8s.io", "v1", "resourceclaimtemplates", _DEVICES),
+    _kind("NodeMetrics", "metrics.k8s.io", "v1beta1", "nodes", _EXTENDED),
+    _kind("NodeResourceTopology", "topology.node.k8s.io", "v1alpha2", "noderesourcetopologies", _EXTENDED),
+)
+"""In the order in which they are read."""

@@ -1,0 +1,133 @@
+"""Reduces objects to what a snapshot keeps of them, and puts other names into anonymised ones."""
+
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from scheduler.api.decoding import Decoder
+from scheduler.snapshots.aliases import Aliases
+from scheduler.snapshots.kept_fields import ANNOTATIONS, FIELDS, Kind
+
+_decoder: Final[Decoder[dict[str, Any]]] = Decoder(dict[str, Any])
+
+
+class Field(NamedTuple):
+    """What a line of `kept_fields` says of a field."""
+
+    holder: str
+    """How it holds objects: `[]`, `{}`, or empty for one object."""
+
+    kind: str
+    """Of these objects; empty if it holds none."""
+
+    class_: str
+    """What stands in it; empty for what stays."""
+
+
+@functools.cache
+def fields_of(kind: str) -> Mapping[str, Field]:
+    """Return the fields that are kept of objects of a kind."""
+    found = {}
+    for written in FIELDS[kind].split():
+        name, colon, inner = written.partition(":")
+        name, _, class_ = name.partition("@")
+        holder = inner[:2] if colon and inner[0] in "[{" else ""
+        found[name] = Field(holder, inner.removeprefix(holder), class_)
+    return found
+
+
+class Reduction:
+    """Reduces the objects of one snapshot."""
+
+    def __init__(self, aliases: Aliases | None = None, needs: Iterable[str] = ()) -> None:
+        """`needs`: what plugins need of pods besides: see `scheduler.api.needs`. `aliases`: None keeps the names."""
+        self._aliases = aliases
+        self._needs: Sequence[Sequence[str]] = () if aliases else [_path(need) for need in sorted(needs)]
+
+    def reduced(self, raw: msgspec.Raw | bytes, kind: Kind) -> bytes:
+        """Return an object as it stands in the snapshot, in JSON. Raises Unreadable."""
+        content = _decoder.decode(raw)
+        head = {"apiVersion": kind.api_version, "kind": kind.name}
+        if self._aliases is not None:
+            self._aliases.look_at(content)
+        if kind.name not in FIELDS:  # of a plugin of the user's own
+            metadata = self._object(content.get("metadata"), "Meta") or {}
+            return msgspec.json.encode({**content, **head, "metadata": metadata})
+        kept = self._object(content, kind.name) or {}
+        if kind.name == "Pod":
+            for path in self._needs:
+                _add(kept, content, path)
+        return msgspec.json.encode({**head, **kept})
+
+    def _object(self, value: Any, kind: str) -> dict[str, Any] | None:
+        if not isinstance(value, dict):
+            return None
+        kept: dict[str, Any] = {}
+        for name, field in fields_of(kind).items():
+            found = value.get(name)
+            if found is None:
+                continue
+            found = self._within(found, field) if field.kind else self._leaf(found, field.class_)
+            if found is not None:
+                kept[name] = found
+        return kept if self._aliases is None else self._aliases.of_kind(kind, kept)
+
+    def _within(self, value: Any, field: Field) -> Any:
+        if field.holder == "[]":
+            return [self._object(each, field.kind) for each in value] if isinstance(value, list) else None
+        if field.holder == "{}":
+            if not isinstance(value, dict):
+                return None
+            return {name: self._object(each, field.kind) for name, each in value.items()}
+        return self._object(value, field.kind)
+
+    def _leaf(self, value: Any, class_: str) -> Any:
+        if class_ == "annotations":
+            return self._annotations(value)
+        if not _is_plain(value):
+            return None
+        return value if self._aliases is None or not class_ else self._aliases.of_class(class_, value)
+
+    def _annotations(self, value: Any) -> dict[str, str] | None:
+        kept = {}
+        for key in sorted(ANNOTATIONS.keys() & value.keys()) if isinstance(value, dict) else ():
+            text = value[key]
+            if isinstance(text, str) and self._aliases is not None:
+                text = self._aliases.annotation(key, text)
+            if isinstance(text, str):
+                kept[key] = text
+        return kept or None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is a text or a number, or a list or a mapping of such."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return not any(isinstance(each, dict | list) for each in value)
+    return True
+
+
+def _path(need: str) -> Sequence[str]:
+    """`metadata.annotations[example.com/tier]` ─► metadata, annotations, example.com/tier."""
+    fields, bracket, key = need.partition("[")
+    return (*fields.split("."), key.removesuffix("]")) if bracket else fields.split(".")
+
+
+def _add(kept: Any, content: Any, path: Sequence[str]) -> None:
+    """Take what is at the end of a path from the content, through all lists on the way."""
+    if isinstance(content, list):
+        for one, other in zip(kept, content, strict=True):
+            _add(one, other, path)
+    elif isinstance(content, dict) and isinstance(kept, dict):
+        name, *rest = path
+        value = content.get(name)
+        if value is None:
+            return
+        if not rest:
+            kept[name] = value
+            return
+        kept.setdefault(name, [{} for _ in value] if isinstance(value, list) else {})
+        _add(kept[name], value, rest)

@@ -1,0 +1,113 @@
+"""An API server that answers from a script, in a thread of its own: for whole commands."""
+
+import json
+import threading
+from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+Script = Mapping[str, "Answer | tuple[Answer, ...]"]
+"""`METHOD /path` → what is answered, in turn, the last one for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    status: int = 200
+    body: Any = field(default_factory=dict)
+    """Bytes as they are, anything else as JSON."""
+
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+LOST: Final = Answer(0)
+"""The connection ends after the request was read."""
+
+HANGS: Final = Answer(-1)
+"""No answer comes as long as the server runs."""
+
+
+def status(code: int, message: str, **more: Any) -> Answer:
+    """An error as the API server tells it."""
+    return Answer(code, {"kind": "Status", "apiVersion": "v1", "message": message, "code": code, **more})
+
+
+def a_list(kind: str, *items: Any, more: str = "") -> Answer:
+    """A page of a list; `more`: where the next page begins."""
+    return Answer(
+        body={"kind": f"{kind}List", "apiVersion": "v1", "metadata": {"continue": more}, "items": list(items)}
+    )
+
+
+class ScriptedApi:
+    """404 to what is not in the script, as an API server that does not serve it."""
+
+    def __init__(self, script: Script) -> None:
+        self.asked: list[str] = []
+        """`METHOD /path?query` of each request."""
+        self._script = defaultdict(
+            deque[Answer],
+            {key: deque(each if isinstance(each, tuple) else (each,)) for key, each in script.items()},
+        )
+        self._ended = threading.Event()
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1  # head and body in one packet, or the client would wait for the second
+
+            def do_GET(self) -> None:
+                outer._answer(self)
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                outer._answer(self)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class calls it so
+                """Say nothing."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def _answer(self, request: BaseHTTPRequestHandler) -> None:
+        self.asked.append(f"{request.command} {request.path}")
+        answers = self._script[f"{request.command} {urlsplit(request.path).path}"]
+        if not answers:
+            answer = status(404, "the server could not find the requested resource")
+        else:
+            answer = answers.popleft() if len(answers) > 1 else answers[0]
+        if answer is HANGS:
+            self._ended.wait()
+        if answer is HANGS or answer is LOST:
+            request.close_connection = True
+            return
+        body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+        request.send_response(answer.status)
+        for name, value in {"Content-Length": f"{len(body)}", **answer.headers}.items():
+            request.send_header(name, value)
+        request.end_headers()
+        try:
+            request.wfile.write(body)
+            request.wfile.flush()
+        except OSError:
+            request.close_connection = True  # who asked has read enough
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Answer for as long as the block runs."""
+        thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield
+        finally:
+            self._ended.set()
+            self._server.shutdown()
+            thread.join()
+            self._server.server_close()
