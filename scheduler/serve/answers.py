@@ -19,6 +19,9 @@ class Answer(NamedTuple):
     close: bool = False
     """Whether the connection ends with it."""
 
+    goes_on: bool = False
+    """Whether the generator goes on for as long as the reader wants: see scheduler.serve.streams."""
+
 
 EMPTY: Final = Answer(200, b"")
 NOT_FOUND: Final = Answer(404, b"404 page not found\n")

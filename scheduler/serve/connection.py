@@ -2,7 +2,12 @@
 
     SILENT ──first byte──► HANDSHAKE ──done──► HEAD ──whole head──► BUSY ──answered──► IDLE ──whole head──► BUSY …
        │                       │                │                    │                  │
+       │                       │                │                    │ ▲                │
+       │                       │                │                    ▼ └──its end       │
+       │                       │                │                  LASTING              │
        └───────────────────────┴────────────────┴──time is over──────┴──────────────────┴──evicted, lost──► closed
+
+LASTING is BUSY with an answer that goes on: it has a time for each chunk instead of one for all.
 
 The time of a state does not begin again with each byte. Those of SILENT and HANDSHAKE are kept by the listener, that of
 TLS's end by the event loop. What aiohttp answers by itself (a head that is no HTTP) is written in HEAD or IDLE, within
@@ -11,14 +16,17 @@ their times.
 
 import asyncio
 import socket
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
-from typing import cast
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Final, cast
 
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
 from scheduler.serve.limits import MAX_FIELDS, MAX_HEAD_LINE, Limits
+
+MAX_UNSENT: Final = 64 * 1024
+"""Bytes of an answer that goes on, in the transport, before the source has to wait."""
 
 Handler = Callable[["Connection", web.BaseRequest], Awaitable[web.StreamResponse]]
 
@@ -43,6 +51,8 @@ class Connection(asyncio.Protocol):
         self._gone = gone
         self._transport: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._lasting: asyncio.Timeout | None = None
+        """Of the answer that goes on, if there is one: it ends early by this."""
         self._http: RequestHandler
         """Of aiohttp; there is one once hands are shaken."""
 
@@ -63,13 +73,64 @@ class Connection(asyncio.Protocol):
             self.quiet_since = self._loop.time()
             self._end_after(self._limits.idle_seconds, "idle")
 
+    @asynccontextmanager
+    async def lasting(self) -> AsyncIterator[None]:
+        """While an answer goes on, within `busy`. The block is left when the connection ends, or by `finish`."""
+        self._stop_timer()
+        over = asyncio.timeout(None)
+        try:
+            async with over:
+                self._lasting = over
+                if self._transport is None:
+                    self.finish()
+                else:
+                    self._transport.set_write_buffer_limits(MAX_UNSENT)
+                    self._give_up_unacknowledged(self._transport)
+                yield
+        except TimeoutError:
+            if not over.expired():
+                raise
+        finally:
+            self._lasting = None
+        self._end_after(self._limits.chunk_seconds, "slow")  # for what is left
+
+    @contextmanager
+    def taking(self) -> Iterator[None]:
+        """While the reader has to take a chunk of an answer that goes on."""
+        self._end_after(self._limits.chunk_seconds, "slow")
+        try:
+            yield
+        finally:
+            self._stop_timer()
+
+    def finish(self) -> None:
+        """Have the answer that goes on end; nothing, if there is none."""
+        if self._lasting is not None and not self._lasting.expired():
+            self._lasting.reschedule(self._loop.time())
+
     def evict(self) -> None:
         """End it at once, to make room."""
         self._end("evicted")
 
-    def _end_after(self, seconds: float, state: str) -> None:
+    def abort(self, why: str) -> None:
+        """End it at once. `why`: for the metric."""
+        self._end(why)
+
+    def _give_up_unacknowledged(self, transport: asyncio.Transport) -> None:
+        """A peer that vanished without a word is noticed by what it does not acknowledge; by default in 15 minutes."""
+        plain = transport.get_extra_info("socket")
+        option = getattr(socket, "TCP_USER_TIMEOUT", None)
+        if plain is not None and option is not None:
+            with suppress(OSError):
+                plain.setsockopt(socket.IPPROTO_TCP, option, int(self._limits.chunk_seconds * 1000))
+
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
+
+    def _end_after(self, seconds: float, state: str) -> None:
+        self._stop_timer()
         self._timer = self._loop.call_later(seconds, self._end, state) if self._transport else None
 
     def _end(self, why: str) -> None:
@@ -113,8 +174,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
+        self.finish()
         self._http.connection_lost(error)
         self._gone(self, self.ended_by)

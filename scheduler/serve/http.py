@@ -40,6 +40,7 @@ from scheduler.serve.connection import Connection
 from scheduler.serve.health import Check, Health, Notes
 from scheduler.serve.limits import DEFAULTS, Limits
 from scheduler.serve.listener import Listener
+from scheduler.serve.streams import TOO_MANY, Stream, Streams
 
 CHUNK: Final = 64 * 1024
 """Bytes written at once; the next when the peer has taken these, but for some."""
@@ -153,6 +154,7 @@ class HttpServer:
         self.certificates = Certificates(options, metrics)
         self._listener = Listener(lambda: self.certificates.context, self._serve, limits, metrics, tasks)
         self.certificates.on_new_client_ca = self._listener.evict_identified
+        self._streams = Streams(limits)
         self._tasks = tasks
         self._parts: list[asyncio.Task[None]] = []
         self._told_at = -QUIET_SECONDS
@@ -170,6 +172,7 @@ class HttpServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._tasks.cancel(*self._parts)
+        await self._streams.finish()
         await self._listener.close()
 
     @property
@@ -187,20 +190,41 @@ class HttpServer:
         with connection.busy():
             kind = self._pages.kind(request.path)
             answer = await self._answer(connection, request, kind)
+            if answer.goes_on and request.method != "HEAD" and self._streams.is_full:
+                await _close(answer)
+                answer = TOO_MANY
             self._requests.labels(kind, str(answer.status)).inc()
-            return await _write(request, answer)
+            if not answer.goes_on or request.method == "HEAD":
+                return await _write(request, answer)
+            return await self._stream(connection, request, answer)
+
+    async def _stream(self, connection: Connection, request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
+        response, body = _begun(request, answer)
+
+        async def may() -> bool:
+            return await self._refusal(connection, request) is None
+
+        await self._streams.send(connection, request, response, Stream(body, may))
+        return response
 
     async def _answer(self, connection: Connection, request: web.BaseRequest, kind: str) -> Answer:
         if not self._pages.takes(request.method, request.path):
             return NO_METHOD_BUT_PUT if self._pages.takes("PUT", request.path) else NO_METHOD
         if request.body_exists and request.method != "PUT":
             return NO_BODY
+        refusal = await self._refusal(connection, request, is_served=bool(kind))
+        return await self._pages.answer(request) if refusal is None else refusal
+
+    async def _refusal(
+        self, connection: Connection, request: web.BaseRequest, *, is_served: bool = True
+    ) -> Answer | None:
+        """What to answer if the request may not be made; None if it may."""
         path, verb = request.path, request.method.lower()
         try:
             authorization = request.headers.get("Authorization", "")
             passed_on = request.headers.get(PASSED_ON, "")
             user = await self._authentication.user(connection.client_certificate, authorization, passed_on)
-            if not kind:
+            if not is_served:
                 return NOT_FOUND
             verdict = await self._authorization.verdict(user, path, verb)
         except Unauthorized as error:
@@ -211,7 +235,7 @@ class HttpServer:
             return internal_error(request.path_qs, error)
         if not verdict.allowed or verdict.denied:
             return forbidden(user.username, verb, path, verdict.reason)
-        return await self._pages.answer(request)
+        return None
 
     def _tell(self, what: str, connection: Connection, error: Exception) -> None:
         """Log it, but not for each of many requests."""
@@ -223,6 +247,19 @@ class HttpServer:
 
 async def _write(request: web.BaseRequest, answer: Answer) -> web.StreamResponse:
     """Send an answer as fast as the peer takes it; little of it is in buffers."""
+    response, body = _begun(request, answer)
+    async with aclosing(body):
+        with suppress(ConnectionError):  # the peer has gone: aiohttp notices by itself
+            await response.prepare(request)
+            if request.method != "HEAD":
+                async for chunk in body:
+                    await response.write(chunk)
+            await response.write_eof()
+    return response
+
+
+def _begun(request: web.BaseRequest, answer: Answer) -> tuple[web.StreamResponse, AsyncGenerator[bytes, None]]:
+    """An answer before its first byte."""
     headers = {
         "Server": "loadmaster",
         "Content-Type": answer.content_type,
@@ -241,14 +278,12 @@ async def _write(request: web.BaseRequest, answer: Answer) -> web.StreamResponse
         response.force_close()
     if answer.close:
         response.force_close()
-    async with aclosing(body):
-        with suppress(ConnectionError):  # the peer has gone: aiohttp notices by itself
-            await response.prepare(request)
-            if request.method != "HEAD":
-                async for chunk in body:
-                    await response.write(chunk)
-            await response.write_eof()
-    return response
+    return response, body
+
+
+async def _close(answer: Answer) -> None:
+    if not isinstance(answer.body, bytes):
+        await answer.body.aclose()
 
 
 async def _chunks(body: bytes) -> AsyncGenerator[bytes, None]:

@@ -40,6 +40,15 @@ class Limits:
     idle_seconds: float = 90.0
     """Until the next request is whole; kube-scheduler's, and more than a Prometheus usually waits."""
 
+    streams: int = 12
+    """Answers that go on, at once: they are busy all the time, and one address has other questions, too."""
+
+    chunk_seconds: float = 15.0
+    """For the reader of a stream to take what is sent to it."""
+
+    rights_seconds: float = 60.0
+    """After which it is asked again whether the reader of a stream may see it."""
+
     close_seconds: float = 2.0
     """For the peer to agree that TLS ends."""
 

@@ -111,12 +111,16 @@ async def a_server(
     further: Mapping[str, Page] = MappingProxyType({}),
     settings: Mapping[str, Setting] = MappingProxyType({}),
     queried: Mapping[str, QueriedPage] = MappingProxyType({}),
+    cache_seconds: float = 10.0,
 ) -> AsyncIterator[Served]:
     """Serve these checks, metrics, and further pages."""
     metrics = metrics or Metrics()
     pages = {**metric_pages(metrics, pods or {}, lambda: leads), **further}
     served = Pages(pages, live or {}, ready or {}, metrics, settings, queried=queried)
-    authentication, authorization = Authentication(tokens, 10.0), Authorization(rights, always_allow, 10.0, 10.0)
+    authentication, authorization = (
+        Authentication(tokens, cache_seconds),
+        Authorization(rights, always_allow, cache_seconds, cache_seconds),
+    )
     tasks = Tasks(metrics)
     server = HttpServer(options, served, authentication, authorization, metrics, tasks, limits)
     async with asyncio.timeout(15.0), server:
