@@ -13,6 +13,7 @@ from scheduler.ask.arguments import add_arguments as add_explain_arguments
 from scheduler.ask.snapshot_arguments import add_arguments as add_snapshot_arguments
 from scheduler.authoring.arguments import add_arguments as add_authoring_arguments
 from scheduler.config.options import RunOptions
+from scheduler.replay.arguments import add_record_arguments, add_replay_arguments
 from scheduler.run_arguments import IN_CONFIG, LEADER_ELECTION, add_config_arguments, add_run_arguments, shown_flags
 from scheduler.serve.arguments import take_options as take_serving_options
 from scheduler.simulate.arguments import add_arguments as add_simulate_arguments
@@ -73,6 +74,8 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     add_explain_arguments(commands.add_parser("explain", help="say why a pod is pending, and what would help"))
     add_simulate_arguments(commands.add_parser("simulate", help="say where pods would run, without a cluster"))
     add_snapshot_arguments(commands.add_parser("snapshot", help="write what simulate reads of a cluster into a file"))
+    add_record_arguments(commands.add_parser("record", help="record what a running scheduler sees and decides"))
+    add_replay_arguments(commands.add_parser("replay", help="decide once more what was recorded, and compare"))
     add_config_arguments(commands.add_parser("config", help="check a configuration, or show what is in effect"))
     add_authoring_arguments(commands.add_parser("plugins", help="look at plugins, or begin one"))
     return parser, of_run
@@ -86,10 +89,14 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
     from scheduler.loading.registry import PluginRegistry
 
     try:
+        if options.command == "record":
+            return _record(options)
         if options.command == "explain":  # a running scheduler has its own, and loading ours takes longer than it does
             return _explain(options, lambda: PluginRegistry(in_tree(), plugins, options.plugin_directories))
         registry = PluginRegistry(in_tree(), plugins, getattr(options, "plugin_directories", ()))
         match options.command:
+            case "replay":
+                return _replay(options, registry)
             case "simulate":
                 return _simulate(options, registry)
             case "snapshot":
@@ -108,6 +115,18 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
 
 def _explain(options: argparse.Namespace, registry: "Callable[[], Registry]") -> int:
     from scheduler.ask import command  # as `plugins` above
+
+    return command.run(options, registry)
+
+
+def _record(options: argparse.Namespace) -> int:
+    from scheduler.ask import record  # as `plugins` above
+
+    return record.run(options)
+
+
+def _replay(options: argparse.Namespace, registry: "Registry") -> int:
+    from scheduler.replay import command  # as `plugins` above
 
     return command.run(options, registry)
 

@@ -22,7 +22,7 @@ from typing import Final
 
 from scheduler import allocator
 from scheduler.api.certificates import expires_at
-from scheduler.config.effective import write_effective
+from scheduler.config.effective import as_document, write_effective
 from scheduler.config.feature_gates import read_gates
 from scheduler.config.notes import notes
 from scheduler.config.options import RunOptions
@@ -67,6 +67,7 @@ from scheduler.logs import Levels, set_up_logging
 from scheduler.port import Inside, open_port
 from scheduler.queue.ages import oldest_ages
 from scheduler.reloading import Reloader
+from scheduler.replay.recorder import Recorder, without_secrets
 from scheduler.runtime.containment import AT_START_SECONDS, Contained
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
@@ -77,6 +78,8 @@ from scheduler.serve.explanations import Explanations
 from scheduler.serve.health import Check
 from scheduler.serve.http import HttpServer, Pages, QueriedPage
 from scheduler.serve.metric_pages import metric_pages
+from scheduler.serve.recordings import PATH as RECORD
+from scheduler.serve.recordings import Recordings
 from scheduler.tracing.settings import exporter
 
 SHUTDOWN_SECONDS: Final = 20.0
@@ -190,7 +193,16 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
             engine.cache_bytes, lambda: {**engine.cache.sizes(), **engine.queue.pending_counts()}
         )
         explainer = Explainer(engine, time.monotonic, _is_leading(leadership))
-        queried: dict[str, QueriedPage] = {EXPLAIN: Explanations(explainer), **inside.queried(reloader)}
+        recorder = Recorder(
+            engine,
+            lambda: without_secrets(as_document(reloader.config, reloader.registry)),
+            _is_leading(leadership),
+        )
+        queried: dict[str, QueriedPage] = {
+            EXPLAIN: Explanations(explainer),
+            RECORD: Recordings(recorder),
+            **inside.queried(reloader),
+        }
         shown = Pages(pages, live, ready, metrics, inside.settings, reloader.detail, queried)
         port = await open_port(stack, options.serving, shown, metrics, tasks)
         _show_certificates(credentials, port, metrics)

@@ -1,6 +1,5 @@
 """Allocate devices to the ResourceClaims of pods."""
 
-import time
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -348,6 +347,6 @@ class DynamicResources(
 
     def _may_become_ready(self, claim: ResourceClaim) -> bool:
         try:
-            return is_ready(claim) or not is_overdue(claim, self.binding_timeout, time.time())
+            return is_ready(claim) or not is_overdue(claim, self.binding_timeout, self.handle.reader.now().timestamp())
         except BindingFailed:
             return False

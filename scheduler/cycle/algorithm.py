@@ -94,9 +94,10 @@ class Algorithm:
     """Searches and chooses. Holds only where the next search starts, which matters when not all nodes are asked."""
 
     def __init__(self, table: NodeTable, seed: int = 0) -> None:
-        self._table = table
+        self.table = table
         self.use_seed(seed)
-        self._next_start = 0
+        self.next_start = 0
+        """Where the next search begins, counted in the nodes that are asked."""
 
     def use_seed(self, seed: int) -> None:
         """Choose among equals by this salt from now on."""
@@ -104,7 +105,7 @@ class Algorithm:
 
     def schedule(self, framework: Framework, state: CycleState, pod: Pod, attempt: int = 0) -> Placed | Unplaced:
         """Choose a node for `pod`, or say why there is none. Raises PluginError."""
-        if self._table.count == 0:
+        if self.table.count == 0:
             return Unplaced(NO_NODES)
         state.attempt = attempt
         search = self.search(framework, state, pod)
@@ -115,7 +116,7 @@ class Algorithm:
         else:
             best = framework.run_best(state, pod, search.feasible, search.view)
             row = self.select(best, pod, attempt)
-        return Placed(self._table.names()[row], search.asked, len(search.feasible), row)
+        return Placed(self.table.names()[row], search.asked, len(search.feasible), row)
 
     def search(
         self,
@@ -130,7 +131,7 @@ class Algorithm:
 
         A nominated node is tried first and, if the pod fits there, ends the search, unless that is not wanted.
         """
-        table = self._table
+        table = self.table
         count = table.count
         diagnosis = Diagnosis(count)
         table.pods.decision += 1
@@ -167,7 +168,7 @@ class Algorithm:
     def node_to_status(self, state: CycleState, pod: Pod, search: Search) -> NodeToStatus:
         """Node name → why it was refused, for all nodes that were, by a search that has come to its end."""
         # Not the search itself, whose diagnosis gets the answer: what is circular stays until a full collection.
-        table, outcome, verdicts, absent = self._table, search.outcome, search.verdicts, search.absent
+        table, outcome, verdicts, absent = self.table, search.outcome, search.verdicts, search.absent
 
         def status(name: str) -> Status | None:
             row = table.row_of(name)
@@ -200,7 +201,7 @@ class Algorithm:
 
         They may refuse nodes that were refused before, and such as do not exist.
         """
-        outcome, diagnosis, table = search.outcome, search.diagnosis, self._table
+        outcome, diagnosis, table = search.outcome, search.diagnosis, self.table
         assert outcome is not None, "extenders are asked about what Filter left"
         for row in rest.tolist():
             outcome.overrides[row] = search.absent or NO_REASON
@@ -217,10 +218,10 @@ class Algorithm:
 
     def _nominated_node_fits(self, framework: Framework, state: CycleState, pod: Pod, search: Search) -> bool:
         """Try the nominated node first: room was made there, and likely nowhere else."""
-        row = self._table.row_of(pod.nominated_node_name)
+        row = self.table.row_of(pod.nominated_node_name)
         if row is None:
             return False
-        only = np.zeros(self._table.size, np.bool_)
+        only = np.zeros(self.table.size, np.bool_)
         only[row] = True
         try:
             outcome = framework.run_filter(state, pod, only)
@@ -247,11 +248,11 @@ class Algorithm:
         if percentage in (0, 100) or len(outcome.feasible) <= wanted:
             return outcome.feasible, count
         asked = np.flatnonzero(outcome.asked)
-        start = self._next_start % len(asked)
+        start = self.next_start % len(asked)
         in_turn = np.concatenate([asked[start:], asked[:start]])
         places = np.flatnonzero(np.isin(in_turn, outcome.feasible, assume_unique=True))[:wanted]
         looked_at = int(places[-1]) + 1
-        self._next_start = (start + looked_at) % len(asked)
+        self.next_start = (start + looked_at) % len(asked)
         return np.sort(in_turn[places]), looked_at
 
     def _diagnose(self, state: CycleState, pod: Pod, search: Search) -> None:

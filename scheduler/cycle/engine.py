@@ -17,6 +17,8 @@ from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
+from scheduler.cycle.observed_calls import ObservedCalls
+from scheduler.cycle.observer import Observer
 from scheduler.cycle.profiles import Profiles
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
@@ -81,6 +83,7 @@ class Engine:
     object_handlers: ObjectEventHandlers
     records: DecisionRecords
     roster: Roster
+    calls: ObservedCalls
 
     @property
     def watched(self) -> dict[str, ApiResource]:
@@ -125,6 +128,15 @@ class Engine:
         for framework in self.frameworks.values():
             yield from framework.breaker.counts()
 
+    def observe(self, observer: Observer | None) -> None:
+        """Show everything that decisions depend on, and the decisions, to `observer` from now on; None: to nobody."""
+        loop = self.loop
+        for part in (self.cache, self.nominator, self.objects):
+            part.observer = observer
+        self.handlers.observer = loop.observer = self.calls.observer = observer
+        if loop.extended is not None:
+            loop.extended.observer = observer
+
     def use_extenders(self, room: int) -> None:
         """Ask the extenders that are at work now, from the next decision on; `room`: about how many pods at once."""
         if self.loop.extended is not None:
@@ -162,6 +174,7 @@ def build_engine(
     last_look = LastLook(cache, writers.binder, records, metrics)
     objects = ObjectStore()
     pods: dict[str, Pod] = {}
+    calls = ObservedCalls(writers.api, writers.reader)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
@@ -181,8 +194,8 @@ def build_engine(
             metrics=metrics,
             columns=PluginColumns(cache.table),
             pods_in_pre_bind=pods_in_pre_bind,
-            api=writers.api,
-            reader=writers.reader,
+            api=calls,
+            reader=calls,
             shared=shared,
             tasks=tasks,
         )
@@ -235,6 +248,7 @@ def build_engine(
         object_handlers,
         records,
         roster,
+        calls,
     )
     engine.use_extenders(config.loadmaster.pods_at_extenders)
     return engine

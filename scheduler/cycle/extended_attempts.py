@@ -28,6 +28,7 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.extended_algorithm import Attempt, ExtendedAlgorithm
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
+from scheduler.cycle.observer import Observer
 from scheduler.extenders.chain import Extenders
 from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
@@ -106,6 +107,7 @@ class ExtendedAttempts:
         self._in_lane: Counter[Lane] = Counter()
         self._under_way: set[_Asking] = set()
         self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
+        self.observer: Observer | None = None
 
     def __len__(self) -> int:
         """How many are under way."""
@@ -165,6 +167,8 @@ class ExtendedAttempts:
         asking.is_decided = True
         self._duration.observe(time.perf_counter() - asking.started)
         queued.pod = pod
+        if self.observer is not None:
+            self.observer.decided_with_extenders(framework, state, queued, decision)
         if isinstance(decision, Unplaced):
             self._failure.handle(framework.name, queued, decision, asking.started)
         else:

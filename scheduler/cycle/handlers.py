@@ -18,6 +18,7 @@ from prometheus_client import Histogram
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
+from scheduler.cycle.observer import Observer
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.framework.events import (
@@ -66,6 +67,7 @@ class ClusterEventHandlers:
         self._writers = writers
         self._handling = metrics.event_handling_duration
         self._observers: dict[str, Histogram] = {}
+        self.observer: Observer | None = None
 
     # Pods.
 
@@ -78,6 +80,8 @@ class ClusterEventHandlers:
         uid, node_name = pod.metadata.uid, pod.spec.node_name
         old = self._pods.get(uid)
         self._pods[uid] = pod
+        if self.observer is not None:
+            self.observer.pod_shown(pod)
         is_known = old is not None and bool(old.spec.node_name) == bool(node_name)
         if node_name:
             self._assigned(old, pod)
@@ -99,6 +103,8 @@ class ClusterEventHandlers:
         """A pod is gone, or has run to its end."""
         started = time.perf_counter()
         seen = self._pods.pop(pod.uid, None)
+        if self.observer is not None:
+            self.observer.pod_gone(pod.uid)
         self._queue.delete(pod.uid)
         self._writers.status.forget(pod)
         counted = self._cache.get(pod.uid)

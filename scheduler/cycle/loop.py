@@ -26,6 +26,7 @@ from scheduler.cycle.extended_attempts import ExtendedAttempts
 from scheduler.cycle.extender_binding import ExtenderBinding
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.last_look import LastLook
+from scheduler.cycle.observer import Observer
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.extender import Extender
@@ -115,6 +116,7 @@ class SchedulingLoop:
         self.extender_binding: ExtenderBinding | None = None
         """Binds the pods that an extender is to bind; None as above."""
         self._binding_ended = asyncio.Event()
+        self.observer: Observer | None = None
         self._holds = 0
         self._released = asyncio.Event()
         self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
@@ -206,13 +208,20 @@ class SchedulingLoop:
             self._cache.mend()
         state = CycleState()
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
+        observer = self.observer
+        if observer is not None:
+            observer.deciding()
         try:
             decision = self._algorithm.schedule(framework, state, pod, queued.attempts)
         except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
+            if observer is not None:
+                observer.decided(framework, state, queued, error)
             self._fail(framework, queued, error, started)
             return
         finally:
             self._metrics.scheduling_algorithm_duration.observe(time.perf_counter() - started)
+        if observer is not None:
+            observer.decided(framework, state, queued, decision)
         if isinstance(decision, Unplaced):
             self._failure.handle(framework.name, queued, decision, started)
             return
@@ -306,6 +315,8 @@ class SchedulingLoop:
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
             return
         self._cache.finish_binding(pod)
+        if self.observer is not None:
+            self.observer.bound(pod)
         self._writers.status.forget(pod)
         note = f"Successfully assigned {pod} to {attempt.placed.node_name}"
         self._writers.events.event(pod, "Normal", "Scheduled", "Binding", note)
@@ -343,6 +354,8 @@ class SchedulingLoop:
         self._queue.done(pod.uid)
         if busy:
             self._parked += 1
+            if self.observer is not None:
+                self.observer.pre_binding(pod)
             try:
                 pre_bind = framework.run_pre_bind(state, pod, node)
                 refusal = await framework.handle.pods_in_pre_bind.run(pod.uid, pre_bind)
@@ -382,6 +395,8 @@ class SchedulingLoop:
     def _undo(self, attempt: _Attempt) -> None:
         """Unreserve and forget."""
         pod = attempt.pod
+        if self.observer is not None:
+            self.observer.undone(pod)
         for problem in attempt.framework.run_unreserve(attempt.state, pod, attempt.placed.node_name):
             _logger.error("Unreserve failed", extra={"pod": str(pod), "err": str(problem)})
             attempt.framework.faults.report(problem, pod)

@@ -1,12 +1,14 @@
 """Asks a scheduler that runs in the cluster, through the API server: no port-forward, no address.
 
     token of the service account NAME-explain, for us alone ─► GET …/services/https:NAME:metrics/proxy/debug/explain
+                                  NAME-record                                                    …/debug/record
 
 The API server's proxy keeps the Authorization header to itself, so the token goes in another one. It is made for this
-call, is of no use to the API server, and ends after ten minutes.
+call, is of no use to the API server, and ends ten minutes after what it is for.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -22,19 +24,27 @@ TOKEN_SECONDS: Final = 600
 PORT: Final = "metrics"
 """The Service's port, by its name in the chart."""
 
-PATH: Final = "debug/explain"
+EXPLAIN, RECORD = "explain", "record"
+"""What it may be asked for, each by an account of its own."""
+
+RECORD_SECONDS: Final = 86_400
+"""A recording without an end is no longer than this."""
 
 TRIES: Final = 8
 """A Service leads to any replica; only the leader knows the history."""
 
 _SECONDS: Final = 30.0
 
+_SILENT_SECONDS: Final = 60.0
+"""A recording says something every quarter of a minute, if only that nothing happens."""
+
 
 class RunningScheduler:
     """A scheduler, by the name of its Service."""
 
-    def __init__(self, client: Client, namespace: str, name: str) -> None:
+    def __init__(self, client: Client, namespace: str, name: str, what: str = EXPLAIN) -> None:
         self._client = client
+        self._what = what
         self._namespace, self._name = namespace, name
         self._token = ""
         self._create = Operation("POST", "serviceaccounts/token", CallLimit(1))
@@ -42,7 +52,7 @@ class RunningScheduler:
     @property
     def account(self) -> str:
         """The service account as which it is asked."""
-        return f"{self._name}-explain"
+        return f"{self._name}-{self._what}"
 
     async def explain(self, namespace: str, name: str) -> dict[str, Any]:
         """Return what the leader says of a pod. Raises NotRunning, ClusterError."""
@@ -53,24 +63,53 @@ class RunningScheduler:
                 break
         return document
 
+    @asynccontextmanager
+    async def record(self, seconds: int) -> AsyncIterator[AsyncIterator[bytes]]:
+        """What the leader records, as it comes, for `seconds` or until the block is left; 0: a day at most.
+
+        Raises NotRunning, ClusterError, also while it comes.
+        """
+        said = ""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=_SILENT_SECONDS)
+        self._token = await self._new_token((seconds or RECORD_SECONDS) + TOKEN_SECONDS)
+        for _ in range(TRIES):
+            async with self._asked({"seconds": str(seconds or RECORD_SECONDS)}, timeout) as response:
+                if response.status == 200:
+                    yield _parts_of(response)
+                    return
+                body = await content_of(response)
+                said = body.decode(errors="replace").strip()
+                if response.status == 429:
+                    raise ClusterError(f"the scheduler refuses: {said[:300]}")
+                if response.status != 409:
+                    self._read(response.status, body)
+        raise ClusterError(f"no replica that leads was found: {said[:300]}")
+
     async def _ask(self, query: Mapping[str, str]) -> dict[str, Any]:
         if not self._token:
-            self._token = await self._new_token()
+            self._token = await self._new_token(TOKEN_SECONDS)
+        async with self._asked(query, aiohttp.ClientTimeout(total=_SECONDS)) as response:
+            body = await content_of(response)
+            return self._read(response.status, body)
+
+    @asynccontextmanager
+    async def _asked(
+        self, query: Mapping[str, str], limits: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         client = self._client
         service = f"https:{quote(self._name)}:{PORT}"
-        path = f"/api/v1/namespaces/{quote(self._namespace)}/services/{service}/proxy/{PATH}?{urlencode(query)}"
+        proxy = f"/api/v1/namespaces/{quote(self._namespace)}/services/{service}/proxy"
         credentials = client.credentials
         try:
             async with (await client.authorized_session()).get(
-                credentials.server + path,
-                headers={PASSED_ON: f"Bearer {self._token}", "Accept": "application/json"},
-                timeout=aiohttp.ClientTimeout(total=_SECONDS),
+                f"{credentials.server}{proxy}/debug/{self._what}?{urlencode(query)}",
+                headers={PASSED_ON: f"Bearer {self._token}", "Accept": "application/json, application/gzip"},
+                timeout=limits,
                 allow_redirects=False,
                 server_hostname=credentials.server_hostname,
                 ssl=credentials.ssl_context,
             ) as response:
-                body = await content_of(response)
-                return self._read(response.status, body)
+                yield response
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise ClusterError(f"cannot ask the API server: {str(error) or type(error).__name__}") from error
 
@@ -84,7 +123,7 @@ class RunningScheduler:
         said = str(document.get("message", "")) if isinstance(document, dict) else ""
         where = f"the scheduler's Service {self._namespace}/{self._name}"
         if status == 404 and "found" not in said and not said:
-            raise ClusterError(f"{where} is of a scheduler that explains nothing: is it an older version?")
+            raise ClusterError(f"{where} is of a scheduler that cannot {self._what}: is it an older version?")
         if status == 404:
             raise NotRunning(f"{where} is not there: {said}")
         if status in (502, 503):
@@ -95,12 +134,12 @@ class RunningScheduler:
             raise ClusterError(f"asking is not allowed: {said}")
         raise ClusterError(f"{where} answered HTTP {status}: {said[:300]}")
 
-    async def _new_token(self) -> str:
+    async def _new_token(self, seconds: int) -> str:
         path = f"/api/v1/namespaces/{quote(self._namespace)}/serviceaccounts/{quote(self.account)}/token"
         request = {
             "apiVersion": "authentication.k8s.io/v1",
             "kind": "TokenRequest",
-            "spec": {"audiences": [AUDIENCE], "expirationSeconds": TOKEN_SECONDS},
+            "spec": {"audiences": [AUDIENCE], "expirationSeconds": seconds},
         }
         reply = await self._client.call(self._create, path, msgspec.json.encode(request))
         if reply.status == 404:
@@ -120,6 +159,14 @@ class _TokenStatus(msgspec.Struct, frozen=True):
 
 class _TokenRequest(msgspec.Struct, frozen=True):
     status: _TokenStatus = _TokenStatus()
+
+
+async def _parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    try:
+        async for part in response.content.iter_any():
+            yield part
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise ClusterError(str(error) or type(error).__name__) from error
 
 
 _any: Decoder[Any] = Decoder(Any)

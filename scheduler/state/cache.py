@@ -23,6 +23,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import PodResources, allocatable_of
 from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
+from scheduler.state.observer import StateObserver
 from scheduler.state.resting import RestingNodes
 
 _logger = logging.getLogger(__name__)
@@ -59,6 +60,7 @@ class Cache:
         """Node → the number of the last change that was not an assumption of ours."""
         self._changes = 0
         self._resting = RestingNodes()
+        self.observer: StateObserver | None = None
 
     # Our own assumptions.
 
@@ -67,6 +69,8 @@ class Cache:
         if pod.uid in self._entries:
             raise ValueError(f"{pod} is in the cache already, so it cannot be assumed")
         self._add(pod, assumed=True)
+        if self.observer is not None:
+            self.observer.assumed(pod)
 
     def finish_binding(self, pod: Pod) -> None:
         """Start the time within which the watch must confirm an assumed pod. No effect once it has."""
@@ -82,6 +86,8 @@ class Cache:
         if entry is None or not entry.assumed:
             return False
         self._drop(entry)
+        if self.observer is not None:
+            self.observer.uncounted(pod.uid)
         return True
 
     def expire(self) -> list[Pod]:
@@ -93,6 +99,8 @@ class Cache:
             if entry.deadline is None or entry.deadline > now:
                 break
             self._drop(entry)
+            if self.observer is not None:
+                self.observer.uncounted(entry.pod.uid)
             self._metrics.assumed_pods_expired.inc()
             late.append(entry.pod)
         return late
@@ -109,6 +117,8 @@ class Cache:
         if entry is None:
             self._add(pod, assumed=False)
             self._note_change(name)
+            if self.observer is not None:
+                self.observer.confirmed(pod)
             return None
         old = entry.pod
         moved = old.spec.node_name != name
@@ -138,6 +148,8 @@ class Cache:
         self._expiring.pop(uid, None)
         if moved or resized:
             self._note_change(name)
+        if self.observer is not None:
+            self.observer.confirmed(pod)
         return old
 
     def remove(self, uid: str) -> Pod | None:
@@ -146,6 +158,8 @@ class Cache:
         if entry is None:
             return None
         self._drop(entry)
+        if self.observer is not None:
+            self.observer.uncounted(uid)
         return entry.pod
 
     def set_node(self, node: Node) -> Node | None:
@@ -161,6 +175,8 @@ class Cache:
             raise
         self._nodes[name] = shown
         self._note_change(name)
+        if self.observer is not None:
+            self.observer.node_set(node)
         return old
 
     def remove_node(self, name: str) -> Node | None:
@@ -173,6 +189,8 @@ class Cache:
         except Exception:  # noqa: BLE001  logged there; the node is gone all the same
             self.table.is_broken = True
             self._rebuild()
+        if self.observer is not None:
+            self.observer.node_removed(name)
         return old
 
     def mend(self) -> None:
@@ -187,11 +205,15 @@ class Cache:
         node = self.table.node(node_name)
         if node is not None:
             self._resting.add(node_name)
+            if self.observer is not None:
+                self.observer.rests(node_name)
             self.set_node(node)
 
     def end_rest(self, node_name: str) -> None:
         """Show a node as it is."""
         self._resting.discard(node_name)
+        if self.observer is not None:
+            self.observer.rested(node_name)
         node = self.table.node(node_name)
         if node is not None:
             self.set_node(node)
@@ -222,6 +244,11 @@ class Cache:
     def uids(self) -> KeysView[str]:
         """Every counted pod, assumed or not. A live view."""
         return self._entries.keys()
+
+    @property
+    def resting(self) -> tuple[str, ...]:
+        """The nodes that are left alone."""
+        return self._resting.names
 
     def sizes(self) -> dict[str, int]:
         """What the metric `scheduler_cache_size` shows."""
@@ -275,6 +302,8 @@ class Cache:
         """Make the table anew. If that fails too, the table stays broken, and the next decision tries again."""
         _logger.error("The node table is made anew, as a change failed half way", exc_info=True)
         self._metrics.table_rebuilds.inc()
+        if self.observer is not None:
+            self.observer.rebuilt()
         self.table.clear()
         for node in self._nodes.values():
             self.table.set_node(node)

@@ -147,6 +147,22 @@ class NodeTable:
         """The rows in which an aspect changed."""
         return self._logs.of(aspect)
 
+    # For replays: which row a node has, decides among equals.
+
+    def layout(self) -> tuple[list[str], list[int]]:
+        """Return the name of each row, empty for free ones, and the free rows in the order of their release."""
+        names = [""] * self.size
+        for name, row in self._row_of.items():
+            names[row] = name
+        return names, list(self._free)
+
+    def lay_out(self, names: Sequence[str], free: Sequence[int]) -> None:
+        """Give a table without rows the layout of another one; nodes and pods of these names are to follow."""
+        for row, name in enumerate(names):
+            self._claim_row(name or f"free row {row}")
+        for row in free:
+            self._release_row(f"free row {row}", row)
+
     # What the cache writes.
 
     def node(self, name: str) -> Node | None:

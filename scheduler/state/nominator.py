@@ -6,6 +6,7 @@ Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A nomination is known
 from collections.abc import Collection, Iterator
 
 from scheduler.api.pod import Pod
+from scheduler.state.observer import StateObserver
 
 
 class Nominator:
@@ -14,6 +15,7 @@ class Nominator:
     def __init__(self) -> None:
         self._node_names: dict[str, str] = {}
         self._pods: dict[str, dict[str, Pod]] = {}
+        self.observer: StateObserver | None = None
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
@@ -35,6 +37,8 @@ class Nominator:
         if name and not pod.node_name:
             self._node_names[pod.uid] = name
             self._pods.setdefault(name, {})[pod.uid] = pod
+            if self.observer is not None:
+                self.observer.nominated(pod, name)
 
     def update(self, old: Pod, new: Pod) -> None:
         """Replace a pod by its new version.
@@ -50,6 +54,8 @@ class Nominator:
         node_name = self._node_names.pop(uid, None)
         if node_name is None:
             return
+        if self.observer is not None:
+            self.observer.nomination_ended(uid)
         pods = self._pods[node_name]
         del pods[uid]
         if not pods:

@@ -12,6 +12,7 @@ from typing import Any
 from scheduler.api.versions import is_newer
 from scheduler.framework.handle import Listener
 from scheduler.state.listeners import ObjectListener
+from scheduler.state.observer import StateObserver
 
 
 class ObjectStore:
@@ -22,6 +23,7 @@ class ObjectStore:
         self._listeners: defaultdict[str, list[ObjectListener]] = defaultdict(list)
         self.listener_failures = 0
         """How often a listener raised, or was told of nothing because it is broken."""
+        self.observer: StateObserver | None = None
 
     def watch(self, resources: Iterable[str]) -> None:
         """Make room for these resources: they may be asked for, though none of their objects has come yet."""
@@ -89,6 +91,8 @@ class ObjectStore:
         objects.by_name.setdefault(metadata.namespace, {})[metadata.name] = new
         objects.by_uid[metadata.uid] = new
         objects.version += 1
+        if self.observer is not None:
+            self.observer.object_set(resource, new)
         self._tell(listeners, old, new, objects.by_uid)
         return old
 
@@ -106,6 +110,8 @@ class ObjectStore:
         if not in_namespace:
             del objects.by_name[namespace]
         objects.version += 1
+        if self.observer is not None:
+            self.observer.object_removed(resource, uid)
         self._tell(listeners, old, None, objects.by_uid)
         return old
 

@@ -19,6 +19,10 @@ class RestingNodes:
     def __init__(self) -> None:
         self._names: set[str] = set()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._names)
+
     def add(self, name: str) -> None:
         self._names.add(name)
 

@@ -10,5 +10,9 @@ __all__ = ["CHART", "DuplicateKeyError", "Helm", "HelmError", "load_documents", 
 
 
 def schedulers_own(documents: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out the account and the roles of those who ask for explanations."""
-    return [each for each in documents if not each["metadata"]["name"].endswith(("-explain", ":explain"))]
+    """Leave out the accounts and the roles of those who ask for explanations and traces."""
+    return [
+        each
+        for each in documents
+        if not each["metadata"]["name"].endswith(("-explain", ":explain", "-record", ":record"))
+    ]

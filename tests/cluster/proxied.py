@@ -11,6 +11,7 @@ from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, is_ready
 from tests.controlplane import Client, Cluster, Component, a_pod
 
 ASKER = "asker"
+"""Who explains; who records is called otherwise, as rights are added up."""
 
 
 def own_address() -> str:
@@ -40,13 +41,13 @@ def proxied(cluster: Cluster, api: Client, address: str, *options: str) -> Itera
         yield process
 
 
-def asker(cluster: Cluster) -> Path:
-    """The kubeconfig of a user who has the Role `loadmaster-explain` and nothing else."""
-    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": ASKER, "namespace": "default"}}
+def asker(cluster: Cluster, what: str = "explain", name: str = ASKER) -> Path:
+    """The kubeconfig of a user who has the Role `loadmaster-explain`, or for `what` else, and nothing else."""
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": "default"}}
     cluster.kubectl("apply", "-f", "-", stdin=json.dumps(account))
-    role, subject = f"--role={ACCOUNT}-explain", f"--serviceaccount=default:{ASKER}"
-    cluster.kubectl("create", "rolebinding", ASKER, f"--namespace={NAMESPACE}", role, subject)
-    return cluster.service_account_kubeconfig("default", ASKER)
+    role, subject = f"--role={ACCOUNT}-{what}", f"--serviceaccount=default:{name}"
+    cluster.kubectl("create", "rolebinding", name, f"--namespace={NAMESPACE}", role, subject)
+    return cluster.service_account_kubeconfig("default", name)
 
 
 def _publish(api: Client, address: str, port: int) -> None:

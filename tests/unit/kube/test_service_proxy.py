@@ -9,7 +9,7 @@ import pytest
 
 from scheduler.api.reviews import PASSED_ON
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.service_proxy import NotRunning, RunningScheduler
+from scheduler.kube.service_proxy import RECORD, NotRunning, RunningScheduler
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
 TOKEN = "POST /api/v1/namespaces/kube-system/serviceaccounts/loadmaster-explain/token"
@@ -84,7 +84,7 @@ async def test_no_service_account_means_no_scheduler(tmp_path: Path) -> None:
     [
         (refusal(401, "Unauthorized"), "the scheduler does not accept the token of loadmaster-explain"),
         (refusal(403, "services is forbidden"), "asking is not allowed: services is forbidden"),
-        (Answer(404, "404 page not found"), "is of a scheduler that explains nothing: is it an older version"),
+        (Answer(404, "404 page not found"), "is of a scheduler that cannot explain: is it an older version"),
         (refusal(500, "out of order"), "answered HTTP 500: out of order"),
         (Answer(200, {"kind": "Something"}), "answered HTTP 200"),
         (LOST, "cannot ask the API server"),
@@ -98,3 +98,59 @@ async def test_any_other_answer_is_one_sentence(tmp_path: Path, answer: Answer, 
 async def test_who_may_not_have_a_token_is_told_which_role_allows_it(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match=r"no token for asking: .*; the Role loadmaster-explain allows it"):
         await explained(tmp_path, token=refusal(403, "serviceaccounts/token is forbidden"))
+
+
+RECORD_TOKEN = "POST /api/v1/namespaces/kube-system/serviceaccounts/loadmaster-record/token"
+RECORD_PATH = "GET /api/v1/namespaces/kube-system/services/https:loadmaster:metrics/proxy/debug/record"
+
+
+async def taken(scheduler: RunningScheduler, seconds: int) -> AsyncIterator[bytes]:
+    async with scheduler.record(seconds) as parts:
+        async for part in parts:
+            yield part
+
+
+async def recorded(directory: Path, *answers: Answer, seconds: int = 5) -> tuple[FakeApi, bytes]:
+    api = FakeApi()
+    api.on(RECORD_TOKEN, a_token())
+    api.on(RECORD_PATH, *answers)
+    async with fake_client(directory, api) as client:
+        asked = RunningScheduler(client, "kube-system", "loadmaster", RECORD)
+        return api, b"".join([part async for part in taken(asked, seconds)])
+
+
+async def test_a_recording_has_a_token_that_outlives_it(tmp_path: Path) -> None:
+    api, found = await recorded(tmp_path, Answer(200, "a trace"), seconds=3_600)
+    assert found == b'"a trace"'
+    (made,), (asked,) = api.seen(RECORD_TOKEN), api.seen(RECORD_PATH)
+    assert made.body["spec"]["expirationSeconds"] == 4_200
+    assert asked.query == {"seconds": "3600"}
+
+
+async def test_a_recording_without_an_end_is_a_day_at_most(tmp_path: Path) -> None:
+    api, _ = await recorded(tmp_path, Answer(200, "a trace"), seconds=0)
+    assert api.seen(RECORD_PATH)[0].query == {"seconds": "86400"}
+
+
+async def test_the_leader_is_looked_for(tmp_path: Path) -> None:
+    api, found = await recorded(tmp_path, Answer(409, "does not lead"), Answer(409, "does not lead"), Answer(200, "it"))
+    assert found == b'"it"'
+    assert len(api.seen(RECORD_PATH)) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (Answer(409, "this replica does not lead"), "no replica that leads was found"),
+        (Answer(429, "a recording is under way"), "the scheduler refuses: .*a recording is under way"),
+        (Answer(404, {}), "is of a scheduler that cannot record: is it an older version"),
+        (refusal(503, "no endpoints"), "leads to no running scheduler: no endpoints"),
+        (refusal(403, "not yours"), "asking is not allowed: not yours"),
+        (Answer(401, {}), "does not accept the token of loadmaster-record"),
+        (Answer(500, "oops"), "answered HTTP 500"),
+        (LOST, "cannot ask the API server"),
+    ],
+)
+async def test_a_recording_that_cannot_be_is_one_sentence(tmp_path: Path, answer: Answer, sentence: str) -> None:
+    with pytest.raises(ClusterError, match=sentence):
+        await recorded(tmp_path, answer)

@@ -1,0 +1,1 @@
+"""Traces: what a scheduler has seen and decided, recorded, and decided once more."""

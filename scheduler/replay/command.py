@@ -1,0 +1,156 @@
+"""`loadmaster replay`: the decisions of a trace, made once more."""
+
+import argparse
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any, Final
+
+import orjson
+
+from scheduler.api.text import encodable_within
+from scheduler.config.load import config_from_dict, load_config, load_plugins
+from scheduler.config.types import Config
+from scheduler.framework.errors import ConfigError
+from scheduler.loading.registry import PluginRegistry
+from scheduler.replay.comparison import Comparison
+from scheduler.replay.player import Player
+from scheduler.replay.report import lines_of
+from scheduler.replay.trace_file import Trace
+from scheduler.replay.trace_time import TraceClock, TraceTimeLoop
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.registry import Registry
+
+DIFFERENT: Final = 1
+
+Document = dict[str, Any]
+
+
+def run(options: argparse.Namespace, registry: Registry) -> int:
+    """Replay, and print what is different; 1 if the recorded configuration decides otherwise. Raises ConfigError."""
+    logging.basicConfig(level=logging.CRITICAL)  # what a plugin says of each pod, was said when it was recorded
+    trace = Trace(options.trace)
+    config = recorded_config(trace, registry)
+    other = load_config(options.config, _anew(registry)) if options.config else None
+    with ExitStack() as stack:
+        keep = None
+        if options.decisions:
+            try:
+                file = stack.enter_context(open(options.decisions, "wb"))
+            except OSError as error:
+                raise ConfigError([f"{options.decisions}: cannot be written: {error.strerror}"]) from error
+            keep = file.write
+        clock = TraceClock(trace.header.recorded_at)
+        with asyncio.Runner(loop_factory=lambda: TraceTimeLoop(clock)) as runner:
+            document = runner.run(_replayed(trace, clock, config, registry, other, keep))
+    _print(options, document)
+    return DIFFERENT if document["different"] and other is None else 0
+
+
+def recorded_config(trace: Trace, registry: Registry) -> Config:
+    """The configuration of a trace. Raises ConfigError, for plugins above all that are not there."""
+    values = dict(trace.header.config)
+    own = values.get("loadmaster")
+    if isinstance(own, Mapping):
+        # Directories of the machine on which it was recorded; --plugin-dir says where those plugins are here.
+        values["loadmaster"] = {key: each for key, each in own.items() if key != "pluginDirectories"}
+    try:
+        load_plugins(values, registry)
+        return config_from_dict(values, registry)
+    except ConfigError as error:
+        problems = [f"{trace.path}: the configuration in it: {problem}" for problem in error.problems]
+        if any("plugin" in problem for problem in problems):
+            problems.append("plugins that were loaded from a directory there need --plugin-dir here")
+        raise ConfigError(problems) from error
+
+
+def other_profiles(player: Player, trace: Trace, config: Config, registry: Registry) -> dict[str, Framework]:
+    """Make the profiles of another configuration, by the names of those recorded. Raises ConfigError."""
+    engine = player.engine
+    prepared = engine.profiles.prepare(config, registry)
+    missing = prepared.resources.needs - set(trace.header.needs)
+    if missing:
+        fields = ", ".join(sorted(missing))
+        raise ConfigError([f"the trace lacks what plugins of the configuration read of pods: {fields}"])
+    engine.object_handlers.watch(prepared.resources.watched)
+    found: dict[str, Framework] = {}
+    for name in engine.frameworks:
+        if name in prepared.frameworks:
+            found[name] = prepared.frameworks[name]
+        elif len(prepared.frameworks) == 1:
+            [found[name]] = prepared.frameworks.values()
+        else:
+            known = ", ".join(prepared.frameworks)
+            raise ConfigError([f"the trace has a profile {name!r}, the configuration has only {known}"])
+    return found
+
+
+async def _replayed(
+    trace: Trace, clock: TraceClock, config: Config, registry: Registry, other: Config | None, keep: Any
+) -> Document:
+    player = Player(trace, clock, config, registry)
+    try:
+        profiles = None if other is None else other_profiles(player, trace, other, registry)
+        comparison = Comparison(player, profiles, keep)
+        await player.play(comparison)
+        return told(trace, player, comparison, time.perf_counter() - player.begun_at)
+    finally:
+        player.engine.close()
+        await player.tasks.close()
+
+
+def told(trace: Trace, player: Player, comparison: Comparison, seconds: float) -> Document:
+    """What came of it, as JSON has it."""
+    decisions = comparison.kinds.total()
+    header = trace.header
+    notes = []
+    if trace.incomplete:
+        notes.append(f"the trace is not whole: {trace.incomplete}; replayed up to there")
+    if not player.begun_at:
+        notes.append("the trace ends before the state at its start is whole: nothing was decided")
+    if header.bindings:
+        notes.append(
+            f"{header.bindings} bindings were under way when the recording began: what plugins held for them in "
+            "memory (volumes, devices) is not in the trace"
+        )
+    if comparison.without_answer:
+        notes.append(f"{comparison.without_answer} decisions count as recorded: extenders had a say in them")
+    if comparison.unfaithful:
+        notes.append(
+            f"{comparison.unfaithful} decisions are others already with the recorded configuration: replay without "
+            "--config says which"
+        )
+    return {
+        "trace": {
+            "file": trace.path,
+            "version": header.version,
+            "recordedAt": header.recorded_at,
+            "seconds": round(player.clock.now(), 3),
+            "ended": trace.end,
+        },
+        "nodes": player.engine.cache.table.count,
+        "pods": len(player.engine.pods),
+        "decisions": decisions,
+        "different": decisions - comparison.kinds["same"],
+        "kinds": dict(comparison.kinds),
+        "perSecond": round(decisions / seconds) if seconds else 0,
+        "differences": comparison.differences,
+        "notes": notes,
+    }
+
+
+def _anew(registry: Registry) -> Registry:
+    """Plugins for another configuration: files that have not changed stay loaded."""
+    return registry.renewed() if isinstance(registry, PluginRegistry) else registry
+
+
+def _print(options: argparse.Namespace, document: Document) -> None:
+    if options.output == "json":
+        print(orjson.dumps(encodable_within(document), option=orjson.OPT_INDENT_2).decode())
+        return
+    encoding = sys.stdout.encoding or "utf-8"
+    for line in lines_of(document):
+        sys.stdout.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")

@@ -1,0 +1,113 @@
+"""What comes of a replay: which decisions are others than those recorded, and why.
+
+With the recorded configuration, decisions are compared byte for byte. With another one, each pod is decided by it in
+the state in which it was decided, and what was recorded counts for the next one.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from scheduler.replay.lines import Decision, encoded
+from scheduler.replay.player import Attempt, Player
+from scheduler.replay.replayed_calls import TRYING
+from scheduler.replay.why import why
+from scheduler.runtime.framework import Framework
+
+MAX_TOLD: Final = 1_000
+"""Differences that are told in detail."""
+
+SAME, OTHER_NODE, ONLY_NOW, ONLY_THEN, OTHER_REASON, OTHER_SCORES = (
+    "same", "other node", "placed only now", "placed only then", "other reason", "other scores",
+)  # fmt: skip
+
+Document = dict[str, Any]
+
+
+def kind_of(recorded: Decision, now: Decision) -> str:
+    """What is different, in a few words."""
+    if recorded.node != now.node:
+        return OTHER_NODE if recorded.node and now.node else ONLY_NOW if now.node else ONLY_THEN
+    if not now.node:
+        told = (recorded.message, recorded.error, recorded.plugins, recorded.pending, recorded.nominated)
+        same = told == (now.message, now.error, now.plugins, now.pending, now.nominated)
+        return SAME if same else OTHER_REASON
+    return SAME if recorded == now else OTHER_SCORES
+
+
+class Comparison:
+    """Implements scheduler.replay.player.Judge."""
+
+    def __init__(
+        self,
+        player: Player,
+        other: Mapping[str, Framework] | None = None,
+        keep: Callable[[bytes], object] | None = None,
+    ) -> None:
+        """`other`: profiles of another configuration, by the names of those recorded. `keep` gets each decision."""
+        self._player = player
+        self._other = other
+        self._keep = keep
+        self.kinds: Counter[str] = Counter()
+        self.without_answer = 0
+        """Attempts that were not decided again."""
+        self.unfaithful = 0
+        """Attempts that the recorded configuration decides in another way now, where another one is compared."""
+        self.differences: list[Document] = []
+
+    def not_judged(self) -> None:
+        self.without_answer += 1
+
+    def judge(self, attempt: Attempt, replayed: Decision, written: bytes) -> None:
+        is_faithful = written == attempt.written
+        framework = attempt.framework
+        if self._other is not None:
+            self.unfaithful += not is_faithful
+            framework, replayed, written = self._decided_by_other(attempt)
+        if self._keep is not None:
+            self._keep(written + b"\n")
+        kind = SAME if is_faithful and self._other is None else kind_of(attempt.recorded, replayed)
+        if self._other is None and not is_faithful and kind == SAME:
+            kind = OTHER_SCORES  # written in another way
+        if self._other is not None and kind == OTHER_SCORES:
+            kind = SAME  # that is what another configuration is for
+        self.kinds[kind] += 1
+        if kind != SAME and len(self.differences) < MAX_TOLD:
+            self.differences.append(self._told(kind, attempt, framework, replayed))
+
+    def _decided_by_other(self, attempt: Attempt) -> tuple[Framework, Decision, bytes]:
+        assert self._other is not None
+        framework = self._other[attempt.framework.name]
+        token = TRYING.set(True)
+        try:
+            made = self._player.decide(framework, attempt)[1]
+        finally:
+            TRYING.reset(token)
+        return framework, made, encoded(made)
+
+    def _told(self, kind: str, attempt: Attempt, framework: Framework, now: Decision) -> Document:
+        token = TRYING.set(True)
+        try:
+            reason = why(self._player.engine.algorithm, framework, attempt, now)
+        finally:
+            TRYING.reset(token)
+        return {
+            "pod": str(attempt.pod),
+            "attempt": attempt.number,
+            "profile": attempt.framework.name,
+            "seconds": round(self._player.clock.now(), 3),
+            "kind": kind,
+            "then": shown(attempt.recorded),
+            "now": shown(now),
+            "why": reason,
+        }
+
+
+def shown(decision: Decision) -> Document:
+    """A decision for people: {"node"} or {"message", "nominated"?} or {"error"}."""
+    if decision.node:
+        return {"node": decision.node}
+    if decision.error:
+        return {"error": decision.error}
+    told: Document = {"message": decision.message}
+    return told | ({"nominated": decision.nominated} if decision.nominated else {})

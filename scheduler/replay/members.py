@@ -1,0 +1,63 @@
+"""A trace on its way into a file: only whole members of it are written, so that whatever ends it leaves whole lines."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+
+from scheduler.replay.lines import DECIDE, END, encode
+
+_DECIDE = f'["{DECIDE}",'.encode()
+_END = f'["{END}",'.encode()
+
+
+class BadStream(Exception):
+    """What came is no trace."""
+
+
+class Members:
+    """Divides a stream of bytes."""
+
+    def __init__(self) -> None:
+        self._whole = bytearray()
+        """The bytes of the member that is not whole yet."""
+        self._text = bytearray()
+        self._unpacker = zlib.decompressobj(wbits=31)
+        self.decisions = 0
+        """In the members so far."""
+        self.milliseconds = 0
+        """Of the last line of these."""
+        self.end = ""
+        """The line that ends the trace, if it came."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the members that are whole now. Raises BadStream."""
+        while data:
+            try:
+                self._text += self._unpacker.decompress(data)
+            except zlib.error as error:
+                raise BadStream(str(error)) from error
+            rest = self._unpacker.unused_data
+            self._whole += data[: len(data) - len(rest)]
+            if not self._unpacker.eof:
+                return
+            yield self._finished()
+            data = rest
+
+    def _finished(self) -> bytes:
+        whole, text = bytes(self._whole), bytes(self._text)
+        self.decisions += text.count(b"\n" + _DECIDE) + text.startswith(_DECIDE)
+        last = text.rstrip(b"\n").rpartition(b"\n")[2]
+        number = last.split(b",", 2)[1:2]
+        if number and number[0].strip(b"]").isdigit():
+            self.milliseconds = int(number[0].strip(b"]"))
+        if last.startswith(_END):
+            self.end = last.decode(errors="replace")
+        self._whole.clear()
+        self._text.clear()
+        self._unpacker = zlib.decompressobj(wbits=31)
+        return whole
+
+
+def last_member(milliseconds: int, why: str) -> bytes:
+    """The end of a trace that whoever reads it has ended."""
+    return gzip.compress(encode((END, milliseconds, why)), mtime=0)

@@ -1,0 +1,71 @@
+"""A replay's outcome as lines of text."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from scheduler.api.text import printable
+
+MAX_SHOWN: Final = 20
+"""Differences; all that are told are in the JSON."""
+
+Document = Mapping[str, Any]
+
+
+def lines_of(document: Document) -> Iterator[str]:
+    """Yield them, without anything that a terminal would obey."""
+    return map(printable, _lines(document))
+
+
+def _lines(document: Document) -> Iterator[str]:
+    trace = document["trace"]
+    at = datetime.fromtimestamp(trace["recordedAt"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    yield f"{trace['file']}: {trace['seconds']} s of Loadmaster {trace['version']}, recorded {at}"
+    if trace["ended"]:
+        yield f"It ended as {trace['ended']}."
+    for note in document["notes"]:
+        yield f"Note: {note}."
+    yield f"{document['nodes']} nodes and {document['pods']} pods at its end"
+    rate = f"{document['perSecond']:,} a second"
+    if not document["different"]:
+        yield f"{document['decisions']} decisions, {rate}: all as recorded"
+        return
+    kinds = ", ".join(f"{count} {kind}" for kind, count in document["kinds"].items() if kind != "same")
+    yield f"{document['decisions']} decisions, {rate}: {document['different']} are others: {kinds}"
+    for difference in document["differences"][:MAX_SHOWN]:
+        yield ""
+        yield from _difference(difference)
+    more = document["different"] - MAX_SHOWN
+    if more > 0:
+        yield ""
+        yield f"and {more} more; -o json has up to 1,000"
+
+
+def _difference(told: Document) -> Iterator[str]:
+    yield f"{told['pod']}, attempt {told['attempt']}, at {told['seconds']} s: {told['kind']}"
+    yield f"  then: {_decision(told['then'])}"
+    yield f"  now:  {_decision(told['now'])}"
+    why = told["why"]
+    for node, refusal in why.get("refused", {}).items():
+        yield f"  {node} is refused by {refusal['plugin'] or 'no plugin by name'}: {refusal['message']}"
+    scores = why.get("scores", {})
+    if scores:
+        first, second = scores
+        yield f"  scores of {first} and {second}: {sum(scores[first].values())} and {sum(scores[second].values())}"
+        for plugin, of_first in scores[first].items():
+            of_second = scores[second].get(plugin, 0)
+            if of_first != of_second:
+                yield f"    {plugin}: {of_first} and {of_second}"
+    if why.get("tie"):
+        yield "  both are the best: a tie that is broken in another way"
+    if why.get("error"):
+        yield f"  {why['error']}"
+
+
+def _decision(shown: Document) -> str:
+    if "node" in shown:
+        return f"placed on {shown['node']}"
+    if "error" in shown:
+        return f"error: {shown['error']}"
+    nominated = f" (room is made on {shown['nominated']})" if shown.get("nominated") else ""
+    return f"not placed: {shown['message']}{nominated}"

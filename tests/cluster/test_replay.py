@@ -1,0 +1,149 @@
+"""A running scheduler is recorded by a user without other rights, and replayed: byte for byte the same decisions."""
+
+import gzip
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from scheduler.__main__ import main
+from tests.cluster.devices import a_claim, device_class, devices_on
+from tests.cluster.loadmaster import install_rbac, node_of
+from tests.cluster.proxied import asker, own_address, proxied
+from tests.cluster.test_volumes import a_class, a_volume
+from tests.controlplane import ApiError, Client, Component, ControlPlane, Settings, a_node, a_pod, wait_until
+from tests.controlplane.client import Object
+
+NAMESPACE: Final = "busy"
+NODES: Final = 24
+PODS: Final = 300
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[ControlPlane]:
+    """With controllers, for volumes."""
+    with ControlPlane(Settings(controller_manager=True, kwok=True)) as controlplane:
+        install_rbac(controlplane)
+        yield controlplane
+
+
+@pytest.fixture(scope="module")
+def admin(own: ControlPlane) -> Iterator[Client]:
+    with own.client() as client:
+        own.create_namespace(NAMESPACE)
+        yield client
+
+
+@pytest.fixture(scope="module")
+def loadmaster(own: ControlPlane, admin: Client) -> Iterator[Component]:
+    address = own_address()
+    if not address:
+        pytest.skip("the API server's proxy leads to no loopback address, and this machine has no other")
+    with proxied(own, admin, address) as process:
+        yield process
+
+
+def recording(path: Path, kubeconfig: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "scheduler", "record", f"--kubeconfig={kubeconfig}", f"--out={path}", *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def pods_of_many_kinds() -> Iterator[Object]:
+    for number in range(PODS):
+        app = f"app-{number % 5}"
+        selector = {"matchLabels": {"app": app}}
+        more: Object = {}
+        match number % 10:
+            case 0:
+                term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": selector}
+                more = {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+            case 1:
+                spread = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "labelSelector": selector}
+                more = {"topologySpreadConstraints": [{**spread, "whenUnsatisfiable": "DoNotSchedule"}]}
+            case 2:
+                more = {"priorityClassName": "urgent"}
+            case 3:
+                more = {"schedulingGates": [{"name": "example.com/later"}]}
+            case 4:
+                more = {"nodeSelector": {"pool": "none"}}
+            case _:
+                pass
+        cpu = "4" if number % 10 == 2 else "1500m" if number % 3 else "100m"
+        yield a_pod(f"pod-{number}", cpu=cpu, labels={"app": app}, **more)
+
+
+def decisions_of(path: Path) -> list[Any]:
+    with gzip.open(path) as file:
+        lines = [json.loads(line) for line in file][1:]
+    return [line[6] for line in lines if line[0] == "decide"]
+
+
+def replayed(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> tuple[int, dict[str, Any]]:
+    code = main(["replay", str(path), "--output=json", *options])
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return code, document
+
+
+def test_what_a_running_scheduler_decides_is_decided_again(
+    own: ControlPlane, admin: Client, loadmaster: Component, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, user = tmp_path / "busy.trace", asker(own, "record", "recorder")
+    urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}}
+    admin.create({**urgent, "value": 1000})
+    admin.create_many(a_node(f"node-{i}", cpu="8", labels={}, zone=f"zone-{i % 3}") for i in range(NODES))
+    with ExitStack() as stack:
+        stack.enter_context(device_class(admin, "gpu"))
+        stack.enter_context(devices_on(admin, "node-1", [{"name": f"gpu-{i}"} for i in range(3)]))
+        admin.create(a_class("local", "kubernetes.io/no-provisioner"))
+        process = stack.enter_context(recording(path, user))
+        wait_until(lambda: path.exists() and path.stat().st_size > 0, 20, "the recording has begun")
+
+        for name in ("one", "two", "three", "four"):
+            exactly = {"deviceClassName": "gpu"}
+            admin.create(a_claim(name, {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}), NAMESPACE)
+            claims = [{"name": "gpu", "resourceClaimName": name}]
+            admin.create(a_pod(f"gpu-{name}", resourceClaims=claims), NAMESPACE)
+            admin.create(a_pod(f"gpu-{name}-too", resourceClaims=claims), NAMESPACE)
+        for i in range(3):
+            admin.create(a_volume(f"disk-{i}", "local", f"node-{i}", None))
+            asked = {"accessModes": ["ReadWriteOnce"], "storageClassName": "local"}
+            claim = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": f"data-{i}"}}
+            resources = {"requests": {"storage": "1Gi"}}
+            admin.create({**claim, "spec": {**asked, "resources": resources}}, NAMESPACE)
+            volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{i}"}}
+            admin.create(a_pod(f"disk-{i}", volumes=[volume]), NAMESPACE)
+        admin.create_many(pods_of_many_kinds(), NAMESPACE)
+        wait_until(lambda: node_of(admin.get("Pod", "disk-2", NAMESPACE)), 20, "a pod with a volume is bound")
+        admin.patch("Node", "node-5", {"spec": {"unschedulable": True}})
+        gates = [f"pod-{number}" for number in range(3, PODS, 10)]
+        for name in gates:
+            admin.patch("Pod", name, {"spec": {"schedulingGates": None}}, NAMESPACE)
+        for number in range(5, PODS, 20):
+            with suppress(ApiError):  # it may have been preempted
+                admin.delete("Pod", f"pod-{number}", NAMESPACE)
+        admin.create(a_node("node-late", cpu="8", zone="zone-1"))
+        admin.delete("Node", "node-7")
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate(timeout=20)
+
+    assert process.returncode == 0, errors
+    recorded = decisions_of(path)
+    assert f"{len(recorded)} decisions" in said
+    assert "it ended as whoever recorded it had enough" in said
+    kept = tmp_path / "decisions"
+    code, document = replayed(capsys, path, f"--decisions={kept}")
+    assert [json.loads(line) for line in kept.read_text().splitlines()] == recorded
+    assert code == 0
+    assert document["notes"] == []
+    assert document["decisions"] == len(recorded) > PODS
+    texts = json.dumps(recorded)
+    assert "preemption: " in texts
+    assert any(decision[7] for decision in recorded), "room was made for some"

@@ -1,0 +1,180 @@
+"""A recording costs nobody anything but its reader: it is bounded, says why it ends, and is one at a time."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from scheduler.cycle.observer import Call
+from scheduler.framework.errors import ApiError
+from scheduler.replay import lines, recorder
+from scheduler.replay.recorder import Recorder, without_secrets
+from tests.unit.replay.stage import PROFILE, Stage, with_nodes
+
+
+def lines_of(parts: list[bytes]) -> list[Any]:
+    return [json.loads(line) for part in parts if part for line in gzip.decompress(part).splitlines()]
+
+
+async def begun(stage: Stage, recording: Recorder, seconds: float = 0.0) -> tuple[Any, list[bytes]]:
+    """A recording whose state is written."""
+    parts = recording.record(seconds)
+    found = [await anext(parts)]
+    while lines_of(found)[-1] != [lines.BEGIN, 0]:
+        found.append(await anext(parts))
+    return parts, found
+
+
+async def test_nobody_observes_an_engine_that_nobody_records() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.recorder)
+    assert stage.engine.cache.observer is not None
+
+    await parts.aclose()
+
+    engine = stage.engine
+    observed = (engine.cache, engine.nominator, engine.objects, engine.handlers, engine.loop, engine.calls)
+    assert [part.observer for part in observed] == [None] * len(observed)
+    assert not stage.recorder.is_busy
+    stage.close()
+
+
+async def test_a_second_recording_is_empty_while_one_goes_on() -> None:
+    stage = with_nodes(Stage())
+    first, _ = await begun(stage, stage.recorder)
+
+    second = [part async for part in stage.recorder.record()]
+
+    assert second == []
+    assert stage.engine.cache.observer is not None, "the first goes on"
+    await first.aclose()
+    stage.close()
+
+
+async def test_a_reader_that_is_too_slow_is_told_so_and_memory_is_bounded() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.a_recorder(max_waiting=10_000))
+
+    for number in range(200):
+        stage.pod(f"pod-{number}")
+        observer = stage.engine.cache.observer
+        assert len(observer._waiting) < 12_000  # type: ignore[union-attr]
+    rest = lines_of([part async for part in parts])
+
+    assert rest[-1][0] == lines.END
+    assert rest[-1][2] == recorder.TOO_SLOW
+    assert 5 < len(rest) < 200
+    assert stage.engine.cache.observer is None
+    stage.close()
+
+
+async def test_another_leader_ends_it_with_a_sentence() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.recorder)
+    stage.is_leading = False
+    assert lines_of([part async for part in parts])[-1][2] == recorder.NOT_LEADING
+    stage.close()
+
+
+async def test_it_ends_when_its_time_is_up() -> None:
+    stage = with_nodes(Stage())
+    parts = [part async for part in stage.recorder.record(0.001)]
+    assert lines_of(parts)[-1][2] == recorder.FULL_TIME
+    stage.close()
+
+
+async def test_another_configuration_ends_it() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.recorder)
+    registry = stage.registry
+    other = Stage(profile={"percentageOfNodesToScore": 50})
+    prepared = stage.engine.profiles.prepare(other.config, registry)
+    stage.engine.profiles.swap(prepared)
+
+    stage.pod("late")
+    await stage.schedule()
+
+    assert lines_of([part async for part in parts])[-1][2] == recorder.OTHER_CONFIG
+    for each in (stage, other):
+        each.close()
+
+
+async def test_a_table_that_is_made_anew_ends_it() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.recorder)
+    stage.engine.cache.table.is_broken = True
+    stage.engine.cache.mend()
+    assert lines_of([part async for part in parts])[-1][2] == recorder.REBUILT
+    stage.close()
+
+
+async def test_what_cannot_be_written_ends_the_recording_and_not_the_scheduler() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.recorder)
+    stage.engine.calls.observer.answered(Call("patch", "Odd"), object())  # type: ignore[union-attr]
+    stage.pod("web")
+    await stage.schedule()
+
+    assert "could not be written: TypeError" in lines_of([part async for part in parts])[-1][2]
+    assert stage.engine.pods["web"].node_name
+    stage.close()
+
+
+async def test_answers_of_the_api_server_are_in_it() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.recorder)
+    with pytest.raises(ApiError):
+        await stage.engine.calls.patch("ResourceClaim", "gpu", "shop", {})
+    stage.is_leading = False
+    found = lines_of([part async for part in parts])
+    [answer] = [line for line in found if line[0] == lines.ANSWER]
+    assert answer[2:] == [
+        ["patch", "ResourceClaim", "shop", "gpu", ""],
+        0,
+        "nothing is written here, so no ResourceClaim either",
+    ]
+    stage.close()
+
+
+async def test_environment_and_annotations_are_not_in_it() -> None:
+    stage = with_nodes(Stage())
+    secret = {"container": {"env": [{"name": "PASSWORD", "value": "hunter2"}], "args": ["hunter2"]}}
+    stage.pod("before", dict(secret), annotations={"note": "hunter2"})
+    parts, found = await begun(stage, stage.recorder)
+    stage.pod("after", dict(secret), annotations={"note": "hunter2"})
+    stage.is_leading = False
+    found += [part async for part in parts]
+
+    text = json.dumps(lines_of(found))
+    assert '"before"' in text
+    assert '"after"' in text
+    assert "hunter2" not in text
+    stage.close()
+
+
+def test_where_extenders_are_is_not_in_it() -> None:
+    document = {
+        "extenders": [{"urlPrefix": "https://user:hunter2@there", "weight": 2, "tlsConfig": {"keyData": "hunter2"}}]
+    }
+    shown = without_secrets(document)
+    assert shown["extenders"] == [{"urlPrefix": recorder.NOWHERE, "weight": 2}]
+    assert "hunter2" in json.dumps(document), "what is in effect stays as it is"
+
+
+async def test_half_a_surrogate_pair_is_written_as_what_it_is_not() -> None:
+    text = lines.encode((lines.ANSWER, 0, "odd \ud800 text"))
+    assert json.loads(text)[2] == "odd \ufffd text"
+
+
+async def test_the_profile_of_a_decision_is_in_it() -> None:
+    stage = with_nodes(Stage())
+    parts, _ = await begun(stage, stage.recorder)
+    stage.pod("web")
+    await stage.schedule()
+    stage.is_leading = False
+    found = lines_of([part async for part in parts])
+    assert [line[2:5] for line in found if line[0] == lines.DECIDE] == [["web", PROFILE, 1]]
+    kinds = [line[0] for line in found if line[0] != lines.END]
+    assert kinds == [lines.POD, lines.DECIDE, lines.ASSUME, lines.POD, lines.COUNT, lines.BOUND]
+    stage.close()

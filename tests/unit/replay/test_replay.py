@@ -1,0 +1,326 @@
+"""What was recorded is decided again, byte for byte, whatever the scheduler did before and meanwhile."""
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from scheduler import framework as fw
+from scheduler.__main__ import main
+from scheduler.api.unstructured import Unstructured
+from scheduler.framework.errors import ApiError
+from scheduler.framework.handle import NoWrites
+from scheduler.loading.in_tree import in_tree
+from scheduler.replay.lines import ANSWER, ASSUME, BEGIN, COUNT, DECIDE, LAYOUT, PRE_BIND, UNDO
+from tests import fakes
+from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes
+
+CaptureFixture = pytest.CaptureFixture[str]
+
+
+def lines_of(path: Path) -> list[Any]:
+    with gzip.open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def kinds_of(path: Path) -> list[str]:
+    return [line[0] for line in lines_of(path)[1:]]
+
+
+def replayed(
+    capsys: CaptureFixture, path: Path, *options: str, plugins: Mapping[str, type[fw.Plugin]] | None = None
+) -> tuple[int, dict[str, Any]]:
+    code = main(["replay", str(path), "-o", "json", *options], plugins or {})
+    out, err = capsys.readouterr()
+    document: dict[str, Any] = json.loads(out or err)
+    return code, document
+
+
+def record(path: Path, *, before: int = 80, pods: int = 200, **settings: Any) -> Path:
+    """Recorded from the middle of a busy hour."""
+
+    async def recorded() -> None:
+        stage = with_nodes(Stage(**settings))
+        await a_busy_hour(stage, 7, before)
+        await stage.recorded(path, lambda: a_busy_hour(stage, 8, pods))
+        stage.close()
+
+    fakes.run(recorded())
+    return path
+
+
+def test_a_busy_hour_is_decided_again(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path, kept = record(tmp_path / "a.trace"), tmp_path / "decisions"
+
+    code, document = replayed(capsys, path, f"--decisions={kept}")
+
+    assert code == 0
+    assert document["notes"] == document["differences"] == []
+    recorded = [line[6] for line in lines_of(path)[1:] if line[0] == DECIDE]
+    assert document["decisions"] == len(recorded) > 400
+    assert [json.loads(line) for line in kept.read_text().splitlines()] == recorded
+    assert sum(bool(decision[7]) for decision in recorded) > 20, "room was made for many"
+    assert {"node gone", "nominate", "no nomination", "uncount", "pod gone"} <= set(kinds_of(path))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"percentageOfNodesToScore": 1},
+        {"loadmaster": {"seed": 7}},
+        {"profile": {"plugins": {"multiPoint": {"disabled": [{"name": "DefaultPreemption"}]}}}},
+        {"profile": {"plugins": {"score": {"disabled": [{"name": "*"}]}}}},
+    ],
+    ids=["a part of the nodes", "a seed", "no preemption", "no scores"],
+)
+def test_other_configurations_are_recorded_and_replayed(
+    settings: dict[str, Any], tmp_path: Path, capsys: CaptureFixture
+) -> None:
+    code, document = replayed(capsys, record(tmp_path / "a.trace", pods=80, **settings))
+    assert (code, document["different"]) == (0, 0)
+    assert document["decisions"] > 80
+
+
+def test_a_search_of_a_part_of_the_nodes_goes_on_where_the_last_one_ended(
+    tmp_path: Path, capsys: CaptureFixture
+) -> None:
+    async def recorded() -> None:
+        stage = with_nodes(Stage(percentageOfNodesToScore=1), 200)
+        for number in range(30):
+            stage.pod(f"before-{number}")
+        await stage.schedule()
+
+        async def play() -> None:
+            for number in range(30):
+                stage.pod(f"pod-{number}")
+                await stage.schedule()
+
+        await stage.recorded(tmp_path / "a.trace", play)
+        stage.close()
+
+    fakes.run(recorded())
+
+    code, document = replayed(capsys, tmp_path / "a.trace")
+    assert (code, document["different"], document["decisions"]) == (0, 0, 30)
+    assert {line[5] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == DECIDE} != {0}
+
+
+def test_rows_of_nodes_that_went_are_where_they_were(tmp_path: Path, capsys: CaptureFixture) -> None:
+    async def recorded() -> None:
+        stage = with_nodes(Stage())
+        for name in ("node-4", "node-2", "node-7"):
+            node = stage.engine.cache.table.node(name)
+            assert node is not None
+            stage.engine.handlers.node_deleted(node)
+
+        async def play() -> None:
+            for number in range(40):  # the nodes come into rows that are free, the last that went first
+                stage.node(f"new-{number}")
+                stage.pod(f"pod-{number}")
+                await stage.schedule()
+
+        await stage.recorded(tmp_path / "a.trace", play)
+        stage.close()
+
+    fakes.run(recorded())
+    [layout] = [line for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == LAYOUT]
+    assert layout[3] == [4, 2, 7]
+    assert [row for row, name in enumerate(layout[2]) if not name] == [2, 4, 7]
+
+    code, document = replayed(capsys, tmp_path / "a.trace")
+    assert (code, document["different"], document["decisions"]) == (0, 0, 40)
+
+
+def test_a_trace_that_was_changed_is_not_as_recorded(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record(tmp_path / "a.trace", pods=40)
+    found = lines_of(path)
+    place = next(i for i, line in enumerate(found) if i and line[0] == DECIDE and line[6][0] and line[6][2] > 1)
+    found[place][6][3] += 1
+    path.write_bytes(gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in found)))
+
+    code, document = replayed(capsys, path)
+
+    assert code == 1
+    assert document["kinds"]["other scores"] >= 1
+    assert document["differences"][0]["pod"] == f"default/{found[place][2]}"
+
+
+class CountingApi(NoWrites):
+    """Every second patch is refused."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def patch(
+        self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
+    ) -> Any:
+        self.calls += 1
+        if self.calls % 2:
+            raise ApiError(409, "another version")
+        return Unstructured.from_dict({"metadata": {"name": name, "uid": name}, "spec": patch})
+
+
+class Ledger(fw.ReservePlugin, fw.PreBindPlugin, fw.ScorePlugin):
+    """Keeps in memory what Reserve and the answers to PreBind told it, and scores by it: state that no table has."""
+
+    name = "Ledger"
+
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
+        self.entries: dict[str, int] = {}
+
+    def score(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> int:
+        return self.entries.get(node.name, 0) * 7 % 101
+
+    def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        self.entries[node_name] = self.entries.get(node_name, 0) + 1
+        return fw.unschedulable("not today") if pod.name.endswith("13") else None
+
+    def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+        self.entries[node_name] += 2
+
+    def pre_bind_pre_flight(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        return None if pod.priority else fw.SKIP
+
+    async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        try:
+            await self.handle.api.patch("Ledger", pod.name, pod.namespace, {})
+        except ApiError:
+            self.entries[node_name] += 5
+            return fw.unschedulable("not written")
+        self.entries[node_name] += 11
+        return None
+
+
+def test_what_plugins_keep_in_memory_is_made_again(tmp_path: Path, capsys: CaptureFixture) -> None:
+    plugins: dict[str, type[fw.Plugin]] = {"Ledger": Ledger}
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Ledger", "weight": 50}]}}}
+    settings: dict[str, Any] = {"registry": {**in_tree(), **plugins}, "profile": profile, "api": CountingApi()}
+    path = record(tmp_path / "a.trace", before=0, **settings)
+    assert {ANSWER, PRE_BIND, UNDO} <= set(kinds_of(path))
+
+    code, document = replayed(capsys, path, plugins=plugins)
+
+    assert (code, document["different"]) == (0, 0)
+    assert document["decisions"] > 150
+
+
+def test_a_plugin_that_is_not_there_is_one_sentence(tmp_path: Path, capsys: CaptureFixture) -> None:
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Ledger"}]}}}
+    path = record(tmp_path / "a.trace", before=0, pods=3, registry={**in_tree(), "Ledger": Ledger}, profile=profile)
+    code = main(["replay", str(path)])
+    error = capsys.readouterr().err
+    assert code == 2
+    assert "Ledger" in error
+    assert "need --plugin-dir here" in error
+
+
+class Broken(fw.FilterPlugin):
+    name = "Broken"
+
+    def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        if pod.name.endswith("3"):
+            raise RuntimeError("out of order")
+        return None
+
+
+def test_an_attempt_that_a_fault_ended_is_decided_again(tmp_path: Path, capsys: CaptureFixture) -> None:
+    plugins: dict[str, type[fw.Plugin]] = {"Broken": Broken}
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Broken"}]}}}
+    path = record(tmp_path / "a.trace", pods=60, registry={**in_tree(), **plugins}, profile=profile)
+    recorded = [line[6] for line in lines_of(path)[1:] if line[0] == DECIDE]
+    assert any("out of order" in decision[8] for decision in recorded)
+
+    code, document = replayed(capsys, path, plugins=plugins)
+
+    assert (code, document["different"]) == (0, 0)
+
+
+def test_pods_that_are_assumed_at_the_start_are_counted(tmp_path: Path, capsys: CaptureFixture) -> None:
+    async def recorded() -> None:
+        stage = with_nodes(Stage(), 2)
+        pod = stage.pod("assumed", {"container": {"resources": {"requests": {"cpu": "3"}}}})
+        queued = stage.engine.queue.pop_nowait()
+        assert queued is not None
+        stage.engine.cache.assume(pod.bound_to("node-0"))
+
+        async def play() -> None:
+            stage.pod("next", {"container": {"resources": {"requests": {"cpu": "2"}}}})
+            await stage.schedule()
+
+        await stage.recorded(tmp_path / "a.trace", play)
+        stage.close()
+
+    fakes.run(recorded())
+    found = lines_of(tmp_path / "a.trace")[1:]
+    [count] = [line for line in found[: found.index([BEGIN, 0])] if line[0] == COUNT]
+    assert count[2:4] == ["assumed", True]
+    assert [line[3] for line in found if line[0] == ASSUME] == ["node-1"]
+
+    code, document = replayed(capsys, tmp_path / "a.trace")
+    assert (code, document["different"], document["decisions"]) == (0, 0, 1)
+
+
+MOST_ALLOCATED = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: {profile}
+  pluginConfig:
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy:
+        type: MostAllocated
+        resources: [{{name: cpu, weight: 1}}]
+  plugins:
+    score:
+      disabled: [{{name: NodeResourcesBalancedAllocation}}]
+"""
+
+
+def test_another_configuration_is_compared_and_says_why(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path, config = record(tmp_path / "a.trace", pods=60), tmp_path / "new.yaml"
+    config.write_text(MOST_ALLOCATED.format(profile="default-scheduler"))
+
+    code, document = replayed(capsys, path, f"--config={config}")
+
+    assert code == 0
+    assert document["kinds"]["other node"] > 10
+    difference = next(each for each in document["differences"] if each["kind"] == "other node")
+    then, now = difference["then"]["node"], difference["now"]["node"]
+    scores = difference["why"]["scores"]
+    assert sum(scores[now].values()) >= sum(scores[then].values())
+    assert scores[now]["NodeResourcesFit"] != scores[then]["NodeResourcesFit"] or difference["why"]["tie"]
+    assert not document["notes"], "the recorded configuration still decides as recorded"
+
+
+def test_another_profile_takes_the_pods_of_the_only_one(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path, config = record(tmp_path / "a.trace", pods=20), tmp_path / "new.yaml"
+    config.write_text(MOST_ALLOCATED.format(profile="packing"))
+    code, document = replayed(capsys, path, f"--config={config}")
+    assert code == 0
+    assert document["kinds"]["other node"] > 1
+
+
+def test_profiles_that_do_not_fit_are_one_sentence(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path, config = record(tmp_path / "a.trace", pods=3), tmp_path / "new.yaml"
+    config.write_text(MOST_ALLOCATED.format(profile="a") + "- schedulerName: b\n")
+    code = main(["replay", str(path), f"--config={config}"])
+    assert code == 2
+    assert "the trace has a profile 'default-scheduler', the configuration has only a, b" in capsys.readouterr().err
+
+
+def test_differences_are_told_as_text(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path, config = record(tmp_path / "a.trace", pods=60), tmp_path / "new.yaml"
+    config.write_text(MOST_ALLOCATED.format(profile="default-scheduler"))
+
+    main(["replay", str(path), f"--config={config}"])
+    text = capsys.readouterr().out
+
+    assert "are others: " in text
+    assert "  then: placed on " in text
+    assert "    NodeResourcesFit: " in text
