@@ -2,13 +2,13 @@
 
 import argparse
 import asyncio
-import json
 import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.awaited import first_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
@@ -16,6 +16,8 @@ from scheduler.kube.credentials import load_credentials
 from scheduler.kube.service_proxy import RECORD, RunningScheduler
 from scheduler.replay.members import BadStream, Members, last_member
 from scheduler.runtime.metrics import Metrics
+
+_end: Final = Decoder[tuple[str, int, str]](tuple[str, int, str])
 
 ENDED_HERE: Final = "whoever recorded it had enough"
 CUT: Final = "the connection to the scheduler was lost"
@@ -66,10 +68,18 @@ async def _run(options: argparse.Namespace, file: BinaryIO, members: Members) ->
     if not members.end:
         file.write(last_member(members.milliseconds, why))
     else:
-        why = str(json.loads(members.end)[2])
+        why = _why(members.end)
     seconds = members.milliseconds / 1000
     print(f"{options.out}: {members.decisions} decisions in {seconds:.1f} s; it ended as {why}")
     return 0
+
+
+def _why(line: bytes) -> str:
+    """What the last line of a trace says. Raises BadStream."""
+    try:
+        return _end.decode(line)[2]
+    except Unreadable as error:
+        raise BadStream(f"the last line of the trace cannot be read: {error}") from error
 
 
 async def _write(parts: AsyncIterator[bytes], file: BinaryIO, members: Members) -> None:
