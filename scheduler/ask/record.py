@@ -74,10 +74,10 @@ async def _run(options: argparse.Namespace, file: BinaryIO, members: Members) ->
     return 0
 
 
-def _why(line: bytes) -> str:
+def _why(line: str) -> str:
     """What the last line of a trace says. Raises BadStream."""
     try:
-        return _end.decode(line)[2]
+        return _end.decode(line.encode())[2]
     except Unreadable as error:
         raise BadStream(f"the last line of the trace cannot be read: {error}") from error
 
