@@ -132,6 +132,10 @@ def _replay(options: argparse.Namespace, registry: "Registry") -> int:
 
 
 def _simulate(options: argparse.Namespace, registry: "Registry") -> int:
+    if options.from_cluster:
+        from scheduler.ask import simulation  # with a client, which files do without
+
+        return simulation.run(options, registry)
     from scheduler.simulate import command  # as `plugins` above
 
     return command.run(options, registry)

@@ -12,7 +12,7 @@ from scheduler.kube.client import Client
 from scheduler.kube.listing import Lister
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
-from scheduler.simulate.cluster import SimulatedCluster, cluster_of, read_cluster
+from scheduler.simulate.cluster import STORED, SimulatedCluster, cluster_of, read_cluster
 from scheduler.simulate.engine import engine_of
 
 
@@ -35,12 +35,12 @@ async def decided_by_cluster(
         resources = (NODES, PODS, *engine.watched.values())
     lister = Lister(client)
     documents = [
-        Document(f"the cluster's {resource.plural}", page.whole)
+        Document(f"{STORED}{resource.plural}", page.whole)
         for resource in resources
         async for page in lister.pages(resource)
     ]
     problems: list[str] = []
-    cluster = cluster_of(documents, problems, _needs(config, registry))
+    cluster = cluster_of((), problems, _needs(config, registry), stored=documents)
     # What the API server has accepted is not to be judged: an object that we cannot read costs itself only.
     return await _decided(cluster, config, registry, namespace, name)
 

@@ -6,17 +6,15 @@ Kinds are read one after the other, page by page, and written at once: memory is
 import argparse
 import asyncio
 import sys
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TextIO
+from typing import BinaryIO, Final
 
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.api.text import printable
 from scheduler.config.documents import STDIN
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
@@ -25,6 +23,7 @@ from scheduler.framework.resources import needs_of
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.listing import Expired, Lister
+from scheduler.progress import Progress, on_stderr
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.cluster import SimulatedCluster
@@ -39,9 +38,8 @@ STDOUT: Final = STDIN
 BEGINNINGS: Final = 3
 """How often a kind is read from its beginning, if the API server forgets the list meanwhile."""
 
-_PROGRESS_SECONDS: Final = 0.2
 _OF_PLUGINS: Final = "the plugin that reads it gives other answers than in the cluster"
-_MAKES: Final = {"Deployment": "ReplicaSet"}
+MAKES: Final = {"Deployment": "ReplicaSet"}
 """Kinds of which it shows in others only which pods they have."""
 
 _AGGREGATED: Final = frozenset({"metrics.k8s.io", "topology.node.k8s.io"})
@@ -60,7 +58,7 @@ async def _run(options: argparse.Namespace, registry: Registry) -> int:
     target = _target(options)
     config = load_config(options.config, registry)
     credentials = await load_credentials(options.kubeconfig, options.context)
-    progress = Progress(sys.stderr)
+    progress = on_stderr()
     async with Client(credentials, Metrics()) as client:
         server = await _server_version(client)
         header = Header(
@@ -70,9 +68,9 @@ async def _run(options: argparse.Namespace, registry: Registry) -> int:
             loadmaster=version("loadmaster"),
             is_anonymised=options.anonymise,
         )
-        with SnapshotFile(target, header, force=options.force) as file:
+        with progress.shown(), SnapshotFile(target, header, force=options.force) as file:
             taking = _Taking(Lister(client, progress.say), file, _reduction(options, config, registry), progress)
-            for kind in (*KINDS, *_further_kinds(config, registry)):
+            for kind in (*KINDS, *further_kinds(config, registry)):
                 await taking.take(kind, is_left_out=options.anonymise and kind not in KINDS)
             left_out = tuple(taking.left_out)
             size = file.complete(left_out)
@@ -85,34 +83,6 @@ async def _run(options: argparse.Namespace, registry: Registry) -> int:
     return 0
 
 
-class Progress:
-    """Tells on standard error what goes on; on a terminal also how far it is."""
-
-    def __init__(self, stream: TextIO, now: Any = time.monotonic) -> None:
-        self._stream = stream
-        self._is_terminal = stream.isatty()
-        self._now = now
-        self._next = 0.0
-        self._shown = ""
-
-    def say(self, line: str) -> None:
-        """Print a line, which stays."""
-        self._show("")
-        print(printable(line), file=self._stream)
-
-    def count(self, what: str, number: int) -> None:
-        """Show a number, for a moment."""
-        if self._is_terminal and self._now() >= self._next:
-            self._next = self._now() + _PROGRESS_SECONDS
-            self._show(f"{what}: {number}")
-
-    def _show(self, text: str) -> None:
-        if self._shown or text:
-            self._stream.write(f"\r{text.ljust(len(self._shown))}" + ("" if text else "\r"))
-            self._stream.flush()
-        self._shown = text
-
-
 class _Taking:
     """One snapshot on its way into a file."""
 
@@ -123,7 +93,7 @@ class _Taking:
 
     async def take(self, kind: Kind, *, is_left_out: bool = False) -> None:
         """Read a kind, and write it. Raises ClusterError, ConfigError."""
-        owned = _MAKES.get(kind.name)
+        owned = MAKES.get(kind.name)
         if any(each.kind == owned for each in self.left_out):
             self._leave_out(kind, f"without any {owned}, a simulation would make all of its pods anew")
             return
@@ -142,7 +112,7 @@ class _Taking:
                 self._progress.say(f"{error}; reading it again")
             except BadStatus as error:
                 self._file.take_back()
-                self._is_refused(kind, error)
+                self._leave_out(kind, without(kind, error))
                 return
         self.objects += count
         self.kinds += count > 0
@@ -151,6 +121,7 @@ class _Taking:
     async def _take(self, kind: Kind) -> tuple[int, list[str]]:
         """Return the number of objects, and what is to be said."""
         count, unreadable, notes = 0, 0, []
+        self._progress.doing(f"reading {kind.resource.plural}")
         async for page in self._lister.pages(kind.resource):
             if kind.name == "":
                 kind = kind._replace(name=page.kind)
@@ -165,20 +136,22 @@ class _Taking:
                     unreadable += 1
                 else:
                     count += 1
-            self._progress.count(kind.resource.plural, count)
+            self._progress.done = count
         if unreadable:
             notes.append(f"{_objects(unreadable)} cannot be read")
         return count, notes
 
-    def _is_refused(self, kind: Kind, error: BadStatus) -> None:
-        if not kind.without:
-            raise ClusterError(f"{error}; a simulation needs {kind.resource.plural}")
-        if error.status not in (403, 405) and kind.resource.group not in _AGGREGATED:
-            raise error
-        self._leave_out(kind, f"{error}; in a simulation, {kind.without}")
-
     def _leave_out(self, kind: Kind, why: str) -> None:
         self.left_out.append(LeftOut(kind.name or kind.resource.name, why))
+
+
+def without(kind: Kind, error: BadStatus) -> str:
+    """Return what it means to do without a kind that cannot be read. Raises ClusterError where that is no answer."""
+    if not kind.without:
+        raise ClusterError(f"{error}; a simulation needs {kind.resource.plural}") from error
+    if error.status not in (403, 405) and kind.resource.group not in _AGGREGATED:
+        raise error
+    return f"{error}; in a simulation, {kind.without}"
 
 
 def _target(options: argparse.Namespace) -> Path | BinaryIO:
@@ -197,7 +170,7 @@ def _reduction(options: argparse.Namespace, config: Config, registry: Registry) 
     return Reduction(Aliases() if options.anonymise else None, needs_of(registry[name] for name in enabled))
 
 
-def _further_kinds(config: Config, registry: Registry) -> Iterator[Kind]:
+def further_kinds(config: Config, registry: Registry) -> Iterator[Kind]:
     """Yield those that only plugins of this configuration look at. The name of such a kind is in its lists."""
     known = {kind.resource for kind in KINDS}
     with engine_of(SimulatedCluster((), ()), config, registry) as engine:

@@ -24,7 +24,7 @@ examples:
   loadmaster simulate dump/ new-pods.yaml --config config.yaml -o json
   loadmaster simulate cluster.json deployment.yaml --fill
   loadmaster simulate cluster.json --of deployment/shop/web --count 50 --add-nodes 5 --like node-7
-  loadmaster simulate cluster.json --drain node-1 --drain node-2 --fail-if-pending
+  loadmaster simulate --from-cluster --drain node-1 --drain node-2 --fail-if-pending
 """
 
 
@@ -34,11 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.add_argument(
         "files",
-        nargs="+",
+        nargs="*",
         metavar="FILE",
         help="YAML or JSON with pods, nodes and what plugins look up, one by one or in lists; a directory means all "
         "files below it, - standard input",
     )
+    parser.add_argument(
+        "--from-cluster", action="store_true", help="begin with what a cluster has now; it is read, and nothing written"
+    )
+    parser.add_argument("--kubeconfig", metavar="FILE", help="how to reach it; default: your own kubeconfig")
+    parser.add_argument("--context", help="a context of the kubeconfig; default: the current one")
     parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration; default: all default plugins")
     add_plugin_arguments(parser)
     parser.add_argument(

@@ -6,6 +6,7 @@ Each problem is a line with place and field, and all are reported at once:
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -15,6 +16,7 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
+from scheduler.progress import SILENT, Progress
 from scheduler.simulate.checks import node_problems, pod_problems
 from scheduler.simulate.creation import USED, Creation, wide_pod_type
 from scheduler.simulate.defaults import WrittenNode, completed_node, completed_pod
@@ -31,8 +33,8 @@ MAX_PROBLEMS: Final = 100
 """Problems that are told; behind them it says how many more there are."""
 
 
-MAX_UNKNOWN: Final = 10
-"""Unknown fields that are noted where they are allowed."""
+MAX_NOTED: Final = 10
+"""Unknown fields that are noted where they are allowed, and objects of a running cluster that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +51,29 @@ class SimulatedCluster:
     """What creates further pods."""
 
 
-def read_cluster(paths: Iterable[str], needs: Iterable[str] = (), *, strict: bool = True) -> SimulatedCluster:
+STORED: Final = "the cluster's "
+"""How the places of objects of a running cluster begin."""
+
+
+def read_cluster(
+    paths: Iterable[str],
+    needs: Iterable[str] = (),
+    *,
+    strict: bool = True,
+    stored: Iterable[Document] = (),
+    progress: Progress = SILENT,
+) -> SimulatedCluster:
     """Read the objects in files, directories and standard input. Raises ConfigError with all problems.
 
-    `needs`: what plugins read of pods, besides what scheduling reads. `strict`: unknown fields are problems.
+    `needs`: what plugins read of pods, besides what scheduling reads. `strict`: unknown fields are problems. `stored`:
+    objects of a running cluster; what the API server has accepted is not to be judged: one that cannot be read costs
+    itself, and is noted.
     """
     problems: list[str] = []
     texts, snapshots = Texts(), Snapshots()
-    documents = snapshots.seen(read_documents(paths, problems, texts), problems)
-    cluster = cluster_of(documents, problems, needs, strict=strict)
-    problems, notes = snapshots.judged(problems)
+    documents = snapshots.seen(read_documents(paths, problems, texts, progress), problems)
+    cluster = cluster_of(documents, problems, needs, strict=strict, stored=stored, progress=progress)
+    problems, notes = snapshots.judged([problem for problem in problems if not problem.startswith(STORED)])
     if problems:
         told, more = texts.with_lines(problems[:MAX_PROBLEMS]), len(problems) - MAX_PROBLEMS
         raise ConfigError([*told, f"and {more} more problems"] if more > 0 else told)
@@ -66,12 +81,24 @@ def read_cluster(paths: Iterable[str], needs: Iterable[str] = (), *, strict: boo
 
 
 def cluster_of(
-    documents: Iterable[Document], problems: list[str], needs: Iterable[str] = (), *, strict: bool = True
+    documents: Iterable[Document],
+    problems: list[str],
+    needs: Iterable[str] = (),
+    *,
+    strict: bool = True,
+    stored: Iterable[Document] = (),
+    progress: Progress = SILENT,
 ) -> SimulatedCluster:
     """Decode pods and nodes, create what controllers would, and add what is wrong to `problems`."""
     reading = _Reading(frozenset(needs), problems, strict=strict)
-    for obj in written_objects(documents, problems):
+    for obj in written_objects(stored, problems):
         reading.take(obj)
+        progress.done += 1
+    for obj in written_objects(documents, problems):
+        reading.look_for_unknown_fields(obj)
+        reading.take(obj)
+        progress.done += 1
+    progress.doing("creating pods")
     return reading.cluster()
 
 
@@ -88,10 +115,14 @@ class _Reading:
         self._others: list[OtherObject] = []
         self._first_place: dict[tuple[str, str], str] = {}
 
+    def look_for_unknown_fields(self, obj: WrittenObject) -> None:
+        """Look for fields that objects of its kind do not have. What cannot be read at all is told by `take`."""
+        with suppress(Unreadable, RecursionError):
+            self._unknown += (f"{obj.place}: {problem}" for problem in unknown_fields(obj))
+
     def take(self, obj: WrittenObject) -> None:
         """Decode a pod or a node; keep others as they are."""
         try:
-            self._unknown += (f"{obj.place}: {problem}" for problem in unknown_fields(obj))
             match obj.label:
                 case "Node":
                     self._take_node(obj)
@@ -134,16 +165,17 @@ class _Reading:
         if self._pods:  # as dumped from a cluster
             missing.look_for_kinds(self._others)
         others = OtherObjects(created.others, USED)
-        notes = [] if self._unknown is self._problems else _summed_up(self._unknown)
+        notes = [] if self._unknown is self._problems else _summed_up(self._unknown, "unknown fields")
+        notes += _summed_up([each for each in self._problems if each.startswith(STORED)], "objects that cannot be read")
         return SimulatedCluster(tuple(self._nodes), pods, others, (*notes, *missing.notes()), created)
 
     def _note_place(self, place: str, kind: str, name: str, uid: str) -> None:
         self._problems += _repeated(self._first_place, place, kind, name, uid)
 
 
-def _summed_up(unknown: list[str]) -> list[str]:
-    rest = [f"and {len(unknown) - MAX_UNKNOWN} more unknown fields"] if len(unknown) > MAX_UNKNOWN else []
-    return unknown[:MAX_UNKNOWN] + rest
+def _summed_up(lines: list[str], what: str) -> list[str]:
+    rest = [f"and {len(lines) - MAX_NOTED} more {what}"] if len(lines) > MAX_NOTED else []
+    return lines[:MAX_NOTED] + rest
 
 
 def _repeated(first_place: dict[tuple[str, str], str], place: str, kind: str, name: str, uid: str) -> Iterator[str]:

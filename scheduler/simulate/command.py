@@ -4,16 +4,19 @@ import argparse
 import logging
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from scheduler.api.text import printable
+from scheduler.config.documents import Document
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
+from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import needs_of
 from scheduler.logs import TextFormatter
+from scheduler.progress import Progress, on_stderr
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import SimulatedCluster, read_cluster
@@ -21,24 +24,48 @@ from scheduler.simulate.engine import simulate
 from scheduler.simulate.output import as_json, as_text
 from scheduler.simulate.what_if.answers import answered, is_short
 from scheduler.simulate.what_if.owners import NEEDS as OF_EVICTIONS
-from scheduler.simulate.what_if.questions import Questions, questions_of
+from scheduler.simulate.what_if.questions import questions_of
 
 PENDING: Final = 3
 """The exit code that says that not all pods found a node."""
 
 
-def run(options: argparse.Namespace, registry: Registry) -> int:
-    """Simulate, and print the result. Raises ConfigError."""
-    _log_as_run_does()
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The objects of a running cluster, and what could not be read."""
+
+    documents: list[Document]
+    notes: list[str]
+
+
+ReadCluster = Callable[[Config, Registry, Progress], Stored]
+"""Reads them. Raises ConfigError."""
+
+
+def run(options: argparse.Namespace, registry: Registry, read_stored: ReadCluster | None = None) -> int:
+    """Simulate, and print the result. `read_stored`: for --from-cluster. Raises ConfigError."""
+    progress = on_stderr()
+    _log_as_run_does(progress)
     with _ended_by_interrupt():
-        return _run(options, registry)
+        with progress.shown():
+            document = _document(options, registry, read_stored, progress)
+        return _show(options, document)
 
 
-def _log_as_run_does() -> None:
+def _log_as_run_does(progress: Progress) -> None:
     """Show warnings on standard error with all that they say, unless somebody has set up logging already."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(TextFormatter())
+    handler.addFilter(_clearing(progress))
     logging.basicConfig(handlers=[handler])
+
+
+def _clearing(progress: Progress) -> Callable[[logging.LogRecord], bool]:
+    def is_shown(_: logging.LogRecord) -> bool:
+        progress.clear()
+        return True
+
+    return is_shown
 
 
 @contextmanager
@@ -51,35 +78,60 @@ def _ended_by_interrupt() -> Iterator[None]:
         signal.signal(signal.SIGINT, former)
 
 
-def _run(options: argparse.Namespace, registry: Registry) -> int:
+def _document(
+    options: argparse.Namespace, registry: Registry, read_stored: ReadCluster | None, progress: Progress
+) -> dict[str, Any]:
+    _check_sources(options)
     config = load_config(options.config, registry)
-    enabled = {name for profile in config.profiles for name in profile.enabled}
-    needs = needs_of(registry[name] for name in enabled)
     questions = questions_of(options)
-    cluster = read_cluster(
-        options.files, {*needs, *(OF_EVICTIONS if questions else ())}, strict=not options.allow_unknown_fields
-    )
+    enabled = {name for profile in config.profiles for name in profile.enabled}
+    needs = {*needs_of(registry[name] for name in enabled), *(OF_EVICTIONS if questions else ())}
+    stored = read_stored(config, registry, progress) if read_stored is not None else Stored([], [])
+    strict = not options.allow_unknown_fields
+    cluster = read_cluster(options.files, needs, strict=strict, stored=stored.documents, progress=progress)
     cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
-    document = _document(cluster, questions, options, config, registry)
-    notes = [*_left_out(cluster, config), *cluster.notes]
-    for note in notes:
+    explain, each_alone = options.explain, options.each_alone
+    if questions:
+        document = answered(
+            cluster, questions, config, registry, each_alone=each_alone, explain=explain, progress=progress
+        )
+    else:
+        document = simulate(
+            cluster.nodes,
+            cluster.pods,
+            config,
+            registry,
+            cluster.others,
+            each_alone=each_alone,
+            explain=explain,
+            progress=progress,
+        )
+    return {"notes": [*stored.notes, *_left_out(cluster, config), *cluster.notes], **document}
+
+
+def _check_sources(options: argparse.Namespace) -> None:
+    if options.from_cluster:
+        return
+    problems = [] if options.files else ["there is nothing to simulate: give files, or --from-cluster"]
+    problems += (
+        f"--{option}: says how to reach a cluster, and --from-cluster is missing"
+        for option in ("kubeconfig", "context")
+        if getattr(options, option) is not None
+    )
+    if problems:
+        raise ConfigError(problems)
+
+
+def _show(options: argparse.Namespace, document: dict[str, Any]) -> int:
+    for note in document["notes"]:
         print(printable(note), file=sys.stderr)
     if options.output == "json":
         sys.stdout.flush()
-        sys.stdout.buffer.writelines(text.encode() for text in as_json({"notes": notes, **document}))
+        sys.stdout.buffer.writelines(text.encode() for text in as_json(document))
     else:
         print(as_text(document, explain=options.explain))
     is_pending = any(pod["node"] is None for pod in document["pods"]) or is_short(document)
     return PENDING if is_pending and options.fail_if_pending else 0
-
-
-def _document(
-    cluster: SimulatedCluster, questions: Questions, options: argparse.Namespace, config: Config, registry: Registry
-) -> dict[str, Any]:
-    how = {"each_alone": options.each_alone, "explain": options.explain}
-    if questions:
-        return answered(cluster, questions, config, registry, **how)
-    return simulate(cluster.nodes, cluster.pods, config, registry, cluster.others, **how)
 
 
 def _left_out(cluster: SimulatedCluster, config: Config) -> Iterator[str]:

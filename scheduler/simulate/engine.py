@@ -17,6 +17,7 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.queued import QueuedPod
+from scheduler.progress import SILENT, Progress
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_faults import Fault
 from scheduler.runtime.registry import Registry
@@ -40,6 +41,7 @@ def simulate(
     *,
     each_alone: bool = False,
     explain: bool = False,
+    progress: Progress = SILENT,
 ) -> dict[str, list[Result]]:
     """Schedule the pods without a node that name one of the profiles, in queue order, each seeing the earlier placed.
 
@@ -53,7 +55,7 @@ def simulate(
     Raises ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
     cluster = SimulatedCluster(tuple(nodes), tuple(pods), others or OtherObjects())
-    with simulation_of(cluster, config, registry, shows_writes=not each_alone) as simulation:
+    with simulation_of(cluster, config, registry, progress, shows_writes=not each_alone) as simulation:
 
         async def run() -> None:
             await simulation.start(explain=explain)
@@ -66,8 +68,11 @@ def simulate(
 class Simulation:
     """An engine over a cluster that is given as data, and what became of its pods."""
 
-    def __init__(self, engine: Engine, tasks: Tasks, api: SimulatedApi, recording: "_RecordingWriters") -> None:
+    def __init__(
+        self, engine: Engine, tasks: Tasks, api: SimulatedApi, recording: "_RecordingWriters", progress: Progress
+    ) -> None:
         self.engine = engine
+        self.progress = progress
         self.api = api
         self.results = recording.results
         """UID → result, of the pods that have had their turn, or will have it."""
@@ -90,17 +95,21 @@ class Simulation:
 
     async def judge_each(self) -> None:
         """Say of each pod where it would go, and change nothing."""
-        for pod in self._pending:
+        for pod in self.progress.counted(self._pending, "judging pods", len(self._pending)):
             _judge(self.engine, pod, self.results[pod.uid], self._explainer)
             await _background()
 
     async def schedule_waiting(self) -> None:
         """Try each pod in the queue once: all are popped before the first is tried, whatever a placement may wake."""
+        popped = self._pop_all()
+        for queued in self.progress.counted(popped, "placing pods", len(popped)):
+            await self._attempt(queued)
+
+    def _pop_all(self) -> list[QueuedPod]:
         popped = []
         while (queued := self.engine.queue.pop_nowait()) is not None:
             popped.append(queued)
-        for queued in popped:
-            await self._attempt(queued)
+        return popped
 
     async def _attempt(self, queued: QueuedPod) -> None:
         pod = queued.pod
@@ -130,7 +139,8 @@ class Simulation:
     async def place(self, pod: Pod) -> Result:
         """Let a new pod come, and try it once."""
         result = self.come(pod)
-        await self.schedule_waiting()
+        for queued in self._pop_all():
+            await self._attempt(queued)
         return result
 
     def add_objects(self, objects: Iterable[OtherObject]) -> None:
@@ -152,7 +162,12 @@ class Simulation:
 
 @contextmanager
 def simulation_of(
-    cluster: SimulatedCluster, config: Config, registry: Registry, *, shows_writes: bool = True
+    cluster: SimulatedCluster,
+    config: Config,
+    registry: Registry,
+    progress: Progress = SILENT,
+    *,
+    shows_writes: bool = True,
 ) -> Iterator[Simulation]:
     """A simulation of a cluster, to be used in an event loop. Raises ConfigError, as `simulate` does.
 
@@ -168,8 +183,9 @@ def simulation_of(
             framework.faults.observer = recording.fault
         api.objects, api.observer = engine.objects, engine.object_handlers
         api.shows = shows_writes
+        progress.doing("taking in nodes and pods")
         _take_in(engine, cluster)
-        yield Simulation(engine, tasks, api, recording)
+        yield Simulation(engine, tasks, api, recording, progress)
     finally:
         engine.close()
 

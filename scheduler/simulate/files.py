@@ -12,6 +12,7 @@ from typing import Final
 
 from scheduler.config.documents import STDIN, Document, name_of, read_bytes, text_of
 from scheduler.framework.errors import ConfigError
+from scheduler.progress import SILENT, Progress
 from scheduler.simulate.field_lines import Texts
 from scheduler.simulate.json_documents import json_documents
 from scheduler.simulate.yaml_documents import yaml_documents
@@ -28,13 +29,16 @@ _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """How texts in UTF-16 begin, and those in UTF-32."""
 
 
-def read_documents(paths: Iterable[str], problems: list[str], texts: Texts) -> Iterator[Document]:
+def read_documents(
+    paths: Iterable[str], problems: list[str], texts: Texts, progress: Progress = SILENT
+) -> Iterator[Document]:
     """Read files, directories recursively, and standard input for `-`; add what is wrong to `problems`.
 
     The value of each document is a msgspec.Raw. A file in which there is nothing is a problem. Small ones are kept in
     `texts`.
     """
     for path in _files(paths, problems):
+        progress.doing(f"reading {name_of(path)}")
         try:
             yield from _documents(path, texts)
         except ConfigError as error:

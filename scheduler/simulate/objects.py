@@ -131,6 +131,12 @@ def _resource_of(content: Mapping[str, Any]) -> ApiResource:
 _ODD_PLURALS: Final = {("metrics.k8s.io", "NodeMetrics"): "nodes", ("metrics.k8s.io", "PodMetrics"): "pods"}
 
 
+def resource_of_label(label: str) -> ApiResource:
+    """Return the resource of objects that are counted as `Service` or `Budget (example.com/v1)`."""
+    kind, _, version = label.partition(" ")
+    return _resource_of({"kind": kind, "apiVersion": version.strip("()") or "v1"})
+
+
 def guessed_plural(kind: str) -> str:
     """StorageClass → storageclasses. Rule: apimachinery's meta.UnsafeGuessKindToResource."""
     singular = kind.lower()

@@ -86,7 +86,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "Volume": (
         "name@name image:ImageVolume persistentVolumeClaim:ClaimVolume ephemeral:EphemeralVolume iscsi:ISCSI rbd:RBD "
         "csi:CSIVolume awsElasticBlockStore:VolumeID azureDisk:AzureDisk azureFile:Presence cinder:VolumeID "
-        "gcePersistentDisk:GCEDisk portworxVolume:VolumeID vsphereVolume:Presence"
+        "gcePersistentDisk:GCEDisk portworxVolume:VolumeID vsphereVolume:Presence emptyDir:Presence"
     ),
     "Presence": "",
     "ImageVolume": "reference@image",
@@ -129,8 +129,10 @@ FIELDS: Final[Mapping[str, str]] = {
     "JobStatus": "succeeded conditions:[]JobCondition",
     "JobCondition": "type status",
     "PodDisruptionBudget": "metadata:Meta spec:BudgetSpec status:BudgetStatus",
-    "BudgetSpec": "selector:LabelSelector",
-    "BudgetStatus": "disruptionsAllowed disruptedPods@byPod",
+    "BudgetSpec": "selector:LabelSelector minAvailable maxUnavailable unhealthyPodEvictionPolicy",
+    "BudgetStatus": (
+        "disruptionsAllowed disruptedPods@byPod observedGeneration currentHealthy desiredHealthy expectedPods"
+    ),
     # admission
     "Namespace": "metadata:NamespaceMeta",
     "PriorityClass": "metadata:ClassMeta value globalDefault preemptionPolicy",
@@ -148,7 +150,7 @@ FIELDS: Final[Mapping[str, str]] = {
         "accessModes capacity@resources claimRef:ClaimReference csi:CSISource nodeAffinity:VolumeNodeAffinity "
         "persistentVolumeReclaimPolicy storageClassName@name volumeAttributesClassName@name volumeMode "
         "awsElasticBlockStore:VolumeID azureDisk:AzureDisk azureFile:Presence cinder:VolumeID "
-        "gcePersistentDisk:GCEDisk portworxVolume:VolumeID vsphereVolume:Presence"
+        "gcePersistentDisk:GCEDisk portworxVolume:VolumeID vsphereVolume:Presence emptyDir:Presence"
     ),
     "ClaimReference": "apiVersion kind namespace name uid resourceVersion",
     "CSISource": "driver@driver volumeHandle@volume",

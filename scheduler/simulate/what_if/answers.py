@@ -16,6 +16,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.explain import explanation
 from scheduler.framework.errors import ConfigError
+from scheduler.progress import SILENT, Progress
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import SimulatedCluster
@@ -41,6 +42,7 @@ def answered(
     *,
     each_alone: bool = False,
     explain: bool = False,
+    progress: Progress = SILENT,
 ) -> Document:
     """Return what `simulate` does, and "whatIf": {"added"?, "removed"?, "drained"?, "copies"?, "utilisation"}.
 
@@ -58,7 +60,7 @@ def answered(
     changed, added = _changed(cluster, questions, template)
     if added:
         document["added"] = {"like": questions.like, "nodes": added}
-    with simulation_of(changed, config, registry, shows_writes=not each_alone) as simulation:
+    with simulation_of(changed, config, registry, progress, shows_writes=not each_alone) as simulation:
 
         async def run() -> None:
             evictions = Evictions(simulation, budgets)
@@ -133,7 +135,8 @@ async def _place_copies(
     """
     nodes = Counter[str]()
     told: Document = {"of": str(template), "asked": questions.count, "placed": 0, "nodes": nodes}
-    for pod, objects in islice(copies, questions.copies):
+    wanted = islice(copies, questions.copies)
+    for pod, objects in simulation.progress.counted(wanted, "placing copies", questions.count or 0):
         (copy,) = adopted([pod], config)
         _check_scheduler(copy, config)
         simulation.add_objects(objects)

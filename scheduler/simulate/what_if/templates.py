@@ -224,7 +224,7 @@ def _job_of(template: Template, obj: OtherObject) -> OtherObject:
 
 
 def _newest_set(template: Template, cluster: SimulatedCluster) -> OtherObject | None:
-    """The ReplicaSet that has the Deployment's newest template."""
+    """The ReplicaSet that has the Deployment's newest template; of a new one, that which was made for it."""
     found = []
     for obj in cluster.others:
         if obj.label == "ReplicaSet (apps/v1)":
@@ -234,7 +234,8 @@ def _newest_set(template: Template, cluster: SimulatedCluster) -> OtherObject | 
                 isinstance(each, Mapping) and (each.get("kind"), each.get("name")) == ("Deployment", template.name)
                 for each in (owners if isinstance(owners, list) else ())
             )
-            if owned and str(metadata.get("namespace") or "default") == template.namespace:
+            is_alike = bool(metadata.get("resourceVersion")) != template.is_new
+            if owned and is_alike and str(metadata.get("namespace") or "default") == template.namespace:
                 found.append((_revision(metadata), obj))
     return max(found, key=lambda each: each[0])[1] if found else None
 

@@ -22,11 +22,14 @@ Document = dict[str, Any]
 
 
 def utilisation(nodes: Sequence[Node], pods: Iterable[Pod]) -> Document:
-    """Return {"nodes", "resources": amounts, "zones": {zone: amounts}, "fullest": [node], "emptiest": [node]}.
+    """Return {"nodes", "cordoned", "resources": amounts, "zones": {zone: amounts}, "fullest": [node], "emptiest": …}.
 
-    amounts: {resource: {"requested", "allocatable"}}, in the units of `Pod.requests`; node: {"name", "resource",
-    "requested", "allocatable"}, by the resource of which it has the least share left.
+    Nodes that are cordoned are counted, and that is all: nothing of theirs is to be had. amounts: {resource:
+    {"requested", "allocatable"}}, in the units of `Pod.requests`; node: {"name", "resource", "requested",
+    "allocatable"}, by the resource of which it has the least share left.
     """
+    cordoned = sum(node.spec.unschedulable for node in nodes)
+    nodes = [node for node in nodes if not node.spec.unschedulable]
     requested: dict[str, Amounts] = {node.name: defaultdict(int) for node in nodes}
     for pod in pods:
         own = requested.get(pod.node_name)
@@ -50,6 +53,7 @@ def utilisation(nodes: Sequence[Node], pods: Iterable[Pod]) -> Document:
     emptiest = sorted(by_share, key=lambda each: each[:2])[:EXTREMES]
     return {
         "nodes": len(nodes),
+        "cordoned": cordoned,
         "resources": total.told(),
         "zones": {zone: zones[zone].told() for zone in sorted(zones)},
         "fullest": [_node(*each[1:]) for each in by_share[:EXTREMES]],
@@ -84,7 +88,7 @@ class _Sum:
 def rows(before: Document, after: Document) -> Iterator[tuple[str, str, str]]:
     """Yield the rows of a table of both."""
     yield "UTILISATION", "BEFORE", "AFTER"
-    yield "nodes", f"{before['nodes']:,}", f"{after['nodes']:,}"
+    yield "nodes", _nodes(before), _nodes(after)
     names = dict.fromkeys((*before["resources"], *after["resources"]))
     for name in sorted(names, key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name)):
         yield name, _spelled(name, before["resources"].get(name)), _spelled(name, after["resources"].get(name))
@@ -97,6 +101,11 @@ def rows(before: Document, after: Document) -> Iterator[tuple[str, str, str]]:
         for place in range(min(_SHOWN_EXTREMES, max(len(before[which]), len(after[which])))):
             head = f"{which} node" if place == 0 else ""
             yield head, _extreme(before[which], place), _extreme(after[which], place)
+
+
+def _nodes(told: Document) -> str:
+    cordoned = f", and {told['cordoned']:,} cordoned" if told["cordoned"] else ""
+    return f"{told['nodes']:,}{cordoned}"
 
 
 def _spelled(resource: str, amount: Mapping[str, int] | None) -> str:

@@ -5,7 +5,7 @@ import pytest
 
 from scheduler.config.documents import Document
 from scheduler.framework.errors import ConfigError
-from scheduler.simulate.cluster import SimulatedCluster, cluster_of, read_cluster
+from scheduler.simulate.cluster import STORED, SimulatedCluster, cluster_of, read_cluster
 from tests.controlplane.objects import a_pod
 
 POD = {"kind": "Pod", "metadata": {"name": "p"}}
@@ -231,3 +231,23 @@ def test_problems_of_all_files_come_at_once(tmp_path: Path) -> None:
         "missing: cannot be read: No such file or directory",
         "b.yaml:1: metadata.name: Required value",
     ]
+
+
+def stored(*objects: Any) -> tuple[SimulatedCluster, list[str]]:
+    problems: list[str] = []
+    return cluster_of((), problems, stored=[Document(f"{STORED}things", each) for each in objects]), problems
+
+
+def test_of_a_running_cluster_an_object_that_cannot_be_read_costs_itself_and_is_noted() -> None:
+    bad = {**POD, "metadata": {"name": "bad", "resourceVersion": "1"}, "spec": {"priority": "high"}}
+
+    cluster, problems = stored({**POD, "metadata": {"name": "good", "resourceVersion": "1"}}, bad)
+
+    assert [pod.name for pod in cluster.pods] == ["good"]
+    assert cluster.notes[0] == "the cluster's things: spec.priority: expected int | null, got str" == problems[0]
+
+
+def test_a_running_cluster_may_be_newer_than_we_are() -> None:
+    cluster, problems = stored({**POD, "metadata": {"name": "p", "resourceVersion": "1"}, "spec": {"unknown": 1}})
+
+    assert ([pod.name for pod in cluster.pods], problems) == (["p"], [])

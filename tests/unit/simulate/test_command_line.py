@@ -111,7 +111,6 @@ def test_every_problem_is_a_line_on_stderr_and_exit_code_2(tmp_path: Path, capsy
     [
         [],
         ["fly"],
-        ["simulate"],
         ["run", "--secure-port", "70000"],
         ["run", "--secure-port", "x"],
         ["simulate", "-o", "xml"],
@@ -156,3 +155,20 @@ def test_simulate_does_not_import_the_cluster_side() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ([], "there is nothing to simulate: give files, or --from-cluster"),
+        (["f", "--kubeconfig", "k"], "--kubeconfig: says how to reach a cluster, and --from-cluster is missing"),
+        (["f", "--context", "c"], "--context: says how to reach a cluster, and --from-cluster is missing"),
+        (["--from-cluster", "--kubeconfig", "none"], "none: no such kubeconfig file"),
+    ],
+)
+def test_a_simulation_needs_something_to_simulate(
+    arguments: list[str], problem: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", *arguments]) == 2
+
+    assert capsys.readouterr().err == f"{problem}\n"

@@ -97,6 +97,15 @@ def test_of_a_deployment_that_runs_more_are_made_like_those_of_its_newest_replic
     assert told["next"]["name"].startswith("default/w-10-")
 
 
+def test_a_file_with_another_version_of_what_runs_counts_for_itself() -> None:
+    runs = a_workload("ReplicaSet", "w-1", a_spec(4), stored=True, replicas=0)
+    owner = {"kind": "Deployment", "name": "w", "controller": True, "uid": "u", "apiVersion": "apps/v1"}
+    runs["metadata"]["ownerReferences"] = [owner]
+    stored, new = a_workload("Deployment", "w", a_spec(4), stored=True), a_workload("Deployment", "w", a_spec(1))
+
+    assert copies(a_node("n1"), stored, runs, new, fill=True)["placed"] == 4
+
+
 def test_a_pod_that_runs_can_be_copied() -> None:
     told = copies(a_node("n1"), on("n1", "p", cpu=1), fill=True, of="default/p")
 

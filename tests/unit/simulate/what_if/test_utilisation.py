@@ -33,6 +33,21 @@ def test_it_is_told_in_all_by_zone_and_of_the_fullest_and_emptiest_nodes() -> No
     assert told["fullest"][0] == {"name": "n1", "resource": "cpu", "requested": 3000, "allocatable": 4000}
 
 
+def test_of_a_node_that_is_drained_nothing_counts_afterwards() -> None:
+    objects = a_node("n1"), a_node("n2"), on("n1", "web", "ReplicaSet", "w"), on("n1", "agent", "DaemonSet", "a")
+
+    told = asked(*objects, drain=("n1",))["whatIf"]["utilisation"]
+
+    assert (told["before"]["nodes"], told["before"]["cordoned"]) == (2, 0)
+    assert (told["after"]["nodes"], told["after"]["cordoned"]) == (1, 1)
+    assert told["before"]["resources"]["cpu"] == {"requested": 2000, "allocatable": 8000}
+    assert told["after"]["resources"]["cpu"] == {"requested": 1000, "allocatable": 4000}
+    assert next(row for row in rows(told["before"], told["after"]) if row[0] == "nodes")[1:] == (
+        "2",
+        "1, and 1 cordoned",
+    )
+
+
 def test_before_is_the_cluster_as_given_and_after_has_what_was_placed() -> None:
     told = asked(a_node("n1"), a_pod("p", cpu=1), add=1, like="n1", utilisation=True)["whatIf"]["utilisation"]
 

@@ -1,0 +1,59 @@
+"""`loadmaster simulate --from-cluster`: what a cluster has now, instead of a dump of it. It is read and not written."""
+
+import argparse
+import asyncio
+from functools import partial
+from typing import Final
+
+from scheduler.ask.snapshot import MAKES, further_kinds, without
+from scheduler.config.documents import Document
+from scheduler.config.types import Config
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.resources import ApiResource
+from scheduler.kube.client import BadStatus, Client
+from scheduler.kube.credentials import load_credentials
+from scheduler.kube.listing import Lister
+from scheduler.progress import Progress
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.registry import Registry
+from scheduler.simulate import command
+from scheduler.simulate.cluster import STORED
+from scheduler.snapshots.kept_fields import KINDS, Kind
+
+CRON_JOBS: Final = Kind("CronJob", ApiResource("batch", "v1", "cronjobs"), "none of them can be copied")
+
+
+def run(options: argparse.Namespace, registry: Registry) -> int:
+    """Simulate by what a cluster has, and by files besides. Raises ConfigError for what cannot be read or asked."""
+    return command.run(options, registry, partial(_read, options))
+
+
+def _read(options: argparse.Namespace, config: Config, registry: Registry, progress: Progress) -> command.Stored:
+    try:
+        return asyncio.run(_documents(options, config, registry, progress))
+    except ClusterError as error:
+        raise ConfigError([str(error)]) from error
+
+
+async def _documents(
+    options: argparse.Namespace, config: Config, registry: Registry, progress: Progress
+) -> command.Stored:
+    credentials = await load_credentials(options.kubeconfig, options.context)
+    stored, refused = command.Stored([], []), set[str]()
+    async with Client(credentials, Metrics()) as client:
+        lister = Lister(client, progress.say)
+        for kind in (*KINDS, CRON_JOBS, *further_kinds(config, registry)):
+            if MAKES.get(kind.name) in refused:
+                continue  # all of its pods would be made anew
+            progress.doing(f"reading the cluster's {kind.resource.plural}")
+            documents = []
+            try:
+                async for page in lister.pages(kind.resource):
+                    documents.append(Document(f"{STORED}{kind.resource.plural}", page.whole))
+                    progress.done += len(page.items)
+            except BadStatus as error:
+                refused.add(kind.name)
+                stored.notes.append(f"left out: {kind.name or kind.resource.name}: {without(kind, error)}")
+            else:
+                stored.documents.extend(documents)
+    return stored
