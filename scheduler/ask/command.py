@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from scheduler.api.text import encodable_within
+from scheduler.api.labels import subdomain_problems
+from scheduler.api.text import encodable_within, printable
 from scheduler.explain.screen import Screen, lines_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
@@ -46,11 +47,10 @@ async def _run(options: argparse.Namespace, registry: "Callable[[], Registry]") 
     if options.files:
         from scheduler.ask.here import decided_by_files
 
-        namespace, name = pod_reference(options.pod, options.namespace or "default")
+        namespace, name = _pod(options, "default")
         return _show(options, await decided_by_files(options.files, options.config, registry(), namespace, name))
     credentials = await load_credentials(options.kubeconfig, options.context)
-    default = options.namespace or current_namespace(options.kubeconfig, options.context)
-    namespace, name = pod_reference(options.pod, default)
+    namespace, name = _pod(options, current_namespace(options.kubeconfig, options.context))
     async with Client(credentials, Metrics()) as client:
         scheduler = RunningScheduler(client, options.service_namespace, options.service)
         from_cluster = options.from_cluster
@@ -58,6 +58,8 @@ async def _run(options: argparse.Namespace, registry: "Callable[[], Registry]") 
             if not from_cluster:
                 try:
                     document = await scheduler.explain(namespace, name)
+                    if document.get("leading") is False:
+                        print("no replica that was asked leads: none of them knows the pod's history", file=sys.stderr)
                 except NotRunning as error:
                     print(f"{error}; deciding here, by what the cluster has now", file=sys.stderr)
                     from_cluster = True
@@ -77,16 +79,49 @@ def pod_reference(text: str, namespace: str) -> tuple[str, str]:
     return (before, after) if slash else (namespace, before)
 
 
+def _pod(options: argparse.Namespace, default: str) -> tuple[str, str]:
+    """Return namespace and name. Raises ConfigError for what cannot be the name of anything."""
+    namespace, name = pod_reference(options.pod, options.namespace or default)
+    if not namespace or not name:
+        raise ConfigError([f"expected [NAMESPACE/]POD, got {options.pod!r}"])
+    names = (
+        ("a pod", name),
+        ("a namespace", namespace),
+        ("a Service", options.service),
+        ("a namespace", options.service_namespace),
+    )
+    problems = [
+        f"{text[:100]!r} cannot be the name of {what}"
+        for what, text in names
+        if not text.isascii() or subdomain_problems(text)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return namespace, name
+
+
 def _show(options: argparse.Namespace, document: Document) -> int:
-    if options.output == "json":
+    """Raises ClusterError for what is no explanation, from a scheduler of another version or from somebody else."""
+    is_found = document["found"]
+    is_json = options.output == "json"
+    try:
+        lines = [] if is_json and is_found else list(_lines(document))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise ClusterError(
+            f"what the scheduler answered cannot be shown: {type(error).__name__}: {error}; "
+            "is it of another version than this command? -o json prints it"
+        ) from error
+    if is_json:
         print(orjson.dumps(encodable_within(dict(document)), option=orjson.OPT_INDENT_2).decode())
-    elif document["found"]:
-        _print(lines_of(document, _screen()))
+    _print(lines, to_stderr=not is_found)
+    return 0 if is_found else NOT_FOUND
+
+
+def _lines(document: Document) -> Iterable[str]:
     if document["found"]:
-        return 0
+        return lines_of(document, _screen())
     near = f"; did you mean {' or '.join(document['near'])}?" if document.get("near") else ""
-    _print([f"there is no pod {document['namespace']}/{document['name']}{near}"], to_stderr=True)
-    return NOT_FOUND
+    return [printable(f"there is no pod {document['namespace']}/{document['name']}{near}")]
 
 
 def _screen() -> Screen:

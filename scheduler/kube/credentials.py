@@ -33,6 +33,7 @@ from kubernetes.aio.config.kube_config import KubeConfigLoader, KubeConfigMerger
 from scheduler.framework.errors import ConfigError
 from scheduler.kube.exec_plugin import ExecCredential, ExecPlugin
 from scheduler.kube.http1 import request_headers
+from scheduler.kube.kubeconfig import check_kubeconfig, read_kubeconfig, yaml_problem
 from scheduler.kube.tls_files import TlsFiles, read
 
 REFRESH_SECONDS: Final = 60.0
@@ -182,7 +183,7 @@ async def load_credentials(
         _check_token(source)
     else:
         source = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-        _check_readable(source)
+        check_kubeconfig(source, context)
         load = _Kubeconfig(source, context, now).load
     with _config_errors(source):
         async with asyncio.timeout(READ_SECONDS):
@@ -199,13 +200,9 @@ def current_namespace(kubeconfig: str | None = None, context: str | None = None)
         source = str(Path(SERVICE_TOKEN_FILENAME).with_name("namespace"))
         with _config_errors(source):
             return Path(source).read_text().strip()
-    source = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-    with _config_errors(source):
-        merged: Any = KubeConfigMerger(source).config  # type: ignore[no-untyped-call]
-        wanted = context or merged.value.get("current-context")
-        found = next((each for each in merged.value.get("contexts") or () if each["name"] == wanted), None)
-        content = found["context"] if found is not None else {}
-        return str(getattr(content, "value", content).get("namespace") or "default")
+    read = read_kubeconfig(kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config")
+    found = read.entries["contexts"].get(context or read.current_context)
+    return str(found.content.get("namespace") or "default") if found is not None else "default"
 
 
 def is_in_cluster() -> bool:
@@ -330,32 +327,6 @@ def _tls_context(source: str, identity: Identity) -> ssl.SSLContext:
         raise ConfigError([f"{source}: client-certificate {client}: {_reason(error)}"]) from error
 
 
-def _check_readable(paths: str) -> None:
-    """Report unreadable files ourselves: the library only logs a missing one."""
-    problems = []
-    found = False
-    for name in filter(None, paths.split(os.pathsep)):
-        path = Path(name).expanduser()
-        try:
-            content = yaml.safe_load(path.read_text())
-        except FileNotFoundError:
-            continue
-        except (OSError, UnicodeDecodeError) as error:
-            problems.append(f"{path}: cannot be read: {_reason(error)}")
-        except yaml.YAMLError as error:
-            problems.append(f"{path}: not YAML: {_yaml_problem(error)}")
-        except RecursionError:
-            problems.append(f"{path}: not a kubeconfig: nested too deeply")
-        else:
-            found = True
-            if not isinstance(content, dict):
-                problems.append(f"{path}: not a kubeconfig: expected a mapping")
-    if not found and not problems:
-        problems.append(f"{paths}: no such kubeconfig file")
-    if problems:
-        raise ConfigError(problems)
-
-
 class _config_errors:  # noqa: N801  used like a function
     """Turns whatever reading credentials raises into a one-line ConfigError."""
 
@@ -377,7 +348,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return f"took more than {READ_SECONDS:g} s"
     if isinstance(error, yaml.YAMLError):
-        return f"not YAML: {_yaml_problem(error)}"
+        return f"not YAML: {yaml_problem(error)}"
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     text = _without_contents(" ".join(str(error).split())) or type(error).__name__
@@ -387,10 +358,3 @@ def _reason(error: Exception) -> str:
 def _without_contents(text: str) -> str:
     """The library names an entry by all that it contains: tokens, too."""
     return re.sub(r"\{.*\}?", "{…}", text)
-
-
-def _yaml_problem(error: yaml.YAMLError) -> str:
-    """What is wrong and where, without the line itself: it may have a token."""
-    problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
-    where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
-    return f"{problem or type(error).__name__}{where}"

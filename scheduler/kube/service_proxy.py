@@ -38,6 +38,9 @@ _SECONDS: Final = 30.0
 _SILENT_SECONDS: Final = 60.0
 """A recording says something every quarter of a minute, if only that nothing happens."""
 
+_LONGEST: Final = 300
+"""Characters of what others say."""
+
 
 class RunningScheduler:
     """A scheduler, by the name of its Service."""
@@ -80,17 +83,24 @@ class RunningScheduler:
                 body = await content_of(response)
                 said = body.decode(errors="replace").strip()
                 if response.status == 429:
-                    raise ClusterError(f"the scheduler refuses: {said[:300]}")
+                    raise ClusterError(f"the scheduler refuses: {said[:_LONGEST]}")
                 if response.status != 409:
                     self._read(response.status, body)
-        raise ClusterError(f"no replica that leads was found: {said[:300]}")
+        raise ClusterError(f"no replica that leads was found: {said[:_LONGEST]}")
 
     async def _ask(self, query: Mapping[str, str]) -> dict[str, Any]:
-        if not self._token:
+        is_used = bool(self._token)
+        if not is_used:
             self._token = await self._new_token(TOKEN_SECONDS)
+        status, body = await self._get(query)
+        if status == 401 and is_used:  # it has come to its end
+            self._token = await self._new_token(TOKEN_SECONDS)
+            status, body = await self._get(query)
+        return self._read(status, body)
+
+    async def _get(self, query: Mapping[str, str]) -> tuple[int, bytes]:
         async with self._asked(query, aiohttp.ClientTimeout(total=_SECONDS)) as response:
-            body = await content_of(response)
-            return self._read(response.status, body)
+            return response.status, await content_of(response)
 
     @asynccontextmanager
     async def _asked(
@@ -111,7 +121,8 @@ class RunningScheduler:
             ) as response:
                 yield response
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise ClusterError(f"cannot ask the API server: {str(error) or type(error).__name__}") from error
+            reason = f"no answer within {_SECONDS:g} s" if isinstance(error, TimeoutError) else str(error)
+            raise ClusterError(f"cannot ask the API server: {reason or type(error).__name__}") from error
 
     def _read(self, status: int, body: bytes) -> dict[str, Any]:
         try:
@@ -120,9 +131,10 @@ class RunningScheduler:
             document = {}
         if isinstance(document, dict) and "found" in document and "state" in document:
             return document
-        said = str(document.get("message", "")) if isinstance(document, dict) else ""
+        message = document.get("message") if isinstance(document, dict) else None
+        said = message[:_LONGEST] if isinstance(message, str) else ""
         where = f"the scheduler's Service {self._namespace}/{self._name}"
-        if status == 404 and "found" not in said and not said:
+        if status == 404 and not said:
             raise ClusterError(f"{where} is of a scheduler that cannot {self._what}: is it an older version?")
         if status == 404:
             raise NotRunning(f"{where} is not there: {said}")
@@ -131,8 +143,10 @@ class RunningScheduler:
         if status == 401:
             raise ClusterError(f"the scheduler does not accept the token of {self.account}")
         if status == 403:
-            raise ClusterError(f"asking is not allowed: {said}")
-        raise ClusterError(f"{where} answered HTTP {status}: {said[:300]}")
+            raise ClusterError(f"asking is not allowed: {said or 'HTTP 403'}")
+        if status == 200:
+            raise ClusterError(f"{where} answered what is no explanation: is Loadmaster behind it?")
+        raise ClusterError(f"{where} answered HTTP {status}" + (f": {said}" if said else ""))
 
     async def _new_token(self, seconds: int) -> str:
         path = f"/api/v1/namespaces/{quote(self._namespace)}/serviceaccounts/{quote(self.account)}/token"
@@ -144,9 +158,14 @@ class RunningScheduler:
         reply = await self._client.call(self._create, path, msgspec.json.encode(request))
         if reply.status == 404:
             raise NotRunning(f"there is no scheduler {self._name} in the namespace {self._namespace}: {reply.message}")
-        if not reply.ok:
+        if reply.status == 403:
             raise ClusterError(f"no token for asking: {reply.message}; the Role {self.account} allows it")
-        return _decode(reply).status.token
+        if not reply.ok:
+            raise ClusterError(f"no token for asking: {reply.message}")
+        token = _decode(reply).status.token
+        if not (token and token.isascii() and token.isprintable()):
+            raise ClusterError("the API server's token cannot be read: it is no text for a header")
+        return token
 
 
 class NotRunning(ClusterError):

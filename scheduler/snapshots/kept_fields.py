@@ -21,7 +21,7 @@ _META: Final = (
 FIELDS: Final[Mapping[str, str]] = {
     # metadata
     "Meta": f"name@name {_META} annotations@annotations",
-    "PodMeta": f"name@pod {_META}",
+    "PodMeta": f"name@pod {_META} annotations@annotations",
     "NodeMeta": f"name@name {_META}",
     "ClaimMeta": f"name@claim {_META} annotations@annotations",
     "DeviceClaimMeta": f"name@name {_META} annotations@annotations finalizers@key",
@@ -85,8 +85,8 @@ FIELDS: Final[Mapping[str, str]] = {
     # volumes of pods
     "Volume": (
         "name@name image:ImageVolume persistentVolumeClaim:ClaimVolume ephemeral:EphemeralVolume iscsi:ISCSI rbd:RBD "
-        "csi:CSIVolume awsElasticBlockStore:VolumeID azureDisk:AzureDisk azureFile:Presence cinder:VolumeID "
-        "gcePersistentDisk:GCEDisk portworxVolume:VolumeID vsphereVolume:Presence emptyDir:Presence"
+        "csi:CSIVolume emptyDir:Presence awsElasticBlockStore:VolumeID azureDisk:AzureDisk azureFile:Presence "
+        "cinder:VolumeID gcePersistentDisk:GCEDisk portworxVolume:VolumeID vsphereVolume:Presence"
     ),
     "Presence": "",
     "ImageVolume": "reference@image",
@@ -126,12 +126,15 @@ FIELDS: Final[Mapping[str, str]] = {
     "DaemonSetSpec": "selector:LabelSelector template:PodTemplate",
     "Job": "metadata:Meta spec:JobSpec status:JobStatus",
     "JobSpec": "parallelism completions completionMode suspend selector:LabelSelector template:PodTemplate",
+    "CronJob": "metadata:Meta spec:CronJobSpec",
+    "CronJobSpec": "jobTemplate:JobTemplate",
+    "JobTemplate": "metadata:TemplateMeta spec:JobSpec",
     "JobStatus": "succeeded conditions:[]JobCondition",
     "JobCondition": "type status",
     "PodDisruptionBudget": "metadata:Meta spec:BudgetSpec status:BudgetStatus",
     "BudgetSpec": "selector:LabelSelector minAvailable maxUnavailable unhealthyPodEvictionPolicy",
     "BudgetStatus": (
-        "disruptionsAllowed disruptedPods@byPod observedGeneration currentHealthy desiredHealthy expectedPods"
+        "observedGeneration disruptionsAllowed currentHealthy desiredHealthy expectedPods disruptedPods@byPod"
     ),
     # admission
     "Namespace": "metadata:NamespaceMeta",
@@ -232,6 +235,8 @@ FIELDS: Final[Mapping[str, str]] = {
 """Kind of object, or of a part of one, → its fields."""
 
 ANNOTATIONS: Final[Mapping[str, str]] = {
+    "deployment.kubernetes.io/revision": "",
+    "kubernetes.io/config.mirror": "",
     "pv.kubernetes.io/bind-completed": "",
     "pv.kubernetes.io/bound-by-controller": "",
     "resource.kubernetes.io/extended-resource-claim": "",
@@ -285,6 +290,7 @@ KINDS: Final = (
     _kind("Deployment", "apps", "v1", "deployments", _LACKING),
     _kind("DaemonSet", "apps", "v1", "daemonsets", _LACKING),
     _kind("Job", "batch", "v1", "jobs", _LACKING),
+    _kind("CronJob", "batch", "v1", "cronjobs", "they cannot be asked about"),
     _kind("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets", "preemption respects no budget"),
     _kind("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", "new pods get no priority of it"),
     _kind("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", "new pods get no overhead and no selector of it"),

@@ -260,7 +260,7 @@ def test_a_server_that_is_no_address_is_a_fault_of_the_configuration(tmp_path: P
         async with Client(await load_credentials(str(kubeconfig)), Metrics()):
             raise AssertionError("opened")
 
-    with pytest.raises(ConfigError, match=f"kubeconfig: {problem}"):
+    with pytest.raises(ConfigError, match=rf"kubeconfig: clusters\[main\]\.cluster\.server: .*{problem}"):
         run(scenario())
 
 

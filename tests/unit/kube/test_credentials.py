@@ -36,17 +36,15 @@ def problem_of(kubeconfig: Path, context: str | None = None) -> str:
         pytest.param("[1]", "DIR/kubeconfig: not a kubeconfig: expected a mapping", id="a list"),
         pytest.param("[" * 5_000, "DIR/kubeconfig: not a kubeconfig: nested too deeply", id="deep"),
         pytest.param("", "DIR/kubeconfig: not a kubeconfig: expected a mapping", id="empty"),
-        pytest.param(
-            "kind: Config", "DIR/kubeconfig: Invalid kube-config file. Expected key current-context", id="bare"
-        ),
+        pytest.param("kind: Config", "DIR/kubeconfig: current-context: it has none: --context names one", id="bare"),
         pytest.param(
             kubeconfig_text(SERVER, {"certificate-authority": "nowhere.pem"}),
-            "DIR/kubeconfig: File does not exists: DIR/nowhere.pem",
+            "DIR/kubeconfig: clusters[main].cluster.certificate-authority: nowhere.pem: No such file or directory",
             id="no such CA",
         ),
         pytest.param(
             kubeconfig_text(SERVER, {"certificate-authority-data": "bm90aGluZw=="}),
-            "DIR/kubeconfig: certificate-authority ",
+            "DIR/kubeconfig: clusters[main].cluster.certificate-authority-data: expected a PEM file in base64",
             id="a CA that is none",
         ),
         pytest.param(
@@ -75,7 +73,7 @@ def test_an_unknown_context_is_named(tmp_path: Path) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(kubeconfig_text(SERVER))
 
-    assert "name other in" in problem_of(kubeconfig, "other")
+    assert problem_of(kubeconfig, "other") == "DIR/kubeconfig: there is no context 'other'; there is 'main'"
 
 
 async def test_a_pod_without_a_token_is_told_what_may_be_the_reason(

@@ -86,7 +86,7 @@ async def test_no_service_account_means_no_scheduler(tmp_path: Path) -> None:
         (refusal(403, "services is forbidden"), "asking is not allowed: services is forbidden"),
         (Answer(404, "404 page not found"), "is of a scheduler that cannot explain: is it an older version"),
         (refusal(500, "out of order"), "answered HTTP 500: out of order"),
-        (Answer(200, {"kind": "Something"}), "answered HTTP 200"),
+        (Answer(200, {"kind": "Something"}), "answered what is no explanation: is Loadmaster behind it"),
         (LOST, "cannot ask the API server"),
     ],
 )

@@ -9,16 +9,20 @@ import pytest
 import yaml
 
 from scheduler.api import devices, volumes
-from scheduler.api.needs import pod_type, struct_in
+from scheduler.api.needs import struct_in
 from scheduler.api.objects import Wire
 from scheduler.framework.resources import STRUCTS
 from scheduler.simulate.creation import USED, wide_pod_type
 from scheduler.simulate.defaults import WrittenNode
+from scheduler.simulate.what_if.owners import NEEDS as OF_EVICTIONS
+from scheduler.simulate.what_if.templates import CRON_JOB
 from scheduler.simulate.written_kinds import KINDS as WRITTEN
 from scheduler.snapshots.kept_fields import ANNOTATIONS, FIELDS, KINDS
 from scheduler.snapshots.reduction import fields_of
 
 READER = Path(__file__).parents[3] / "docs" / "examples" / "snapshot-reader.yaml"
+
+KINDS_BY_NAME = {kind.name: kind for kind in KINDS}
 
 NOT_KEPT = {
     "status.conditions.message": "a text that decides nothing",
@@ -104,8 +108,12 @@ def test_nothing_is_listed_that_nobody_has() -> None:
     assert reached == FIELDS.keys()
 
 
-def test_the_pods_of_plugins_are_decoded_from_what_they_need() -> None:
-    assert pod_type(("spec.containers.command",)) is not pod_type(())
+def test_what_evictions_read_is_kept() -> None:
+    annotation, volume = OF_EVICTIONS
+
+    assert annotation.partition("[")[2].removesuffix("]") in ANNOTATIONS
+    assert volume.rpartition(".")[2] in fields_of("Volume")
+    assert f"{KINDS_BY_NAME['CronJob'].name} ({KINDS_BY_NAME['CronJob'].api_version})" == CRON_JOB
 
 
 def test_the_example_of_a_role_has_the_kinds_and_no_others() -> None:

@@ -1,0 +1,313 @@
+"""Kubeconfig files, looked at before the library reads them: it checks little, and its words are for programmers.
+
+All problems of the files are told at once, each with its path. No value is shown that might be a secret.
+
+    ~/.kube/config: clusters[main].cluster.server: expected the URL of a server, got a number
+"""
+
+import base64
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+import yaml
+
+from scheduler.framework.errors import ConfigError
+
+MAX_BYTES: Final = 4 << 20
+"""Of a file: thousands of clusters."""
+
+MAX_PROBLEMS: Final = 20
+MAX_NEAR: Final = 5
+"""Names that are told where another one is unknown."""
+
+_TYPES: Final[Mapping[type, str]] = {
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "a mapping",
+}
+
+Content = Mapping[str, Any]
+Problems = Iterator[str]
+
+_LISTS: Final = {"clusters": "cluster", "contexts": "context", "users": "user"}
+"""List → what each entry has besides its name."""
+
+_TEXTS: Final = {
+    "cluster": ("certificate-authority", "tls-server-name", "proxy-url"),
+    "context": ("cluster", "user", "namespace"),
+    "user": ("token", "tokenFile", "client-certificate", "client-key", "username", "password"),
+}
+_FILES: Final = {
+    "cluster": ("certificate-authority",),
+    "context": (),
+    "user": ("client-certificate", "client-key", "tokenFile"),
+}
+_PEM: Final = {
+    "cluster": ("certificate-authority-data",),
+    "context": (),
+    "user": ("client-certificate-data", "client-key-data"),
+}
+
+
+class Entry(NamedTuple):
+    """What a file says of a cluster, a context or a user."""
+
+    place: str
+    directory: Path
+    """Other files are named relative to it."""
+
+    content: Content
+    is_there: bool
+    """Whether there is more than a name, which will do for what is not in use."""
+
+
+@dataclass(slots=True)
+class Kubeconfig:
+    """What several files say together: of entries with the same name, the first one counts."""
+
+    entries: dict[str, dict[str, Entry]] = field(default_factory=lambda: {key: {} for key in _LISTS})
+    """List → name → what is there."""
+
+    current_context: str = ""
+
+
+def read_kubeconfig(paths: str) -> Kubeconfig:
+    """Read the files, separated as in KUBECONFIG. Raises ConfigError with what is no kubeconfig."""
+    read, problems = Kubeconfig(), list[str]()
+    is_any = False
+    for name in filter(None, paths.split(os.pathsep)):
+        path = Path(name).expanduser()
+        try:
+            content = _content(path)
+        except FileNotFoundError:
+            continue
+        except ConfigError as error:
+            problems += error.problems
+            continue
+        is_any = True
+        problems += _taken(read, path, content)
+    if not is_any and not problems:
+        problems.append(f"{paths}: no such kubeconfig file")
+    if problems:
+        raise ConfigError(_limited(problems))
+    return read
+
+
+def check_kubeconfig(paths: str, context: str | None) -> None:
+    """Raise ConfigError for what is wrong with the context in use, or with any entry."""
+    read = read_kubeconfig(paths)
+    problems = list(_problems(read, paths, context))
+    if problems:
+        raise ConfigError(_limited(problems))
+
+
+def _content(path: Path) -> Mapping[Any, Any]:
+    """Raises ConfigError, FileNotFoundError."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigError([f"{path}: cannot be read: {reason}"]) from error
+    if len(data) > MAX_BYTES:
+        raise ConfigError([f"{path}: not a kubeconfig: larger than {MAX_BYTES} bytes"])
+    try:
+        content = yaml.safe_load(data.decode())
+    except UnicodeDecodeError as error:
+        raise ConfigError([f"{path}: not a text: byte {error.start} is not UTF-8"]) from error
+    except yaml.YAMLError as error:
+        raise ConfigError([f"{path}: not YAML: {yaml_problem(error)}"]) from error
+    except RecursionError as error:
+        raise ConfigError([f"{path}: not a kubeconfig: nested too deeply"]) from error
+    except ValueError as error:  # a number of 5,000 digits, a date that is none
+        raise ConfigError([f"{path}: not YAML: a number or a date that cannot be read"]) from error
+    if not isinstance(content, dict):
+        raise ConfigError([f"{path}: not a kubeconfig: expected a mapping, got {_what(content)}"])
+    return content
+
+
+def _taken(read: Kubeconfig, source: Path, content: Mapping[Any, Any]) -> Problems:
+    if content.get("kind") not in (None, "", "Config"):
+        yield f"{source}: not a kubeconfig: its kind is another one than Config"
+        return
+    current = content.get("current-context")
+    if current is not None and not isinstance(current, str):
+        yield f"{source}: current-context: expected a text, got {_what(current)}"
+    elif current and not read.current_context:
+        read.current_context = current
+    for key, inner in _LISTS.items():
+        listed = content.get(key)
+        if listed is not None and not isinstance(listed, list):
+            yield f"{source}: {key}: expected a list, got {_what(listed)}"
+            continue
+        for index, entry in enumerate(listed or ()):
+            path = f"{source}: {key}[{index}]"
+            if not isinstance(entry, dict):
+                yield f"{path}: expected a mapping, got {_what(entry)}"
+            elif not isinstance(entry.get("name"), str):
+                yield f"{path}.name: expected a text, got {_what(entry.get('name'))}"
+            else:
+                path = f"{source}: {key}[{entry['name']}].{inner}"
+                found = entry.get(inner)
+                if found is None or isinstance(found, dict):
+                    read.entries[key].setdefault(
+                        entry["name"], Entry(path, source.parent, found or {}, is_there=found is not None)
+                    )
+                else:
+                    yield f"{path}: expected a mapping, got {_what(found)}"
+
+
+def _problems(read: Kubeconfig, paths: str, wanted: str | None) -> Problems:
+    name = wanted or read.current_context
+    if not name:
+        yield f"{paths}: current-context: it has none: --context names one{_near('', read.entries['contexts'])}"
+        return
+    found = read.entries["contexts"].get(name)
+    if found is None:
+        yield f"{paths}: there is no context {name!r}{_near(name, read.entries['contexts'])}"
+        return
+    yield from _typed(found, "context")
+    path, context = found.place, found.content
+    if not found.is_there:
+        return
+    for key in ("cluster", "user"):
+        inner = context.get(key)
+        if key == "cluster" and not inner:
+            yield f"{path}.cluster: required"
+        if not isinstance(inner, str) or not inner:
+            continue
+        entry = read.entries[f"{key}s"].get(inner)
+        if entry is None:
+            yield f"{path}.{key}: there is no {key} {inner!r}{_near(inner, read.entries[f'{key}s'])}"
+        else:
+            yield from _typed(entry, key)
+            if entry.is_there:
+                yield from (_of_cluster if key == "cluster" else _of_user)(entry.place, entry.content)
+
+
+def _typed(entry: Entry, kind: str) -> Problems:
+    path, directory, content, is_there = entry
+    if not is_there:
+        yield f"{path}: expected a mapping, got nothing"
+    for key in _TEXTS[kind]:
+        if content.get(key) is not None and not isinstance(content[key], str):
+            yield f"{path}.{key}: expected a text, got {_what(content[key])}"
+    for key in _PEM[kind]:
+        if problem := _pem_problem(content.get(key)):
+            yield f"{path}.{key}: {problem}"
+    for key in _FILES[kind]:
+        name = content.get(key)
+        if isinstance(name, str) and name and not content.get(f"{key}-data"):
+            problem = _file_problem(directory / name)
+            if problem:
+                yield f"{path}.{key}: {name}: {problem}"
+
+
+def _pem_problem(value: Any) -> str:
+    """What is wrong with a certificate or a key; empty if nothing is."""
+    if value is None or value == "":
+        return ""
+    if not isinstance(value, str):
+        return f"expected a text, got {_what(value)}"
+    return "" if b"-----BEGIN " in _decoded(value) else "expected a PEM file in base64"
+
+
+def _decoded(text: str) -> bytes:
+    """Empty if it is no base64."""
+    try:
+        return base64.b64decode("".join(text.split()), validate=True)
+    except ValueError:  # also of a text that is not ASCII
+        return b""
+
+
+def _file_problem(path: Path) -> str:
+    """What is wrong with a file; empty if it can be read."""
+    try:
+        with path.open("rb") as file:
+            file.read(1)
+    except (OSError, ValueError) as error:
+        return str(error.strerror if isinstance(error, OSError) else error)
+    return ""
+
+
+def _of_cluster(path: str, cluster: Content) -> Problems:
+    server = cluster.get("server")
+    if server is None or server == "":
+        yield f"{path}.server: required"
+    elif problem := _url_problem(server, ("http", "https")):
+        yield f"{path}.server: {problem}"
+    proxy = cluster.get("proxy-url")
+    if isinstance(proxy, str) and proxy and (problem := _url_problem(proxy, ("http", "https"))):
+        yield f"{path}.proxy-url: {problem}"
+    skips = cluster.get("insecure-skip-tls-verify")
+    if skips is not None and not isinstance(skips, bool):
+        yield f"{path}.insecure-skip-tls-verify: expected true or false, got {_what(skips)}"
+
+
+def _of_user(path: str, user: Content) -> Problems:
+    for key in ("exec", "auth-provider"):
+        if user.get(key) is not None and not isinstance(user[key], dict):
+            yield f"{path}.{key}: expected a mapping, got {_what(user[key])}"
+    if user.get("auth-provider") is not None and user.get("exec") is None and not user.get("token"):
+        yield f"{path}.auth-provider: Kubernetes has none any more: use exec, with the plugin of your provider"
+
+
+def _url_problem(url: Any, schemes: Sequence[str]) -> str:
+    """What is wrong with an address; empty if nothing is."""
+    if not isinstance(url, str):
+        return f"expected the URL of a server, got {_what(url)}"
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port
+        host.encode("idna")
+    except ValueError as error:  # a UnicodeError is one
+        return f"not the URL of a server: {url[:100]!r}: {str(error)[:100]}"
+    if parts.scheme not in schemes or not host or not url.isascii() or not url.isprintable() or " " in url:
+        return f"not the URL of a server: {url[:100]!r}"
+    return ""
+
+
+def _near(name: str, entries: Iterable[str]) -> str:
+    names = [each for each in entries if each != name]
+    if not names:
+        return ""
+    more = f" and {len(names) - MAX_NEAR} more" if len(names) > MAX_NEAR else ""
+    return f"; there {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names[:MAX_NEAR]))}{more}"
+
+
+def _what(value: Any) -> str:
+    """Name a value by its type."""
+    if value is None:
+        return "nothing"
+    kinds = {
+        bool: "true or false",
+        int: "a number",
+        float: "a number",
+        str: "a text",
+        list: "a list",
+        dict: "a mapping",
+    }
+    return kinds.get(type(value), "something else")
+
+
+def yaml_problem(error: yaml.YAMLError) -> str:
+    """What is wrong and where, without the line itself: it may have a token."""
+    if isinstance(error, yaml.reader.ReaderError):
+        return f"character {error.character:#04x} at position {error.position}"
+    problem, mark = getattr(error, "problem", None), getattr(error, "problem_mark", None)
+    where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""
+    return f"{problem or type(error).__name__}{where}"
+
+
+def _limited(problems: Sequence[str]) -> Sequence[str]:
+    more = [f"and {len(problems) - MAX_PROBLEMS} more problems"] if len(problems) > MAX_PROBLEMS else []
+    return [*problems[:MAX_PROBLEMS], *more]

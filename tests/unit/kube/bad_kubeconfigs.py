@@ -1,0 +1,280 @@
+"""Kubeconfig files of no use: what is in each, and what is said of it. `f` stands for its path."""
+
+import copy
+from typing import Any, Final, NamedTuple
+
+import yaml
+
+SECRET: Final = "hunter2"
+V1: Final = "client.authentication.k8s.io/v1"
+PEM: Final = "expected a PEM file in base64"
+GOOD: Final[dict[str, Any]] = {
+    "apiVersion": "v1",
+    "kind": "Config",
+    "current-context": "main",
+    "contexts": [{"name": "main", "context": {"cluster": "main", "user": "me"}}],
+    "clusters": [{"name": "main", "cluster": {"server": "https://127.0.0.1:9"}}],
+    "users": [{"name": "me", "user": {"token": SECRET}}],
+}
+
+
+class Bad(NamedTuple):
+    """A file, and the lines that are told."""
+
+    what: str
+    content: bytes
+    problems: tuple[str, ...]
+
+
+def raw(what: str, content: str | bytes, *problems: str) -> Bad:
+    return Bad(
+        what, content if isinstance(content, bytes) else content.encode(), tuple(f"f: {each}" for each in problems)
+    )
+
+
+def changed(what: str, change: dict[str, Any], *problems: str) -> Bad:
+    return raw(what, yaml.safe_dump({**GOOD, **change}), *problems)
+
+
+def without(key: str, *problems: str) -> Bad:
+    rest = {name: value for name, value in GOOD.items() if name != key}
+    return raw(f"no {key}", yaml.safe_dump(rest), *problems)
+
+
+def of(key: str, what: str, content: Any, *problems: str) -> Bad:
+    """A change of the cluster, the context or the user."""
+    whole = copy.deepcopy(GOOD)
+    entry = whole[f"{key}s"][0]
+    entry[key] = {**entry[key], **content} if isinstance(content, dict) else content
+    path = f"{key}s[{entry['name']}].{key}"
+    return raw(f"{key}: {what}", yaml.safe_dump(whole, allow_unicode=True), *(f"{path}{each}" for each in problems))
+
+
+def server(what: str, url: Any, problem: str) -> Bad:
+    return of("cluster", f"server {what}", {"server": url}, f".server: {problem}")
+
+
+NO_URL: Final = "not the URL of a server: "
+
+FILES: Final = (
+    raw("empty", "", "not a kubeconfig: expected a mapping, got nothing"),
+    raw("a number", "42", "not a kubeconfig: expected a mapping, got a number"),
+    raw("a word", SECRET, "not a kubeconfig: expected a mapping, got a text"),
+    raw("a list", "- a", "not a kubeconfig: expected a mapping, got a list"),
+    raw("bytes", bytes(range(256)), "not a text: byte 128 is not UTF-8"),
+    raw("UTF-16", "kind: Config".encode("utf-16"), "not a text: byte 0 is not UTF-8"),
+    raw("packed", b"\x1f\x8b\x08\x00", "not a text: byte 1 is not UTF-8"),
+    raw("a tab", "a:\n\tb", "not YAML: found character '\\t' that cannot start any token in line 2, column 1"),
+    raw("a zero byte", "a: \0", "not YAML: character 0x00 at position 3"),
+    raw("an escape sequence", "a: \x1b[31m", "not YAML: character 0x1b at position 3"),
+    raw("no anchor", "a: *b", "not YAML: found undefined alias 'b' in line 1, column 4"),
+    raw("two documents", "a: b\n---\na: b\n", "not YAML: but found another document in line 2, column 1"),
+    raw(
+        "a Python tag",
+        "!!python/object/apply:os.system [ls]",
+        "not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:python/object/apply:os.system' "
+        "in line 1, column 1",
+    ),
+    raw("deep lists", "[" * 100_000, "not a kubeconfig: nested too deeply"),
+    raw("deep mappings", "{a: " * 5_000, "not a kubeconfig: nested too deeply"),
+    raw("a date that is none", "current-context: 2020-13-45", "not YAML: a number or a date that cannot be read"),
+    raw("a number of 5,000 digits", "a: " + "9" * 5_000, "not YAML: a number or a date that cannot be read"),
+    raw("a list in itself", "contexts: &a [*a]", "contexts[0]: expected a mapping, got a list"),
+    raw(
+        "a bomb",
+        "a0: &a0 [x, x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)),
+        "current-context: it has none: --context names one",
+    ),
+    raw("another kind", "kind: Pod", "not a kubeconfig: its kind is another one than Config"),
+    raw("a list as kind", "kind: [Config]", "not a kubeconfig: its kind is another one than Config"),
+    raw("too long", b"#" * ((4 << 20) + 1), "not a kubeconfig: larger than 4194304 bytes"),
+)
+
+ENTRIES: Final = (
+    without("current-context", "current-context: it has none: --context names one; there is 'main'"),
+    changed(
+        "no context", {"current-context": ""}, "current-context: it has none: --context names one; there is 'main'"
+    ),
+    changed("a number as context", {"current-context": 42}, "current-context: expected a text, got a number"),
+    changed("a list as context", {"current-context": ["a"]}, "current-context: expected a text, got a list"),
+    changed("another context", {"current-context": "other"}, "there is no context 'other'; there is 'main'"),
+    without("contexts", "there is no context 'main'"),
+    without("clusters", "contexts[main].context.cluster: there is no cluster 'main'"),
+    without("users", "contexts[main].context.user: there is no user 'me'"),
+    *(
+        changed(f"{key} that are {what}", {key: value}, f"{key}: expected a list, got {what}")
+        for key in ("contexts", "clusters", "users")
+        for what, value in (("a number", 1), ("a text", SECRET), ("a mapping", {"a": SECRET}))
+    ),
+    *(
+        changed(f"{key} with {what}", {key: [value]}, f"{key}[0]{problem}")
+        for key in ("contexts", "clusters", "users")
+        for what, value, problem in (
+            ("a text", SECRET, ": expected a mapping, got a text"),
+            ("nothing", None, ": expected a mapping, got nothing"),
+            ("a number as name", {"name": 7}, ".name: expected a text, got a number"),
+            ("no name", {"a": SECRET}, ".name: expected a text, got nothing"),
+        )
+    ),
+    *(
+        of(key, what, value, f": expected a mapping, got {what}")
+        for key in ("context", "cluster", "user")
+        for what, value in (("a text", SECRET), ("a list", [SECRET]), ("nothing", None))
+    ),
+    of("context", "an unknown user", {"user": "nobody"}, ".user: there is no user 'nobody'; there is 'me'"),
+    of("context", "an unknown cluster", {"cluster": "x"}, ".cluster: there is no cluster 'x'; there is 'main'"),
+    of("context", "no cluster", {"cluster": None}, ".cluster: required"),
+    of("context", "a number as user", {"user": 7}, ".user: expected a text, got a number"),
+    of("context", "a list as namespace", {"namespace": ["a"]}, ".namespace: expected a text, got a list"),
+    changed(
+        "many contexts",
+        {"current-context": "x", "contexts": [{"name": f"c{i}", "context": {}} for i in range(8)]},
+        "there is no context 'x'; there are 'c0', 'c1', 'c2', 'c3', 'c4' and 3 more",
+    ),
+    changed(
+        "many mistakes",
+        {"users": [SECRET] * 30},
+        *(f"users[{i}]: expected a mapping, got a text" for i in range(20)),
+    )._replace(
+        problems=(*(f"f: users[{i}]: expected a mapping, got a text" for i in range(20)), "and 10 more problems")
+    ),
+)
+
+CLUSTERS: Final = (
+    server("a number", 42, "expected the URL of a server, got a number"),
+    server("a list", ["a"], "expected the URL of a server, got a list"),
+    server("true", True, "expected the URL of a server, got true or false"),
+    server("nothing", None, "required"),
+    server("empty", "", "required"),
+    server("a bare name", "example.com", f"{NO_URL}'example.com'"),
+    server("of another scheme", "ftp://a", f"{NO_URL}'ftp://a'"),
+    server("without a scheme", "//a", f"{NO_URL}'//a'"),
+    server("without a host", "https://", f"{NO_URL}'https://'"),
+    server("a large port", "https://a:99999", f"{NO_URL}'https://a:99999': Port out of range 0-65535"),
+    server("half an address", "https://[::1", f"{NO_URL}'https://[::1': Invalid IPv6 URL"),
+    server("a space", "https://a b", f"{NO_URL}'https://a b'"),
+    server("two lines", "https://a\nb", f"{NO_URL}'https://a\\nb'"),
+    server("a zero byte", "https://a\0b", f"{NO_URL}'https://a\\x00b'"),
+    server("an umlaut", "https://käse.invalid", f"{NO_URL}'https://käse.invalid'"),
+    of(
+        "cluster",
+        "no such authority",
+        {"certificate-authority": "no.pem"},
+        ".certificate-authority: no.pem: No such file or directory",
+    ),
+    of(
+        "cluster",
+        "a directory as authority",
+        {"certificate-authority": "/"},
+        ".certificate-authority: /: Is a directory",
+    ),
+    of(
+        "cluster",
+        "a number as authority",
+        {"certificate-authority": 7},
+        ".certificate-authority: expected a text, got a number",
+    ),
+    of(
+        "cluster",
+        "an authority that is none",
+        {"certificate-authority-data": "bm90aGluZw=="},
+        f".certificate-authority-data: {PEM}",
+    ),
+    of(
+        "cluster",
+        "an authority not in base64",
+        {"certificate-authority-data": SECRET},
+        f".certificate-authority-data: {PEM}",
+    ),
+    of("cluster", "an umlaut in base64", {"certificate-authority-data": "ä"}, f".certificate-authority-data: {PEM}"),
+    of(
+        "cluster",
+        "a list as authority",
+        {"certificate-authority-data": [SECRET]},
+        ".certificate-authority-data: expected a text, got a list",
+    ),
+    of(
+        "cluster",
+        "a word for skipping",
+        {"insecure-skip-tls-verify": "maybe"},
+        ".insecure-skip-tls-verify: expected true or false, got a text",
+    ),
+    of("cluster", "a number as name", {"tls-server-name": 7}, ".tls-server-name: expected a text, got a number"),
+    of("cluster", "a proxy that is none", {"proxy-url": "nonsense"}, f".proxy-url: {NO_URL}'nonsense'"),
+    of("cluster", "a proxy of another kind", {"proxy-url": "socks5://a"}, f".proxy-url: {NO_URL}'socks5://a'"),
+    of("cluster", "a number as proxy", {"proxy-url": 7}, ".proxy-url: expected a text, got a number"),
+)
+
+
+def of_exec(what: str, content: Any, problem: str) -> Bad:
+    """What is told of the program that gives credentials."""
+    case = of("user", f"a program: {what}", {"exec": content})
+    return case._replace(problems=(f"f: {problem}",))
+
+
+USERS: Final = (
+    of("user", "a number as token", {"token": 7}, ".token: expected a text, got a number"),
+    of("user", "a list as token", {"token": [SECRET]}, ".token: expected a text, got a list"),
+    of("user", "no such token", {"tokenFile": "no"}, ".tokenFile: no: No such file or directory"),
+    of("user", "a directory as token", {"tokenFile": "/"}, ".tokenFile: /: Is a directory"),
+    of(
+        "user",
+        "no such certificate",
+        {"client-certificate": "no"},
+        ".client-certificate: no: No such file or directory",
+    ),
+    of("user", "a certificate that is none", {"client-certificate-data": SECRET}, f".client-certificate-data: {PEM}"),
+    of("user", "a number as key", {"client-key-data": 7}, ".client-key-data: expected a text, got a number"),
+    of(
+        "user",
+        "odd names",
+        {"username": 7, "password": [SECRET]},
+        ".username: expected a text, got a number",
+        ".password: expected a text, got a list",
+    ),
+    of("user", "a text as program", {"exec": SECRET}, ".exec: expected a mapping, got a text"),
+    of(
+        "user",
+        "a provider of old",
+        {"token": "", "auth-provider": {"name": "gcp"}},
+        ".auth-provider: Kubernetes has none any more: use exec, with the plugin of your provider",
+    ),
+    raw(
+        "user: a token of two lines",
+        yaml.safe_dump({**GOOD, "users": [{"name": "me", "user": {"token": f"{SECRET}\nb"}}]}),
+        "the header Authorization would have characters that are not allowed",
+    ),
+    of_exec("nothing", {}, "users[…].user.exec.command: required"),
+    of_exec("a list", {"command": ["a"], "apiVersion": V1}, "users[…].user.exec.command: required"),
+    of_exec("no version", {"command": "false"}, f"users[…].user.exec.apiVersion: need one of {V1}, {V1}beta1"),
+    of_exec(
+        "fails",
+        {"command": "false", "apiVersion": V1},
+        "users[…].user.exec: 'false' ended with exit code 1; run it by hand to see why",
+    ),
+    of_exec(
+        "is not there",
+        {"command": "/no", "apiVersion": V1},
+        "users[…].user.exec: '/no' cannot be run: No such file or directory",
+    ),
+    of_exec(
+        "a directory", {"command": "/", "apiVersion": V1}, "users[…].user.exec: '/' cannot be run: Permission denied"
+    ),
+    of_exec(
+        "prints nonsense",
+        {"command": "echo", "args": [SECRET], "apiVersion": V1},
+        "users[…].user.exec: 'echo' printed no ExecCredential in JSON",
+    ),
+    of_exec(
+        "a text as arguments",
+        {"command": "a", "args": SECRET, "apiVersion": V1},
+        "users[…].user.exec.args: expected a list of texts",
+    ),
+    of_exec(
+        "a text as env",
+        {"command": "a", "env": SECRET, "apiVersion": V1},
+        "users[…].user.exec.env: expected a list of names and values",
+    ),
+)
+
+BAD_KUBECONFIGS: Final = (*FILES, *ENTRIES, *CLUSTERS, *USERS)
