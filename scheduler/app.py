@@ -80,6 +80,7 @@ from scheduler.serve.http import HttpServer, Pages, QueriedPage
 from scheduler.serve.metric_pages import metric_pages
 from scheduler.serve.recordings import PATH as RECORD
 from scheduler.serve.recordings import Recordings
+from scheduler.shadowing import Shadowing
 from scheduler.tracing.settings import exporter
 
 SHUTDOWN_SECONDS: Final = 20.0
@@ -114,6 +115,9 @@ def run(options: RunOptions) -> int:
         write_effective(config, loaded.registry, options.write_config_to)
         return 0
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        if options.shadow_of:
+            shadowing = Shadowing(options, loaded, Inside(options, gates, levels), _stop_on_signals, _check_permissions)
+            return runner.run(shadowing.run())
         return runner.run(_run(options, source, loaded, Inside(options, gates, levels)))
 
 

@@ -47,6 +47,12 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
         "account of the pod this runs in, then your own kubeconfig",
     )
     parser.add_argument(
+        "--shadow-of",
+        metavar="NAME",
+        help="schedule nothing: decide about the pods of the scheduler of that name, as soon as it has, and report "
+        "where and why that would differ; writes nothing, and needs rights to read only",
+    )
+    parser.add_argument(
         "--feature-gates",
         action="append",
         default=[],

@@ -26,6 +26,9 @@ class RunOptions:
     write_config_to: str | None = None
     """Path of a file into which to write the effective configuration, instead of scheduling."""
 
+    shadow_of: str | None = None
+    """The name of another scheduler: decide about its pods, beside it, and write nothing."""
+
     leader_election: Mapping[str, object] = field(default_factory=dict)
     """Fields of `leaderElection` that were given as flags, as a file spells them."""
 

@@ -13,7 +13,7 @@ import orjson
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import ApiResource
+from scheduler.framework.resources import NODES, PODS, ApiResource
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 
 HOW_TO_GRANT: Final = (
@@ -70,6 +70,12 @@ def permissions_for(
         (verbs if key in verbs else further).setdefault(key, set()).update(these)
     verbs.update(sorted(further.items()))
     return tuple(Permission(*key, tuple(sorted(these))) for key, these in verbs.items())
+
+
+def reading_permissions(watched: Iterable[ApiResource]) -> tuple[Permission, ...]:
+    """What it takes to look on: pods, nodes and further resources."""
+    resources = sorted({(each.group, each.plural) for each in (PODS, NODES, *watched)})
+    return tuple(Permission(group, plural, ("list", "watch")) for group, plural in resources)
 
 
 def lease_permissions(namespace: str, name: str) -> tuple[Permission, ...]:

@@ -192,6 +192,11 @@ class Metrics:
             "Faults in the data that plugins read in the background, such as metrics: answers and single values.",
             ("plugin", "reason"),
         )
+        self.shadow_decisions = counter(
+            "loadmaster_shadow_decisions",
+            "What was decided about pods of another scheduler, beside it, compared with what that one did.",
+            ("verdict",),
+        )
         self.leader_election_slowpath = counter(
             "leader_election_slowpath",
             "Total number of slow path exercised in renewing leader leases: the Lease had to be read first.",

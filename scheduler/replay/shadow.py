@@ -1,0 +1,261 @@
+"""Decides about the pods of another scheduler, as soon as the watch shows what that one has decided, and compares.
+
+    the watch shows a pod's node, or that it was refused
+        └─► decided here, in the state just before this counts ─► verdict: metric, log, `/debug/shadow`
+                 └─► the handlers take it in, as ever
+
+Nothing is bound, reserved, evicted or written. Both see nearly the same: what the other one has bound in the meantime
+counts there a moment earlier, as it knows before the watch.
+"""
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from scheduler.api.objects import Node, ObjectMeta
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Search
+from scheduler.cycle.engine import Engine
+from scheduler.cycle.handlers import ClusterEventHandlers
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.status import Status
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.scoring import Scores
+
+SAME_NODE, TIE, OTHER_NODE, REFUSED, ONLY_THEY, ONLY_WE, BOTH_REFUSE, OTHER_REASON, FAULT = (
+    "same_node", "tie", "other_node", "refused", "only_they", "only_we", "both_refuse", "other_reason", "fault",
+)  # fmt: skip
+VERDICTS: Final[Mapping[str, str]] = {
+    SAME_NODE: "the same node",
+    TIE: "another node with the same score",
+    OTHER_NODE: "another node has a higher score here",
+    REFUSED: "its node is refused here, and another one is chosen",
+    ONLY_THEY: "placed there; no node is found here",
+    ONLY_WE: "refused there; a node is found here",
+    BOTH_REFUSE: "refused by both, for the same reasons",
+    OTHER_REASON: "refused by both, for other reasons",
+    FAULT: "not decided here: an error",
+}
+ALIKE: Final = frozenset({SAME_NODE, TIE, BOTH_REFUSE})
+
+MAX_KEPT: Final = 200
+"""The latest differences that are kept with their details."""
+
+MAX_TEXT: Final = 1_000
+"""Characters of a message that are kept."""
+
+LOG_SECONDS: Final = 1.0
+"""Between two lines about differences; those between are counted."""
+
+Document = dict[str, Any]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What we would do."""
+
+    state: CycleState
+    search: Search
+    scores: Scores | None = None
+    row: int = -1
+
+
+class Shadow:
+    """The comparison. Asked on the event loop; raises nothing."""
+
+    def __init__(
+        self, engine: Engine, profile: str, metrics: Metrics, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`profile`: the other scheduler's name, and that of our profile for its pods. `now`: seconds, monotonic."""
+        self._engine = engine
+        self.profile = profile
+        self._decisions = metrics.shadow_decisions
+        self._now = now
+        self._began = time.time()
+        self.verdicts: Counter[str] = Counter()
+        self.by_plugin: Counter[tuple[str, str]] = Counter()
+        """Verdict and plugin → how often it made the difference."""
+        self.latest: deque[Document] = deque(maxlen=MAX_KEPT)
+        self._logged_at = -LOG_SECONDS
+        self._not_logged = 0
+
+    def about(self) -> Document:
+        """What was found so far."""
+        counted = self.verdicts.total()
+        alike = sum(self.verdicts[verdict] for verdict in ALIKE)
+        return {
+            "shadowOf": self.profile,
+            "since": round(self._began),
+            "decisions": counted,
+            "alike": alike,
+            "verdicts": {verdict: self.verdicts[verdict] for verdict in VERDICTS if self.verdicts[verdict]},
+            "plugins": [
+                {"verdict": verdict, "plugin": plugin, "count": count}
+                for (verdict, plugin), count in self.by_plugin.most_common()
+            ],
+            "latest": list(reversed(self.latest)),
+        }
+
+    def placed(self, pod: Pod, node_name: str) -> None:
+        """The other scheduler has bound a pod, which is not counted yet; `pod`: as it was before."""
+        self._judge(pod, lambda: self._compare_placement(pod, node_name))
+
+    def refused(self, pod: Pod, message: str) -> None:
+        """The other scheduler has found no node for a pod."""
+        self._judge(pod, lambda: self._compare_refusal(pod, message))
+
+    def _judge(self, pod: Pod, compare: Callable[[], Document]) -> None:
+        start = self._engine.algorithm.next_start
+        try:
+            found = compare()
+        except Exception as error:  # noqa: BLE001  a plugin's fault costs this comparison, never the watch
+            found = {"verdict": FAULT, "here": _short(f"{type(error).__name__}: {error}")}
+        finally:
+            self._engine.algorithm.next_start = start
+        verdict = found["verdict"]
+        self.verdicts[verdict] += 1
+        self._decisions.labels(verdict).inc()
+        if verdict not in ALIKE:
+            for plugin in found.pop("by", ()):
+                self.by_plugin[verdict, plugin] += 1
+            self._tell({"at": round(time.time(), 3), "pod": str(pod), **found})
+
+    def _decide(self, pod: Pod) -> tuple[Framework, _Answer]:
+        """Search and score as an attempt does; no preemption, which would begin to evict."""
+        engine = self._engine
+        framework = engine.frameworks[self.profile]
+        engine.cache.mend()
+        state = CycleState()
+        state.attempt = 1
+        answer = _Answer(state, engine.algorithm.search(framework, state, pod))
+        feasible = answer.search.feasible
+        if len(feasible) == 1:
+            answer.row = int(feasible[0])
+        elif len(feasible):
+            answer.scores = framework.run_score(state, pod, feasible)
+            total = answer.scores.total
+            answer.row = engine.algorithm.select(feasible[total == total.max()], pod, 1)
+        return framework, answer
+
+    def _compare_placement(self, pod: Pod, theirs: str) -> Document:
+        table = self._engine.cache.table
+        _, answer = self._decide(pod)
+        names, row = table.names(), table.row_of(theirs)
+        if answer.row >= 0 and names[answer.row] == theirs:
+            return {"verdict": SAME_NODE}
+        refusal = self._refusal(pod, answer, theirs)
+        if answer.row < 0:
+            here = _short(answer.search.diagnosis.message)
+            return {"verdict": ONLY_THEY, "there": theirs, "here": here, **_refused(refusal)}
+        ours = names[answer.row]
+        if refusal is not None or row is None:
+            return {"verdict": REFUSED, "there": theirs, "here": ours, **_refused(refusal)}
+        if answer.scores is None or row not in answer.search.feasible:  # a nominated node has ended the search
+            return {"verdict": OTHER_NODE, "there": theirs, "here": ours, "by": ["nomination"]}
+        return self._compare_scores(answer, row, theirs, ours)
+
+    def _compare_scores(self, answer: _Answer, row: int, theirs: str, ours: str) -> Document:
+        assert answer.scores is not None, "there is a choice"
+        feasible = answer.search.feasible
+        there, here = (int(np.searchsorted(feasible, each)) for each in (row, answer.row))
+        total = answer.scores.total
+        if total[there] == total[here]:
+            return {"verdict": TIE}
+        scores = {
+            plugin: [int(column[there]), int(column[here])]
+            for plugin, column in answer.scores.by_plugin.items()
+            if column[there] != column[here]
+        }
+        return {
+            "verdict": OTHER_NODE,
+            "there": theirs,
+            "here": ours,
+            "totals": [int(total[there]), int(total[here])],
+            "scores": scores,
+            "by": [plugin for plugin, (before, after) in scores.items() if after > before],
+        }
+
+    def _compare_refusal(self, pod: Pod, message: str) -> Document:
+        _, answer = self._decide(pod)
+        if answer.row >= 0:
+            return {"verdict": ONLY_WE, "there": _short(message), "here": self._engine.cache.table.names()[answer.row]}
+        here = answer.search.diagnosis.message
+        # What preemption has to say follows there, and nobody is asked about it here.
+        if message.startswith(here.rstrip(".")):
+            return {"verdict": BOTH_REFUSE}
+        plugins = sorted(answer.search.diagnosis.unschedulable_plugins)
+        return {"verdict": OTHER_REASON, "there": _short(message), "here": _short(here), "by": plugins}
+
+    def _refusal(self, pod: Pod, answer: _Answer, node_name: str) -> Status | None:
+        return self._engine.algorithm.node_to_status(answer.state, pod, answer.search).get(node_name)
+
+    def _tell(self, difference: Document) -> None:
+        self.latest.append(difference)
+        now = self._now()
+        if now - self._logged_at < LOG_SECONDS:
+            self._not_logged += 1
+            return
+        fields: Document = {
+            key: difference[key] for key in ("pod", "there", "here", "plugin", "message") if key in difference
+        }
+        if self._not_logged:
+            fields["notLogged"] = self._not_logged
+        self._logged_at, self._not_logged = now, 0
+        _logger.info("Shadow: %s", VERDICTS[difference["verdict"]], extra=fields)
+
+
+class ShadowedHandlers:
+    """Implements scheduler.kube.intake.ClusterHandlers: what the engine's handlers do, after a look."""
+
+    def __init__(self, handlers: ClusterEventHandlers, shadow: Shadow, is_listed: Callable[[], bool]) -> None:
+        """`is_listed`: whether the cluster was listed, so that what comes is news."""
+        self._shadow = shadow
+        self._is_listed = is_listed
+        self._handlers = handlers
+        self.pod_repaired = handlers.pod_repaired
+        self.pod_deleted = handlers.pod_deleted
+        self.node_changed: Callable[[Node], None] = handlers.node_changed
+        self.node_deleted: Callable[[Node], None] = handlers.node_deleted
+        self.pod_unreadable: Callable[[ObjectMeta, str], None] = handlers.pod_unreadable
+        self.known_pods = handlers.known_pods
+        self.known_nodes = handlers.known_nodes
+        self.mend = handlers.mend
+
+    def pod_changed(self, pod: Pod) -> None:
+        """Compare what it shows, and take it in."""
+        if pod.spec.scheduler_name == self._shadow.profile and not pod.is_deleting and self._is_listed():
+            old = self._handlers.known_pods().get(pod.uid)
+            # A pod that comes with a node was not decided about: its creator did.
+            if old is not None and not old.node_name:
+                if pod.node_name:
+                    self._shadow.placed(old, pod.node_name)
+                elif (message := refusal_of(pod)) and message != refusal_of(old):
+                    self._shadow.refused(pod, message)
+        self._handlers.pod_changed(pod)
+
+
+def refusal_of(pod: Pod) -> str:
+    """Why the other scheduler has found no node for a pod, so far; empty if it has not said so."""
+    for condition in pod.status.conditions or ():
+        if condition.type == "PodScheduled" and condition.status == "False" and condition.reason == "Unschedulable":
+            return condition.message
+    return ""
+
+
+def _refused(refusal: Status | None) -> Document:
+    if refusal is None:
+        return {"message": "the node is not known here"}
+    plugin = refusal.plugin
+    return {"plugin": plugin, "message": _short(refusal.message), "by": [plugin] if plugin else []}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"

@@ -1,0 +1,155 @@
+"""`loadmaster run --shadow-of default-scheduler` beside the real kube-scheduler, with rights to read and no others."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.cluster.https import http_get
+from tests.cluster.loadmaster import is_ready, metric, node_of
+from tests.controlplane import Client, Component, ControlPlane, a_node, a_pod, condition, wait_until
+from tests.controlplane.client import Object
+
+RBAC: Final = Path(__file__).parents[2] / "docs" / "examples" / "shadow.yaml"
+OTHER: Final = "default-scheduler"
+NAMESPACE: Final = "shadowed"
+
+PICKY: Final = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- pluginConfig:
+  - name: NodeAffinity
+    args:
+      addedAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms:
+          - matchExpressions: [{key: pool, operator: In, values: [good]}]
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}
+"""
+
+
+@pytest.fixture(scope="module")
+def own() -> Iterator[ControlPlane]:
+    with ControlPlane() as controlplane:
+        controlplane.kubectl("apply", "-f", str(RBAC))
+        with controlplane.start_kube_scheduler():
+            yield controlplane
+
+
+@pytest.fixture(scope="module")
+def admin(own: ControlPlane) -> Iterator[Client]:
+    with own.client() as client:
+        own.create_namespace(NAMESPACE)
+        client.create_many(
+            a_node(f"node-{i}", cpu="16", zone=f"zone-{i % 3}", labels={"pool": "good" if i % 2 else "bad"})
+            for i in range(12)
+        )
+        yield client
+
+
+def shadow(own: ControlPlane, *options: str) -> Component:
+    kubeconfig = own.service_account_kubeconfig("kube-system", "loadmaster-shadow")
+
+    def argv(port: int) -> list[str]:
+        open_to_all = "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics,/debug/shadow"
+        serving = ["--bind-address=127.0.0.1", f"--secure-port={port}", open_to_all]
+        common = [f"--kubeconfig={kubeconfig}", f"--shadow-of={OTHER}", *serving]
+        return [sys.executable, "-m", "scheduler", "run", *common, *options]
+
+    return own.spawn("loadmaster", argv, is_ready)
+
+
+def about(process: Component) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(http_get(process.port, "/debug/shadow")[1])
+    return document
+
+
+def pods(prefix: str) -> Iterator[Object]:
+    for number in range(60):
+        app = f"app-{number % 4}"
+        spread = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
+        more = {"topologySpreadConstraints": [{**spread, "labelSelector": {"matchLabels": {"app": app}}}]}
+        yield a_pod(
+            f"{prefix}-{number}", cpu="500m", labels={"app": app}, scheduler=OTHER, **(more if number % 3 == 0 else {})
+        )
+    yield a_pod(f"{prefix}-large", cpu="200", scheduler=OTHER)
+
+
+def play(admin: Client, prefix: str) -> None:
+    """Pods that kube-scheduler places, one after the other, and one that it refuses."""
+    for pod in pods(prefix):
+        name = admin.create(pod, NAMESPACE)["metadata"]["name"]
+        if name.endswith("large"):
+            wait_until(partial(is_refused, admin, name), 15, f"{name} is refused")
+        else:
+            wait_until(partial(is_bound, admin, name), 15, f"{name} is bound")
+
+
+def is_bound(admin: Client, name: str) -> bool:
+    return bool(node_of(admin.get("Pod", name, NAMESPACE)))
+
+
+def is_refused(admin: Client, name: str) -> bool:
+    return condition(admin.get("Pod", name, NAMESPACE), "PodScheduled") is not None
+
+
+def test_the_shadow_of_kube_scheduler_agrees_with_it_and_writes_nothing(own: ControlPlane, admin: Client) -> None:
+    with shadow(own) as process:
+        play(admin, "same")
+        wait_until(lambda: about(process)["decisions"] == 61, 10, "all are judged")
+        found = about(process)
+        refused = metric(process.port, "rest_client_requests_total", code="403")
+        written = [
+            metric(process.port, "rest_client_requests_total", method=verb) for verb in ("PATCH", "PUT", "DELETE")
+        ]
+        by_verdict = metric(process.port, "loadmaster_shadow_decisions_total", verdict="both_refuse")
+        process.stop()
+        log = process.log_tail(40)
+
+    assert found["alike"] == 61, found["latest"]
+    assert found["verdicts"]["both_refuse"] == by_verdict == 1
+    assert (refused, written) == (0, [0, 0, 0])
+    events = admin.list("events.k8s.io/v1/Event", NAMESPACE)
+    assert not [event for event in events if event["reportingController"] != OTHER]
+    leases = [each["metadata"]["name"] for each in admin.list("coordination.k8s.io/v1/Lease", "kube-system")]
+    assert not [name for name in leases if "loadmaster" in name]
+    assert "The shadow has ended" in log
+    assert "decisions=61 alike=61" in log
+
+
+def test_another_configuration_says_where_and_why_it_would_differ(
+    own: ControlPlane, admin: Client, tmp_path: Path
+) -> None:
+    config = tmp_path / "picky.yaml"
+    config.write_text(PICKY)
+    with shadow(own, f"--config={config}") as process:
+        play(admin, "picky")
+        wait_until(lambda: about(process)["decisions"] == 61, 10, "all are judged")
+        found = about(process)
+
+    counts = found["verdicts"]
+    assert counts["refused"] > 5
+    assert counts["other_node"] > 5
+    by_plugin = {(each["verdict"], each["plugin"]) for each in found["plugins"]}
+    assert {("refused", "NodeAffinity"), ("other_node", "NodeResourcesFit")} <= by_plugin
+    refused = next(each for each in found["latest"] if each["verdict"] == "refused")
+    assert int(refused["there"].removeprefix("node-")) % 2 == 0
+    assert "didn't match Pod's node affinity/selector" in refused["message"] or refused["plugin"] == "NodeAffinity"
+
+
+def test_without_the_right_to_read_it_says_what_is_missing(own: ControlPlane, admin: Client) -> None:
+    admin.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "nobody"}}, NAMESPACE)
+    nobody = own.service_account_kubeconfig(NAMESPACE, "nobody")
+    main = [sys.executable, "-m", "scheduler", "run", f"--kubeconfig={nobody}", f"--shadow-of={OTHER}"]
+    done = subprocess.run([*main, "--secure-port=0"], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "may not list, watch pods (core)" in done.stderr
+    assert "delete" not in done.stderr
