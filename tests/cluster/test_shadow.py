@@ -76,9 +76,9 @@ def pods(prefix: str) -> Iterator[Object]:
     for number in range(60):
         app = f"app-{number % 4}"
         spread = {"maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"}
-        more = {"topologySpreadConstraints": [{**spread, "labelSelector": {"matchLabels": {"app": app}}}]}
+        more: Object = {"topologySpreadConstraints": [{**spread, "labelSelector": {"matchLabels": {"app": app}}}]}
         yield a_pod(
-            f"{prefix}-{number}", cpu="500m", labels={"app": app}, scheduler=OTHER, **(more if number % 3 == 0 else {})
+            f"{prefix}-{number}", cpu="500m", labels={"app": app}, scheduler=OTHER, **({} if number % 3 else more)
         )
     yield a_pod(f"{prefix}-large", cpu="200", scheduler=OTHER)
 
