@@ -13,12 +13,12 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
-from typing import Final
+from typing import Any, Final
 
 from scheduler import allocator
 from scheduler.api.certificates import expires_at
@@ -78,6 +78,8 @@ from scheduler.serve.explanations import Explanations
 from scheduler.serve.health import Check
 from scheduler.serve.http import HttpServer, Pages, QueriedPage
 from scheduler.serve.metric_pages import metric_pages
+from scheduler.serve.page.live import About
+from scheduler.serve.page.pages import ClusterPage
 from scheduler.serve.recordings import PATH as RECORD
 from scheduler.serve.recordings import Recordings
 from scheduler.shadowing import Shadowing
@@ -207,6 +209,11 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
             RECORD: Recordings(recorder),
             **inside.queried(reloader),
         }
+        if options.serving.page:
+            page = _page(engine, metrics, leadership, election, inside.shown(reloader))
+            pages |= page.pages
+            queried |= page.queried
+            page.live.start(tasks)
         shown = Pages(pages, live, ready, metrics, inside.settings, reloader.detail, queried)
         port = await open_port(stack, options.serving, shown, metrics, tasks)
         _show_certificates(credentials, port, metrics)
@@ -246,6 +253,18 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
 
 def _is_leading(leadership: Leadership | None) -> Callable[[], bool]:
     return (lambda: True) if leadership is None else leadership.is_held
+
+
+def _page(
+    engine: Engine,
+    metrics: Metrics,
+    leadership: Leadership | None,
+    election: Election | None,
+    config: Callable[[], Mapping[str, Any]],
+) -> ClusterPage:
+    leader = election.leader if election is not None else lambda: ""
+    about = About(metadata.version("loadmaster"), _is_leading(leadership), leader)
+    return ClusterPage(engine, metrics, about, config, time.time() - time.monotonic())
 
 
 def _tracing(metrics: Metrics, stack: AsyncExitStack) -> tuple[Parts, Callable[[Connect], Connect]]:

@@ -6,9 +6,10 @@ refused. The clients are not those that schedule, since a replica that does not 
 """
 
 import logging
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from importlib import metadata
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from scheduler.config.effective import as_shown
 from scheduler.config.feature_gates import FeatureGates
@@ -82,9 +83,13 @@ class Inside:
         """The pages about a scheduler that are asked for with a query."""
         return {PROFILE: Profile(lambda: current.config.enable_profiling)}
 
+    def shown(self, current: HasConfig) -> Callable[[], Mapping[str, Any]]:
+        """The configuration in effect, without what nobody is to see."""
+        return lambda: as_shown(current.config, current.registry)
+
     def pages(self, current: HasConfig) -> dict[str, Page]:
         """The pages about a scheduler."""
-        pages: dict[str, Page] = {"/configz": Configz(lambda: as_shown(current.config, current.registry))}
+        pages: dict[str, Page] = {"/configz": Configz(self.shown(current))}
         if self._gates.component_flagz:
             pages["/flagz"] = Flagz(COMPONENT, self._flags)
         if self._gates.component_statusz:

@@ -50,3 +50,6 @@ class ServingOptions:
 
     authorization_webhook_cache_unauthorized_ttl: float = 10.0
     """The same of a refusal."""
+
+    page: bool = False
+    """Serve the page about the cluster."""

@@ -28,6 +28,9 @@ from scheduler.state.node_table import NodeTable
 MAX_BYTES: Final = 16 << 20
 """Of all records together."""
 
+MAX_FOLLOWED: Final = 4096
+"""Changes that a follower has not looked at: what is older is lost to it."""
+
 _BYTES: Final = 700
 """About what a record takes besides its texts and scores."""
 
@@ -138,6 +141,7 @@ class DecisionRecords:
         self._all: deque[Record] = deque()
         self._of_pod: dict[str, deque[Record]] = {}
         self._with_totals: deque[Record] = deque()
+        self._changed: deque[str] | None = None
         self.bytes = 0
 
     def __len__(self) -> int:
@@ -146,6 +150,20 @@ class DecisionRecords:
     def of(self, uid: str) -> Sequence[Record]:
         """The records of a pod, the oldest first."""
         return tuple(self._of_pod.get(uid, ()))
+
+    def latest(self, uid: str) -> Record | None:
+        """The latest record of a pod, if there is one."""
+        records = self._of_pod.get(uid)
+        return records[-1] if records else None
+
+    def follow(self) -> deque[str]:
+        """The UIDs of pods with a record that is new or has changed, from now on; whoever follows takes them out.
+
+        There is one follower: it is the same for all who ask.
+        """
+        if self._changed is None:
+            self._changed = deque(maxlen=MAX_FOLLOWED)
+        return self._changed
 
     def placed(
         self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float
@@ -180,10 +198,11 @@ class DecisionRecords:
         """Note that an attempt has failed, before a node was chosen or after; `unplaced`: if not by an error."""
         now, pod = self._now(), queued.pod
         plugins = tuple(sorted(queued.unschedulable_plugins | queued.pending_plugins))
-        latest = self._latest(pod.uid)
+        latest = self.latest(pod.uid)
         if latest is not None and latest.attempt == queued.attempts and not latest.ended and latest.node:
             latest.result, latest.message, latest.plugins, latest.ended = result, message, plugins, now
             self._take(len(message))
+            self._tell(pod.uid)
             return
         record = Record(pod.uid, profile, queued.attempts, now, time.perf_counter() - started)
         record.result, record.message, record.plugins, record.ended = result, message, plugins, now
@@ -209,13 +228,10 @@ class DecisionRecords:
 
     def bound(self, uid: str) -> None:
         """Note that the latest attempt has ended well."""
-        latest = self._latest(uid)
+        latest = self.latest(uid)
         if latest is not None and latest.node:
             latest.result, latest.ended = "bound", self._now()
-
-    def _latest(self, uid: str) -> Record | None:
-        records = self._of_pod.get(uid)
-        return records[-1] if records else None
+            self._tell(uid)
 
     def _add(self, record: Record) -> None:
         self._all.append(record)
@@ -226,6 +242,11 @@ class DecisionRecords:
         if record.totals is not None:
             self._with_totals.append(record)
         self._take(record.bytes)
+        self._tell(record.uid)
+
+    def _tell(self, uid: str) -> None:
+        if self._changed is not None:
+            self._changed.append(uid)
 
     def _take(self, more: int) -> None:
         self.bytes += more

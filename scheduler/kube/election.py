@@ -40,6 +40,7 @@ class Election:
         lock = LeaseLock(client, settings, identity, leadership)
         events = LeaseEvents(client, (settings.resource_namespace, settings.resource_name), identity, controller)
         self._leadership = leadership
+        self._lock = lock
         self._elector = Elector(lock, settings, leadership, events, metrics)
         self.watch = LeaseWatch(client, lock, 2 * settings.lease_duration)
         self.permissions: tuple[Permission, ...] = lease_permissions(
@@ -49,6 +50,10 @@ class Election:
     def is_healthy(self) -> bool:
         """kube-scheduler's check `leaderElection`: false if a Lease that was lost did not end us."""
         return self._elector.is_healthy()
+
+    def leader(self) -> str:
+        """Who leads, as the Lease has it; empty if nobody is known to."""
+        return self._lock.holder
 
     async def run(self) -> None:
         """Stand by, lead, and return when leadership is lost."""

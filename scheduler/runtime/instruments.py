@@ -40,6 +40,10 @@ class Counter(prometheus_client.Counter):
     def reset(self) -> None:
         self._metric_init()
 
+    def children(self) -> Iterator[tuple[Sequence[str], Self]]:
+        """Yield the values of the labels, and what was counted for them."""
+        yield from tuple(self._metrics.items())  # type: ignore[misc]  # they are of its own class
+
     def _metric_init(self) -> None:
         self.value = 0.0
 
@@ -70,6 +74,10 @@ class Histogram(prometheus_client.Histogram):
         """Count `amount` in the first bucket whose bound is not less. Raises AttributeError if labels are missing."""
         self.counts[bisect_left(self.bounds, amount)] += 1
         self.total += amount
+
+    def children(self) -> Iterator[tuple[Sequence[str], Self]]:
+        """Yield the values of the labels, and what was observed with them."""
+        yield from tuple(self._metrics.items())  # type: ignore[misc]  # they are of its own class
 
     def _metric_init(self) -> None:
         self.bounds = self._upper_bounds

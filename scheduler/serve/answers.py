@@ -7,6 +7,9 @@ from typing import Final, NamedTuple
 TEXT: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
 
+LEADING: Final = "X-Loadmaster-Leading"
+"""The header that tells whether the replica that answers leads: who asks through a Service may want another one."""
+
 
 class Answer(NamedTuple):
     """An HTTP answer."""
@@ -21,6 +24,9 @@ class Answer(NamedTuple):
 
     goes_on: bool = False
     """Whether the generator goes on for as long as the reader wants: see scheduler.serve.streams."""
+
+    headers: tuple[tuple[str, str], ...] = ()
+    """Beside those that every answer has."""
 
 
 EMPTY: Final = Answer(200, b"")

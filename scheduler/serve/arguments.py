@@ -31,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     serving.add_argument(
         "--tls-cipher-suites", type=_list, metavar="NAMES", help="comma-separated, for TLS 1.2; default: Python's"
     )
+    _add_flag(serving, "--page", "serve the page about the cluster, at /debug/page/; `loadmaster page` shows it")
 
     authentication = parser.add_argument_group("who asks for metrics")
     authentication.add_argument(

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Mapping
 from typing import Any, Final, Protocol
 
 from scheduler.api.text import to_json
-from scheduler.serve.answers import JSON, TEXT, Answer
+from scheduler.serve.answers import JSON, LEADING, TEXT, Answer
 
 PATH: Final = "/debug/explain"
 
@@ -36,4 +36,5 @@ class Explanations:
             document = await self._explainer.about(namespace, name)
         finally:
             self._waiting -= 1
-        return Answer(200 if document["found"] else 404, to_json(document) + b"\n", JSON)
+        leading = ((LEADING, "true" if document.get("leading", True) else "false"),)
+        return Answer(200 if document["found"] else 404, to_json(document) + b"\n", JSON, headers=leading)

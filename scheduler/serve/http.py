@@ -265,6 +265,7 @@ def _begun(request: web.BaseRequest, answer: Answer) -> tuple[web.StreamResponse
         "Content-Type": answer.content_type,
         "Cache-Control": "no-cache, private",
         "X-Content-Type-Options": "nosniff",
+        **dict(answer.headers),
     }
     if answer.status == 405:
         headers["Allow"] = "GET, HEAD"

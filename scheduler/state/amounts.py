@@ -26,7 +26,7 @@ class Amounts:
         self._capacity = capacity
         self.allocatable = {resource: np.zeros(capacity, np.int64) for resource in _NATIVE}
         self.requested = {resource: np.zeros(capacity, np.int64) for resource in _NATIVE}
-        self._nodes_with: dict[str, int] = {}
+        self.nodes_with: dict[str, int] = {}
         """Resource → how many rows offer some of it."""
         self._unoffered: dict[str, dict[int, int]] = {}
         """Resource without columns → row → what its pods ask for; never 0."""
@@ -41,9 +41,9 @@ class Amounts:
             return False
         for resource in before.keys() - after.keys():
             self.allocatable[resource][row] = 0
-            self._nodes_with[resource] -= 1
-            if not self._nodes_with[resource]:
-                del self._nodes_with[resource]
+            self.nodes_with[resource] -= 1
+            if not self.nodes_with[resource]:
+                del self.nodes_with[resource]
                 if resource not in _NATIVE:
                     self._drop_columns(resource)
         for resource, amount in after.items():
@@ -51,7 +51,7 @@ class Amounts:
                 self._make_columns(resource)
             self.allocatable[resource][row] = amount
             if resource not in before:
-                self._nodes_with[resource] = self._nodes_with.get(resource, 0) + 1
+                self.nodes_with[resource] = self.nodes_with.get(resource, 0) + 1
         return True
 
     def count(self, row: int, requests: Mapping[str, int], sign: int) -> None:
@@ -99,8 +99,8 @@ class Amounts:
     def check_invariants(self) -> None:
         """There are columns for what nodes offer, and for nothing else. For tests and debugging."""
         offered = {resource: int(np.count_nonzero(column)) for resource, column in self.allocatable.items()}
-        assert {resource: nodes for resource, nodes in offered.items() if nodes} == self._nodes_with
-        assert self.allocatable.keys() == self.requested.keys() == {*_NATIVE, *self._nodes_with}
+        assert {resource: nodes for resource, nodes in offered.items() if nodes} == self.nodes_with
+        assert self.allocatable.keys() == self.requested.keys() == {*_NATIVE, *self.nodes_with}
         assert not self._unoffered.keys() & self.requested.keys()
         entries: dict[int, int] = {}
         for rows in self._unoffered.values():

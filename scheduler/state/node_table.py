@@ -91,6 +91,11 @@ class NodeTable:
             column = self._amounts.unoffered(resource)
         return (self._zeros if column is None else column)[: self.size]
 
+    @property
+    def offered(self) -> Mapping[str, int]:
+        """Resource → how many nodes offer some of it."""
+        return self._amounts.nodes_with
+
     def non_zero_requested(self, resource: str) -> Int64Column:
         return self._non_zero[resource][: self.size]
 

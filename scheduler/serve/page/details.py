@@ -1,0 +1,103 @@
+"""What the page asks for when somebody looks closer: a node with its pods; the configuration and what plugins cost."""
+
+from collections.abc import Callable, Iterator, Mapping
+from heapq import nlargest
+from typing import Any, Final
+
+from scheduler.api.pod import Pod
+from scheduler.api.requests import CPU, MEMORY, PODS
+from scheduler.api.text import to_json
+from scheduler.cycle.engine import Engine
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.profile import POINTS
+from scheduler.serve.answers import JSON, TEXT, Answer
+from scheduler.serve.page.costs import plugin_costs
+from scheduler.serve.page.messages import cut
+from scheduler.serve.page.nodes import ZONE
+
+MAX_PODS: Final = 100
+MAX_LABELS: Final = 50
+MAX_TAINTS: Final = 20
+MAX_AMOUNTS: Final = 20
+
+
+class NodeDetails:
+    """One node: amounts in the units of scheduling (thousandths of a cpu, bytes), and the pods that ask for most."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._table = engine.cache.table
+
+    async def __call__(self, query: Mapping[str, str]) -> Answer:
+        name = query.get("name", "")
+        row = self._table.row_of(name)
+        if row is None:
+            return Answer(404, b"there is no such node\n", TEXT)
+        node = self._table.info(row)
+        requested = node.requested
+        amounts = [
+            {"resource": cut(resource), "offered": offered, "asked": requested.get(resource, 0)}
+            for resource, offered in node.allocatable.items()
+            if resource != PODS
+        ]
+        shown = nlargest(MAX_PODS, node.pods, key=_size)
+        labels = sorted((node.labels or {}).items())
+        document = {
+            "name": cut(name),
+            "zone": cut((node.labels or {}).get(ZONE, "")),
+            "unschedulable": node.unschedulable,
+            "taints": [cut(f"{each.key}={each.value}:{each.effect}") for each in node.taints[:MAX_TAINTS]],
+            "labels": {cut(key): cut(value) for key, value in labels[:MAX_LABELS]},
+            "amounts": sorted(amounts, key=_order)[:MAX_AMOUNTS],
+            "podCount": len(node.pods),
+            "podsAllowed": int(self._table.allowed_pods[row]),
+            "pods": [_pod(each) for each in shown],
+        }
+        return Answer(200, to_json(document) + b"\n", JSON)
+
+
+class ConfigurationDetails:
+    """The profiles with their plugins, what these cost, and the configuration in effect."""
+
+    def __init__(self, engine: Engine, metrics: Metrics, config: Callable[[], Mapping[str, Any]], version: str) -> None:
+        self._engine, self._metrics, self._config, self._version = engine, metrics, config, version
+
+    async def __call__(self, _query: Mapping[str, str]) -> Answer:
+        document = {
+            "version": self._version,
+            "profiles": [
+                {"name": cut(name), "points": dict(_points(each))} for name, each in self._engine.frameworks.items()
+            ],
+            "costs": plugin_costs(self._metrics),
+            "config": self._config(),
+        }
+        return Answer(200, to_json(document) + b"\n", JSON)
+
+
+def _points(framework: Framework) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Each extension point with its plugins in order; weights are told where they count."""
+    plugins = framework.plugins
+    for point in POINTS:
+        weights = plugins.weights if point == "score" else {}
+        told = [
+            {"name": cut(each.name)} | ({"weight": weights[each.name]} if each.name in weights else {})
+            for each in plugins.at[point]
+        ]
+        if told:
+            yield point, told
+
+
+def _size(pod: Pod) -> tuple[int, int]:
+    requests = pod.requests
+    return requests.get(CPU, 0), requests.get(MEMORY, 0)
+
+
+def _pod(pod: Pod) -> dict[str, Any]:
+    cpu, memory = _size(pod)
+    told = {"namespace": cut(pod.namespace), "name": cut(pod.name), "cpu": cpu, "memory": memory}
+    return told | {"priority": pod.priority, "deleting": pod.is_deleting}
+
+
+def _order(amount: Mapping[str, Any]) -> tuple[int, str]:
+    first = {CPU: 0, MEMORY: 1}
+    return first.get(amount["resource"], 2), amount["resource"]

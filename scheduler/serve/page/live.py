@@ -1,0 +1,168 @@
+"""What goes on, told to all who look: everything when they come, then once a second what has changed.
+
+    a reader comes ─► hello, all nodes, figures, decisions, queue ─► what changed meanwhile ─► with the others
+    every second   ─► records ─► figures ─► (somebody looks) ─► nodes, queue, decisions that changed ─► all readers
+
+A message is made once for all readers. Each step holds the event loop for 3 ms at most, and then others have their
+turn; without readers a second costs a look at what was decided in it.
+"""
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scheduler.cycle.engine import Engine
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
+from scheduler.serve.answers import LEADING, Answer
+from scheduler.serve.feed import Feed
+from scheduler.serve.page.decisions import DecisionPicture
+from scheduler.serve.page.figures import Figures
+from scheduler.serve.page.messages import BEAT, cut, event
+from scheduler.serve.page.nodes import NodeReader
+from scheduler.serve.page.queues import QueuePicture
+
+SECONDS: Final = 1.0
+"""Between two looks."""
+
+LATE_SECONDS: Final = 30.0
+"""After which a look takes too long."""
+
+QUEUE_LOOKS: Final = 2
+"""The queue is looked at every second time: it costs most."""
+
+MAX_WAITING_BYTES: Final = 4 << 20
+"""For one reader: a minute of a busy cluster of 5,000 nodes."""
+
+ROUNDS: Final = 3
+"""So often all nodes are told to who comes, if too many change meanwhile; then he waits for the next change."""
+
+EVENT_STREAM: Final = "text/event-stream"
+
+_instance: Final = secrets.token_hex(8)
+"""Another one after each start: the page then begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Who tells."""
+
+    version: str
+    leads: Callable[[], bool]
+    leader: Callable[[], str]
+    """Who leads, as the Lease has it; empty if nobody is known to."""
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "instance": _instance,
+            "version": self.version,
+            "leads": self.leads(),
+            "leader": cut(self.leader()),
+        }
+
+
+class Live:
+    """The page `live`, and what fills it."""
+
+    def __init__(self, engine: Engine, metrics: Metrics, about: About, epoch: float) -> None:
+        """`epoch`: when the queue's clock was 0, in seconds since 1970."""
+        self._engine = engine
+        self._about = about
+        self._table = engine.cache.table
+        self._nodes = NodeReader(self._table)
+        self._queues = QueuePicture(engine, epoch)
+        self._decisions = DecisionPicture(engine.records, engine.pods)
+        self._figures = Figures(metrics, engine.queue.pending_counts)
+        self.readers: set[Feed] = set()
+        self._told = about.told()
+        self._looks = 0
+
+    async def __call__(self, _query: Mapping[str, str]) -> Answer:
+        leads = "true" if self._about.leads() else "false"
+        return Answer(200, self._stream(), EVENT_STREAM, goes_on=True, headers=((LEADING, leads),))
+
+    def start(self, tasks: Tasks) -> None:
+        """Look every second. What fails costs the readers their connections, and nobody else anything."""
+        tasks.repeat("page", LATE_SECONDS, SECONDS, self.look)
+
+    async def look(self) -> None:
+        """Tell all readers what has changed."""
+        try:
+            await self._look()
+        except BaseException:
+            # They may have missed something: they come back, and are told everything.
+            for reader in tuple(self.readers):
+                reader.end()
+            raise
+
+    async def _look(self) -> None:
+        looked = self._decisions.look()
+        figures = self._figures.sample(looked.deciding, looked.binding)
+        self._looks += 1
+        if not self.readers:
+            return
+        self._tell(figures)
+        if looked.told:
+            self._tell(looked.told)
+        about = self._about.told()
+        if about != self._told:
+            self._told = about
+            self._tell(event("about", about))
+        await asyncio.sleep(0)
+        changes = self._nodes.changes()
+        for message in self._nodes.whole() if changes is None else changes:
+            self._tell(message)
+            await asyncio.sleep(0)
+        if self._looks % QUEUE_LOOKS == 0:
+            await self._look_at_the_queue()
+
+    def _tell(self, message: bytes) -> None:
+        for reader in tuple(self.readers):
+            reader.push(message)
+            if reader.is_over:
+                self.readers.discard(reader)
+
+    async def _look_at_the_queue(self) -> None:
+        """Tell what has changed in the queue."""
+        steps = self._queues.look()
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                for message in end.value:
+                    self._tell(message)
+                return
+            await asyncio.sleep(0)
+
+    async def _stream(self) -> AsyncGenerator[bytes, None]:
+        yield event("hello", self._about.told())
+        await self._look_at_the_queue()
+        reader = NodeReader(self._table)
+        for _ in range(ROUNDS):
+            for message in reader.whole():
+                yield message
+                await asyncio.sleep(0)
+            changes = reader.changes()
+            if changes is not None:
+                break
+        feed = Feed(BEAT, MAX_WAITING_BYTES)
+        self.readers.add(feed)
+        try:
+            for message in changes or ():
+                feed.push(message)
+                await asyncio.sleep(0)
+            for message in self._others():
+                feed.push(message)
+            async for chunk in feed.chunks():
+                yield chunk
+        finally:
+            self.readers.discard(feed)
+
+    def _others(self) -> Iterator[bytes]:
+        """What is told besides the nodes, to who comes."""
+        yield self._figures.history()
+        yield self._decisions.latest()
+        yield from self._queues.told.values()
+        yield event("ready", {})

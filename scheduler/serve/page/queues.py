@@ -1,0 +1,77 @@
+"""The queue as the page shows it: for each part how many wait, and the pods that have waited longest, with why.
+
+Looking at 20,000 pods takes some milliseconds, so it is done in steps, between which others have their turn.
+"""
+
+from collections.abc import Generator, Iterable, Mapping
+from heapq import nsmallest
+from itertools import islice
+from operator import attrgetter
+from typing import Any, Final
+
+from scheduler.cycle.engine import Engine
+from scheduler.framework.queued import QueuedPod
+from scheduler.serve.page.messages import MAX_MESSAGE, cut, event
+
+MAX_SHOWN: Final = 50
+"""Pods of each part."""
+
+PODS_AT_ONCE: Final = 4000
+"""Looked through in one step: a millisecond."""
+
+MAX_PLUGINS: Final = 8
+IN_FLIGHT: Final = "in flight"
+
+_created = attrgetter("created")
+
+
+class QueuePicture:
+    """The parts of the queue, as they were told last."""
+
+    def __init__(self, engine: Engine, epoch: float) -> None:
+        """`epoch`: when the queue's clock was 0, in seconds since 1970."""
+        self._engine = engine
+        self._epoch = epoch
+        self.told: dict[str, bytes] = {}
+        """By part."""
+
+    def look(self) -> Generator[None, None, list[bytes]]:
+        """Return what is to be told, the parts that changed; between two steps anything may change."""
+        queue = self._engine.queue
+        parts: Mapping[str, Iterable[QueuedPod]] = {**queue.pending_pods(), IN_FLIGHT: queue.in_flight_pods()}
+        yield
+        changed = []
+        for name, pods in parts.items():
+            told = event("queue", (yield from self._part(name, tuple(pods))))
+            yield
+            if self.told.get(name) != told:
+                self.told[name] = told
+                changed.append(told)
+        return changed
+
+    def _part(self, name: str, pods: tuple[QueuedPod, ...]) -> Generator[None, None, dict[str, Any]]:
+        oldest: list[QueuedPod] = []
+        for first in range(0, len(pods), PODS_AT_ONCE):
+            oldest = nsmallest(MAX_SHOWN, (*oldest, *islice(pods, first, first + PODS_AT_ONCE)), key=_created)
+            yield
+        return {"part": name, "count": len(pods), "pods": [self._pod(name, queued) for queued in oldest]}
+
+    def _pod(self, part: str, queued: QueuedPod) -> dict[str, Any]:
+        pod = queued.pod
+        told: dict[str, Any] = {
+            "namespace": cut(pod.namespace),
+            "name": cut(pod.name),
+            "since": round(self._epoch + queued.created, 1),
+            "attempts": queued.attempts,
+        }
+        if pod.priority:
+            told["priority"] = pod.priority
+        plugins = [queued.gating_plugin] if queued.gated else sorted(queued.unschedulable_plugins)
+        if plugins:
+            told["plugins"] = [cut(each) for each in plugins[:MAX_PLUGINS]]
+        if part == "backoff":
+            told["until"] = round(self._epoch + queued.backoff_expiration, 1)
+        record = self._engine.records.latest(pod.uid)
+        if record is not None and record.message:
+            told["message"] = cut(record.message, MAX_MESSAGE)
+        return told
