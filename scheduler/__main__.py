@@ -10,6 +10,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 from scheduler.ask.arguments import add_arguments as add_explain_arguments
+from scheduler.ask.page_arguments import add_arguments as add_page_arguments
 from scheduler.ask.snapshot_arguments import add_arguments as add_snapshot_arguments
 from scheduler.authoring.arguments import add_arguments as add_authoring_arguments
 from scheduler.config.options import RunOptions
@@ -72,6 +73,7 @@ def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     of_run = commands.add_parser("run", help="schedule the pods of a cluster")
     add_run_arguments(of_run)
     add_explain_arguments(commands.add_parser("explain", help="say why a pod is pending, and what would help"))
+    add_page_arguments(commands.add_parser("page", help="show the running scheduler's page in a browser"))
     add_simulate_arguments(commands.add_parser("simulate", help="say where pods would run, without a cluster"))
     add_snapshot_arguments(commands.add_parser("snapshot", help="write what simulate reads of a cluster into a file"))
     add_record_arguments(commands.add_parser("record", help="record what a running scheduler sees and decides"))
@@ -88,29 +90,38 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
     from scheduler.loading.in_tree import in_tree
     from scheduler.loading.registry import PluginRegistry
 
+    directories = getattr(options, "plugin_directories", ())
     try:
-        if options.command == "record":
-            return _record(options)
-        if options.command == "explain":  # a running scheduler has its own, and loading ours takes longer than it does
-            return _explain(options, lambda: PluginRegistry(in_tree(), plugins, options.plugin_directories))
-        registry = PluginRegistry(in_tree(), plugins, getattr(options, "plugin_directories", ()))
-        match options.command:
-            case "replay":
-                return _replay(options, registry)
-            case "simulate":
-                return _simulate(options, registry)
-            case "snapshot":
-                return _snapshot(options, registry)
-            case "config":
-                return _config(options, registry)
-            case "plugins":
-                return _author(options, registry)
-            case _:
-                return _run(options, of_run, registry)
+        return _command(options, of_run, lambda: PluginRegistry(in_tree(), plugins, directories))
     except ConfigError as error:
         for problem in error.problems:
             print(printable(problem), file=sys.stderr)
         return WRONG_INPUT
+
+
+def _command(
+    options: argparse.Namespace, of_run: argparse.ArgumentParser, registry: "Callable[[], PluginRegistry]"
+) -> int:
+    """Run it. Those that ask a running scheduler do without plugins: loading them takes longer than the answer."""
+    match options.command:
+        case "explain":
+            return _explain(options, registry)
+        case "page":
+            return _page(options)
+        case "record":
+            return _record(options)
+        case "replay":
+            return _replay(options, registry())
+        case "simulate":
+            return _simulate(options, registry())
+        case "snapshot":
+            return _snapshot(options, registry())
+        case "config":
+            return _config(options, registry())
+        case "plugins":
+            return _author(options, registry())
+        case _:
+            return _run(options, of_run, registry())
 
 
 def _explain(options: argparse.Namespace, registry: "Callable[[], Registry]") -> int:
@@ -129,6 +140,12 @@ def _replay(options: argparse.Namespace, registry: "Registry") -> int:
     from scheduler.replay import command  # as `plugins` above
 
     return command.run(options, registry)
+
+
+def _page(options: argparse.Namespace) -> int:
+    from scheduler.ask import page  # as `plugins` above
+
+    return page.run(options)
 
 
 def _simulate(options: argparse.Namespace, registry: "Registry") -> int:

@@ -215,13 +215,13 @@ class DecisionRecords:
 
     def waited(self, uid: str, plugins: tuple[str, ...], seconds: float) -> None:
         """Note that these Permit plugins have kept the pod of the latest attempt waiting."""
-        latest = self._latest(uid)
+        latest = self.latest(uid)
         if latest is not None:
             latest.permit, latest.permit_seconds = plugins, seconds
 
     def retried(self, uid: str, failure: str) -> None:
         """Note what went wrong before the API server took the binding of the latest attempt."""
-        latest = self._latest(uid)
+        latest = self.latest(uid)
         if latest is not None:
             latest.retried = failure
             self._take(len(failure))

@@ -7,7 +7,9 @@ The API server's proxy keeps the Authorization header to itself, so the token go
 call, is of no use to the API server, and ends ten minutes after what it is for.
 """
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 from urllib.parse import quote, urlencode
@@ -21,6 +23,9 @@ from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import CallLimit, Client, Operation, Reply, content_of
 
 TOKEN_SECONDS: Final = 600
+RENEWED_AFTER: Final = 480.0
+"""Seconds after which a token is not shown any more."""
+
 PORT: Final = "metrics"
 """The Service's port, by its name in the chart."""
 
@@ -45,17 +50,31 @@ _LONGEST: Final = 300
 class RunningScheduler:
     """A scheduler, by the name of its Service."""
 
-    def __init__(self, client: Client, namespace: str, name: str, what: str = EXPLAIN) -> None:
+    def __init__(
+        self,
+        client: Client,
+        namespace: str,
+        name: str,
+        what: str = EXPLAIN,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`what` it is asked to do, for which there is a service account; `now`: in seconds."""
         self._client = client
         self._what = what
         self._namespace, self._name = namespace, name
-        self._token = ""
+        self._now = now
+        self._token, self._made = "", 0.0
         self._create = Operation("POST", "serviceaccounts/token", CallLimit(1))
 
     @property
     def account(self) -> str:
         """The service account as which it is asked."""
         return f"{self._name}-{self._what}"
+
+    @property
+    def where(self) -> str:
+        """The Service, for a sentence."""
+        return f"the scheduler's Service {self._namespace}/{self._name}"
 
     async def explain(self, namespace: str, name: str) -> dict[str, Any]:
         """Return what the leader says of a pod. Raises NotRunning, ClusterError."""
@@ -72,11 +91,11 @@ class RunningScheduler:
 
         Raises NotRunning, ClusterError, also while it comes.
         """
-        said = ""
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=_SILENT_SECONDS)
-        self._token = await self._new_token((seconds or RECORD_SECONDS) + TOKEN_SECONDS)
+        said, seconds = "", seconds or RECORD_SECONDS
+        await self._renew(seconds + TOKEN_SECONDS)
         for _ in range(TRIES):
-            async with self._asked({"seconds": str(seconds or RECORD_SECONDS)}, timeout) as response:
+            query = urlencode({"seconds": str(seconds)})
+            async with self.opened(f"debug/{self._what}", query, "application/gzip", _SILENT_SECONDS) as response:
                 if response.status == 200:
                     yield _parts_of(response)
                     return
@@ -88,41 +107,47 @@ class RunningScheduler:
                     self._read(response.status, body)
         raise ClusterError(f"no replica that leads was found: {said[:_LONGEST]}")
 
-    async def _ask(self, query: Mapping[str, str]) -> dict[str, Any]:
-        is_used = bool(self._token)
-        if not is_used:
-            self._token = await self._new_token(TOKEN_SECONDS)
-        status, body = await self._get(query)
-        if status == 401 and is_used:  # it has come to its end
-            self._token = await self._new_token(TOKEN_SECONDS)
-            status, body = await self._get(query)
-        return self._read(status, body)
-
-    async def _get(self, query: Mapping[str, str]) -> tuple[int, bytes]:
-        async with self._asked(query, aiohttp.ClientTimeout(total=_SECONDS)) as response:
-            return response.status, await content_of(response)
-
     @asynccontextmanager
-    async def _asked(
-        self, query: Mapping[str, str], limits: aiohttp.ClientTimeout
+    async def opened(
+        self, path: str, query: str = "", accept: str = "application/json", silence: float = _SECONDS
     ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """The answer of any replica to a GET of `path`, without a slash before it, while it comes.
+
+        `silence`: seconds without a part of it, after which it is over. Raises NotRunning and Refused if there is no
+        token to show, ClusterError if there is no answer, or no more.
+        """
+        if not self._token or self._now() - self._made >= RENEWED_AFTER:
+            await self._renew(TOKEN_SECONDS)
         client = self._client
         service = f"https:{quote(self._name)}:{PORT}"
-        proxy = f"/api/v1/namespaces/{quote(self._namespace)}/services/{service}/proxy"
+        url = f"/api/v1/namespaces/{quote(self._namespace)}/services/{service}/proxy/{path}"
         credentials = client.credentials
         try:
             async with (await client.authorized_session()).get(
-                f"{credentials.server}{proxy}/debug/{self._what}?{urlencode(query)}",
-                headers={PASSED_ON: f"Bearer {self._token}", "Accept": "application/json, application/gzip"},
-                timeout=limits,
+                f"{credentials.server}{url}{'?' if query else ''}{query}",
+                headers={PASSED_ON: f"Bearer {self._token}", "Accept": accept},
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=silence),
                 allow_redirects=False,
                 server_hostname=credentials.server_hostname,
                 ssl=credentials.ssl_context,
             ) as response:
+                if response.status == 401:
+                    self._token = ""  # to have a new one made shows whose credentials are not accepted
                 yield response
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            reason = f"no answer within {_SECONDS:g} s" if isinstance(error, TimeoutError) else str(error)
+            reason = f"no answer within {silence:g} s" if isinstance(error, TimeoutError) else str(error)
             raise ClusterError(f"cannot ask the API server: {reason or type(error).__name__}") from error
+
+    async def _ask(self, query: Mapping[str, str]) -> dict[str, Any]:
+        is_used = bool(self._token)
+        status, body = await self._get(query)
+        if status == 401 and is_used:  # it has come to its end
+            status, body = await self._get(query)
+        return self._read(status, body)
+
+    async def _get(self, query: Mapping[str, str]) -> tuple[int, bytes]:
+        async with self.opened(f"debug/{self._what}", urlencode(query)) as response, asyncio.timeout(_SECONDS):
+            return response.status, await content_of(response)
 
     def _read(self, status: int, body: bytes) -> dict[str, Any]:
         try:
@@ -133,7 +158,7 @@ class RunningScheduler:
             return document
         message = document.get("message") if isinstance(document, dict) else None
         said = message[:_LONGEST] if isinstance(message, str) else ""
-        where = f"the scheduler's Service {self._namespace}/{self._name}"
+        where = self.where
         if status == 404 and not said:
             raise ClusterError(f"{where} is of a scheduler that cannot {self._what}: is it an older version?")
         if status == 404:
@@ -148,6 +173,9 @@ class RunningScheduler:
             raise ClusterError(f"{where} answered what is no explanation: is Loadmaster behind it?")
         raise ClusterError(f"{where} answered HTTP {status}" + (f": {said}" if said else ""))
 
+    async def _renew(self, seconds: int) -> None:
+        self._token, self._made = await self._new_token(seconds), self._now()
+
     async def _new_token(self, seconds: int) -> str:
         path = f"/api/v1/namespaces/{quote(self._namespace)}/serviceaccounts/{quote(self.account)}/token"
         request = {
@@ -158,10 +186,9 @@ class RunningScheduler:
         reply = await self._client.call(self._create, path, msgspec.json.encode(request))
         if reply.status == 404:
             raise NotRunning(f"there is no scheduler {self._name} in the namespace {self._namespace}: {reply.message}")
-        if reply.status == 403:
-            raise ClusterError(f"no token for asking: {reply.message}; the Role {self.account} allows it")
         if not reply.ok:
-            raise ClusterError(f"no token for asking: {reply.message}")
+            role = f"; the Role {self.account} allows it" if reply.status == 403 else ""
+            raise Refused(reply.status, f"no token for asking: {reply.message}{role}")
         token = _decode(reply).status.token
         if not (token and token.isascii() and token.isprintable()):
             raise ClusterError("the API server's token cannot be read: it is no text for a header")
@@ -170,6 +197,14 @@ class RunningScheduler:
 
 class NotRunning(ClusterError):
     """There is no scheduler to ask."""
+
+
+class Refused(ClusterError):
+    """The API server gives no token to ask with."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class _TokenStatus(msgspec.Struct, frozen=True):

@@ -1,0 +1,67 @@
+"""`loadmaster page`: the scheduler's page for a browser of this machine, which cannot show a token in a header.
+
+    browser ──127.0.0.1──► LocalPage ──API server's service proxy──► the replica that leads
+
+It stops when it is told to. Credentials are kept fresh meanwhile, as a page may be open for a day.
+"""
+
+import argparse
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+
+from scheduler.ask.local_page import LocalPage
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.kube.client import Client
+from scheduler.kube.credentials import load_credentials
+from scheduler.kube.service_proxy import RunningScheduler
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
+
+CLOSE_SECONDS = 1.0
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until interrupted. Raises ConfigError for what cannot be read, asked or listened on."""
+    try:
+        return asyncio.run(_run(options))
+    except ClusterError as error:
+        raise ConfigError([str(error)]) from error
+
+
+async def _run(options: argparse.Namespace) -> int:
+    credentials = await load_credentials(options.kubeconfig, options.context)
+    metrics, stop = Metrics(), asyncio.Event()
+    tasks = Tasks(metrics, stop)
+    async with Client(credentials, metrics) as client:
+        scheduler = RunningScheduler(client, options.service_namespace, options.service)
+        page = LocalPage(scheduler)
+        await page.check()
+        tasks.start("credentials", credentials.keep_fresh())
+        try:
+            async with served(page, options.port):
+                print(f"{page.url}\n\nOpen it in a browser of this machine. Ctrl-C ends it.", flush=True)
+                await stop.wait()
+        finally:
+            await tasks.close()
+    return 1
+
+
+@asynccontextmanager
+async def served(page: LocalPage, port: int) -> AsyncIterator[None]:
+    """Serve it on this machine meanwhile. Raises ConfigError if the port cannot be had."""
+    server = web.Server(page.answer, handler_cancellation=True, access_log=None)
+    try:
+        listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", port)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ConfigError([f"cannot listen on 127.0.0.1:{port}: {reason}"]) from error
+    page.port = listening.sockets[0].getsockname()[1]
+    try:
+        yield
+    finally:
+        listening.close()
+        await server.shutdown(CLOSE_SECONDS)
