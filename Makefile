@@ -52,6 +52,7 @@ check: install ## Lint, format, layers, types, unit tests: four minutes on two c
 test: check controlplane ## Everything: check, then the tests on a real API server
 	$(BIN)/pytest tests/cluster -m "not alone" --numprocesses=2 --dist=loadfile
 	$(BIN)/pytest tests/cluster -m alone
+	$(BIN)/pytest tests/browser
 	$(BIN)/pytest tests/chaos
 
 .PHONY: chaos
@@ -91,6 +92,14 @@ reference: install ## Write what comes from the code: docs/plugin-reference.md, 
 .PHONY: explain-page
 explain-page: install ## Write the examples of docs/explain.md: what is said of pods that are pending on a real API server
 	LOADMASTER_WRITE_PAGE=1 $(BIN)/pytest tests/cluster/test_explain.py
+
+.PHONY: page-shots
+page-shots: install ## Write the pictures of docs/page.md, docs/page-20.png and docs/page-5000.png (needs Chromium)
+	$(BIN)/python -m tests.browser shots
+
+.PHONY: browser-deps
+browser-deps: install ## Install Debian's Chromium, which the tests of the page need (as root)
+	@$(BIN)/python -m tests.browser install
 
 .PHONY: demo
 demo: install ## See it work: places Deployments on 20 fake nodes, in the terminal (KEEP=1: and stays)
