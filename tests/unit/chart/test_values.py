@@ -16,6 +16,9 @@ from tests.chart import CHART, load_documents
 ROOT = Path(__file__).parents[3]
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 (VALUES,) = load_documents((CHART / "values.yaml").read_text())
+
+IN_PARTS = ("image", "serviceAccount", "rbac", "tls", "page", "networkPolicy", "service", "monitoring", "plugins")
+"""Values of which the documentation has a row for each part."""
 HANDED_BY_HELM = {"global"}
 PEERS = ("namespaceSelector", "podSelector", "ipBlock")
 FREE = {"global", "podSecurityContext", "config", "config.profiles[]", "topologySpreadConstraints[]"}
@@ -87,7 +90,7 @@ def test_the_documentation_has_a_row_for_every_value() -> None:
     page = (ROOT / "docs/chart.md").read_text()
 
     for key, value in VALUES.items():
-        if key in ("image", "serviceAccount", "rbac", "tls", "networkPolicy", "service", "monitoring", "plugins"):
+        if key in IN_PARTS:
             assert [each for each in value if f"| `{key}.{each}` |" not in page] == [], key
         else:
             assert f"| `{key}` |" in page, key
