@@ -48,11 +48,12 @@ class Bindings(FakeWorld):
 
     engine: Engine
 
-    async def bind(self, pod: fw.Pod, node_name: str, check: Callable[[], None] = lambda: None) -> None:
+    async def bind(self, pod: fw.Pod, node_name: str, check: Callable[[], None] = lambda: None) -> str:
         await asyncio.sleep(random.uniform(0.004, 0.02))
         check()
         bound = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node_name))
         asyncio.get_running_loop().call_soon(self.engine.handlers.pod_changed, bound)
+        return ""
 
 
 @dataclass

@@ -63,7 +63,7 @@ class Browser:
 @asynccontextmanager
 async def browsing(directory: Path, api: FakeApi, clock: FakeClock | None = None) -> AsyncIterator[Browser]:
     async with fake_client(directory, api) as client:
-        page = LocalPage(RunningScheduler(client, "kube-system", "loadmaster", clock or FakeClock()))
+        page = LocalPage(RunningScheduler(client, "kube-system", "loadmaster", now=clock or FakeClock()))
         async with served(page, 0), aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
             yield Browser(page, session)
 

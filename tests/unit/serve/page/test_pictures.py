@@ -115,7 +115,7 @@ async def test_of_many_decisions_the_rest_is_a_number() -> None:
 async def test_a_pod_that_is_gone_is_told_without_a_name() -> None:
     scheduler = await refused("web")
     picture = DecisionPicture(scheduler.engine.records, {})
-    scheduler.engine.records.failed("p", scheduler.waiting("web"), "error", "x" * 100_000, 0.0)
+    scheduler.engine.records.failed("p", scheduler.waiting("web"), "error", "x" * 100_000, 0.0, None)
 
     (data,) = named("decisions", events(picture.look().told))
 
