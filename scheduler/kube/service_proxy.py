@@ -113,8 +113,8 @@ class RunningScheduler:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer of any replica to a GET of `path`, without a slash before it, while it comes.
 
-        `silence`: seconds without a part of it, after which it is over; 0: 30. Raises NotRunning and Refused if there is
-        no token to show, ClusterError if there is no answer, or no more.
+        `silence`: seconds without a part of it, after which it is over; 0: 30. Raises NotRunning and Refused if there
+        is no token to show, ClusterError if there is no answer, or no more.
         """
         silence = silence or _SECONDS
         if not self._token or self._now() - self._made >= RENEWED_AFTER:
