@@ -2,9 +2,11 @@
 
 import argparse
 import asyncio
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -28,7 +30,7 @@ def run(options: argparse.Namespace) -> int:
     """Record, and say what there is. Raises ConfigError for what cannot be asked or written."""
     path = Path(options.out)
     try:
-        file = path.open("xb")
+        file = created(path)
     except FileExistsError as error:
         raise ConfigError([f"{path}: is there already"]) from error
     except (OSError, ValueError) as error:
@@ -38,13 +40,20 @@ def run(options: argparse.Namespace) -> int:
     try:
         with file:
             return asyncio.run(_run(options, file, members))
-    except (ClusterError, BadStream) as error:
+    except BadStream as error:
+        raise ConfigError([f"what the scheduler's Service answers is no trace: {error}"]) from error
+    except ClusterError as error:
         raise ConfigError([str(error)]) from error
     except OSError as error:
         raise ConfigError([f"{path}: cannot be written: {error.strerror}"]) from error
     finally:
         if not path.stat().st_size:
             path.unlink()
+
+
+def created(path: Path) -> BinaryIO:
+    """Create a file that only its owner reads: a trace names what runs in the cluster. Raises OSError, ValueError."""
+    return open(path, "xb", opener=partial(os.open, mode=0o600))
 
 
 async def _run(options: argparse.Namespace, file: BinaryIO, members: Members) -> int:

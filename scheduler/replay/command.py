@@ -16,11 +16,13 @@ from scheduler.config.load import config_from_dict, load_config, load_plugins
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
 from scheduler.loading.registry import PluginRegistry
-from scheduler.replay.comparison import Comparison
+from scheduler.replay.carried_on import CarriedOn
+from scheduler.replay.comparison import Comparison, Nobody
 from scheduler.replay.player import Player
 from scheduler.replay.report import lines_of
 from scheduler.replay.trace_file import Trace
 from scheduler.replay.trace_time import TraceClock, TraceTimeLoop
+from scheduler.replay.utilisation import utilisation
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
 
@@ -34,7 +36,8 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
     logging.basicConfig(level=logging.CRITICAL)  # what a plugin says of each pod, was said when it was recorded
     trace = Trace(options.trace)
     config = recorded_config(trace, registry)
-    other = load_config(options.config, _anew(registry)) if options.config else None
+    registry_of_other = _anew(registry)
+    other = load_config(options.config, registry_of_other) if options.config else None
     with ExitStack() as stack:
         keep = None
         if options.decisions:
@@ -45,7 +48,11 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
             keep = file.write
         clock = TraceClock(trace.header.recorded_at)
         with asyncio.Runner(loop_factory=lambda: TraceTimeLoop(clock)) as runner:
-            document = runner.run(_replayed(trace, clock, config, registry, other, keep))
+            document = runner.run(_replayed(trace, clock, config, registry, other, registry_of_other, keep))
+        if other is not None:
+            again, clock = Trace(options.trace), TraceClock(trace.header.recorded_at)
+            with asyncio.Runner(loop_factory=lambda: TraceTimeLoop(clock)) as runner:
+                document["carriedOn"] |= runner.run(_carried_on(again, clock, other, registry_of_other, config))
     _print(options, document)
     return DIFFERENT if document["different"] and other is None else 0
 
@@ -89,14 +96,37 @@ def other_profiles(player: Player, trace: Trace, config: Config, registry: Regis
 
 
 async def _replayed(
-    trace: Trace, clock: TraceClock, config: Config, registry: Registry, other: Config | None, keep: Any
+    trace: Trace,
+    clock: TraceClock,
+    config: Config,
+    registry: Registry,
+    other: Config | None,
+    registry_of_other: Registry,
+    keep: Any,
 ) -> Document:
     player = Player(trace, clock, config, registry)
     try:
-        profiles = None if other is None else other_profiles(player, trace, other, registry)
+        profiles = None if other is None else other_profiles(player, trace, other, registry_of_other)
         comparison = Comparison(player, profiles, keep)
         await player.play(comparison)
-        return told(trace, player, comparison, time.perf_counter() - player.begun_at)
+        document = told(trace, player, comparison, time.perf_counter() - player.begun_at)
+        if other is not None:
+            document["carriedOn"] = {"then": utilisation(player.engine, player.engine.frameworks)}
+        return document
+    finally:
+        player.engine.close()
+        await player.tasks.close()
+
+
+async def _carried_on(
+    trace: Trace, clock: TraceClock, config: Config, registry: Registry, recorded: Config
+) -> Document:
+    """What the configuration makes of the trace, left to itself."""
+    player = CarriedOn(trace, clock, config, registry)
+    try:
+        await player.play(Nobody())
+        profiles = {profile.scheduler_name for profile in recorded.profiles}
+        return {"now": utilisation(player.engine, profiles), "evicted": player.evicted}
     finally:
         player.engine.close()
         await player.tasks.close()

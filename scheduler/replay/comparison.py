@@ -103,6 +103,13 @@ class Comparison:
         }
 
 
+class Nobody:
+    """A Judge that looks at nothing."""
+
+    def judge(self, attempt: Attempt, replayed: Decision, written: bytes) -> None: ...
+    def not_judged(self) -> None: ...
+
+
 def shown(decision: Decision) -> Document:
     """A decision for people: {"node"} or {"message", "nominated"?} or {"error"}."""
     if decision.node:

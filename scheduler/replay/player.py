@@ -82,12 +82,14 @@ class _Open:
 class Player:
     """Plays one trace."""
 
-    def __init__(self, trace: Trace, clock: TraceClock, config: Config, registry: Registry) -> None:
+    def __init__(
+        self, trace: Trace, clock: TraceClock, config: Config, registry: Registry, silence: Silence | None = None
+    ) -> None:
         """Raises ConfigError if a profile cannot be built. Needs a running event loop that goes by `clock`."""
         self.clock = clock
         self._trace = trace
         self._calls = ReplayedCalls(self.clock.wall)
-        silence, metrics = Silence(), Metrics()
+        silence, metrics = silence or Silence(), Metrics()
         writers = Writers(silence, silence, silence, silence, self._calls, self._calls)
         self.tasks = Tasks(metrics)
         self.engine: Engine = build_engine(config, registry, writers, metrics, self.clock.now, self.tasks)
@@ -157,18 +159,23 @@ class Player:
     # --- decisions ---
 
     def _decide(self, line: Line, judge: Judge) -> None:
-        engine, profile = self.engine, _text(line[3])
-        framework = engine.frameworks.get(profile)
-        if framework is None:
-            raise LookupError(f"there is no profile {profile!r} in the trace's configuration")
-        pod = self._pods(line[7]) if len(line) > 7 else engine.pods[_text(line[2])]
-        start, written = _number(line[5]), bytes(line[6])
-        attempt = Attempt(framework, pod, _number(line[4]), start, _decision(line[6]), written)
-        state, made = self.decide(framework, attempt)
+        attempt = self._attempt_of(line)
+        state, made = self.decide(attempt.framework, attempt)
         self._decided = None
         if attempt.recorded.node:
-            self._decided = _Open(framework, state, pod)
+            self._decided = _Open(attempt.framework, state, attempt.pod)
         judge.judge(attempt, made, encoded(made))
+
+    def _attempt_of(self, line: Line) -> Attempt:
+        framework = self._profile(_text(line[3]))
+        pod = self._pods(line[7]) if len(line) > 7 else self.engine.pods[_text(line[2])]
+        return Attempt(framework, pod, _number(line[4]), _number(line[5]), _decision(line[6]), bytes(line[6]))
+
+    def _profile(self, name: str) -> Framework:
+        framework = self.engine.frameworks.get(name)
+        if framework is None:
+            raise LookupError(f"there is no profile {name!r} in the configuration")
+        return framework
 
     def decide(self, framework: Framework, attempt: Attempt) -> tuple[CycleState, Decision]:
         """Decide an attempt now, by a profile of this engine."""
@@ -287,12 +294,18 @@ class Player:
         self.engine.pods.pop(_text(line[2]), None)
 
     def _count(self, line: Line) -> None:
-        uid = _text(line[2])
-        pod = self._pods(line[4]) if len(line) > 4 else self.engine.pods[uid]
+        _, pod = self._counted(line)
         if bytes(line[3]) == b"true":
             self.engine.cache.assume(pod)
         else:
             self.engine.cache.confirm(pod)
+
+    def _counted(self, line: Line) -> tuple[str, Pod]:
+        uid = self._uid(line)
+        return uid, self._pods(line[4]) if len(line) > 4 else self.engine.pods[uid]
+
+    def _uid(self, line: Line) -> str:
+        return _text(line[2])
 
     def _uncount(self, line: Line) -> None:
         self.engine.cache.remove(_text(line[2]))

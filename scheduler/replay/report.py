@@ -27,6 +27,8 @@ def _lines(document: Document) -> Iterator[str]:
         yield f"Note: {note}."
     yield f"{document['nodes']} nodes and {document['pods']} pods at its end"
     rate = f"{document['perSecond']:,} a second"
+    if "carriedOn" in document:
+        yield from _carried_on(document["carriedOn"])
     if not document["different"]:
         yield f"{document['decisions']} decisions, {rate}: all as recorded"
         return
@@ -39,6 +41,24 @@ def _lines(document: Document) -> Iterator[str]:
     if more > 0:
         yield ""
         yield f"and {more} more; -o json has up to 1,000"
+
+
+def _carried_on(found: Document) -> Iterator[str]:
+    """What would have come of it, in two columns."""
+    then, now = found["then"], found["now"]
+    yield "Left to itself, the configuration would have come to:"
+    yield f"  {'':30}{'recorded':>12}{'now':>12}"
+    for key, name in (("pods", "pods on nodes"), ("pending", "pods that wait"), ("nodesUsed", "nodes with pods")):
+        yield f"  {name:30}{then[key]:>12,}{now[key]:>12,}"
+    for resource in ("cpu", "memory"):
+        shares = [_percent(each[resource]["requested"], each[resource]["ofUsed"]) for each in (then, now)]
+        yield f"  {resource + ' of these, requested':30}{shares[0]:>12}{shares[1]:>12}"
+    if found["evicted"]:
+        yield f"  {found['evicted']} pods would have been evicted to make room"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
 def _difference(told: Document) -> Iterator[str]:

@@ -324,3 +324,64 @@ def test_differences_are_told_as_text(tmp_path: Path, capsys: CaptureFixture) ->
     assert "are others: " in text
     assert "  then: placed on " in text
     assert "    NodeResourcesFit: " in text
+
+
+async def plain_pods(stage: Stage, count: int = 40) -> None:
+    """Pods that all find a node, and stay."""
+    for number in range(count):
+        stage.pod(f"pod-{number}", {"container": {"resources": {"requests": {"cpu": "500m", "memory": "256Mi"}}}})
+        await stage.schedule()
+
+
+def record_plain(path: Path, count: int = 40) -> Path:
+    async def recorded() -> None:
+        stage = with_nodes(Stage())
+        await stage.recorded(path, lambda: plain_pods(stage, count))
+        stage.close()
+
+    fakes.run(recorded())
+    return path
+
+
+SAME = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+"""
+
+
+def test_the_recorded_configuration_left_to_itself_comes_to_the_same(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path, config = record_plain(tmp_path / "a.trace"), tmp_path / "same.yaml"
+    config.write_text(SAME)
+    _, document = replayed(capsys, path, f"--config={config}")
+    assert document["different"] == 0
+    found = document["carriedOn"]
+    assert found["then"] == found["now"]
+    assert found["then"]["pods"] == 40
+    assert found["then"]["cpu"]["requested"] == 20_000
+
+
+def test_another_configuration_left_to_itself_packs_pods(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path, config = record_plain(tmp_path / "a.trace", 20), tmp_path / "new.yaml"
+    config.write_text(MOST_ALLOCATED.format(profile="packing"))
+
+    _, document = replayed(capsys, path, f"--config={config}")
+
+    then, now = document["carriedOn"]["then"], document["carriedOn"]["now"]
+    assert then["nodesUsed"] == 9
+    assert now["nodesUsed"] == 3
+    assert (now["pods"], now["pending"]) == (then["pods"], then["pending"]) == (20, 0)
+    main(["replay", str(path), f"--config={config}"])
+    assert "nodes with pods                          9           3" in capsys.readouterr().out
+
+
+def test_a_busy_hour_left_to_itself_evicts_and_waits(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path, config = record(tmp_path / "a.trace", pods=120), tmp_path / "same.yaml"
+    config.write_text(SAME)
+    _, document = replayed(capsys, path, f"--config={config}")
+    found = document["carriedOn"]
+    assert document["different"] == 0
+    assert found["evicted"] > 0
+    assert abs(found["now"]["pods"] - found["then"]["pods"]) <= 10
+    assert found["now"]["cpu"]["requested"] <= found["now"]["cpu"]["allocatable"]

@@ -1,0 +1,180 @@
+"""What a configuration would have made of a trace, left to itself: its own placements count for the next decision.
+
+    pods, nodes and objects come and go as in the trace
+        an attempt of the trace ─┬─ placed ─► counts on the node that was chosen now, whatever was recorded
+                                 └─ not ────► WAITING ─► tried again after something has gone or changed, and at the end
+
+Victims of preemption go at once. What happened only because of what was decided then, as the deletion of a pod that
+was preempted, or what a claim was bound to, happens here, too: the longer the trace, the rougher the answer.
+"""
+
+from scheduler.api.pod import Pod
+from scheduler.config.types import Config
+from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.framework.cycle_state import CycleState
+from scheduler.replay.player import Judge, Player
+from scheduler.replay.silence import Silence
+from scheduler.replay.trace_file import Line, Trace
+from scheduler.replay.trace_time import TraceClock, turns
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.registry import Registry
+
+TRIES: int = 2
+"""Of one attempt: the second after preemption has made room."""
+
+
+class _Evictions(Silence):
+    """Whoever is evicted is gone at once."""
+
+    player: "CarriedOn"
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        return self.player.evict(victim)
+
+
+class CarriedOn(Player):
+    """Plays a trace for a configuration that decides for itself. If it has one profile, that takes all pods."""
+
+    def __init__(self, trace: Trace, clock: TraceClock, config: Config, registry: Registry) -> None:
+        evictions = _Evictions()
+        super().__init__(trace, clock, config, registry, evictions)
+        evictions.player = self
+        self._waiting: dict[str, tuple[Framework, Pod]] = {}
+        """UID → pods that found no node."""
+        self._own: dict[str, str] = {}
+        """UID → the node of the pods that were placed here."""
+        self._numbers: dict[str, int] = {}
+        """UID → how often it was tried here."""
+        self._has_changed = False
+        """Whether something has gone or changed since the waiting pods were tried."""
+        self._due: list[str] = []
+        self._evicted: set[str] = set()
+
+    async def play(self, judge: Judge) -> None:
+        """Play all, and try those that wait once more. `judge` is not asked."""
+        await super().play(judge)
+        await self._try_waiting()
+
+    def evict(self, victim: Pod) -> bool:
+        """Let a pod go; False if it is gone already."""
+        existed = self.engine.pods.pop(victim.uid, None) is not None
+        self._forget(victim.uid)
+        self._evicted.add(victim.uid)
+        return existed
+
+    @property
+    def evicted(self) -> int:
+        """How many pods had to make room."""
+        return len(self._evicted)
+
+    async def _play(self, kind: str, line: Line, judge: Judge) -> None:
+        await super()._play(kind, line, judge)
+        for uid in self._due:
+            await self._try(uid)
+        if self._due and self._has_changed:
+            await self._try_waiting()
+        self._due.clear()
+
+    async def _try_waiting(self) -> None:
+        self._has_changed = False
+        for uid in tuple(self._waiting):
+            await self._try(uid)
+
+    async def _try(self, uid: str) -> None:
+        for _ in range(TRIES):
+            found = self._waiting.get(uid)
+            if found is None or not self._attempt(*found):
+                return
+            await turns()  # the victims go
+
+    def _attempt(self, framework: Framework, pod: Pod) -> bool:
+        """Try a pod; whether room was made for it."""
+        engine, state = self.engine, CycleState()
+        number = self._numbers[pod.uid] = self._numbers.get(pod.uid, 0) + 1
+        try:
+            decision: Placed | Unplaced = engine.algorithm.schedule(framework, state, pod, number)
+        except Exception:  # noqa: BLE001  a plugin's fault: the pod waits
+            return False
+        if isinstance(decision, Unplaced):
+            engine.nominator.add(pod, decision.nominated_node_name)
+            return bool(decision.nominated_node_name)
+        placed = pod.bound_to(decision.node_name)
+        engine.cache.assume(placed)
+        engine.nominator.delete(pod.uid)
+        if self._reserved(framework, state, placed):
+            self._own[pod.uid] = decision.node_name
+            del self._waiting[pod.uid]
+        else:
+            engine.cache.forget(placed)
+        return False
+
+    def _reserved(self, framework: Framework, state: CycleState, pod: Pod) -> bool:
+        try:
+            if framework.run_reserve(state, pod, pod.node_name) is None:
+                return True
+        except Exception:  # noqa: BLE001  as above
+            pass
+        framework.run_unreserve(state, pod, pod.node_name)
+        return False
+
+    def _forget(self, uid: str) -> None:
+        self._waiting.pop(uid, None)
+        self._own.pop(uid, None)
+        self.engine.nominator.delete(uid)
+        self.engine.cache.remove(uid)
+        self._has_changed = True
+
+    # --- what the trace says ---
+
+    def _decide(self, line: Line, judge: Judge) -> None:
+        uid = self._uid(line)
+        if uid not in self._evicted and self.engine.cache.get(uid) is None:
+            attempt = self._attempt_of(line)
+            self._numbers[uid] = attempt.number - 1
+            self._waiting[uid] = attempt.framework, attempt.pod
+            self._due.append(uid)
+
+    def _profile(self, name: str) -> Framework:
+        frameworks = self.engine.frameworks
+        if name not in frameworks and len(frameworks) == 1:
+            return next(iter(frameworks.values()))
+        return super()._profile(name)
+
+    def _count(self, line: Line) -> None:
+        if self._uid(line) in self._evicted:
+            return
+        uid, pod = self._counted(line)
+        if not self.begun_at:
+            super()._count(line)
+        elif uid in self._own:
+            self.engine.cache.confirm(pod.bound_to(self._own[uid]))
+        elif uid not in self._waiting:
+            self._has_changed = True
+            super()._count(line)
+
+    def _uncount(self, line: Line) -> None:
+        """What was assumed in vain then, was not assumed here; what is gone, went before."""
+
+    def _pod(self, line: Line) -> None:
+        super()._pod(line)
+        for uid in self._evicted & self.engine.pods.keys():
+            del self.engine.pods[uid]
+
+    def _pod_gone(self, line: Line) -> None:
+        super()._pod_gone(line)
+        self._forget(self._uid(line))
+
+    def _node(self, line: Line) -> None:
+        super()._node(line)
+        self._has_changed = True
+
+    def _nominate(self, line: Line) -> None:
+        if not self.begun_at:
+            super()._nominate(line)
+
+    def _no_nomination(self, line: Line) -> None: ...
+    def _assume(self, line: Line) -> None: ...
+    def _pre_bind(self, line: Line) -> None: ...
+    def _bound(self, line: Line) -> None: ...
+    async def _undo(self, line: Line) -> None: ...
+    async def _answer(self, line: Line) -> None: ...
