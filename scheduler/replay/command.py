@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
+from importlib import metadata
 from typing import Any, Final
 
 import orjson
@@ -139,6 +140,8 @@ def told(trace: Trace, player: Player, comparison: Comparison, seconds: float) -
     notes = []
     if trace.incomplete:
         notes.append(f"the trace is not whole: {trace.incomplete}; replayed up to there")
+    if header.version != (here := metadata.version("loadmaster")):
+        notes.append(f"recorded by Loadmaster {header.version}, replayed by {here}: decisions may be others on purpose")
     if not player.begun_at:
         notes.append("the trace ends before the state at its start is whole: nothing was decided")
     if header.bindings:

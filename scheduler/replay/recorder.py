@@ -5,7 +5,7 @@
                                                 └──the reader has gone──► IDLE
 
 Whatever ends it but the reader, is said in the last line. What waits for the reader is bounded in bytes; a decision
-costs its line, about 20 µs, and is never held up.
+costs its line and is never held up: a pod's lines take 20 to 45 µs, at 5,000 nodes.
 """
 
 import asyncio

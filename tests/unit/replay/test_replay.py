@@ -135,6 +135,34 @@ def test_rows_of_nodes_that_went_are_where_they_were(tmp_path: Path, capsys: Cap
     assert (code, document["different"], document["decisions"]) == (0, 0, 40)
 
 
+def test_nodes_that_are_left_alone_are_left_alone_again(tmp_path: Path, capsys: CaptureFixture) -> None:
+    async def recorded() -> None:
+        stage = with_nodes(Stage(), 3)
+        stage.engine.cache.rest("node-0")
+
+        async def play() -> None:
+            for number in range(12):
+                if number == 4:
+                    stage.engine.cache.rest("node-1")
+                if number == 8:
+                    stage.engine.cache.end_rest("node-0")
+                    stage.engine.cache.end_rest("node-1")
+                stage.pod(f"pod-{number}")
+                await stage.schedule()
+
+        await stage.recorded(tmp_path / "a.trace", play)
+        stage.close()
+
+    fakes.run(recorded())
+    nodes = [line[6][0] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == DECIDE]
+    assert set(nodes[:4]) == {"node-1", "node-2"}
+    assert set(nodes[4:8]) == {"node-2"}
+    assert {"node-0", "node-1"} & set(nodes[8:])
+
+    code, document = replayed(capsys, tmp_path / "a.trace")
+    assert (code, document["different"], document["decisions"]) == (0, 0, 12)
+
+
 def test_a_trace_that_was_changed_is_not_as_recorded(tmp_path: Path, capsys: CaptureFixture) -> None:
     path = record(tmp_path / "a.trace", pods=40)
     found = lines_of(path)

@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +17,13 @@ LINES = list[bytes]
 
 def header(**fields: Any) -> bytes:
     config = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
-    values = {"loadmasterTrace": 1, "version": "0.1.0", "recordedAt": 1.7e9, "config": config, **fields}
+    values = {
+        "loadmasterTrace": 1,
+        "version": metadata.version("loadmaster"),
+        "recordedAt": 1.7e9,
+        "config": config,
+        **fields,
+    }
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"
 
 
@@ -229,3 +236,11 @@ def test_names_of_others_do_not_reach_the_terminal(tmp_path: Path, capsys: pytes
     code, out, _ = replay(capsys, path)
     assert code == 1
     assert "\x1b" not in out
+
+
+def test_a_trace_of_another_version_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "old.trace"
+    path.write_bytes(at(0, header(version="0.0.9")))
+    code, out, _ = replay(capsys, path)
+    assert code == 0
+    assert "Note: recorded by Loadmaster 0.0.9, replayed by " in out
