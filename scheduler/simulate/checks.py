@@ -20,8 +20,8 @@ _OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
 _AFFINITY: Final = "spec.affinity.nodeAffinity"
 
 
-def pod_problems(pod: Pod) -> Problems:
-    """Yield everything that is wrong with a pod."""
+def pod_problems(pod: Pod, *, is_new: bool = False) -> Problems:
+    """Yield everything that is wrong with a pod. Of a new one `validation` says more, and of some fields all."""
     spec = pod.spec
     if not pod.name:
         yield "metadata.name", required()
@@ -29,7 +29,7 @@ def pod_problems(pod: Pod) -> Problems:
         yield "spec.priority", invalid(pod.priority, "does not fit into 32 bits")
     for key, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for index, container in enumerate(containers or ()):
-            yield from _container_problems(f"spec.{key}[{index}]", container)
+            yield from _container_problems(f"spec.{key}[{index}]", container, is_new=is_new)
     yield from _quantity_problems("spec.overhead", spec.overhead)
     if spec.resources is not None:
         yield from _amount_problems("spec.resources", spec.resources)
@@ -38,7 +38,7 @@ def pod_problems(pod: Pod) -> Problems:
         if toleration.operator not in ("", *_OPERATORS):
             yield f"{path}.operator", not_supported(shown(toleration.operator), _OPERATORS[:2])
         yield from _choice_problem(f"{path}.effect", toleration.effect, _EFFECTS)
-    if spec.affinity is not None and spec.affinity.node_affinity is not None:
+    if not is_new and spec.affinity is not None and spec.affinity.node_affinity is not None:
         yield from _affinity_problems(spec.affinity.node_affinity)
     yield from _status_problems(pod)
 
@@ -56,10 +56,10 @@ def node_problems(node: Node) -> Problems:
         yield from _choice_problem(f"spec.taints[{index}].effect", taint.effect, _EFFECTS)
 
 
-def _container_problems(path: str, container: Container) -> Problems:
+def _container_problems(path: str, container: Container, *, is_new: bool) -> Problems:
     if container.resources is not None:
         yield from _amount_problems(f"{path}.resources", container.resources)
-    for index, port in enumerate(container.ports or ()):
+    for index, port in enumerate(() if is_new else container.ports or ()):
         if not 0 <= port.host_port <= 65535:
             yield f"{path}.ports[{index}].hostPort", invalid(port.host_port, "must be between 0 and 65535")
 
@@ -79,6 +79,12 @@ def _quantity_problems(path: str, resources: ResourceList | None) -> Problems:
                 yield f"{path}[{name}]", invalid(shown(text), "must be greater than or equal to 0")
         except ValueError:
             yield f"{path}[{name}]", invalid(shown(text), "not a quantity such as 500m or 1.5Gi")
+
+
+def invalids(path: str, value: str, details: Iterable[str]) -> Problems:
+    """Yield a problem for each thing that is wrong with a value."""
+    for detail in details:
+        yield path, invalid(shown(value), detail)
 
 
 def shown(value: Any) -> Any:

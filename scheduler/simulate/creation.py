@@ -20,6 +20,7 @@ from scheduler.simulate.admission import Admission, Forbidden
 from scheduler.simulate.checks import pod_problems
 from scheduler.simulate.claims import NEEDS as OF_CLAIMS
 from scheduler.simulate.claims import Claims, default_class, with_class
+from scheduler.simulate.container_validation import NEEDS as OF_VALIDATION
 from scheduler.simulate.daemon_sets import LABEL as DAEMON_SET
 from scheduler.simulate.daemon_sets import daemon_pods
 from scheduler.simulate.defaults import completed_pod
@@ -48,7 +49,7 @@ USED: Final = frozenset(
 
 def wide_pod_type(needs: Iterable[str]) -> type[Pod]:
     """Return the struct for new pods: with what is read on this way, besides what plugins need."""
-    return pod_type({*needs, *OF_ADMISSION, *OF_CLAIMS})
+    return pod_type({*needs, *OF_ADMISSION, *OF_CLAIMS, *OF_VALIDATION})
 
 
 class Creation:
@@ -108,7 +109,7 @@ class Creation:
 
     def _created(self, place: str, pod: Pod, problems: list[str]) -> tuple[Pod | None, list[OtherObject]]:
         whole: Any = completed_pod(pod)
-        wrong = [f"{place}: {path}: {message}" for path, message in pod_problems(whole)]
+        wrong = [f"{place}: {path}: {message}" for path, message in pod_problems(whole, is_new=True)]
         # What cannot be read is told alone.
         wrong = wrong or [f"{place}: {path}: {message}" for path, message in new_pod_problems(whole)]
         problems += wrong

@@ -3,22 +3,29 @@
 Rule: pkg/apis/core/validation/validation.go at v1.36.3. A container needs no image here, and a pod no container.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from scheduler.api.labels import label_key_problems, label_value_problems, subdomain_problems
+from scheduler.api.labels import label_key_problems, label_problems, label_value_problems, subdomain_problems
 from scheduler.api.objects import (
-    Container,
+    Affinity,
+    NodeAffinity,
     PodAffinityTerm,
-    ResourceRequirements,
     Toleration,
     TopologySpreadConstraint,
     WeightedPodAffinityTerm,
 )
 from scheduler.api.pod import Pod
-from scheduler.api.quantity import NANO, parse_quantity
 from scheduler.framework.field_errors import duplicate, invalid, not_supported, required
-from scheduler.simulate.checks import Problems, shown
+from scheduler.simulate import container_validation
+from scheduler.simulate.checks import Problems, invalids, shown
+from scheduler.simulate.selector_validation import (
+    label_keys,
+    label_selector,
+    labels,
+    node_selector,
+    node_selector_term,
+)
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -26,19 +33,22 @@ EMPTY: Final = "can not be empty"
 
 
 def new_pod_problems(pod: Pod) -> Problems:
-    """Yield path and message of everything that the API server would not have."""
+    """Yield path and message of everything that the API server would not have, in its order."""
     spec = pod.spec
-    yield from _invalid("metadata.name", pod.name, subdomain_problems(pod.name))
-    yield from _labels("metadata.labels", pod.labels)
-    for key, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
-        yield from _containers(f"spec.{key}", containers or ())
-    yield from _labels("spec.nodeSelector", spec.node_selector or {})
-    yield from _tolerations(spec.tolerations or ())
-    yield from _spreads(spec.topology_spread_constraints or ())
+    yield from invalids("metadata.name", pod.name, subdomain_problems(pod.name))
+    yield from labels("metadata.labels", pod.labels)
+    yield from container_validation.volumes(pod)
+    yield from container_validation.resource_claims(spec.resource_claims or ())
+    yield from container_validation.containers(pod)
+    yield from labels("spec.nodeSelector", spec.node_selector or {})
+    if spec.affinity is not None:
+        yield from _affinity(spec.affinity)
     yield from _gates(pod)
-    affinity = spec.affinity
-    if affinity is None:
-        return
+    yield from _spreads(spec.topology_spread_constraints or ())
+    yield from _tolerations(spec.tolerations or ())
+
+
+def _affinity(affinity: Affinity) -> Problems:
     if affinity.node_affinity is not None:
         yield from _node_affinity(affinity.node_affinity)
     for name, towards in (("podAffinity", affinity.pod_affinity), ("podAntiAffinity", affinity.pod_anti_affinity)):
@@ -48,51 +58,11 @@ def new_pod_problems(pod: Pod) -> Problems:
             yield from _weighted(f"{path}.{_PREFERRED}", towards.preferred or ())
 
 
-def _invalid(path: str, value: Any, details: Iterable[str]) -> Problems:
-    for detail in details:
-        yield path, invalid(shown(value), detail)
-
-
-def _labels(path: str, labels: Mapping[str, str]) -> Problems:
-    for key, value in labels.items():
-        yield from _invalid(path, key, label_key_problems(key))
-        yield from _invalid(path, value, label_value_problems(value))
-
-
-def _containers(path: str, containers: Sequence[Container]) -> Problems:
-    for index, container in enumerate(containers):
-        if container.resources is not None:
-            yield from _resources(f"{path}[{index}].resources", container.resources)
-
-
-def _resources(path: str, resources: ResourceRequirements) -> Problems:
-    limits = {name: (parse_quantity(text), text) for name, text in (resources.limits or {}).items()}
-    for name, (amount, text) in limits.items():
-        yield from _whole(f"{path}.limits[{name}]", name, amount, text)
-    for name, text in (resources.requests or {}).items():
-        amount = parse_quantity(text)
-        yield from _whole(f"{path}.requests[{name}]", name, amount, text)
-        limit = limits.get(name)
-        may_differ = ("/" not in name or "kubernetes.io/" in name) and not name.startswith("hugepages-")
-        if limit is None:
-            if not may_differ:
-                yield f"{path}.limits", required("Limit must be set for non overcommitable resources")
-        elif amount != limit[0] and not may_differ:
-            yield f"{path}.requests", invalid(f"{text}", f"must be equal to {name} limit of {limit[1]}")
-        elif amount > limit[0]:
-            yield f"{path}.requests", invalid(f"{text}", f"must be less than or equal to {name} limit of {limit[1]}")
-
-
-def _whole(path: str, name: str, amount: int, text: Any) -> Problems:
-    if "/" in name and "kubernetes.io/" not in name and amount % NANO:
-        yield path, invalid(f"{text}", "must be an integer")
-
-
 def _tolerations(tolerations: Sequence[Toleration]) -> Problems:
     for index, each in enumerate(tolerations):
         path = f"spec.tolerations[{index}]"
         if each.key:
-            yield from _invalid(f"{path}.key", each.key, label_key_problems(each.key))
+            yield from invalids(f"{path}.key", each.key, label_key_problems(each.key))
         elif each.operator != "Exists":
             detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
             yield f"{path}.operator", invalid(each.operator, detail)
@@ -100,7 +70,7 @@ def _tolerations(tolerations: Sequence[Toleration]) -> Problems:
             yield f"{path}.effect", invalid(each.effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
         if each.operator in ("", "Equal"):
             problems = label_value_problems(each.value)
-            yield from _invalid(f"{path}.operator", each.value, [";".join(problems)] if problems else [])
+            yield from invalids(f"{path}.operator", each.value, [";".join(problems)] if problems else [])
         elif each.operator == "Exists" and each.value:
             yield f"{path}.operator", invalid(each.value, "value must be empty when `operator` is 'Exists'")
         elif each.operator in ("Lt", "Gt"):
@@ -123,6 +93,8 @@ def _spreads(constraints: Sequence[TopologySpreadConstraint]) -> Problems:
         if any((other.topology_key, other.when_unsatisfiable) == kind for other in constraints[index + 1 :]):
             yield f"{path}.{{topologyKey, whenUnsatisfiable}}", duplicate(f"{{{kind[0]}, {kind[1]}}}")
         yield from _domains(path, each)
+        yield from label_keys(path, each.match_label_keys, None, each.label_selector)
+        yield from label_selector(f"{path}.labelSelector", each.label_selector)
 
 
 def _domains(path: str, each: TopologySpreadConstraint) -> Problems:
@@ -144,29 +116,31 @@ def _gates(pod: Pod) -> Problems:
     gates = [gate.name for gate in pod.spec.scheduling_gates or ()]
     for index, name in enumerate(gates):
         path = f"spec.schedulingGates[{index}]"
-        yield from _invalid(path, name, label_key_problems(name))
+        yield from invalids(path, name, label_key_problems(name))
         if name in gates[:index]:
             yield path, duplicate(name)
     if gates and pod.node_name:
         yield "spec.nodeName", "Forbidden: cannot be set until all schedulingGates have been cleared"
 
 
-def _node_affinity(affinity: Any) -> Problems:
+def _node_affinity(affinity: NodeAffinity) -> Problems:
     path = "spec.affinity.nodeAffinity"
-    if affinity.required is not None and not affinity.required.node_selector_terms:
-        yield f"{path}.{_REQUIRED}.nodeSelectorTerms", required("must have at least one node selector term")
-    yield from _weights(f"{path}.{_PREFERRED}", affinity.preferred or ())
+    if affinity.required is not None:
+        yield from node_selector(f"{path}.{_REQUIRED}", affinity.required)
+    for index, each in enumerate(affinity.preferred or ()):
+        at = f"{path}.{_PREFERRED}[{index}]"
+        yield from _weight(at, each.weight)
+        yield from node_selector_term(f"{at}.preference", each.preference, are_values_checked=False)
 
 
-def _weights(path: str, weighted: Sequence[Any]) -> Problems:
-    for index, each in enumerate(weighted):
-        if not 1 <= each.weight <= 100:
-            yield f"{path}[{index}].weight", invalid(each.weight, "must be in the range 1-100")
+def _weight(path: str, weight: int) -> Problems:
+    if not 1 <= weight <= 100:
+        yield f"{path}.weight", invalid(weight, "must be in the range 1-100")
 
 
 def _weighted(path: str, weighted: Sequence[WeightedPodAffinityTerm]) -> Problems:
-    yield from _weights(path, weighted)
     for index, each in enumerate(weighted):
+        yield from _weight(f"{path}[{index}]", each.weight)
         yield from _term(f"{path}[{index}].podAffinityTerm", each.pod_affinity_term)
 
 
@@ -176,6 +150,11 @@ def _terms(path: str, terms: Sequence[PodAffinityTerm]) -> Problems:
 
 
 def _term(path: str, term: PodAffinityTerm) -> Problems:
+    yield from label_selector(f"{path}.labelSelector", term.label_selector)
+    yield from label_selector(f"{path}.namespaceSelector", term.namespace_selector)
+    for name in term.namespaces or ():
+        yield from invalids(f"{path}.namespace", name, label_problems(name))
+    yield from label_keys(path, term.match_label_keys, term.mismatch_label_keys, term.label_selector)
     if not term.topology_key:
         yield f"{path}.topologyKey", required(EMPTY)
-    yield from _invalid(f"{path}.topologyKey", term.topology_key, label_key_problems(term.topology_key))
+    yield from invalids(f"{path}.topologyKey", term.topology_key, label_key_problems(term.topology_key))

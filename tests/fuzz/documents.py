@@ -247,3 +247,133 @@ CONFIG: Final[Json] = {
     ],
     "extenders": [],
 }
+
+NODES: Final[tuple[Json, ...]] = tuple(
+    {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": "a"}},
+        "spec": {"taints": [{"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}] if name == "n2" else []},
+        "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10", "hugepages-2Mi": "8Mi"}},
+    }
+    for name in ("n1", "n2")
+)
+
+_NEW: Final[Json] = {
+    "priorityClassName": "high",
+    "runtimeClassName": "kata",
+    "nodeSelector": {"kubernetes.io/hostname": "n1"},
+    "tolerations": [{"operator": "Exists"}],
+    "affinity": {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [TERM]}},
+        "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [AFFINITY_TERM]},
+    },
+    "containers": [
+        {
+            "name": "c",
+            "resources": {
+                "requests": {"cpu": "100m", "hugepages-2Mi": "2Mi"},
+                "limits": {"hugepages-2Mi": "2Mi"},
+                "claims": [{"name": "g"}],
+            },
+            "ports": [{"containerPort": 80, "hostPort": 80}],
+            "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+        }
+    ],
+    "volumes": [
+        {"name": "data", "emptyDir": {}},
+        {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": {"accessModes": ["ReadWriteOnce"]}}}},
+    ],
+    "resourceClaims": [{"name": "g", "resourceClaimTemplateName": "t"}],
+    "topologySpreadConstraints": [
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": SELECTOR}
+    ],
+}
+_SIMPLE: Final[Json] = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
+
+
+def _workload(kind: str, version: str, spec: Json, **fields: Any) -> Json:
+    template = {"metadata": {"labels": {"app": "web"}, "annotations": {"a": "b"}}, "spec": spec}
+    whole = {"selector": {"matchLabels": {"app": "web"}}, "template": template, **fields}
+    return {"apiVersion": version, "kind": kind, "metadata": {"name": kind.lower()}, "spec": whole}
+
+
+WORKLOADS: Final[tuple[Json, ...]] = (
+    {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "labels": {"app": "web"}}, "spec": _NEW},
+    {"apiVersion": "v1", "kind": "Pod", "metadata": META, "spec": {**_SIMPLE, "nodeName": "n1"}},
+    _workload("Deployment", "apps/v1", _NEW, replicas=2),
+    _workload("Deployment", "apps/v1", _SIMPLE, replicas=2),
+    _workload("ReplicaSet", "apps/v1", _SIMPLE, replicas=2),
+    _workload("ReplicationController", "v1", _SIMPLE, replicas=1),
+    _workload(
+        "StatefulSet",
+        "apps/v1",
+        _SIMPLE,
+        replicas=2,
+        serviceName="s",
+        ordinals={"start": 1},
+        volumeClaimTemplates=[{"metadata": {"name": "data"}, "spec": {"accessModes": ["ReadWriteOnce"]}}],
+    ),
+    _workload("DaemonSet", "apps/v1", _SIMPLE),
+    _workload("Job", "batch/v1", _SIMPLE, parallelism=2, completions=3, completionMode="Indexed", suspend=False),
+    _workload("CronJob", "batch/v1", {}, jobTemplate={"spec": {"template": {"spec": _SIMPLE}}}),
+)
+"""What controllers make pods of."""
+
+ADMISSION: Final[tuple[Json, ...]] = (
+    {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {"name": "l"},
+        "spec": {
+            "limits": [
+                {
+                    "type": "Container",
+                    "default": {"cpu": "1"},
+                    "defaultRequest": {"cpu": "500m"},
+                    "min": {"cpu": "10m"},
+                    "max": {"cpu": "2"},
+                    "maxLimitRequestRatio": {"cpu": "4"},
+                },
+                {"type": "Pod", "max": {"memory": "1Gi"}},
+            ]
+        },
+    },
+    {
+        "apiVersion": "scheduling.k8s.io/v1",
+        "kind": "PriorityClass",
+        "metadata": {"name": "high"},
+        "value": 9,
+        "globalDefault": True,
+        "preemptionPolicy": "Never",
+    },
+    {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "kata"},
+        "handler": "kata",
+        "overhead": {"podFixed": {"cpu": "250m"}},
+        "scheduling": {"nodeSelector": {"a": "b"}, "tolerations": [{"operator": "Exists"}]},
+    },
+    {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "s", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+        "provisioner": "d.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    },
+    {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaimTemplate",
+        "metadata": {"name": "t", "namespace": "default"},
+        "spec": {"spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "gpu"}}]}}},
+    },
+    {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b", "generation": 1},
+        "spec": {"maxUnavailable": "50%", "selector": SELECTOR, "unhealthyPodEvictionPolicy": "AlwaysAllow"},
+        "status": {"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1},
+    },
+)
+"""What decides what becomes of a new pod."""

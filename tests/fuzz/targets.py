@@ -30,7 +30,7 @@ from scheduler.api.tolerations import tolerates
 from scheduler.api.unstructured import Unstructured, unstructured_hook
 from scheduler.api.versions import is_newer
 from scheduler.api.volumes import PersistentVolume
-from scheduler.config.documents import parse_documents
+from scheduler.config.documents import Document, parse_documents
 from scheduler.config.load import config_from_dict
 from scheduler.extenders import wire
 from scheduler.extenders.go_json import BadJson
@@ -47,7 +47,11 @@ from scheduler.kube.intake import DELETED, Intake, Restored, node_intake, object
 from scheduler.kube.retries import Read
 from scheduler.kube.watch_stream import WatchResponse
 from scheduler.runtime.metrics import Metrics
-from scheduler.simulate.cluster import cluster_of
+from scheduler.simulate.cluster import SimulatedCluster, cluster_of
+from scheduler.simulate.output import as_json, as_text
+from scheduler.simulate.what_if.answers import answered
+from scheduler.simulate.what_if.owners import NEEDS
+from scheduler.simulate.what_if.questions import Questions
 from tests.fuzz import documents as known
 from tests.fuzz.hostile import RAW, TEXTS, mutated, of_bytes, pieces, spoilt, text
 from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers
@@ -546,6 +550,56 @@ def yaml_files(data: bytes) -> None:
         return
 
 
+_MAKES: Final = 20
+"""Pods that a workload is asked for at most: more would only take time."""
+
+
+def workloads(data: bytes) -> None:
+    """Workloads and what admission reads, to be simulated: what is made of them, and what would be if."""
+    dice = of_bytes(data)
+    documents = []
+    for seed in (*known.NODES, *dice.sample(known.WORKLOADS, 3), *dice.sample(known.ADMISSION, 3)):
+        written = mutated(dice, seed) if dice.random() < 0.7 else msgspec.json.encode(seed)
+        try:
+            documents += parse_documents(written.decode(errors="replace"), "a.json")
+        except ConfigError:
+            continue
+    problems: list[str] = []
+    try:
+        cluster = cluster_of([Document(each.place, _few(each.value)) for each in documents], problems, NEEDS)
+    except ConfigError:
+        return
+    assert all(isinstance(problem, str) for problem in (*problems, *cluster.notes))
+    names = [node.name for node in cluster.nodes]
+    if dice.random() < 0.3 and names and not problems:
+        _ask(dice, cluster, names)
+
+
+def _few(value: Any) -> Any:
+    spec = value.get("spec") if isinstance(value, dict) else None
+    if not isinstance(spec, dict):
+        return value
+    counts = {
+        key: min(spec[key], _MAKES) for key in ("replicas", "parallelism", "completions") if type(spec.get(key)) is int
+    }
+    return {**value, "spec": {**spec, **counts}}
+
+
+def _ask(dice: random.Random, cluster: SimulatedCluster, names: list[str]) -> None:
+    drained, like = dice.choice(names), dice.choice(names)
+    questions = Questions(count=dice.randint(1, 3), drain=(drained,), add=dice.randint(0, 2), like=like)
+    try:
+        told = answered(cluster, questions, _config, IN_TREE)
+    except ConfigError:
+        return
+    assert "".join(as_json(told))
+    assert as_text(told, explain=False)
+
+
+_config: Final = config_from_dict(
+    {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}, IN_TREE
+)
+
 TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
     target.__name__.replace("_", "-"): target
     for target in (
@@ -565,6 +619,7 @@ TARGETS: Final[dict[str, Callable[[bytes], None]]] = {
         cel,
         config_files,
         yaml_files,
+        workloads,
     )
 }
 

@@ -237,12 +237,12 @@ OBJECTS: Final = (
     of_pod(
         "a port that is none",
         "{containers: [{ports: [{hostPort: 70000}]}]}",
-        "spec.containers[0].ports[0].hostPort: Invalid value: 70000: must be between 0 and 65535",
+        "spec.containers[0].ports[0].hostPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
     ),
     of_pod(
         "a port below 0",
         "{containers: [{ports: [{hostPort: -1}]}]}",
-        "spec.containers[0].ports[0].hostPort: Invalid value: -1: must be between 0 and 65535",
+        "spec.containers[0].ports[0].hostPort: Invalid value: -1: must be between 1 and 65535, inclusive",
     ),
     of_pod(
         "a text as port",

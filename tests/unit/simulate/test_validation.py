@@ -95,3 +95,127 @@ def test_names_and_labels_have_a_form() -> None:
 
 def test_a_pod_that_was_stored_was_valid_to_its_api_server() -> None:
     assert problems(spread({"maxSkew": 0}), resourceVersion="1") == []
+
+
+def near(**term: Any) -> dict[str, Any]:
+    return {"affinity": {"podAntiAffinity": {REQUIRED: [{**TERM, **term}]}}}
+
+
+def at_node(**term: Any) -> dict[str, Any]:
+    return {"affinity": {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}}}
+
+
+NEAR = f"spec.affinity.podAntiAffinity.{REQUIRED}[0]"
+AT_NODE = f"spec.affinity.nodeAffinity.{REQUIRED}.nodeSelectorTerms[0]"
+NOT_BOTH = "exists in both matchLabelKeys and labelSelector"
+C = {"name": "c"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (
+            near(labelSelector={"matchExpressions": [{"key": "a", "operator": "Is"}]}),
+            f'{NEAR}.labelSelector.matchExpressions[0].operator: Invalid value: "Is": not a valid selector operator',
+        ),
+        (
+            near(labelSelector={"matchExpressions": [{"key": "a", "operator": "NotIn"}]}),
+            f"{NEAR}.labelSelector.matchExpressions[0].values: Required value: "
+            "must be specified when `operator` is 'In' or 'NotIn'",
+        ),
+        (
+            near(labelSelector={"matchLabels": {"app": "b"}}, matchLabelKeys=["app"]),
+            f'{NEAR}[0]: Invalid value: "app": {NOT_BOTH}',
+        ),
+        (
+            near(labelSelector=None, mismatchLabelKeys=["app"]),
+            f"{NEAR}.mismatchLabelKeys: Forbidden: must not be specified when labelSelector is not set",
+        ),
+        (
+            near(matchLabelKeys=["z"], mismatchLabelKeys=["z"]),
+            f'{NEAR}.matchLabelKeys[0]: Invalid value: "z": exists in both matchLabelKeys and mismatchLabelKeys',
+        ),
+        (
+            spread({"labelSelector": {"matchLabels": {"app": "b"}}, "matchLabelKeys": ["x", "app"]}),
+            f'{SPREAD}[1]: Invalid value: "app": {NOT_BOTH}',
+        ),
+        (
+            at_node(matchExpressions=[{"key": "a", "operator": "Gt"}]),
+            f"{AT_NODE}.matchExpressions[0].values: Required value: "
+            "must be specified single value when `operator` is 'Lt' or 'Gt'",
+        ),
+        (
+            at_node(matchFields=[{"key": "metadata.uid", "operator": "In", "values": ["x"]}]),
+            f'{AT_NODE}.matchFields[0].key: Invalid value: "metadata.uid": not a valid field selector key',
+        ),
+        (
+            of({"hugepages-2Mi": "2Mi"}, {"hugepages-2Mi": "2Mi"}),
+            f"{RESOURCES}: Forbidden: HugePages require cpu or memory",
+        ),
+        (
+            of({"hugepages-2Mi": "2Mi", "cpu": 1}, {"hugepages-2Mi": "4Mi"}),
+            f'{RESOURCES}.requests: Invalid value: "2Mi": must be equal to hugepages-2Mi limit of 4Mi',
+        ),
+        ({"containers": [C, C]}, 'spec.containers[1].name: Duplicate value: "c"'),
+        ({"initContainers": [C]}, 'spec.initContainers[0].name: Duplicate value: "c"'),
+        (
+            {"containers": [{**C, "ports": [{"hostPort": 80}, {"hostPort": 80}]}]},
+            'spec.containers[0].ports[1].hostPort: Duplicate value: "TCP//80"',
+        ),
+        ({"volumes": [{"name": "v"}, {"name": "v"}]}, 'spec.volumes[1].name: Duplicate value: "v"'),
+        (
+            {"volumes": [{"name": "v", "persistentVolumeClaim": {}}]},
+            "spec.volumes[0].persistentVolumeClaim.claimName: Required value",
+        ),
+        (
+            {"containers": [{**C, "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]},
+            'spec.containers[0].volumeMounts[0].name: Not found: "v"',
+        ),
+        (
+            {"containers": [{**C, "resources": {"claims": [{"name": "g"}]}}]},
+            f'{RESOURCES}.claims[0]: Not found: "g": must be one of the names in pod.spec.resourceClaims which is',
+        ),
+        (
+            {"resourceClaims": [{"name": "g", "resourceClaimName": "X"}]},
+            'spec.resourceClaims[0].resourceClaimName: Invalid value: "X": a lowercase RFC 1123 subdomain',
+        ),
+    ],
+)
+def test_what_scheduling_does_not_read_but_names_is_told_too(spec: dict[str, Any], told: str) -> None:
+    (problem,) = problems(spec, labels={"app": "a", "k": "v", "x": "y"})[:1]
+
+    assert problem.startswith(told)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        near(labelSelector={"matchLabels": {"app": "b"}}, mismatchLabelKeys=["app"]),
+        near(matchLabelKeys=["app"]),
+        {
+            "affinity": {
+                "nodeAffinity": {
+                    PREFERRED: [
+                        {
+                            "weight": 1,
+                            "preference": {
+                                "matchExpressions": [{"key": "a", "operator": "In", "values": ["no label"]}]
+                            },
+                        }
+                    ]
+                }
+            }
+        },
+        of({"hugepages-2Mi": "2Mi", "cpu": 1}, {"hugepages-2Mi": "2Mi"}),
+        {
+            "containers": [
+                {**C, "ports": [{"hostPort": 80}]},
+                {"name": "d", "ports": [{"hostPort": 80, "protocol": "UDP"}]},
+            ]
+        },
+        {"initContainers": [{"name": "i", "ports": [{"hostPort": 80}]}, {"name": "j", "ports": [{"hostPort": 80}]}]},
+        {"volumes": [{"name": "v"}], "containers": [{**C, "volumeMounts": [{"name": "v"}], "volumeDevices": []}]},
+    ],
+)
+def test_what_the_api_server_takes_is_taken(spec: dict[str, Any]) -> None:
+    assert problems(spec, labels={"app": "a"}) == []

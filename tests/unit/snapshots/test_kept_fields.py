@@ -12,6 +12,7 @@ from scheduler.api import devices, volumes
 from scheduler.api.needs import struct_in
 from scheduler.api.objects import Wire
 from scheduler.framework.resources import STRUCTS
+from scheduler.simulate.container_validation import NEEDS as OF_VALIDATION
 from scheduler.simulate.creation import USED, wide_pod_type
 from scheduler.simulate.defaults import WrittenNode
 from scheduler.simulate.what_if.owners import NEEDS as OF_EVICTIONS
@@ -32,6 +33,7 @@ NOT_KEPT = {
     "spec.config": "likewise",
     "status.allocation.devices.config": "likewise",
     "spec.volumes.ephemeral.volumeClaimTemplate": "decoded whole; what is kept is what is kept of claims",
+    **dict.fromkeys(OF_VALIDATION, "looked at in new pods only; the API server has done that for what a cluster has"),
 }
 
 SECRETS = {
