@@ -38,6 +38,10 @@ CASES: Final = (
     Case("json", ("cluster.json",), 4, 600),
     Case("yaml", ("cluster.yaml",), 12, 600),
     Case("explain", ("cluster.json", "--explain", "-o", "json"), 12, 1024),
+    Case(
+        "copies", ("cluster.json", "--of", "team-0/app-0-7d4b9c6f5d-00400", "--count", "10000", "-o", "json"), 10, 600
+    ),
+    Case("drain", ("cluster.json", *(f"--drain=node-{number:05}" for number in range(100))), 6, 600),
 )
 
 

@@ -116,3 +116,12 @@ def test_a_terminal_that_cannot_clear_a_line_shows_nothing(monkeypatch: pytest.M
     monkeypatch.setitem(os.environ, "TERM", "dumb")
 
     assert drawn("reading f") == ""
+
+
+@pytest.mark.parametrize("kind", [Terminal, io.StringIO])
+def test_what_is_said_stays_and_obeys_no_name(kind: type[io.StringIO]) -> None:
+    stream = kind()
+
+    Progress(stream).say("left out: \x1b[2J")
+
+    assert stream.getvalue() == "left out: \\x1b[2J\n"

@@ -145,6 +145,8 @@ class Evictions:
         self._simulation.add_objects(claims_like(pod, new, there))
         result = self._simulation.come(new)
         result |= {"replaces": str(pod), "evictedFrom": emptied.node}
+        if new.spec.scheduler_name not in engine.frameworks:
+            result["message"] = f"waits for another scheduler, {new.spec.scheduler_name!r}"
         return pod, result
 
     def _find(self, resource: str, name: str, pod: Pod) -> Any:

@@ -55,6 +55,12 @@ def test_daemons_and_static_pods_stay_and_kubectl_is_told_the_flags() -> None:
     assert (told["lost"], document["pods"]) == (["default/bare"], [])
 
 
+def test_a_pod_of_another_scheduler_waits_for_that() -> None:
+    (pod,) = asked(a_node("n1"), a_node("n2"), web(1, schedulerName="other"), drain=("n1",))["pods"]
+
+    assert (pod["node"], pod["message"]) == (None, "waits for another scheduler, 'other'")
+
+
 def test_a_pod_of_a_stateful_set_keeps_its_name_and_others_get_new_ones() -> None:
     pods = asked(a_node("n1"), a_node("n2"), on("n1", "db-0", "StatefulSet", "db"), web(1), drain=("n1",))["pods"]
 
