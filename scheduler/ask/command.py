@@ -7,6 +7,7 @@ neither ──► the running scheduler ──(there is none)──────�
 
 import argparse
 import asyncio
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -16,7 +17,7 @@ import orjson
 
 from scheduler.api.labels import subdomain_problems
 from scheduler.api.text import encodable_within, printable
-from scheduler.explain.screen import Screen, lines_of
+from scheduler.explain.screen import PLAIN, Screen, lines_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import current_namespace, load_credentials
@@ -67,7 +68,7 @@ async def _run(options: argparse.Namespace, registry: "Callable[[], Registry]") 
                 from scheduler.ask.here import decided_by_cluster
 
                 document = await decided_by_cluster(client, options.config, registry(), namespace, name)
-            code = _show(options, document)
+            code = _show(options, document) if from_cluster else _show_answer(options, document)
             if not options.watch or document.get("node") or not document["found"]:
                 return code
             await asyncio.sleep(WATCH_SECONDS)
@@ -100,17 +101,20 @@ def _pod(options: argparse.Namespace, default: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _show(options: argparse.Namespace, document: Document) -> int:
-    """Raises ClusterError for what is no explanation, from a scheduler of another version or from somebody else."""
-    is_found = document["found"]
-    is_json = options.output == "json"
+def _show_answer(options: argparse.Namespace, document: Document) -> int:
+    """Show what somebody else has said. Raises ClusterError for what is no explanation as this version knows them."""
     try:
-        lines = [] if is_json and is_found else list(_lines(document))
+        return _show(options, document)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ClusterError(
             f"what the scheduler answered cannot be shown: {type(error).__name__}: {error}; "
             "is it of another version than this command? -o json prints it"
         ) from error
+
+
+def _show(options: argparse.Namespace, document: Document) -> int:
+    is_found, is_json = document["found"], options.output == "json"
+    lines = [] if is_json and is_found else list(_lines(document))
     if is_json:
         print(orjson.dumps(encodable_within(dict(document)), option=orjson.OPT_INDENT_2).decode())
     _print(lines, to_stderr=not is_found)
@@ -125,8 +129,11 @@ def _lines(document: Document) -> Iterable[str]:
 
 
 def _screen() -> Screen:
-    is_terminal = sys.stdout.isatty()
-    return Screen(shutil.get_terminal_size((100, 24)).columns if is_terminal else 100, is_terminal)
+    """What standard output can show: colours, unless it is no terminal, or somebody wants none (no-color.org)."""
+    if not sys.stdout.isatty():
+        return PLAIN
+    width = shutil.get_terminal_size((PLAIN.width, 24)).columns
+    return Screen(width, colour=os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR"))
 
 
 def _print(lines: Iterable[str], *, to_stderr: bool = False) -> None:

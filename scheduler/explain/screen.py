@@ -129,7 +129,8 @@ def _suggestion(each: Document, screen: Screen) -> Iterator[str]:
     where = _names(each["names"], each["count"]) if fits else ""
     yield from _wrapped(f"{each['text']}{fits}{where}{but}", "  ", screen, _GREEN)
     if each.get("command"):
-        yield from _wrapped(each["command"], "      ", screen, _DIM)
+        # In one line, however narrow the terminal: it is there to be copied.
+        yield screen.styled(f"      {printable(each['command'])}", _DIM)
 
 
 def _section(title: str, screen: Screen) -> Iterator[str]:

@@ -323,7 +323,13 @@ def test_a_screen_is_as_wide_as_it_may_be() -> None:
     scheduler = a_cluster(*(a_node(f"a-node-with-a-rather-long-name-{i}", taints=[GPU]) for i in range(9)))
     for width in (40, 60, 120):
         lines = list(lines_of(on_screen(explained(scheduler, a_pod())), Screen(width)))
-        assert max(map(len, lines)) <= width
+        assert max(len(line) for line in lines if not line.startswith("      kubectl ")) <= width
+
+
+def test_a_command_is_in_one_line_to_be_copied() -> None:
+    scheduler = a_cluster(a_node("a-node-with-a-rather-long-name", taints=[GPU]))
+    lines = list(lines_of(on_screen(explained(scheduler, a_pod())), Screen(40)))
+    assert "      kubectl taint nodes a-node-with-a-rather-long-name dedicated=gpu:NoSchedule-" in lines
 
 
 def on_screen(document: Any) -> Any:
