@@ -1,7 +1,7 @@
-"""Whatever a cluster consists of: its pods go where they went, reduced to what a snapshot keeps, and with other names."""
+"""Pods go where they went, reduced to what a snapshot keeps, and with other names."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -41,15 +41,12 @@ def reduced(objects: list[Json], aliases: Aliases | None = None) -> list[Json]:
     ]
 
 
-def verdicts(objects: list[Json]) -> list[Mapping[str, Any]]:
+def verdicts(objects: list[Json]) -> Sequence[Mapping[str, Any]]:
     """What becomes of the pods that wait, in their order."""
     problems: list[str] = []
     cluster = cluster_of([Document("f", each) for each in objects], problems)
     config = load_config(None, plugins.IN_TREE)
-    found: list[Mapping[str, Any]] = simulate(
-        cluster.nodes, cluster.pods, config, plugins.IN_TREE, cluster.others, explain=True
-    )["pods"]
-    return found
+    return simulate(cluster.nodes, cluster.pods, config, plugins.IN_TREE, cluster.others, explain=True)["pods"]
 
 
 def nodes_of(objects: list[Json]) -> list[str]:
