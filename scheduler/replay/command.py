@@ -16,7 +16,9 @@ from scheduler.api.text import encodable_within
 from scheduler.config.load import config_from_dict, load_config, load_plugins
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
+from scheduler.interrupts import ended_by_interrupt
 from scheduler.loading.registry import PluginRegistry
+from scheduler.progress import Progress, on_stderr
 from scheduler.replay.carried_on import CarriedOn
 from scheduler.replay.comparison import Comparison, Nobody
 from scheduler.replay.player import Player
@@ -35,6 +37,14 @@ Document = dict[str, Any]
 def run(options: argparse.Namespace, registry: Registry) -> int:
     """Replay, and print what is different; 1 if the recorded configuration decides otherwise. Raises ConfigError."""
     logging.basicConfig(level=logging.CRITICAL)  # what a plugin says of each pod, was said when it was recorded
+    progress = on_stderr()
+    with ended_by_interrupt(), progress.shown():
+        document = _document(options, registry, progress)
+    _print(options, document)
+    return DIFFERENT if document["different"] and not options.config else 0
+
+
+def _document(options: argparse.Namespace, registry: Registry, progress: Progress) -> Document:
     trace = Trace(options.trace)
     config = recorded_config(trace, registry)
     registry_of_other = _anew(registry)
@@ -49,13 +59,13 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
             keep = file.write
         clock = TraceClock(trace.header.recorded_at)
         with asyncio.Runner(loop_factory=lambda: TraceTimeLoop(clock)) as runner:
-            document = runner.run(_replayed(trace, clock, config, registry, other, registry_of_other, keep))
+            document = runner.run(_replayed(trace, clock, config, registry, other, registry_of_other, keep, progress))
         if other is not None:
+            progress.doing("playing it for the other configuration")
             again, clock = Trace(options.trace), TraceClock(trace.header.recorded_at)
             with asyncio.Runner(loop_factory=lambda: TraceTimeLoop(clock)) as runner:
                 document["carriedOn"] |= runner.run(_carried_on(again, clock, other, registry_of_other, config))
-    _print(options, document)
-    return DIFFERENT if document["different"] and other is None else 0
+    return document
 
 
 def recorded_config(trace: Trace, registry: Registry) -> Config:
@@ -104,11 +114,13 @@ async def _replayed(
     other: Config | None,
     registry_of_other: Registry,
     keep: Any,
+    progress: Progress,
 ) -> Document:
     player = Player(trace, clock, config, registry)
     try:
         profiles = None if other is None else other_profiles(player, trace, other, registry_of_other)
-        comparison = Comparison(player, profiles, keep)
+        comparison = Comparison(player, profiles, keep, progress)
+        progress.doing("deciding once more")
         await player.play(comparison)
         document = told(trace, player, comparison, time.perf_counter() - player.begun_at)
         if other is not None:

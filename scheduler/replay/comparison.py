@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from scheduler.progress import Progress
 from scheduler.replay.lines import Decision, encoded
 from scheduler.replay.player import Attempt, Player
 from scheduler.replay.replayed_calls import TRYING
@@ -43,11 +44,13 @@ class Comparison:
         player: Player,
         other: Mapping[str, Framework] | None = None,
         keep: Callable[[bytes], object] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """`other`: profiles of another configuration, by the names of those recorded. `keep` gets each decision."""
         self._player = player
         self._other = other
         self._keep = keep
+        self._progress = progress or Progress()
         self.kinds: Counter[str] = Counter()
         self.without_answer = 0
         """Attempts that were not decided again."""
@@ -59,6 +62,7 @@ class Comparison:
         self.without_answer += 1
 
     def judge(self, attempt: Attempt, replayed: Decision, written: bytes) -> None:
+        self._progress.done += 1
         is_faithful = written == attempt.written
         framework = attempt.framework
         if self._other is not None:

@@ -2,10 +2,8 @@
 
 import argparse
 import logging
-import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -15,6 +13,7 @@ from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import needs_of
+from scheduler.interrupts import ended_by_interrupt
 from scheduler.logs import TextFormatter
 from scheduler.progress import Progress, on_stderr
 from scheduler.runtime.registry import Registry
@@ -46,7 +45,7 @@ def run(options: argparse.Namespace, registry: Registry, read_stored: ReadCluste
     """Simulate, and print the result. `read_stored`: for --from-cluster. Raises ConfigError."""
     progress = on_stderr()
     _log_as_run_does(progress)
-    with _ended_by_interrupt():
+    with ended_by_interrupt():
         with progress.shown():
             document = _document(options, registry, read_stored, progress)
         return _show(options, document)
@@ -66,16 +65,6 @@ def _clearing(progress: Progress) -> Callable[[logging.LogRecord], bool]:
         return True
 
     return is_shown
-
-
-@contextmanager
-def _ended_by_interrupt() -> Iterator[None]:
-    """Let Ctrl-C end the program at once: an exception, which is what Python makes of it, is a plugin's in its call."""
-    former = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, former)
 
 
 def _document(

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,9 @@ from scheduler.api.unstructured import Unstructured
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NoWrites
 from scheduler.loading.in_tree import in_tree
+from scheduler.replay import command
 from scheduler.replay.lines import ANSWER, ASSUME, BEGIN, COUNT, DECIDE, LAYOUT, PRE_BIND, UNDO
+from scheduler.replay.trace_file import Trace
 from tests import fakes
 from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes
 
@@ -324,6 +327,22 @@ def test_another_configuration_is_compared_and_says_why(tmp_path: Path, capsys: 
     assert sum(scores[now].values()) >= sum(scores[then].values())
     assert scores[now]["NodeResourcesFit"] != scores[then]["NodeResourcesFit"] or difference["why"]["tie"]
     assert not document["notes"], "the recorded configuration still decides as recorded"
+
+
+def test_ctrl_c_ends_a_replay_even_within_a_plugin(
+    tmp_path: Path, capsys: CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handlers: list[Any] = []
+
+    def opened(path: str) -> Trace:
+        handlers.append(signal.getsignal(signal.SIGINT))
+        return Trace(path)
+
+    monkeypatch.setattr(command, "Trace", opened)
+    before = signal.getsignal(signal.SIGINT)
+    replayed(capsys, record_plain(tmp_path / "a.trace", 2))
+    assert handlers == [signal.SIG_DFL]
+    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_another_profile_takes_the_pods_of_the_only_one(tmp_path: Path, capsys: CaptureFixture) -> None:
