@@ -119,6 +119,7 @@ class RunningScheduler:
         silence = silence or _SECONDS
         if not self._token or self._now() - self._made >= RENEWED_AFTER:
             await self._renew(TOKEN_SECONDS)
+        token = self._token  # another answer may be a 401 meanwhile
         client = self._client
         service = f"https:{quote(self._name)}:{PORT}"
         url = f"/api/v1/namespaces/{quote(self._namespace)}/services/{service}/proxy/{path}"
@@ -126,7 +127,7 @@ class RunningScheduler:
         try:
             async with (await client.authorized_session()).get(
                 f"{credentials.server}{url}{'?' if query else ''}{query}",
-                headers={PASSED_ON: f"Bearer {self._token}", "Accept": accept},
+                headers={PASSED_ON: f"Bearer {token}", "Accept": accept},
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=silence),
                 allow_redirects=False,
                 server_hostname=credentials.server_hostname,
