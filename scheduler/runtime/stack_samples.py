@@ -3,6 +3,8 @@
 The event loop's thread is weighed by the CPU that it has used since the last look, so a loop that waits weighs nothing,
 and one that is busy in C weighs as the function that called it. Of other threads the time itself counts, unless they
 wait. The thread gets Python's lock only between two bytecodes of the others, so what runs long in C is seen at its end.
+And whoever has the lock may keep it for the switch interval, 5 ms, or until he waits: the steps of our event loop are
+shorter, so that nearly every look would find it in `select`. While a profile is made, the interval is a fiftieth.
 
 A look costs some tens of microseconds. Both the number of looks and the frames of a stack have bounds, and what is kept
 is a number for each stack, so memory does, too.
@@ -16,6 +18,10 @@ from types import CodeType, FrameType
 from typing import Final, TypeAlias
 
 LOOKS_PER_SECOND: Final = 100
+
+SWITCH_SECONDS: Final = 0.0001
+"""How long the others may keep Python's lock from a look. An event loop with steps of 0.4 ms was found at work by 98 %
+of the looks; by 15 % with Python's own 5 ms."""
 
 MAX_FRAMES: Final = 100
 """Of a stack; of a deeper one, the innermost."""
@@ -50,9 +56,14 @@ def profile(seconds: float, loop_thread: int, ended: threading.Event) -> bytes:
     """
     samples = Samples(loop_thread, cpu_clock(loop_thread), time.perf_counter)
     until = time.monotonic() + seconds
-    while time.monotonic() < until and not ended.wait(1 / LOOKS_PER_SECOND):
-        names = {thread.ident: thread.name for thread in threading.enumerate() if thread.ident is not None}
-        samples.look(sys._current_frames(), names)
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(min(SWITCH_SECONDS, usual))
+    try:
+        while time.monotonic() < until and not ended.wait(1 / LOOKS_PER_SECOND):
+            names = {thread.ident: thread.name for thread in threading.enumerate() if thread.ident is not None}
+            samples.look(sys._current_frames(), names)
+    finally:
+        sys.setswitchinterval(usual)
     return samples.folded()
 
 

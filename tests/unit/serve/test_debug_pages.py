@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
+from scheduler.runtime.stack_samples import SWITCH_SECONDS
 from scheduler.serve.debug_pages import MAX_SECONDS, Look, Memory, Profile
 from tests.unit.serve.serving import FakeReviews, Served, a_server
 from tests.unit.serve.test_http import ADMIN
@@ -105,12 +107,15 @@ async def test_a_look_that_fails_costs_its_answer_and_the_next_one_is_taken() ->
             await page({})
 
 
-async def test_the_event_loop_itself_is_looked_at() -> None:
+async def test_an_event_loop_that_works_in_short_steps_is_found_at_work_and_has_its_steps_back_afterwards() -> None:
     page = Profile(lambda: True)
+    usual = sys.getswitchinterval()
+    intervals = set()
 
     async def busy() -> None:
         while True:
-            for _ in range(500_000):  # longer than a thread may keep the others waiting, or it is seen at its end only
+            intervals.add(sys.getswitchinterval())
+            for _ in range(20_000):  # less than a millisecond, after which it waits in `select` for nothing
                 pass
             await asyncio.sleep(0)
 
@@ -120,6 +125,8 @@ async def test_the_event_loop_itself_is_looked_at() -> None:
 
     assert isinstance(answer.body, bytes)
     assert b";busy (" in answer.body
+    assert min(intervals) <= SWITCH_SECONDS < usual
+    assert sys.getswitchinterval() == usual
 
 
 async def test_memory_is_told_by_kind() -> None:
