@@ -155,8 +155,9 @@ def test_a_component_that_cannot_start_shows_its_log() -> None:
 
 
 CALLER = """
-import json, os, time
+import json, signal, time
 from tests.controlplane import ControlPlane
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 with ControlPlane() as cp:
     supervisor = cp.supervisor.pid
     print(json.dumps({"directory": str(cp.directory), "supervisor": supervisor,
@@ -174,7 +175,7 @@ def test_a_caller_that_is_killed_leaves_nothing(controlplane: ControlPlane, sign
         started = json.loads(caller.stdout.readline())
 
         caller.send_signal(signum)
-        caller.wait()
+        caller.wait(timeout=20)
 
     processes = [started["supervisor"], *started["children"]]
     wait_until(lambda: not any(exists(pid) for pid in processes), what="the end of its processes")
