@@ -17,7 +17,7 @@ def case(name: str) -> Case:
 def test_both_tables_are_printed_for_tiny_clusters(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--nodes", "3", "--pods", "4", "--clusters", "10:40", "20:80", "--growing-nodes", "--growing-pods"]
 
-    main([*sizes, "--decisions", "2", "--case", "preferred affinity, zone"])
+    main([*sizes, "--decisions", "2", "--plugins", "0", "--case", "preferred affinity, zone"])
 
     printed = capsys.readouterr().out
     assert printed.count("preferred affinity, zone") == 2

@@ -53,9 +53,9 @@ def test_the_section_has_a_table_for_each_series_and_a_plot_of_each_growth(tmp_p
 def test_a_benchmark_of_the_cycle_can_be_put_into_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file, page = tmp_path / "out" / "cycle.jsonl", tmp_path / "page.md"
     page.write_text("\n".join(marks(DECISIONS)))
-    sizes = ["--nodes", "3", "--pods", "4", "--clusters", "10:40", "--growing-nodes", "5:20", "9:36"]
+    sizes = ["--case", "plain", "--nodes", "3", "--pods", "4", "--clusters", "10:40", "--growing-nodes", "5:20", "9:36"]
 
-    main([*sizes, "--growing-pods", "9:20", "9:36", "--decisions", "2", "--case", "plain", "--out", str(file)])
+    main([*sizes, "--growing-pods", "9:20", "9:36", "--decisions", "2", "--plugins", "0", "--out", str(file)])
     assert report(["--decisions", str(file), "--page", str(page)]) == 0
 
     assert "A decision over the nodes, ms" in capsys.readouterr().out
