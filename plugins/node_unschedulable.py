@@ -8,14 +8,11 @@ import numpy as np
 
 from plugins.shared.column_math import pick
 from plugins.shared.queueing import any_pod
-from plugins.shared.remedies import toleration_of
+from plugins.shared.remedies import UNSCHEDULABLE_TAINT, cordoned
 from scheduler import framework as fw
-from scheduler.api.tolerations import NO_SCHEDULE, is_tolerated
+from scheduler.api.tolerations import is_tolerated
 
 UNSCHEDULABLE: Final = fw.unresolvable("node(s) were unschedulable")
-
-UNSCHEDULABLE_TAINT: Final = fw.Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
-"""The taint that stands for `spec.unschedulable`: pods that tolerate it may run there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +50,7 @@ class NodeUnschedulable(fw.FilterNodesPlugin, fw.SignPlugin, fw.ExplainPlugin):
         return UNSCHEDULABLE
 
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
-        return (
-            fw.Obstacle(
-                "cordoned",
-                (
-                    fw.Remedy(
-                        f"uncordon {node.name}", (toleration_of(UNSCHEDULABLE_TAINT),), f"kubectl uncordon {node.name}"
-                    ),
-                ),
-            ),
-        )
+        return (cordoned(node.name),)
 
 
 def _after_node_event(pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:

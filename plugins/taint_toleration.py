@@ -9,9 +9,16 @@ import numpy as np
 
 from plugins.shared.column_math import normalized, pick
 from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
-from plugins.shared.remedies import toleration_of
+from plugins.shared.remedies import UNSCHEDULABLE_TAINT, cordoned, toleration_of
 from scheduler import framework as fw
-from scheduler.api.tolerations import KEEPS_PODS_AWAY, PREFER_NO_SCHEDULE, first_untolerated, is_tolerated, relevant
+from scheduler.api.tolerations import (
+    KEEPS_PODS_AWAY,
+    NO_SCHEDULE,
+    PREFER_NO_SCHEDULE,
+    first_untolerated,
+    is_tolerated,
+    relevant,
+)
 
 _PRE_SCORED = "PreScoreTaintToleration"
 
@@ -73,9 +80,11 @@ class TaintToleration(
         return UNTOLERATED
 
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
-        """Each taint that keeps the pod away."""
+        """Each taint that keeps the pod away; that of a cordoned node is told as NodeUnschedulable tells it."""
         return [
-            _obstacle_of(taint, node.name)
+            cordoned(node.name)
+            if node.unschedulable and taint.key == UNSCHEDULABLE_TAINT.key and taint.effect == NO_SCHEDULE
+            else _obstacle_of(taint, node.name)
             for taint in node.taints
             if taint.effect in KEEPS_PODS_AWAY and not is_tolerated(taint, pod.spec.tolerations)
         ]

@@ -1,6 +1,18 @@
-"""Changes of pods that several plugins suggest."""
+"""What several plugins say of a node, and suggest."""
+
+from typing import Final
 
 from scheduler import framework as fw
+from scheduler.api.tolerations import NO_SCHEDULE
+
+UNSCHEDULABLE_TAINT: Final = fw.Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+"""The taint that stands for `spec.unschedulable`: pods that tolerate it may run there."""
+
+
+def cordoned(node_name: str) -> fw.Obstacle:
+    """The one obstacle of a cordoned node, which two plugins see: `spec.unschedulable`, and a taint beside it."""
+    change = toleration_of(UNSCHEDULABLE_TAINT)
+    return fw.Obstacle("cordoned", (fw.Remedy(f"uncordon {node_name}", (change,), f"kubectl uncordon {node_name}"),))
 
 
 def toleration_of(taint: fw.Taint) -> fw.Change:

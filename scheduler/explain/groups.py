@@ -107,13 +107,18 @@ def obstacles_of_pod(plugins: ProfilePlugins, judgement: Judgement, refusals: It
 def _obstacles_on(
     plugins: ProfilePlugins | None, table: NodeTable, judgement: Judgement, row: int
 ) -> Iterator[NamedObstacle]:
+    told_already: list[Obstacle] = []
     try:
         for step, status in judgement.refusals_of(row):
             plugin = plugins.by_name.get(status.plugin) if plugins is not None and step is not None else None
             told: Sequence[Obstacle] = ()
             if isinstance(plugin, ExplainPlugin):
                 told = plugin.obstacles(judgement.state, judgement.pod, table.info(row))
-            yield from _named(status, told)
+            for each in _named(status, told):
+                if each.obstacle.remedies and each.obstacle in told_already:
+                    continue  # two plugins see one and the same, as of a cordoned node
+                told_already.append(each.obstacle)
+                yield each
     except PluginError as error:
         yield NamedObstacle(error.plugin, "Error", Obstacle(str(error)))
     except BaseException as error:  # noqa: BLE001 - as above

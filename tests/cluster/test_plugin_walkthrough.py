@@ -1,4 +1,4 @@
-"""docs/plugins.md, followed literally: its commands are run as they stand there, in a clean clone."""
+"""docs/plugins.md, and what the demo then says to try: the commands are run as they stand there, in a clean clone."""
 
 import os
 import re
@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tests.cluster.proxied import own_address
+from tests.demo import report
 
 ROOT = Path(__file__).parents[2]
 SECTION = "## From nothing to a placed pod\n"
@@ -143,6 +146,13 @@ def test_the_page_leads_from_nothing_to_a_placed_pod(clone: Path, pytestconfig: 
                 for line in step.expected.splitlines():
                     assert " ".join(line.split()) in " ".join(output.split()), output
             times.append((time.monotonic() - started, step.commands.splitlines()[0]))
+        if own_address():  # else nothing leads to the scheduler
+            *tried, page = report.try_it(clone / "build" / "demo")
+            told = first.run("\n".join(tried))
+            assert "tried " in told, "the scheduler itself has answered"
+            assert "\n  uncordon c-7\n" in told
+            first.begin(page)
+            first.wait_for("Open it in a browser of this machine.", 30)
     _show(times, pytestconfig)
 
 

@@ -3,16 +3,28 @@
 Exit codes: 0, 1 if a scene or a process failed, 2 if it could not begin, 130 after Ctrl-C.
 """
 
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from tests.cluster import loadmaster
-from tests.controlplane import ApiError, ApiUnreachable, BuildError, ControlPlane, KubectlError, ProcessError, Settings
+from tests.cluster.proxied import own_address, proxied
+from tests.controlplane import (
+    ApiError,
+    ApiUnreachable,
+    BuildError,
+    Client,
+    Component,
+    ControlPlane,
+    KubectlError,
+    ProcessError,
+    Settings,
+)
 from tests.controlplane.build import find_binaries
 from tests.demo import report
 from tests.demo import screen as screens
@@ -22,6 +34,10 @@ from tests.demo.folder import FOLDER, lay_out
 from tests.demo.model import Model
 from tests.demo.scenes import all_scenes
 
+QUIET = "-v=0"
+"""As it is shipped: no line for each pod."""
+
+EXPLAIN_ROLE = "kube-system:loadmaster:explain"
 TITLE = "Loadmaster on a real control plane with fake nodes"
 SETTINGS = Settings(
     controller_manager=True,
@@ -78,13 +94,24 @@ def perform(environment: Mapping[str, str], *, keep: bool) -> None:
             cluster = stack.enter_context(ControlPlane(SETTINGS))
         with announced("Installing the shipped service account and its RBAC"):
             loadmaster.install_rbac(cluster)
+        api = stack.enter_context(cluster.client())
         with announced("Starting `loadmaster run` with that account"):
-            own = lay_out(FOLDER, cluster.kubeconfig(), Path(cluster.kubectl_binary)) if keep else []
-            scheduler = loadmaster.start(cluster, "-v=0", *own)  # as it is shipped: no line for each pod
+            scheduler = stack.enter_context(to_be_asked(cluster, api) if keep else loadmaster.start(cluster, QUIET))
         with step("The demo"):
-            api, feed = stack.enter_context(cluster.client()), stack.enter_context(Feed(cluster))
+            feed = stack.enter_context(Feed(cluster))
             director = Director(api, feed, scheduler, screens.choose(environment, TITLE), Model())
             play(director, report.try_it(FOLDER) if keep else [])
+
+
+def to_be_asked(cluster: ControlPlane, api: Client) -> AbstractContextManager[Component]:
+    """The scheduler, by what is in the folder, with its page and behind its Service, where `explain` finds it."""
+    options = [QUIET, *lay_out(FOLDER, cluster.kubeconfig(), Path(cluster.kubectl_binary))]
+    address = own_address()
+    if not address:  # the API server leads to no loopback address: `explain` says so, and decides by itself
+        return loadmaster.start(cluster, *options)
+    page = [{"op": "add", "path": "/rules/0/nonResourceURLs/-", "value": "/debug/page/*"}]
+    cluster.kubectl("patch", "clusterrole", EXPLAIN_ROLE, "--type=json", f"--patch={json.dumps(page)}")
+    return proxied(cluster, api, address, "--page", *options)
 
 
 def play(director: Director, then_try: list[str]) -> None:

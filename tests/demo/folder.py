@@ -1,6 +1,7 @@
 """`build/demo`, while the demo stays: what leads to the cluster, and what the scheduler goes by, for you to change."""
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ def lay_out(folder: Path, kubeconfig: Path, kubectl: Path) -> list[str]:
     plugins, config = folder / "plugins", folder / "config.yaml"
     plugins.mkdir(parents=True)
     config.write_text(CONFIG)
-    for name, target in (("kubeconfig", kubeconfig), ("kubectl", kubectl)):
+    ours = Path(sys.executable).parent / "loadmaster"
+    for name, target in (("kubeconfig", kubeconfig), ("kubectl", kubectl), ("loadmaster", ours)):
         (folder / name).symlink_to(target)
     return [f"--config={config}", f"--plugin-dir={plugins}"]

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.demo.cast import BIG_NODE
 from tests.demo.facts import Node
 from tests.demo.model import Burst, Model, Placement, percentile
 
 NEXT: Final = (
-    ("KEEP=1 make demo", "the same, and stays for your kubectl"),
+    ("KEEP=1 make demo", "the same, and stays for you to look at it and change it"),
     (".venv/bin/loadmaster simulate --help", "where would a pod go? No cluster"),
     ("make help", "everything else there is"),
 )
@@ -79,13 +80,15 @@ def next_commands() -> list[str]:
 
 
 def try_it(folder: Path) -> list[str]:
-    """What to type in another terminal while everything runs; the folder has kubeconfig and kubectl."""
+    """What to type in another terminal while everything runs; the folder has kubeconfig, kubectl and loadmaster."""
     quoted = shlex.quote(str(folder))
     return [
         f"export KUBECONFIG={quoted}/kubeconfig PATH={quoted}:$PATH",
         "kubectl scale deployment web --replicas=100",
         "kubectl cordon b-2; kubectl rollout restart deployment api",
-        "kubectl events --for pod/$(kubectl get pod -l app=huge -o name | cut -d/ -f2)",
+        f"kubectl cordon {BIG_NODE}; kubectl delete pod -l app=huge",
+        "loadmaster explain $(kubectl get pod -l app=huge -o name | cut -d/ -f2)",
+        "loadmaster page",
     ]
 
 

@@ -18,3 +18,4 @@ def test_the_folder_begins_anew_with_what_a_scheduler_can_go_by(tmp_path: Path) 
     assert [profile.scheduler_name for profile in loaded.profiles] == ["loadmaster"]
     assert set(registry) == set(IN_TREE)
     assert (folder / "kubectl").readlink() == tmp_path / "kubectl"
+    assert (folder / "loadmaster").is_file()

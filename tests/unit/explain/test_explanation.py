@@ -181,6 +181,17 @@ def test_a_node_that_is_ill_is_not_to_be_tolerated() -> None:
     assert not any("tolerate" in text for text in helps(document))
 
 
+def test_a_cordoned_node_has_one_obstacle_though_two_plugins_see_it() -> None:
+    taint = fw.Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+    scheduler = a_cluster(a_node("away", unschedulable=True, taints=[taint, GPU]), a_node("full", cpu="1"))
+    document = explained(scheduler, a_pod(requests={"cpu": 2}))
+    assert facts(document) == [
+        (1, ["1 cpu short of 2, even without any pod there"]),
+        (1, ["cordoned", "taint dedicated=gpu:NoSchedule"]),
+    ]
+    assert "uncordon away and tolerate dedicated=gpu:NoSchedule" in helps(document)
+
+
 def test_every_change_of_the_pod_that_is_suggested_places_it() -> None:
     scheduler = a_cluster(
         a_node("small", cpu="1", labels={"disk": "ssd"}),
