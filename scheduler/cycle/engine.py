@@ -1,6 +1,6 @@
 """The scheduler without its connection to a cluster: tables, queue, profiles and loop, for `run` and `simulate`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -136,6 +136,17 @@ class Engine:
         self.handlers.observer = loop.observer = self.calls.observer = observer
         if loop.extended is not None:
             loop.extended.observer = observer
+
+    def use(self, config: Config, settings: QueueSettings, changed: Collection[str]) -> None:
+        """Go by another configuration, whose profiles and extenders were swapped in this step.
+
+        `settings`: what the queue has of it; `changed`: the profiles that are others now.
+        """
+        self.queue.use(settings, changed)
+        self.algorithm.use_seed(config.loadmaster.seed)
+        self.use_extenders(config.loadmaster.pods_at_extenders)
+        if self.loop.observer is not None:
+            self.loop.observer.reconfigured()
 
     def use_extenders(self, room: int) -> None:
         """Ask the extenders that are at work now, from the next decision on; `room`: about how many pods at once."""

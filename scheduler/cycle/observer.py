@@ -44,6 +44,9 @@ class Observer(StateObserver, Protocol):
     ) -> None:
         """The same for one that extenders had a say in, so that it cannot be made again from the state alone."""
 
+    def reconfigured(self) -> None:
+        """Another configuration counts from now on: other plugins or arguments, another seed, other extenders."""
+
     def pre_binding(self, pod: Pod) -> None:
         """PreBind plugins begin to prepare an assumed pod."""
 

@@ -41,9 +41,10 @@ PAUSE_SECONDS: Final = 0.25
 STRETCH_SECONDS: Final = 0.002
 
 TOO_SLOW: Final = f"the reader was too slow: more than {MAX_WAITING >> 20} MiB of the trace waited for it"
-NOT_LEADING: Final = "this replica leads no more"
-OTHER_CONFIG: Final = "the configuration has changed: the rest is for another recording"
-REBUILT: Final = "a change had failed half way, and the node table was made anew"
+NOT_LEADING: Final = "this replica is no longer the leader"
+OTHER_CONFIG: Final = "the configuration has changed: record again for what follows"
+REBUILT: Final = "a change failed half way, and the node table was rebuilt"
+UNWRITABLE: Final = "what happened could not be written"
 FULL_TIME: Final = "the time was up"
 
 NOWHERE: Final = "https://extender.invalid"
@@ -111,6 +112,7 @@ class Recorder:
                 recording.end(FULL_TIME)
             elif part := recording.take():
                 yield _packed(part)
+                await asyncio.sleep(0)  # a reader that takes it at once suspends nobody
             else:
                 await asyncio.sleep(self._pause)
                 yield b""
@@ -126,7 +128,6 @@ class _Recording:
     def __init__(self, engine: Engine, max_waiting: int) -> None:
         self._engine = engine
         self._algorithm = engine.algorithm
-        self._frameworks = {id(framework) for framework in engine.frameworks.values()}
         self._began = time.monotonic()
         self._max_waiting = max_waiting
         self._waiting = bytearray()
@@ -154,13 +155,17 @@ class _Recording:
         try:
             line = lines.encode((kind, milliseconds, *parts))
         except Exception as error:  # noqa: BLE001  an object that others wrote: the recording pays, never the scheduler
-            self.over_because = f"what happened could not be written: {type(error).__name__}: {error}"
-            line = lines.encode((lines.END, milliseconds, self.over_because))
+            self._cannot_write(error)
+            return
         if len(self._waiting) + len(line) > self._max_waiting:
             self._waiting += lines.encode((lines.END, milliseconds, TOO_SLOW))
             self.over_because = TOO_SLOW
         else:
             self._waiting += line
+
+    def _cannot_write(self, error: Exception) -> None:
+        # Not its text, which may be as odd as what it is about.
+        self.end(f"{UNWRITABLE}: {type(error).__name__}")
 
     # --- scheduler.state.observer ---
 
@@ -216,11 +221,13 @@ class _Recording:
     def decided(
         self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException
     ) -> None:
-        if id(framework) not in self._frameworks:
-            self.end(OTHER_CONFIG)
         pod = queued.pod
         own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
-        made = lines.decision_of(state, decision)
+        try:
+            made = lines.decision_of(state, decision)
+        except Exception as error:  # noqa: BLE001  a plugin's error, whose text cannot be made
+            self._cannot_write(error)
+            return
         self._write(lines.DECIDE, pod.uid, framework.name, queued.attempts, self._next_start, made, *own)
 
     def decided_with_extenders(
@@ -228,6 +235,9 @@ class _Recording:
     ) -> None:
         made = lines.decision_of(state, decision)
         self._write(lines.DECIDED_ELSEWHERE, queued.pod.uid, framework.name, queued.attempts, made)
+
+    def reconfigured(self) -> None:
+        self.end(OTHER_CONFIG)
 
     def pre_binding(self, pod: Pod) -> None:
         self._write(lines.PRE_BIND, pod.uid)

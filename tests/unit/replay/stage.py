@@ -11,7 +11,8 @@ from scheduler.api.pod import Pod
 from scheduler.config.effective import as_document
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
-from scheduler.cycle.engine import Engine, build_engine
+from scheduler.config.types import Config
+from scheduler.cycle.engine import Engine, build_engine, queue_settings
 from scheduler.cycle.writers import Writers
 from scheduler.framework.handle import ApiWriter, NoWrites
 from scheduler.loading.in_tree import in_tree
@@ -39,13 +40,7 @@ class Stage:
     ) -> None:
         """`profile`: more of the one profile; `settings`: of the configuration. Needs a running event loop."""
         self.registry = in_tree() if registry is None else registry
-        document = {
-            "apiVersion": API_VERSION,
-            "kind": KIND,
-            "profiles": [{"schedulerName": PROFILE, **(profile or {})}],
-            **settings,
-        }
-        self.config = config_from_dict(document, self.registry)
+        self.config = self._config(profile, settings)
         self.clock, self.metrics = FakeClock(), Metrics()
         self.is_leading = True
         writers = Writers(self, self, self, self, api or NoWrites())
@@ -54,6 +49,17 @@ class Stage:
         )
         self.recorder = self.a_recorder()
         self.versions = 0
+
+    def _config(self, profile: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> Config:
+        profiles = [{"schedulerName": PROFILE, **(profile or {})}]
+        document = {"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles, **settings}
+        return config_from_dict(document, self.registry)
+
+    def reconfigure(self, profile: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        """Put another configuration to work, as the reloader does."""
+        engine, self.config = self.engine, self._config(profile, settings)
+        changed = engine.profiles.swap(engine.profiles.prepare(self.config, self.registry))
+        engine.use(self.config, queue_settings(self.config, engine.frameworks, engine.roster.extenders), changed)
 
     def a_recorder(self, **settings: Any) -> Recorder:
         document = as_document(self.config, self.registry)
