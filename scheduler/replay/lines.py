@@ -11,7 +11,7 @@ them. A trace has what scheduling reads of objects, and no more: no environment,
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from zlib import adler32
 
 import msgspec
@@ -41,6 +41,13 @@ DECIDE, DECIDED_ELSEWHERE, PRE_BIND, BOUND, UNDO, ANSWER, END = (
 )  # fmt: skip
 
 
+Number = Annotated[int, msgspec.Meta(ge=0, le=10**11)]
+"""Of milliseconds, nodes, attempts: more there never was, and a clock would not bear it."""
+
+Moment = Annotated[float, msgspec.Meta(ge=0, le=2**33)]
+"""In seconds since 1970, for two centuries more."""
+
+
 class Header(msgspec.Struct, rename="camel", kw_only=True):
     """The first line."""
 
@@ -48,16 +55,15 @@ class Header(msgspec.Struct, rename="camel", kw_only=True):
     version: str
     """Of the program that recorded it."""
 
-    recorded_at: float
-    """In seconds since 1970."""
+    recorded_at: Moment
 
     config: dict[str, Any]
     """The configuration in effect, as a file would have it."""
 
-    next_start: int = 0
+    next_start: Number = 0
     """Where a search begins that looks at a part of the nodes."""
 
-    bindings: int = 0
+    bindings: Number = 0
     """Bindings under way at the start: what plugins hold for them in memory is not in the trace."""
 
     needs: tuple[str, ...] = ()
