@@ -24,6 +24,7 @@ from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.chain import Extenders, PodSource
+from scheduler.extenders.conversation import Conversations
 from scheduler.extenders.roster import Roster, nobody_is_asked
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.resources import ApiResource
@@ -241,8 +242,11 @@ def build_engine(
         pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics
     )
     if asking is not None:
-        extended = ExtendedAlgorithm(algorithm, cache.table, asking.pods, loop.ready, metrics)
-        loop.extended = parts.extended(profiles.frameworks, extended, queue, failure, loop, metrics, now, tasks)
+        extended = ExtendedAlgorithm(algorithm, cache.table, loop.ready, metrics)
+        conversations = Conversations(cache.table, asking.pods)
+        loop.extended = parts.extended(
+            profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks
+        )
         loop.extender_binding = ExtenderBinding(asking.pods, cache, last_look.check, handlers.assumption_expired, tasks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(

@@ -37,7 +37,7 @@ Document = dict[str, Any]
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
     """Replay, and print what is different; 1 if the recorded configuration decides otherwise. Raises ConfigError."""
-    logging.basicConfig(level=logging.CRITICAL)  # what a plugin says of each pod, was said when it was recorded
+    logging.basicConfig(level=logging.CRITICAL)  # plugins said it all when it was recorded
     progress = on_stderr()
     with ended_by_interrupt(), progress.shown():
         document = _document(options, registry, progress)
@@ -199,7 +199,10 @@ def told(trace: Trace, player: Player, comparison: Comparison, seconds: float) -
             "(volumes, devices) is not in the trace"
         )
     if comparison.without_answer:
-        notes.append(f"{comparison.without_answer} decisions count as recorded: extenders had a say in them")
+        notes.append(
+            f"decisions that count as recorded: {comparison.without_answer:,}; extenders had a say in them, and nobody "
+            "knows what they would have said"
+        )
     if comparison.unfaithful:
         notes.append(
             f"the recorded configuration, too, decides {comparison.unfaithful:,} of these in another way now: replay "

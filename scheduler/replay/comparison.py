@@ -56,7 +56,7 @@ class Comparison:
         self._progress = progress
         self.kinds: Counter[str] = Counter()
         self.without_answer = 0
-        """Attempts that were not decided again."""
+        """Attempts that were not compared, for what their extenders said or would say is not known."""
         self.unfaithful = 0
         """Attempts that the recorded configuration decides in another way now, where another one is compared."""
         self.differences: list[Document] = []
@@ -68,6 +68,10 @@ class Comparison:
         self._progress.done += 1
         is_faithful = written == attempt.written
         framework = attempt.framework
+        if self._other is not None and attempt.has_extenders:
+            self.unfaithful += not is_faithful
+            self.without_answer += 1
+            return
         if self._other is not None:
             self.unfaithful += not is_faithful
             framework, replayed, written = self._decided_by_other(attempt)

@@ -21,6 +21,7 @@ from scheduler.api.text import encodable_within
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.extenders import ExtenderError
 
 FORMAT: Final = 1
 """Another number means that older programs cannot read it."""
@@ -36,8 +37,12 @@ NODE_GONE, OBJECT_GONE, POD_GONE, ASSUME, UNCOUNT, NO_REST, NO_NOMINATION = (
     "node gone", "object gone", "pod gone", "assume", "uncount", "no rest", "no nomination",
 )  # fmt: skip
 # What the cycle does.
-DECIDE, DECIDED_ELSEWHERE, PRE_BIND, BOUND, UNDO, ANSWER, END = (
-    "decide", "decided elsewhere", "prebind", "bound", "undo", "answer", "end",
+DECIDE, PRE_BIND, BOUND, UNDO, ANSWER, END = (
+    "decide", "prebind", "bound", "undo", "answer", "end",
+)  # fmt: skip
+# An attempt in which extenders are asked.
+ASKING, SEARCH, SAID, DECIDED, GAVE_UP = (
+    "asking", "search", "said", "decided", "gave up",
 )  # fmt: skip
 
 
@@ -97,7 +102,8 @@ def decision_of(state: CycleState, decision: Placed | Unplaced | BaseException) 
         plugins, pending = (sorted(names) for names in (decision.unschedulable_plugins, decision.pending_plugins))
         nominated = decision.nominated_node_name
         return Decision(message=decision.message, plugins=tuple(plugins), pending=tuple(pending), nominated=nominated)
-    return Decision(error=f"{type(decision).__name__}: {decision}")
+    kind = ExtenderError if isinstance(decision, ExtenderError) else type(decision)  # how it failed is not repeated
+    return Decision(error=f"{kind.__name__}: {decision}")
 
 
 def encoded(decision: Decision) -> bytes:

@@ -30,6 +30,8 @@ from scheduler.framework.resources import struct_of
 from scheduler.replay import lines
 from scheduler.replay.lines import Decision, Number, decision_of, encoded
 from scheduler.replay.replayed_calls import ReplayedCalls
+from scheduler.replay.replayed_extenders import ReplayedAttempts
+from scheduler.replay.sayings import Said
 from scheduler.replay.silence import Silence
 from scheduler.replay.trace_file import Line, Trace
 from scheduler.replay.trace_time import TraceClock, turns
@@ -57,6 +59,8 @@ class Attempt:
     recorded: Decision
     written: bytes
     """The recorded decision as it stands in the trace."""
+    has_extenders: bool = False
+    """Whether extenders had a say in it: no other configuration can decide it without asking them."""
 
 
 class Judge(Protocol):
@@ -66,7 +70,7 @@ class Judge(Protocol):
         """`replayed`: what was decided now, by the recorded configuration; `written`: as it would stand in a trace."""
 
     def not_judged(self) -> None:
-        """An attempt cannot be decided again, as extenders had a say in it."""
+        """An attempt cannot be decided again: extenders were asked before the recording began."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +103,7 @@ class Player:
         self._open: dict[str, _Open] = {}
         self._decided: _Open | None = None
         """What the last attempt came to, if it placed its pod."""
+        self._extended = ReplayedAttempts(self.engine, self._jobs, metrics)
         self._ticked = 0
         self._steps: dict[str, Callable[[Line], None]] = {
             lines.LAYOUT: self._layout,
@@ -117,6 +122,8 @@ class Player:
             lines.PRE_BIND: self._pre_bind,
             lines.BOUND: self._bound,
             lines.BEGIN: self._begin,
+            lines.ASKING: self._asking,
+            lines.GAVE_UP: self._gave_up,
         }
         self.begun_at = 0.0
         """When the state at the start was whole, in seconds of time.perf_counter; 0 if it never was."""
@@ -152,9 +159,12 @@ class Player:
             await self._undo(line)
         elif kind == lines.ANSWER:
             await self._answer(line)
-        elif kind == lines.DECIDED_ELSEWHERE:
-            self._decided = None
-            judge.not_judged()
+        elif kind == lines.SEARCH:
+            await self._search(line)
+        elif kind == lines.SAID:
+            await self._hear(line)
+        elif kind == lines.DECIDED:
+            self._end(line, judge)
         else:
             raise ValueError("a kind of line that this program does not know")
 
@@ -166,6 +176,39 @@ class Player:
         self._decided = None
         if attempt.recorded.node:
             self._decided = _Open(attempt.framework, state, attempt.pod)
+        judge.judge(attempt, made, encoded(made))
+
+    def _asking(self, line: Line) -> None:
+        self._extended.begin(_text(line[2]), self._profile(_text(line[3])), _number(line[4]))
+
+    async def _search(self, line: Line) -> None:
+        uid, start = _text(line[2]), _number(line[3])
+        attempt = self._extended.get(uid)
+        if attempt is not None:
+            await attempt.search(self._pods(line[4]) if len(line) > 4 else self.engine.pods[uid], start)
+
+    async def _hear(self, line: Line) -> None:
+        attempt = self._extended.get(_text(line[2]))
+        if attempt is not None:
+            await attempt.hear(_said(line[3]))
+
+    def _gave_up(self, line: Line) -> None:
+        self._extended.take(_text(line[2]))
+
+    def _end(self, line: Line, judge: Judge) -> None:
+        uid, self._decided = _text(line[2]), None
+        ended = self._extended.take(uid)
+        if ended is None:
+            judge.not_judged()
+            return
+        if isinstance(ended.outcome, Exception):
+            state, made = CycleState(), decision_of(CycleState(), ended.outcome)
+        else:
+            state, made = ended.outcome.state, decision_of(ended.outcome.state, ended.outcome.decision)
+        pod, recorded = ended.pod or self.engine.pods[uid], _decision(line[3])
+        if recorded.node:
+            self._decided = _Open(ended.framework, state, pod)
+        attempt = Attempt(ended.framework, pod, ended.number, ended.start, recorded, bytes(line[3]), has_extenders=True)
         judge.judge(attempt, made, encoded(made))
 
     def _attempt_of(self, line: Line) -> Attempt:
@@ -344,4 +387,5 @@ _status = Decoder[int | None](int | None).quick
 _bytes = Decoder[bytes](bytes).quick
 _node = Decoder[Node](Node).quick
 _call = Decoder[Call](Call).quick
+_said = Decoder[Said](Said).quick
 _decision = Decoder[Decision](Decision).quick

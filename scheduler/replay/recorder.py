@@ -4,8 +4,8 @@
                      └──────────────────────────┴──more waits than may: the reader is too slow──────────────► END
                                                 └──the reader has gone──► IDLE
 
-Whatever ends it but the reader, is said in the last line. What waits for the reader is bounded in bytes; a decision
-costs its line and is never held up: a pod's lines take 20 to 45 µs, at 5,000 nodes.
+Whatever ends it, unless the reader does, is named in the last line. What waits for the reader is bounded in bytes; a
+decision costs its line and is never held up: a pod's lines take 20 to 45 µs, at 5,000 nodes.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import gzip
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from importlib import metadata
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -21,13 +21,16 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.engine import Engine
-from scheduler.cycle.observer import Call
+from scheduler.cycle.observer import Call, Saying
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
 from scheduler.framework.queued import QueuedPod
 from scheduler.replay import lines
+from scheduler.replay.sayings import said
 from scheduler.replay.start import StateAtStart
 from scheduler.runtime.framework import Framework
+
+T = TypeVar("T")
 
 MAX_WAITING: Final = 32 << 20
 """Bytes of lines that wait for the reader."""
@@ -163,6 +166,14 @@ class _Recording:
         else:
             self._waiting += line
 
+    def _made(self, make: Callable[[], T]) -> T | None:
+        """Make a part of a line; None, and there is no such line, if that fails."""
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001  of a plugin, perhaps, whose text cannot be made
+            self._cannot_write(error)
+            return None
+
     def _cannot_write(self, error: Exception) -> None:
         # Not its text, which may be as odd as what it is about.
         self.end(f"{UNWRITABLE}: {type(error).__name__}")
@@ -223,18 +234,27 @@ class _Recording:
     ) -> None:
         pod = queued.pod
         own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
-        try:
-            made = lines.decision_of(state, decision)
-        except Exception as error:  # noqa: BLE001  a plugin's error, whose text cannot be made
-            self._cannot_write(error)
-            return
+        made = self._made(lambda: lines.decision_of(state, decision))
         self._write(lines.DECIDE, pod.uid, framework.name, queued.attempts, self._next_start, made, *own)
 
+    def asking(self, framework: Framework, queued: QueuedPod) -> None:
+        self._write(lines.ASKING, queued.pod.uid, framework.name, queued.attempts)
+
+    def searching(self, pod: Pod) -> None:
+        own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
+        self._write(lines.SEARCH, pod.uid, self._algorithm.next_start, *own)
+
+    def extenders_said(self, uid: str, verb: str, answer: Saying | Exception) -> None:
+        self._write(lines.SAID, uid, self._made(lambda: said(verb, answer)))
+
     def decided_with_extenders(
-        self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced
+        self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException
     ) -> None:
-        made = lines.decision_of(state, decision)
-        self._write(lines.DECIDED_ELSEWHERE, queued.pod.uid, framework.name, queued.attempts, made)
+        made = self._made(lambda: lines.decision_of(state, decision))
+        self._write(lines.DECIDED, queued.pod.uid, made)
+
+    def gave_up(self, uid: str) -> None:
+        self._write(lines.GAVE_UP, uid)
 
     def reconfigured(self) -> None:
         self.end(OTHER_CONFIG)
