@@ -145,7 +145,7 @@ async def a_busy_hour(stage: Stage, seed: int = 1, pods: int = 200) -> None:
     random_ = random.Random(seed)
     alive: list[str] = []
     for number in range(pods):
-        name = f"pod-{number}"
+        name = f"pod-{seed}-{number}"  # each hour has pods of its own, as a UID is never used again
         spec: Object = {
             "container": {"resources": {"requests": {"cpu": f"{random_.choice((100, 500, 1500))}m", "memory": "1Gi"}}},
             "priority": random_.choice((0, 0, 0, 100)),

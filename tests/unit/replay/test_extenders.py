@@ -12,7 +12,7 @@ from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.extender import CallFailed
 from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
 from scheduler.framework.status import unresolvable, unschedulable
-from scheduler.replay.lines import ASKING, DECIDED, GAVE_UP, SAID, encode
+from scheduler.replay.lines import ASKING, DECIDED, GAVE_UP, SAID, SEARCH, encode
 from scheduler.replay.recorder import without_secrets
 from scheduler.replay.sayings import Agreed, Room, error_of, said, scores_of, verdict_of
 from tests import fakes
@@ -49,7 +49,7 @@ class Moods:
         return [{"Host": name, "Score": self.random.randrange(11)} for name in (*question["NodeNames"], "elsewhere")]
 
     def preempt(self, question: dict[str, Any]) -> Any:
-        if self.random.random() < 0.2:
+        if self.random.random() < 0.4:
             return CallFailed("it is away", "connection")
         victims = question["NodeNameToMetaVictims"]
         left = {name: each for name, each in victims.items() if self.random.random() < 0.7}
@@ -72,9 +72,9 @@ class AskingStage(Stage):
             await self.extender.answer(self.random.randrange(4))
 
 
-def record(path: Path, *, before: int = 40, pods: int = 150, **settings: Any) -> Path:
+def record(path: Path, *, before: int = 40, pods: int = 150, nodes: int = 12, **settings: Any) -> Path:
     async def recorded() -> None:
-        stage = with_nodes(AskingStage(**settings))
+        stage = with_nodes(AskingStage(**settings), nodes)
         await a_busy_hour(stage, 7, before)
         await stage.recorded(path, lambda: a_busy_hour(stage, 8, pods))
         await stage.engine.loop.finish(0)
@@ -84,9 +84,8 @@ def record(path: Path, *, before: int = 40, pods: int = 150, **settings: Any) ->
     return path
 
 
-@pytest.mark.parametrize("percentage", [100, 1])
-def test_attempts_that_ask_extenders_are_decided_again(percentage: int, tmp_path: Path, capsys: CaptureFixture) -> None:
-    path = record(tmp_path / "a.trace", percentageOfNodesToScore=percentage)
+def test_attempts_that_ask_extenders_are_decided_again(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record(tmp_path / "a.trace")
     kept = tmp_path / "decisions"
 
     code, document = replayed(capsys, path, f"--decisions={kept}")
@@ -106,6 +105,14 @@ def test_attempts_that_ask_extenders_are_decided_again(percentage: int, tmp_path
     assert "preemption: it is away" in texts
     assert len(begun) >= document["decisions"]
     assert {SAID, GAVE_UP} <= set(kinds_of(path))
+
+
+def test_searches_of_a_part_of_the_nodes_begin_where_they_began(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record(tmp_path / "a.trace", pods=40, nodes=150, percentageOfNodesToScore=1)
+    code, document = replayed(capsys, path)
+    assert (code, document["different"]) == (0, 0)
+    assert document["decisions"] > 30
+    assert len({line[3] for line in lines_of(path)[1:] if line[0] == SEARCH}) > 10
 
 
 def test_those_that_were_asked_about_before_the_recording_count_as_recorded(
