@@ -5,10 +5,10 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from scheduler.replay.lines import DECIDE, END, MARK, encode
+from scheduler.replay.lines import DECIDE, DECIDED, END, MARK, encode
 from scheduler.replay.trace_file import MAX_LINE
 
-_DECIDE = f'["{DECIDE}",'.encode()
+_DECISIONS = tuple(f'["{kind}",'.encode() for kind in (DECIDE, DECIDED))
 _END = f'["{END}",'.encode()
 
 MAX_TEXT: Final = 2 * MAX_LINE
@@ -56,7 +56,7 @@ class Members:
         if not self._is_begun and not text.startswith(MARK):
             raise BadStream("it does not begin as one")
         self._is_begun = True
-        self.decisions += text.count(b"\n" + _DECIDE) + text.startswith(_DECIDE)
+        self.decisions += sum(text.count(b"\n" + begin) for begin in _DECISIONS) + text.startswith(_DECISIONS)
         last = text.rstrip(b"\n").rpartition(b"\n")[2]
         number = last.split(b",", 2)[1:2]
         if number and number[0].strip(b"]").isdigit():

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from scheduler.replay import members
-from scheduler.replay.lines import DECIDE, END, MARK, POD, encode
+from scheduler.replay.lines import DECIDE, DECIDED, END, MARK, POD, encode
 from scheduler.replay.members import BadStream, Members, last_member
 
 
@@ -16,7 +16,7 @@ def member(*lines: tuple[object, ...]) -> bytes:
 STREAM = [
     gzip.compress(MARK + b"1}\n"),
     member((DECIDE, 10, "a"), (POD, 20, "b")),
-    member((DECIDE, 30, "c"), (DECIDE, 40, "d")),
+    member((DECIDED, 30, "c"), (DECIDE, 40, "d")),
     member((END, 50, "the time was up")),
 ]
 
