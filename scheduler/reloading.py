@@ -273,9 +273,7 @@ class Reloader:
         for note in notes(new, self._file.registry):
             _logger.warning(note)
         self.config = reloaded(self.config, new)
-        engine.queue.use(settings, changed)
-        engine.algorithm.use_seed(self.config.loadmaster.seed)
-        engine.use_extenders(self.config.loadmaster.pods_at_extenders)
+        engine.use(self.config, settings, changed)
         self._cluster.report_as(tuple(engine.frameworks))
 
     async def _finish(self, changed: frozenset[str], started: float) -> None:

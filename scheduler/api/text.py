@@ -26,6 +26,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
+def counted(count: int, noun: str) -> str:
+    """Return the number with its noun: `1 pod`, `12,000 pods`."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def to_json(value: Any) -> bytes:
     """Encode what is sent to the API server, our structs included. Raises TypeError for what is no JSON."""
     try:

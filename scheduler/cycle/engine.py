@@ -1,6 +1,6 @@
 """The scheduler without its connection to a cluster: tables, queue, profiles and loop, for `run` and `simulate`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,7 @@ from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.chain import Extenders, PodSource
+from scheduler.extenders.conversation import Conversations
 from scheduler.extenders.roster import Roster, nobody_is_asked
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.resources import ApiResource
@@ -137,6 +138,17 @@ class Engine:
         if loop.extended is not None:
             loop.extended.observer = observer
 
+    def use(self, config: Config, settings: QueueSettings, changed: Collection[str]) -> None:
+        """Go by another configuration, whose profiles and extenders were swapped in this step.
+
+        `settings`: what the queue has of it; `changed`: the profiles that are others now.
+        """
+        self.queue.use(settings, changed)
+        self.algorithm.use_seed(config.loadmaster.seed)
+        self.use_extenders(config.loadmaster.pods_at_extenders)
+        if self.loop.observer is not None:
+            self.loop.observer.reconfigured()
+
     def use_extenders(self, room: int) -> None:
         """Ask the extenders that are at work now, from the next decision on; `room`: about how many pods at once."""
         if self.loop.extended is not None:
@@ -230,8 +242,11 @@ def build_engine(
         pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics
     )
     if asking is not None:
-        extended = ExtendedAlgorithm(algorithm, cache.table, asking.pods, loop.ready, metrics)
-        loop.extended = parts.extended(profiles.frameworks, extended, queue, failure, loop, metrics, now, tasks)
+        extended = ExtendedAlgorithm(algorithm, cache.table, loop.ready, metrics)
+        conversations = Conversations(cache.table, asking.pods)
+        loop.extended = parts.extended(
+            profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks
+        )
         loop.extender_binding = ExtenderBinding(asking.pods, cache, last_look.check, handlers.assumption_expired, tasks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
     engine = Engine(

@@ -15,7 +15,7 @@ Rule: pkg/scheduler/schedule_one.go at v1.36.3 (findNodesThatFitPod, evaluateNom
 """
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Final, NamedTuple
 
@@ -32,8 +32,8 @@ from scheduler.cycle.algorithm import (
     room_not_made,
     unplaced_by,
 )
-from scheduler.extenders.chain import Extenders, FilterVerdict, PodSource, Question
-from scheduler.extenders.preemption import PreemptionQuestion
+from scheduler.extenders.chain import FilterVerdict
+from scheduler.extenders.conversation import Conversation
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import NO_NODES, Diagnosis
 from scheduler.framework.errors import PluginError, SchedulerError
@@ -54,7 +54,8 @@ class Attempt(NamedTuple):
     """One attempt for one pod."""
 
     framework: Framework
-    extenders: Extenders
+    conversation: Callable[[Pod], Conversation]
+    """Begins to ask the extenders about a version of the pod."""
     newest: Callable[[], Pod]
     """Returns the newest version of the pod. Raises SchedulerError once it need not be placed any more."""
     state: Callable[[], CycleState]
@@ -77,14 +78,12 @@ class ExtendedAlgorithm:
         self,
         algorithm: Algorithm,
         table: NodeTable,
-        pods: PodSource,
         ready: Callable[[], Awaitable[None]],
         metrics: Metrics,
     ) -> None:
         """`ready` returns when decisions may be made."""
         self._algorithm = algorithm
         self._table = table
-        self._pods = pods
         self._ready = ready
         self._overtaken = metrics.extender_answers_overtaken
 
@@ -102,7 +101,7 @@ class ExtendedAlgorithm:
         state, pod, search = await self._search(attempt)
         if search is None:
             return Decided(state, pod, Unplaced(NO_NODES))
-        question = Question(attempt.extenders.asked_about(pod), pod, self._table, self._pods)
+        question = attempt.conversation(pod)
         refusals: dict[str, Status] = {}
         if search.is_by_nomination:
             verdict = await self._ask_about_nomination(question)
@@ -128,7 +127,7 @@ class ExtendedAlgorithm:
             return state, pod, None
         return state, pod, self._algorithm.search(attempt.framework, state, pod, nominated_first=nominated_first)
 
-    async def _ask_about_nomination(self, question: Question) -> FilterVerdict | None:
+    async def _ask_about_nomination(self, question: Conversation) -> FilterVerdict | None:
         """Ask whether the nominated node will do; None if that cannot be told: other nodes may do."""
         name = question.pod.nominated_node_name
         try:
@@ -138,9 +137,9 @@ class ExtendedAlgorithm:
             _logger.error("Evaluation failed on nominated node", extra=fields)
             return None
 
-    async def _choose(self, attempt: Attempt, question: Question, verdict: FilterVerdict) -> Decided:
+    async def _choose(self, attempt: Attempt, question: Conversation, verdict: FilterVerdict) -> Decided:
         """Take the best of the nodes that the extenders have left. Raises Overtaken if none of them is left."""
-        scores = await question.prioritize(verdict.passed) if len(verdict.passed) > 1 else {}
+        scores: Mapping[str, int] = await question.prioritize(verdict.passed) if len(verdict.passed) > 1 else {}
         await self._ready()
         pod, state, table = attempt.newest(), attempt.state(), self._table
         if pod.spec != question.pod.spec or pod.labels != question.pod.labels:
@@ -159,7 +158,7 @@ class ExtendedAlgorithm:
         return Decided(state, pod, Placed(table.names()[row], table.count, len(verdict.passed)))
 
     def _best(
-        self, framework: Framework, state: CycleState, pod: Pod, feasible: Rows, scores: dict[str, int]
+        self, framework: Framework, state: CycleState, pod: Pod, feasible: Rows, scores: Mapping[str, int]
     ) -> Sequence[int] | Rows:
         """The rows with the highest sum of what plugins and extenders say."""
         total = framework.run_score(state, pod, feasible).total
@@ -171,7 +170,7 @@ class ExtendedAlgorithm:
         return best
 
     async def _refuse(
-        self, attempt: Attempt, question: Question, verdict: FilterVerdict, refusals: dict[str, Status]
+        self, attempt: Attempt, question: Conversation, verdict: FilterVerdict, refusals: dict[str, Status]
     ) -> Decided:
         """Say why no node is left: the plugins' reasons as they are now, and the extenders'."""
         state, pod, search = await self._search(attempt, nominated_first=False)
@@ -185,7 +184,7 @@ class ExtendedAlgorithm:
         return await self._unplaced(attempt.framework, state, pod, search, question)
 
     async def _unplaced(
-        self, framework: Framework, state: CycleState, pod: Pod, search: Search | None, question: Question
+        self, framework: Framework, state: CycleState, pod: Pod, search: Search | None, question: Conversation
     ) -> Decided:
         if search is None:
             return Decided(state, pod, Unplaced(NO_NODES))
@@ -195,12 +194,11 @@ class ExtendedAlgorithm:
         return Decided(state, pod, unplaced_by(search.diagnosis, nominated))
 
     async def _make_room(
-        self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis, question: Question
+        self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis, question: Conversation
     ) -> str | None:
         """Run PostFilter; return what the nomination becomes. Raises Overtaken."""
-        extenders = PreemptionQuestion(question, self._table)
         try:
-            result, status = await framework.post_filter.run_asking(state, pod, diagnosis, extenders)
+            result, status = await framework.post_filter.run_asking(state, pod, diagnosis, question)
         except PluginError as error:
             room_not_made(framework, pod, diagnosis, error)
             return None

@@ -28,8 +28,10 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.extended_algorithm import Attempt, ExtendedAlgorithm
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
+from scheduler.cycle.observed_extenders import ObservedConversation
 from scheduler.cycle.observer import Observer
 from scheduler.extenders.chain import Extenders
+from scheduler.extenders.conversation import Conversation, Conversations
 from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
@@ -84,6 +86,7 @@ class ExtendedAttempts:
         self,
         frameworks: Mapping[str, Framework],
         algorithm: ExtendedAlgorithm,
+        conversations: Conversations,
         queue: SchedulingQueue,
         failure: FailureHandler,
         loop: Loop,
@@ -99,6 +102,7 @@ class ExtendedAttempts:
         """Whether there are extenders at all."""
         self._now = now
         self._algorithm = algorithm
+        self._conversations = conversations
         self._queue = queue
         self._failure = failure
         self._loop = loop
@@ -150,16 +154,23 @@ class ExtendedAttempts:
 
     async def _run(self, asking: _Asking) -> None:
         queued, framework = asking.queued, asking.framework
-        attempt = Attempt(framework, asking.extenders, partial(self._newest, queued), partial(self._state, queued))
+        conversation, newest = partial(self._conversation, asking.extenders), partial(self._newest, queued)
+        attempt = Attempt(framework, conversation, newest, partial(self._state, queued))
+        if self.observer is not None:
+            self.observer.asking(framework, queued)
         try:
             state, pod, decision = await self._algorithm.schedule(attempt)
         except _Unwanted:
             asking.is_decided = True
+            if self.observer is not None:
+                self.observer.gave_up(queued.pod.uid)
             self._queue.done(queued.pod.uid)
             return
         except Exception as error:  # noqa: BLE001 - the pod pays, the others go on
             asking.is_decided = True
             self._duration.observe(time.perf_counter() - asking.started)
+            if self.observer is not None:
+                self.observer.decided_with_extenders(framework, CycleState(), queued, error)
             framework.faults.report(error, queued.pod)
             self._failure.handle(framework.name, queued, as_scheduler_error(error), asking.started)
             return
@@ -178,7 +189,13 @@ class ExtendedAttempts:
         pod = self._queue.in_flight_version(queued.pod.uid)
         if pod is None or self._loop.should_skip(pod):
             raise _Unwanted(f"{queued.pod} need not be placed")
+        if self.observer is not None:
+            self.observer.searching(pod)
         return pod
+
+    def _conversation(self, extenders: Extenders, pod: Pod) -> Conversation:
+        made = self._conversations.begin(extenders.asked_about(pod), pod)
+        return made if self.observer is None else ObservedConversation(made, self.observer)
 
     def _state(self, queued: QueuedPod) -> CycleState:
         state = CycleState()
@@ -191,6 +208,8 @@ class ExtendedAttempts:
         lane, uid = asking.lane, asking.queued.pod.uid
         self._in_lane[lane] -= 1
         self._under_way.discard(asking)
+        if not asking.is_decided and self.observer is not None:
+            self.observer.gave_up(uid)
         try:
             if not asking.is_decided and self._queue.in_flight_version(uid) is None:
                 self._queue.done(uid)

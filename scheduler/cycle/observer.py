@@ -1,14 +1,23 @@
 """Told of what the cycle does, besides the changes of the state: see `state/observer.py`."""
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.extenders.chain import FilterVerdict
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
+from scheduler.framework.extenders import Victims
 from scheduler.framework.queued import QueuedPod
 from scheduler.runtime.framework import Framework
 from scheduler.state.observer import StateObserver
+
+FILTER, PRIORITIZE, PREEMPT = "filter", "prioritize", "preempt"
+"""What extenders are asked."""
+
+Saying: TypeAlias = FilterVerdict | Mapping[str, int] | Mapping[str, Victims]
+"""And what they answer, all of them together."""
 
 
 class Call(NamedTuple):
@@ -39,10 +48,25 @@ class Observer(StateObserver, Protocol):
     ) -> None:
         """A decision has ended, and has no effect yet."""
 
+    def asking(self, framework: Framework, queued: QueuedPod) -> None:
+        """An attempt begins in which extenders are asked; others are decided meanwhile."""
+
+    def searching(self, pod: Pod) -> None:
+        """Such an attempt searches nodes right after this, or once more among those that extenders have left."""
+
+    def extenders_said(self, uid: str, verb: str, answer: Saying | Exception) -> None:
+        """Its extenders have answered: it goes on right after this. `verb`: FILTER, PRIORITIZE or PREEMPT."""
+
     def decided_with_extenders(
-        self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced
+        self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException
     ) -> None:
-        """The same for one that extenders had a say in, so that it cannot be made again from the state alone."""
+        """Such an attempt has ended, and has no effect yet."""
+
+    def gave_up(self, uid: str) -> None:
+        """Such an attempt has ended without a decision, as its pod need not be placed any more."""
+
+    def reconfigured(self) -> None:
+        """Another configuration counts from now on: other plugins or arguments, another seed, other extenders."""
 
     def pre_binding(self, pod: Pod) -> None:
         """PreBind plugins begin to prepare an assumed pod."""

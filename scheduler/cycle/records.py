@@ -37,7 +37,6 @@ _BYTES: Final = 700
 _LISTED_BYTES: Final = 110
 """About what a reason or a name takes besides its characters."""
 
-
 MAX_LISTED: Final = 10
 """Reasons, or victims, of one attempt that are named."""
 
@@ -223,8 +222,9 @@ class DecisionRecords:
         """Note what went wrong before the API server took the binding of the latest attempt."""
         latest = self.latest(uid)
         if latest is not None:
+            more = len(failure) - len(latest.retried)  # a Bind plugin may try more than once
             latest.retried = failure
-            self._take(len(failure))
+            self._take(more)
 
     def bound(self, uid: str) -> None:
         """Note that the latest attempt has ended well."""

@@ -51,7 +51,11 @@ def add_replay_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trace", metavar="FILE", help="what `loadmaster record` has written")
     parser.add_argument("--config", metavar="FILE", help="decide by this KubeSchedulerConfiguration, too")
     add_plugin_arguments(parser)
-    parser.add_argument("--decisions", metavar="FILE", help="write each decision on a line, as it stands in a trace")
+    parser.add_argument(
+        "--decisions",
+        metavar="FILE",
+        help="write each decision on a line, as it stands in a trace; the file must not exist",
+    )
     parser.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")
 
 

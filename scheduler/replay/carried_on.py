@@ -8,10 +8,13 @@ Victims of preemption go at once. What happened only because of what was decided
 was preempted, or what a claim was bound to, happens here, too: the longer the trace, the rougher the answer.
 """
 
+from typing import Final
+
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
+from scheduler.progress import SILENT, Progress
 from scheduler.replay.player import Judge, Player
 from scheduler.replay.silence import Silence
 from scheduler.replay.trace_file import Line, Trace
@@ -19,8 +22,12 @@ from scheduler.replay.trace_time import TraceClock, turns
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
 
-TRIES: int = 2
+TRIES: Final = 2
 """Of one attempt: the second after preemption has made room."""
+
+RETRY_MILLISECONDS: Final = 1_000
+"""Of the trace's time, between two tries of the pods that wait: the shortest backoff, and what keeps a trace in which
+many wait from taking for ever."""
 
 
 class _Evictions(Silence):
@@ -35,10 +42,14 @@ class _Evictions(Silence):
 class CarriedOn(Player):
     """Plays a trace for a configuration that decides for itself. If it has one profile, that takes all pods."""
 
-    def __init__(self, trace: Trace, clock: TraceClock, config: Config, registry: Registry) -> None:
+    def __init__(
+        self, trace: Trace, clock: TraceClock, config: Config, registry: Registry, progress: Progress = SILENT
+    ) -> None:
+        """Raises ConfigError as Player does."""
         evictions = _Evictions()
         super().__init__(trace, clock, config, registry, evictions)
         evictions.player = self
+        self._progress = progress
         self._waiting: dict[str, tuple[Framework, Pod]] = {}
         """UID → pods that found no node."""
         self._own: dict[str, str] = {}
@@ -47,6 +58,8 @@ class CarriedOn(Player):
         """UID → how often it was tried here."""
         self._has_changed = False
         """Whether something has gone or changed since the waiting pods were tried."""
+        self._retried_at = 0
+        """When that was, in milliseconds of the trace's time."""
         self._due: list[str] = []
         self._evicted: set[str] = set()
 
@@ -71,12 +84,12 @@ class CarriedOn(Player):
         await super()._play(kind, line, judge)
         for uid in self._due:
             await self._try(uid)
-        if self._due and self._has_changed:
+        if self._due and self._has_changed and self.clock.milliseconds >= self._retried_at + RETRY_MILLISECONDS:
             await self._try_waiting()
         self._due.clear()
 
     async def _try_waiting(self) -> None:
-        self._has_changed = False
+        self._has_changed, self._retried_at = False, self.clock.milliseconds
         for uid in tuple(self._waiting):
             await self._try(uid)
 
@@ -127,6 +140,7 @@ class CarriedOn(Player):
     # --- what the trace says ---
 
     def _decide(self, line: Line, judge: Judge) -> None:
+        self._progress.done += 1
         uid = self._uid(line)
         if uid not in self._evicted and self.engine.cache.get(uid) is None:
             attempt = self._attempt_of(line)
@@ -172,7 +186,11 @@ class CarriedOn(Player):
         if not self.begun_at:
             super()._nominate(line)
 
+    def _end(self, line: Line, judge: Judge) -> None:
+        """Whatever extenders have decided, counts as it did, once the watch has shown it."""
+
     def _no_nomination(self, line: Line) -> None: ...
+    def _asking(self, line: Line) -> None: ...
     def _assume(self, line: Line) -> None: ...
     def _pre_bind(self, line: Line) -> None: ...
     def _bound(self, line: Line) -> None: ...

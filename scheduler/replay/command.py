@@ -5,10 +5,11 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from importlib import metadata
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
 
 import orjson
 
@@ -36,7 +37,7 @@ Document = dict[str, Any]
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
     """Replay, and print what is different; 1 if the recorded configuration decides otherwise. Raises ConfigError."""
-    logging.basicConfig(level=logging.CRITICAL)  # what a plugin says of each pod, was said when it was recorded
+    logging.basicConfig(level=logging.CRITICAL)  # plugins said it all when it was recorded
     progress = on_stderr()
     with ended_by_interrupt(), progress.shown():
         document = _document(options, registry, progress)
@@ -44,28 +45,68 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
     return DIFFERENT if document["different"] and not options.config else 0
 
 
+class Side(NamedTuple):
+    """One of two configurations that are compared, and the plugins that it may name."""
+
+    config: Config
+    registry: Registry
+
+
 def _document(options: argparse.Namespace, registry: Registry, progress: Progress) -> Document:
     trace = Trace(options.trace)
-    config = recorded_config(trace, registry)
-    registry_of_other = _anew(registry)
-    other = load_config(options.config, registry_of_other) if options.config else None
+    recorded = Side(recorded_config(trace, registry), registry)
+    other = None
+    if options.config:
+        registry_of_other = _anew(registry)
+        other = Side(load_config(options.config, registry_of_other), registry_of_other)
     with ExitStack() as stack:
-        keep = None
-        if options.decisions:
-            try:
-                file = stack.enter_context(open(options.decisions, "wb"))
-            except OSError as error:
-                raise ConfigError([f"{options.decisions}: cannot be written: {error.strerror}"]) from error
-            keep = file.write
-        clock = TraceClock(trace.header.recorded_at)
-        with asyncio.Runner(loop_factory=lambda: TraceTimeLoop(clock)) as runner:
-            document = runner.run(_replayed(trace, clock, config, registry, other, registry_of_other, keep, progress))
-        if other is not None:
-            progress.doing("playing it for the other configuration")
-            again, clock = Trace(options.trace), TraceClock(trace.header.recorded_at)
-            with asyncio.Runner(loop_factory=lambda: TraceTimeLoop(clock)) as runner:
-                document["carriedOn"] |= runner.run(_carried_on(again, clock, other, registry_of_other, config))
+        keep = stack.enter_context(DecisionsFile(options.decisions)).write if options.decisions else None
+        document = _run(trace, lambda clock: _replayed(trace, clock, recorded, other, keep, progress))
+    if other is not None:
+        again, total = Trace(options.trace), document["decisions"]
+        progress.doing("playing it once more, the other configuration left to itself", total)
+        document["carriedOn"] |= _run(again, lambda clock: _carried_on(again, clock, other, recorded.config, progress))
     return document
+
+
+def _run(trace: Trace, play: Callable[[TraceClock], Coroutine[Any, Any, Document]]) -> Document:
+    """Play a trace in an event loop that goes by its time."""
+    clock = TraceClock(trace.header.recorded_at)
+    with asyncio.Runner(loop_factory=lambda: TraceTimeLoop(clock)) as runner:
+        return runner.run(play(clock))
+
+
+class DecisionsFile:
+    """The file of `--decisions`; a context manager. What cannot be written is a ConfigError."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        with self._told():
+            self._file = open(path, "xb")  # noqa: SIM115 - closed at our end
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._told():
+            self._file.close()
+
+    def write(self, decision: bytes) -> None:
+        """Write one, on a line."""
+        with self._told():
+            self._file.write(decision + b"\n")
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except FileExistsError as error:
+            raise ConfigError([f"{self._path}: is there already"]) from error
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ConfigError([f"{self._path}: cannot be written: {reason}"]) from error
 
 
 def recorded_config(trace: Trace, registry: Registry) -> Config:
@@ -85,10 +126,10 @@ def recorded_config(trace: Trace, registry: Registry) -> Config:
         raise ConfigError(problems) from error
 
 
-def other_profiles(player: Player, trace: Trace, config: Config, registry: Registry) -> dict[str, Framework]:
+def other_profiles(player: Player, trace: Trace, other: Side) -> dict[str, Framework]:
     """Make the profiles of another configuration, by the names of those recorded. Raises ConfigError."""
     engine = player.engine
-    prepared = engine.profiles.prepare(config, registry)
+    prepared = engine.profiles.prepare(*other)
     missing = prepared.resources.needs - set(trace.header.needs)
     if missing:
         fields = ", ".join(sorted(missing))
@@ -109,16 +150,14 @@ def other_profiles(player: Player, trace: Trace, config: Config, registry: Regis
 async def _replayed(
     trace: Trace,
     clock: TraceClock,
-    config: Config,
-    registry: Registry,
-    other: Config | None,
-    registry_of_other: Registry,
-    keep: Any,
+    recorded: Side,
+    other: Side | None,
+    keep: Callable[[bytes], object] | None,
     progress: Progress,
 ) -> Document:
-    player = Player(trace, clock, config, registry)
+    player = Player(trace, clock, *recorded)
     try:
-        profiles = None if other is None else other_profiles(player, trace, other, registry_of_other)
+        profiles = None if other is None else other_profiles(player, trace, other)
         comparison = Comparison(player, profiles, keep, progress)
         progress.doing("deciding once more")
         await player.play(comparison)
@@ -131,11 +170,9 @@ async def _replayed(
         await player.tasks.close()
 
 
-async def _carried_on(
-    trace: Trace, clock: TraceClock, config: Config, registry: Registry, recorded: Config
-) -> Document:
+async def _carried_on(trace: Trace, clock: TraceClock, other: Side, recorded: Config, progress: Progress) -> Document:
     """What the configuration makes of the trace, left to itself."""
-    player = CarriedOn(trace, clock, config, registry)
+    player = CarriedOn(trace, clock, *other, progress)
     try:
         await player.play(Nobody())
         profiles = {profile.scheduler_name for profile in recorded.profiles}
@@ -153,20 +190,23 @@ def told(trace: Trace, player: Player, comparison: Comparison, seconds: float) -
     if trace.incomplete:
         notes.append(f"the trace is not whole: {trace.incomplete}; replayed up to there")
     if header.version != (here := metadata.version("loadmaster")):
-        notes.append(f"recorded by Loadmaster {header.version}, replayed by {here}: decisions may be others on purpose")
+        notes.append(f"recorded by Loadmaster {header.version}, replayed by {here}: decisions may differ on purpose")
     if not player.begun_at:
         notes.append("the trace ends before the state at its start is whole: nothing was decided")
     if header.bindings:
         notes.append(
-            f"{header.bindings} bindings were under way when the recording began: what plugins held for them in "
-            "memory (volumes, devices) is not in the trace"
+            f"bindings under way when the recording began: {header.bindings:,}; what plugins held for them in memory "
+            "(volumes, devices) is not in the trace"
         )
     if comparison.without_answer:
-        notes.append(f"{comparison.without_answer} decisions count as recorded: extenders had a say in them")
+        notes.append(
+            f"decisions that count as recorded: {comparison.without_answer:,}; extenders had a say in them, and nobody "
+            "knows what they would have said"
+        )
     if comparison.unfaithful:
         notes.append(
-            f"{comparison.unfaithful} decisions are others already with the recorded configuration: replay without "
-            "--config says which"
+            f"the recorded configuration, too, decides {comparison.unfaithful:,} of these in another way now: replay "
+            "without --config says which"
         )
     return {
         "trace": {

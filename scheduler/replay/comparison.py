@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from scheduler.progress import Progress
+from scheduler.progress import SILENT, Progress
 from scheduler.replay.lines import Decision, encoded
 from scheduler.replay.player import Attempt, Player
 from scheduler.replay.replayed_calls import TRYING
@@ -21,6 +21,9 @@ MAX_TOLD: Final = 1_000
 SAME, OTHER_NODE, ONLY_NOW, ONLY_THEN, OTHER_REASON, OTHER_SCORES = (
     "same", "other node", "placed only now", "placed only then", "other reason", "other scores",
 )  # fmt: skip
+
+MAX_TEXT: Final = 10_000
+"""Characters of a message that are told."""
 
 Document = dict[str, Any]
 
@@ -44,16 +47,16 @@ class Comparison:
         player: Player,
         other: Mapping[str, Framework] | None = None,
         keep: Callable[[bytes], object] | None = None,
-        progress: Progress | None = None,
+        progress: Progress = SILENT,
     ) -> None:
         """`other`: profiles of another configuration, by the names of those recorded. `keep` gets each decision."""
         self._player = player
         self._other = other
         self._keep = keep
-        self._progress = progress or Progress()
+        self._progress = progress
         self.kinds: Counter[str] = Counter()
         self.without_answer = 0
-        """Attempts that were not decided again."""
+        """Attempts that were not compared, for what their extenders said or would say is not known."""
         self.unfaithful = 0
         """Attempts that the recorded configuration decides in another way now, where another one is compared."""
         self.differences: list[Document] = []
@@ -65,11 +68,15 @@ class Comparison:
         self._progress.done += 1
         is_faithful = written == attempt.written
         framework = attempt.framework
+        if self._other is not None and attempt.has_extenders:
+            self.unfaithful += not is_faithful
+            self.without_answer += 1
+            return
         if self._other is not None:
             self.unfaithful += not is_faithful
             framework, replayed, written = self._decided_by_other(attempt)
         if self._keep is not None:
-            self._keep(written + b"\n")
+            self._keep(written)
         kind = SAME if is_faithful and self._other is None else kind_of(attempt.recorded, replayed)
         if self._other is None and not is_faithful and kind == SAME:
             kind = OTHER_SCORES  # written in another way
@@ -119,6 +126,6 @@ def shown(decision: Decision) -> Document:
     if decision.node:
         return {"node": decision.node}
     if decision.error:
-        return {"error": decision.error}
-    told: Document = {"message": decision.message}
+        return {"error": decision.error[:MAX_TEXT]}
+    told: Document = {"message": decision.message[:MAX_TEXT]}
     return told | ({"nominated": decision.nominated} if decision.nominated else {})

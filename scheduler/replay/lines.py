@@ -11,7 +11,7 @@ them. A trace has what scheduling reads of objects, and no more: no environment,
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from zlib import adler32
 
 import msgspec
@@ -21,6 +21,7 @@ from scheduler.api.text import encodable_within
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.extenders import ExtenderError
 
 FORMAT: Final = 1
 """Another number means that older programs cannot read it."""
@@ -36,9 +37,20 @@ NODE_GONE, OBJECT_GONE, POD_GONE, ASSUME, UNCOUNT, NO_REST, NO_NOMINATION = (
     "node gone", "object gone", "pod gone", "assume", "uncount", "no rest", "no nomination",
 )  # fmt: skip
 # What the cycle does.
-DECIDE, DECIDED_ELSEWHERE, PRE_BIND, BOUND, UNDO, ANSWER, END = (
-    "decide", "decided elsewhere", "prebind", "bound", "undo", "answer", "end",
+DECIDE, PRE_BIND, BOUND, UNDO, ANSWER, END = (
+    "decide", "prebind", "bound", "undo", "answer", "end",
 )  # fmt: skip
+# An attempt in which extenders are asked.
+ASKING, SEARCH, SAID, DECIDED, GAVE_UP = (
+    "asking", "search", "said", "decided", "gave up",
+)  # fmt: skip
+
+
+Number = Annotated[int, msgspec.Meta(ge=0, le=10**11)]
+"""Of milliseconds, nodes, attempts: more there never was, and a clock would not bear it."""
+
+Moment = Annotated[float, msgspec.Meta(ge=0, le=2**33)]
+"""In seconds since 1970, for two centuries more."""
 
 
 class Header(msgspec.Struct, rename="camel", kw_only=True):
@@ -48,16 +60,15 @@ class Header(msgspec.Struct, rename="camel", kw_only=True):
     version: str
     """Of the program that recorded it."""
 
-    recorded_at: float
-    """In seconds since 1970."""
+    recorded_at: Moment
 
     config: dict[str, Any]
     """The configuration in effect, as a file would have it."""
 
-    next_start: int = 0
+    next_start: Number = 0
     """Where a search begins that looks at a part of the nodes."""
 
-    bindings: int = 0
+    bindings: Number = 0
     """Bindings under way at the start: what plugins hold for them in memory is not in the trace."""
 
     needs: tuple[str, ...] = ()
@@ -91,7 +102,8 @@ def decision_of(state: CycleState, decision: Placed | Unplaced | BaseException) 
         plugins, pending = (sorted(names) for names in (decision.unschedulable_plugins, decision.pending_plugins))
         nominated = decision.nominated_node_name
         return Decision(message=decision.message, plugins=tuple(plugins), pending=tuple(pending), nominated=nominated)
-    return Decision(error=f"{type(decision).__name__}: {decision}")
+    kind = ExtenderError if isinstance(decision, ExtenderError) else type(decision)  # how it failed is not repeated
+    return Decision(error=f"{kind.__name__}: {decision}")
 
 
 def encoded(decision: Decision) -> bytes:

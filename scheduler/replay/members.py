@@ -3,11 +3,16 @@
 import gzip
 import zlib
 from collections.abc import Iterator
+from typing import Final
 
-from scheduler.replay.lines import DECIDE, END, encode
+from scheduler.replay.lines import DECIDE, DECIDED, END, MARK, encode
+from scheduler.replay.trace_file import MAX_LINE
 
-_DECIDE = f'["{DECIDE}",'.encode()
+_DECISIONS = tuple(f'["{kind}",'.encode() for kind in (DECIDE, DECIDED))
 _END = f'["{END}",'.encode()
+
+MAX_TEXT: Final = 2 * MAX_LINE
+"""Bytes of lines in a member: they are few, or it is one."""
 
 
 class BadStream(Exception):
@@ -22,6 +27,7 @@ class Members:
         """The bytes of the member that is not whole yet."""
         self._text = bytearray()
         self._unpacker = zlib.decompressobj(wbits=31)
+        self._is_begun = False
         self.decisions = 0
         """In the members so far."""
         self.milliseconds = 0
@@ -33,9 +39,11 @@ class Members:
         """Yield the members that are whole now. Raises BadStream."""
         while data:
             try:
-                self._text += self._unpacker.decompress(data)
+                self._text += self._unpacker.decompress(data, MAX_TEXT + 1 - len(self._text))
             except zlib.error as error:
                 raise BadStream(str(error)) from error
+            if len(self._text) > MAX_TEXT:
+                raise BadStream(f"a part of it has more than {MAX_TEXT >> 20} MiB")
             rest = self._unpacker.unused_data
             self._whole += data[: len(data) - len(rest)]
             if not self._unpacker.eof:
@@ -45,7 +53,10 @@ class Members:
 
     def _finished(self) -> bytes:
         whole, text = bytes(self._whole), bytes(self._text)
-        self.decisions += text.count(b"\n" + _DECIDE) + text.startswith(_DECIDE)
+        if not self._is_begun and not text.startswith(MARK):
+            raise BadStream("it does not begin as one")
+        self._is_begun = True
+        self.decisions += sum(text.count(b"\n" + begin) for begin in _DECISIONS) + text.startswith(_DECISIONS)
         last = text.rstrip(b"\n").rpartition(b"\n")[2]
         number = last.split(b",", 2)[1:2]
         if number and number[0].strip(b"]").isdigit():

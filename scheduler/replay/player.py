@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from scheduler.api.decoding import QUICK_ERRORS, Decoder, Unreadable
+from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.unstructured import unstructured_hook
@@ -28,8 +28,10 @@ from scheduler.framework.errors import ApiError, ConfigError
 from scheduler.framework.events import POD
 from scheduler.framework.resources import struct_of
 from scheduler.replay import lines
-from scheduler.replay.lines import Decision, decision_of, encoded
+from scheduler.replay.lines import Decision, Number, decision_of, encoded
 from scheduler.replay.replayed_calls import ReplayedCalls
+from scheduler.replay.replayed_extenders import ReplayedAttempts
+from scheduler.replay.sayings import Said
 from scheduler.replay.silence import Silence
 from scheduler.replay.trace_file import Line, Trace
 from scheduler.replay.trace_time import TraceClock, turns
@@ -57,6 +59,8 @@ class Attempt:
     recorded: Decision
     written: bytes
     """The recorded decision as it stands in the trace."""
+    has_extenders: bool = False
+    """Whether extenders had a say in it: no other configuration can decide it without asking them."""
 
 
 class Judge(Protocol):
@@ -66,7 +70,7 @@ class Judge(Protocol):
         """`replayed`: what was decided now, by the recorded configuration; `written`: as it would stand in a trace."""
 
     def not_judged(self) -> None:
-        """An attempt cannot be decided again, as extenders had a say in it."""
+        """An attempt cannot be decided again: extenders were asked before the recording began."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,6 +103,7 @@ class Player:
         self._open: dict[str, _Open] = {}
         self._decided: _Open | None = None
         """What the last attempt came to, if it placed its pod."""
+        self._extended = ReplayedAttempts(self.engine, self._jobs, metrics)
         self._ticked = 0
         self._steps: dict[str, Callable[[Line], None]] = {
             lines.LAYOUT: self._layout,
@@ -117,6 +122,8 @@ class Player:
             lines.PRE_BIND: self._pre_bind,
             lines.BOUND: self._bound,
             lines.BEGIN: self._begin,
+            lines.ASKING: self._asking,
+            lines.GAVE_UP: self._gave_up,
         }
         self.begun_at = 0.0
         """When the state at the start was whole, in seconds of time.perf_counter; 0 if it never was."""
@@ -129,7 +136,9 @@ class Player:
         for kind, line in trace.lines():
             try:
                 await self._play(kind, line, judge)
-            except (LookupError, TypeError, *QUICK_ERRORS) as error:
+            except ConfigError:
+                raise
+            except Exception as error:  # a line may have anything in it
                 detail = Unreadable(str(error) or type(error).__name__)
                 place = f"{trace.path}: line {trace.number}"
                 raise ConfigError([f"{place} cannot be replayed: {kind}: {detail}"]) from error
@@ -150,9 +159,12 @@ class Player:
             await self._undo(line)
         elif kind == lines.ANSWER:
             await self._answer(line)
-        elif kind == lines.DECIDED_ELSEWHERE:
-            self._decided = None
-            judge.not_judged()
+        elif kind == lines.SEARCH:
+            await self._search(line)
+        elif kind == lines.SAID:
+            await self._hear(line)
+        elif kind == lines.DECIDED:
+            self._end(line, judge)
         else:
             raise ValueError("a kind of line that this program does not know")
 
@@ -164,6 +176,39 @@ class Player:
         self._decided = None
         if attempt.recorded.node:
             self._decided = _Open(attempt.framework, state, attempt.pod)
+        judge.judge(attempt, made, encoded(made))
+
+    def _asking(self, line: Line) -> None:
+        self._extended.begin(_text(line[2]), self._profile(_text(line[3])), _number(line[4]))
+
+    async def _search(self, line: Line) -> None:
+        uid, start = _text(line[2]), _number(line[3])
+        attempt = self._extended.get(uid)
+        if attempt is not None:
+            await attempt.search(self._pods(line[4]) if len(line) > 4 else self.engine.pods[uid], start)
+
+    async def _hear(self, line: Line) -> None:
+        attempt = self._extended.get(_text(line[2]))
+        if attempt is not None:
+            await attempt.hear(_said(line[3]))
+
+    def _gave_up(self, line: Line) -> None:
+        self._extended.take(_text(line[2]))
+
+    def _end(self, line: Line, judge: Judge) -> None:
+        uid, self._decided = _text(line[2]), None
+        ended = self._extended.take(uid)
+        if ended is None:
+            judge.not_judged()
+            return
+        if isinstance(ended.outcome, Exception):
+            state, made = CycleState(), decision_of(CycleState(), ended.outcome)
+        else:
+            state, made = ended.outcome.state, decision_of(ended.outcome.state, ended.outcome.decision)
+        pod, recorded = ended.pod or self.engine.pods[uid], _decision(line[3])
+        if recorded.node:
+            self._decided = _Open(ended.framework, state, pod)
+        attempt = Attempt(ended.framework, pod, ended.number, ended.start, recorded, bytes(line[3]), has_extenders=True)
         judge.judge(attempt, made, encoded(made))
 
     def _attempt_of(self, line: Line) -> Attempt:
@@ -336,10 +381,11 @@ def _decoder_of(resource: str) -> Callable[[msgspec.Raw], Any]:
 
 _text = Decoder[str](str).quick
 _texts = Decoder[list[str]](list[str]).quick
-_number = Decoder[int](int).quick
+_number = Decoder[int](Number).quick
 _numbers = Decoder[list[int]](list[int]).quick
 _status = Decoder[int | None](int | None).quick
 _bytes = Decoder[bytes](bytes).quick
 _node = Decoder[Node](Node).quick
 _call = Decoder[Call](Call).quick
+_said = Decoder[Said](Said).quick
 _decision = Decoder[Decision](Decision).quick

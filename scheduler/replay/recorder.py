@@ -4,8 +4,8 @@
                      └──────────────────────────┴──more waits than may: the reader is too slow──────────────► END
                                                 └──the reader has gone──► IDLE
 
-Whatever ends it but the reader, is said in the last line. What waits for the reader is bounded in bytes; a decision
-costs its line and is never held up: a pod's lines take 20 to 45 µs, at 5,000 nodes.
+Whatever ends it, unless the reader does, is named in the last line. What waits for the reader is bounded in bytes; a
+decision costs its line and is never held up: a pod's lines take 20 to 45 µs, at 5,000 nodes.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ import gzip
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from importlib import metadata
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -21,13 +21,16 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.engine import Engine
-from scheduler.cycle.observer import Call
+from scheduler.cycle.observer import Call, Saying
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
 from scheduler.framework.queued import QueuedPod
 from scheduler.replay import lines
+from scheduler.replay.sayings import said
 from scheduler.replay.start import StateAtStart
 from scheduler.runtime.framework import Framework
+
+T = TypeVar("T")
 
 MAX_WAITING: Final = 32 << 20
 """Bytes of lines that wait for the reader."""
@@ -41,9 +44,10 @@ PAUSE_SECONDS: Final = 0.25
 STRETCH_SECONDS: Final = 0.002
 
 TOO_SLOW: Final = f"the reader was too slow: more than {MAX_WAITING >> 20} MiB of the trace waited for it"
-NOT_LEADING: Final = "this replica leads no more"
-OTHER_CONFIG: Final = "the configuration has changed: the rest is for another recording"
-REBUILT: Final = "a change had failed half way, and the node table was made anew"
+NOT_LEADING: Final = "this replica is no longer the leader"
+OTHER_CONFIG: Final = "the configuration has changed: record again for what follows"
+REBUILT: Final = "a change failed half way, and the node table was rebuilt"
+UNWRITABLE: Final = "what happened could not be written"
 FULL_TIME: Final = "the time was up"
 
 NOWHERE: Final = "https://extender.invalid"
@@ -111,6 +115,7 @@ class Recorder:
                 recording.end(FULL_TIME)
             elif part := recording.take():
                 yield _packed(part)
+                await asyncio.sleep(0)  # a reader that takes it at once suspends nobody
             else:
                 await asyncio.sleep(self._pause)
                 yield b""
@@ -126,7 +131,6 @@ class _Recording:
     def __init__(self, engine: Engine, max_waiting: int) -> None:
         self._engine = engine
         self._algorithm = engine.algorithm
-        self._frameworks = {id(framework) for framework in engine.frameworks.values()}
         self._began = time.monotonic()
         self._max_waiting = max_waiting
         self._waiting = bytearray()
@@ -154,13 +158,25 @@ class _Recording:
         try:
             line = lines.encode((kind, milliseconds, *parts))
         except Exception as error:  # noqa: BLE001  an object that others wrote: the recording pays, never the scheduler
-            self.over_because = f"what happened could not be written: {type(error).__name__}: {error}"
-            line = lines.encode((lines.END, milliseconds, self.over_because))
+            self._cannot_write(error)
+            return
         if len(self._waiting) + len(line) > self._max_waiting:
             self._waiting += lines.encode((lines.END, milliseconds, TOO_SLOW))
             self.over_because = TOO_SLOW
         else:
             self._waiting += line
+
+    def _made(self, make: Callable[[], T]) -> T | None:
+        """Make a part of a line; None, and there is no such line, if that fails."""
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001  of a plugin, perhaps, whose text cannot be made
+            self._cannot_write(error)
+            return None
+
+    def _cannot_write(self, error: Exception) -> None:
+        # Not its text, which may be as odd as what it is about.
+        self.end(f"{UNWRITABLE}: {type(error).__name__}")
 
     # --- scheduler.state.observer ---
 
@@ -216,18 +232,32 @@ class _Recording:
     def decided(
         self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException
     ) -> None:
-        if id(framework) not in self._frameworks:
-            self.end(OTHER_CONFIG)
         pod = queued.pod
         own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
-        made = lines.decision_of(state, decision)
+        made = self._made(lambda: lines.decision_of(state, decision))
         self._write(lines.DECIDE, pod.uid, framework.name, queued.attempts, self._next_start, made, *own)
 
+    def asking(self, framework: Framework, queued: QueuedPod) -> None:
+        self._write(lines.ASKING, queued.pod.uid, framework.name, queued.attempts)
+
+    def searching(self, pod: Pod) -> None:
+        own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
+        self._write(lines.SEARCH, pod.uid, self._algorithm.next_start, *own)
+
+    def extenders_said(self, uid: str, verb: str, answer: Saying | Exception) -> None:
+        self._write(lines.SAID, uid, self._made(lambda: said(verb, answer)))
+
     def decided_with_extenders(
-        self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced
+        self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException
     ) -> None:
-        made = lines.decision_of(state, decision)
-        self._write(lines.DECIDED_ELSEWHERE, queued.pod.uid, framework.name, queued.attempts, made)
+        made = self._made(lambda: lines.decision_of(state, decision))
+        self._write(lines.DECIDED, queued.pod.uid, made)
+
+    def gave_up(self, uid: str) -> None:
+        self._write(lines.GAVE_UP, uid)
+
+    def reconfigured(self) -> None:
+        self.end(OTHER_CONFIG)
 
     def pre_binding(self, pod: Pod) -> None:
         self._write(lines.PRE_BIND, pod.uid)

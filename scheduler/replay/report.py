@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from scheduler.api.text import printable
+from scheduler.api.text import counted, printable
+from scheduler.replay.comparison import MAX_TOLD
 
 MAX_SHOWN: Final = 20
 """Differences; all that are told are in the JSON."""
@@ -22,25 +23,26 @@ def _lines(document: Document) -> Iterator[str]:
     at = datetime.fromtimestamp(trace["recordedAt"], UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     yield f"{trace['file']}: {trace['seconds']} s of Loadmaster {trace['version']}, recorded {at}"
     if trace["ended"]:
-        yield f"It ended as {trace['ended']}."
+        yield f"It ended because {trace['ended']}."
     for note in document["notes"]:
         yield f"Note: {note}."
-    yield f"{document['nodes']} nodes and {document['pods']} pods at its end"
-    rate = f"{document['perSecond']:,} a second"
+    yield f"{counted(document['nodes'], 'node')} and {counted(document['pods'], 'pod')} at its end"
+    decisions = f"{counted(document['decisions'], 'decision')}, {document['perSecond']:,} a second"
     if "carriedOn" in document:
         yield from _carried_on(document["carriedOn"])
     if not document["different"]:
-        yield f"{document['decisions']} decisions, {rate}: all as recorded"
+        yield f"{decisions}: all as recorded"
         return
-    kinds = ", ".join(f"{count} {kind}" for kind, count in document["kinds"].items() if kind != "same")
-    yield f"{document['decisions']} decisions, {rate}: {document['different']} are others: {kinds}"
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in document["kinds"].items() if kind != "same")
+    different = document["different"]
+    yield f"{decisions}: {different:,} {'differs' if different == 1 else 'differ'}: {kinds}"
     for difference in document["differences"][:MAX_SHOWN]:
         yield ""
         yield from _difference(difference)
     more = document["different"] - MAX_SHOWN
     if more > 0:
         yield ""
-        yield f"and {more} more; -o json has up to 1,000"
+        yield f"and {more:,} more; -o json has up to {MAX_TOLD:,}"
 
 
 def _carried_on(found: Document) -> Iterator[str]:
@@ -54,7 +56,7 @@ def _carried_on(found: Document) -> Iterator[str]:
         shares = [_percent(each[resource]["requested"], each[resource]["ofUsed"]) for each in (then, now)]
         yield f"  {resource + ' of these, requested':30}{shares[0]:>12}{shares[1]:>12}"
     if found["evicted"]:
-        yield f"  {found['evicted']} pods would have been evicted to make room"
+        yield f"  {counted(found['evicted'], 'pod')} would have been evicted to make room"
 
 
 def _percent(part: int, whole: int) -> str:
@@ -77,7 +79,7 @@ def _difference(told: Document) -> Iterator[str]:
             if of_first != of_second:
                 yield f"    {plugin}: {of_first} and {of_second}"
     if why.get("tie"):
-        yield "  both are the best: a tie that is broken in another way"
+        yield "  both are the best: the tie is broken in another way"
     if why.get("error"):
         yield f"  {why['error']}"
 

@@ -116,7 +116,7 @@ class Shadow:
         start = self._engine.algorithm.next_start
         try:
             found = compare()
-        except Exception as error:  # noqa: BLE001  a plugin's fault costs this comparison, never the watch
+        except BaseException as error:  # noqa: BLE001  a plugin's, as nothing is awaited within: never the watch's
             found = {"verdict": FAULT, "here": _short(f"{type(error).__name__}: {error}")}
         finally:
             self._engine.algorithm.next_start = start

@@ -67,8 +67,6 @@ class Trace:
                         self.end = _text(line[2])
                         return
                 except (IndexError, *QUICK_ERRORS) as error:
-                    if not text.endswith(b"\n"):
-                        break
                     raise ConfigError(
                         [f"{self.path}: line {self.number} cannot be read: {Unreadable(error)}"]
                     ) from error
@@ -95,15 +93,15 @@ def _header_of(path: str, text: bytes) -> Header:
 
 
 def _texts(path: str) -> Iterator[bytes]:
-    """Yield the lines, each with its end, the last perhaps without. Raises ConfigError, or _Cut after whole lines."""
+    """Yield the lines that are whole. Raises ConfigError, or _Cut after these."""
     rest = bytearray()
     for part in _unpacked(path):
-        rest += part
-        begin = 0
-        while (end := rest.find(b"\n", begin) + 1) > 0:
-            yield bytes(rest[begin:end])
-            begin = end
-        del rest[:begin]
+        end = part.rfind(b"\n") + 1
+        if end:
+            rest += part[:end]
+            yield from bytes(rest).split(b"\n")[:-1]
+            rest.clear()
+        rest += part[end:]
         if len(rest) > MAX_LINE:
             raise ConfigError([f"{path}: a line of more than {MAX_LINE >> 20} MiB; this is no trace"])
     if rest:

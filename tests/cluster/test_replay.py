@@ -2,10 +2,10 @@
 
 import gzip
 import json
+import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -14,16 +14,35 @@ from typing import Any, Final
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.replay.recorder import OTHER_CONFIG
 from tests.cluster.devices import a_claim, device_class, devices_on
+from tests.cluster.extender_server import ExtenderServer, Slow
 from tests.cluster.loadmaster import install_rbac, node_of
 from tests.cluster.proxied import asker, own_address, proxied
 from tests.cluster.test_volumes import a_class, a_volume
-from tests.controlplane import ApiError, Client, Component, ControlPlane, Settings, a_node, a_pod, wait_until
+from tests.controlplane import ApiError, Client, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import Object
 
 NAMESPACE: Final = "busy"
 NODES: Final = 24
 PODS: Final = 300
+ASKED_ABOUT: Final = 20
+"""Pods about which the extender is asked."""
+
+BADGE: Final = "extender.example.com/badge"
+CONFIG: Final = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+loadmaster: {{seed: {seed}}}
+extenders:
+- urlPrefix: {url}/moody
+  filterVerb: filter
+  prioritizeVerb: prioritize
+  preemptVerb: preempt
+  weight: 3
+  nodeCacheCapable: true
+  managedResources: [{{name: {badge}, ignoredByScheduler: true}}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -42,12 +61,43 @@ def admin(own: ControlPlane) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def loadmaster(own: ControlPlane, admin: Client) -> Iterator[Component]:
+def extender() -> Iterator[ExtenderServer]:
+    """Answers with a mood, and not at once: others are decided meanwhile."""
+    chance = random.Random(5)
+
+    def filtered(question: Object) -> Any:
+        mood = chance.choice((0.0, 0.5, 1.0))
+        left = [name for name in question["NodeNames"] if chance.random() < mood]
+        refused = {name: "not in the mood" for name in question["NodeNames"] if name not in left}
+        return Slow(0.1, {"NodeNames": left, "FailedNodes": refused})
+
+    def rated(question: Object) -> Any:
+        return Slow(0.1, [{"Host": name, "Score": chance.randrange(11)} for name in question["NodeNames"]])
+
+    with ExtenderServer() as server:
+        server.script |= {"moody/filter": filtered, "moody/prioritize": rated}
+        yield server
+
+
+@pytest.fixture(scope="module")
+def config(extender: ExtenderServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("config") / "config.yaml"
+    path.write_text(CONFIG.format(seed=1, url=extender.url, badge=BADGE))
+    return path
+
+
+@pytest.fixture(scope="module")
+def loadmaster(own: ControlPlane, admin: Client, config: Path) -> Iterator[Component]:
     address = own_address()
     if not address:
         pytest.skip("the API server's proxy leads to no loopback address, and this machine has no other")
-    with proxied(own, admin, address) as process:
+    with proxied(own, admin, address, f"--config={config}") as process:
         yield process
+
+
+@pytest.fixture(scope="module")
+def user(own: ControlPlane) -> Path:
+    return asker(own, "record", "recorder")
 
 
 def recording(path: Path, kubeconfig: Path, *options: str) -> subprocess.Popen[str]:
@@ -79,10 +129,22 @@ def pods_of_many_kinds() -> Iterator[Object]:
         yield a_pod(f"pod-{number}", cpu=cpu, labels={"app": app}, **more)
 
 
+def asked_about(number: int) -> Object:
+    """Some of them need room to be made, which the extender agrees to."""
+    more: Object = {"priorityClassName": "urgent"} if number % 4 == 0 else {}
+    return a_pod(f"badge-{number}", cpu="2" if more else "100m", resources={BADGE: "1"}, **more)
+
+
+def was_tried(pod: Object) -> bool:
+    """Whether a pod has a node, or the scheduler has said why not."""
+    told = condition(pod, "PodScheduled")
+    return bool(node_of(pod)) or (told is not None and told.get("reason") == "Unschedulable")
+
+
 def decisions_of(path: Path) -> list[Any]:
     with gzip.open(path) as file:
         lines = [json.loads(line) for line in file][1:]
-    return [line[6] for line in lines if line[0] == "decide"]
+    return [line[-1] if line[0] == "decided" else line[6] for line in lines if line[0] in ("decide", "decided")]
 
 
 def replayed(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> tuple[int, dict[str, Any]]:
@@ -92,9 +154,9 @@ def replayed(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> t
 
 
 def test_what_a_running_scheduler_decides_is_decided_again(
-    own: ControlPlane, admin: Client, loadmaster: Component, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    admin: Client, loadmaster: Component, user: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, user = tmp_path / "busy.trace", asker(own, "record", "recorder")
+    path = tmp_path / "busy.trace"
     urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}}
     admin.create({**urgent, "value": 1000})
     admin.create_many(a_node(f"node-{i}", cpu="8", labels={}, zone=f"zone-{i % 3}") for i in range(NODES))
@@ -119,6 +181,7 @@ def test_what_a_running_scheduler_decides_is_decided_again(
             admin.create({**claim, "spec": {**asked, "resources": resources}}, NAMESPACE)
             volume = {"name": "data", "persistentVolumeClaim": {"claimName": f"data-{i}"}}
             admin.create(a_pod(f"disk-{i}", volumes=[volume]), NAMESPACE)
+        admin.create_many(map(asked_about, range(ASKED_ABOUT)), NAMESPACE)
         admin.create_many(pods_of_many_kinds(), NAMESPACE)
         wait_until(lambda: node_of(admin.get("Pod", "disk-2", NAMESPACE)), 20, "a pod with a volume is bound")
         admin.patch("Node", "node-5", {"spec": {"unschedulable": True}})
@@ -130,14 +193,14 @@ def test_what_a_running_scheduler_decides_is_decided_again(
                 admin.delete("Pod", f"pod-{number}", NAMESPACE)
         admin.create(a_node("node-late", cpu="8", zone="zone-1"))
         admin.delete("Node", "node-7")
-        time.sleep(3)
+        wait_until(lambda: all(map(was_tried, admin.list("Pod", NAMESPACE))), 30, "all pods were tried")
         process.send_signal(signal.SIGINT)
         said, errors = process.communicate(timeout=20)
 
     assert process.returncode == 0, errors
     recorded = decisions_of(path)
-    assert f"{len(recorded)} decisions" in said
-    assert "it ended as whoever recorded it had enough" in said
+    assert f"{len(recorded):,} decisions" in said
+    assert "it ended because it was stopped where it was recorded" in said
     kept = tmp_path / "decisions"
     code, document = replayed(capsys, path, f"--decisions={kept}")
     assert [json.loads(line) for line in kept.read_text().splitlines()] == recorded
@@ -147,3 +210,28 @@ def test_what_a_running_scheduler_decides_is_decided_again(
     texts = json.dumps(recorded)
     assert "preemption: " in texts
     assert any(decision[7] for decision in recorded), "room was made for some"
+    assert "not in the mood" in texts
+
+
+def test_another_configuration_ends_a_recording_which_is_whole(
+    admin: Client,
+    loadmaster: Component,
+    extender: ExtenderServer,
+    config: Path,
+    user: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "short.trace"
+    with recording(path, user) as process:
+        wait_until(lambda: path.exists() and path.stat().st_size > 0, 20, "the recording has begun")
+        admin.create(a_pod("before", cpu="10m"), NAMESPACE)
+        wait_until(lambda: node_of(admin.get("Pod", "before", NAMESPACE)), 20, "a pod is bound")
+        config.write_text(CONFIG.format(seed=2, url=extender.url, badge=BADGE))
+        said, errors = process.communicate(timeout=20)
+
+    assert process.returncode == 0, errors
+    assert f"it ended because {OTHER_CONFIG}" in said
+    code, document = replayed(capsys, path)
+    assert (code, document["different"], document["trace"]["ended"]) == (0, 0, OTHER_CONFIG)
+    assert document["decisions"] >= 1

@@ -55,20 +55,35 @@ def admin(own: ControlPlane) -> Iterator[Client]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def reader(own: ControlPlane) -> str:
+    """The token of a user who may see the comparison, and nothing else."""
+    token = token_of(own, "reader")
+    role, subject = "--clusterrole=loadmaster-shadow-reader", "--serviceaccount=default:reader"
+    own.kubectl("create", "clusterrolebinding", "reader", role, subject)
+    return token
+
+
+def token_of(own: ControlPlane, account: str) -> str:
+    own.kubectl("create", "serviceaccount", account)
+    return own.kubectl("create", "token", account).strip()
+
+
 def shadow(own: ControlPlane, *options: str) -> Component:
-    kubeconfig = own.service_account_kubeconfig("kube-system", "loadmaster-shadow")
+    account = own.service_account_kubeconfig("kube-system", "loadmaster-shadow")
+    kubeconfigs = [f"--{what}kubeconfig={account}" for what in ("", "authentication-", "authorization-")]
 
     def argv(port: int) -> list[str]:
-        open_to_all = "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics,/debug/shadow"
+        open_to_all = "--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"
         serving = ["--bind-address=127.0.0.1", f"--secure-port={port}", open_to_all]
-        common = [f"--kubeconfig={kubeconfig}", f"--shadow-of={OTHER}", *serving]
+        common = [*kubeconfigs, f"--shadow-of={OTHER}", *serving]
         return [sys.executable, "-m", "scheduler", "run", *common, *options]
 
     return own.spawn("loadmaster", argv, is_ready)
 
 
-def about(process: Component) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(http_get(process.port, "/debug/shadow")[1])
+def about(process: Component, reader: str) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(http_get(process.port, "/debug/shadow", token=reader)[1])
     return document
 
 
@@ -101,11 +116,15 @@ def is_refused(admin: Client, name: str) -> bool:
     return condition(admin.get("Pod", name, NAMESPACE), "PodScheduled") is not None
 
 
-def test_the_shadow_of_kube_scheduler_agrees_with_it_and_writes_nothing(own: ControlPlane, admin: Client) -> None:
+def test_the_shadow_of_kube_scheduler_agrees_with_it_and_writes_nothing(
+    own: ControlPlane, admin: Client, reader: str
+) -> None:
+    guest = token_of(own, "guest")
     with shadow(own) as process:
         play(admin, "same")
-        wait_until(lambda: about(process)["decisions"] == 61, 10, "all are judged")
-        found = about(process)
+        wait_until(lambda: about(process, reader)["decisions"] == 61, 10, "all are judged")
+        found = about(process, reader)
+        others = [http_get(process.port, "/debug/shadow", token=token)[0] for token in ("", guest)]
         refused = metric(process.port, "rest_client_requests_total", code="403")
         written = [
             metric(process.port, "rest_client_requests_total", method=verb) for verb in ("PATCH", "PUT", "DELETE")
@@ -116,7 +135,7 @@ def test_the_shadow_of_kube_scheduler_agrees_with_it_and_writes_nothing(own: Con
 
     assert found["alike"] == 61, found["latest"]
     assert found["verdicts"]["both_refuse"] == by_verdict == 1
-    assert (refused, written) == (0, [0, 0, 0])
+    assert (refused, written, others) == (0, [0, 0, 0], [403, 403])
     events = admin.list("events.k8s.io/v1/Event", NAMESPACE)
     assert not [event for event in events if event["reportingController"] != OTHER]
     leases = [each["metadata"]["name"] for each in admin.list("coordination.k8s.io/v1/Lease", "kube-system")]
@@ -126,14 +145,14 @@ def test_the_shadow_of_kube_scheduler_agrees_with_it_and_writes_nothing(own: Con
 
 
 def test_another_configuration_says_where_and_why_it_would_differ(
-    own: ControlPlane, admin: Client, tmp_path: Path
+    own: ControlPlane, admin: Client, reader: str, tmp_path: Path
 ) -> None:
     config = tmp_path / "picky.yaml"
     config.write_text(PICKY)
     with shadow(own, f"--config={config}") as process:
         play(admin, "picky")
-        wait_until(lambda: about(process)["decisions"] == 61, 10, "all are judged")
-        found = about(process)
+        wait_until(lambda: about(process, reader)["decisions"] == 61, 10, "all are judged")
+        found = about(process, reader)
 
     counts = found["verdicts"]
     assert counts["refused"] > 5

@@ -1,6 +1,7 @@
 """Another configuration while the scheduler works: what changes, what stays, and what a bad one costs."""
 
 import asyncio
+import gzip
 import logging
 import sys
 from collections.abc import Callable, Collection, Sequence
@@ -19,6 +20,7 @@ from scheduler.cycle.engine import Asking, build_engine
 from scheduler.cycle.profiles import Resources
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.reloading import RETRY_SECONDS, Reloader
+from scheduler.replay.recorder import OTHER_CONFIG, Recorder
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
@@ -221,6 +223,15 @@ def a_storage_class(name: str) -> StorageClass:
 
 def a_waiting_pod(name: str, profile: str = "one", **labels: str) -> fw.Pod:
     return a_pod(name, scheduler_name=profile, labels=labels)
+
+
+async def test_a_recording_ends_with_the_configuration_that_it_is_of() -> None:
+    reloading = Reloading()
+    recording = Recorder(reloading.engine, dict, lambda: True, pause=0.0).record()
+    parts = [await anext(recording)]
+    await reloading.change(loadmaster={"seed": 7})
+    parts += [part async for part in recording if part]
+    assert OTHER_CONFIG.encode() in gzip.decompress(b"".join(parts))
 
 
 async def test_a_profile_that_has_changed_gets_new_plugins_and_its_pods_take_them() -> None:

@@ -149,6 +149,17 @@ def test_memory_is_bounded_and_scores_go_first() -> None:
     assert records.of("default/p999")[0].message
 
 
+async def test_a_binding_that_is_tried_more_than_once_takes_the_memory_of_its_last_trouble() -> None:
+    scheduler = a_cluster()
+    scheduler.see(a_pod("web"))
+    await scheduler.schedule()
+    records = scheduler.engine.records
+    for size in (5_000, 100, 3_000):
+        records.retried("default/web", "x" * size)
+        (record,) = records.of("default/web")
+        assert records.bytes == record.bytes
+
+
 def test_one_message_that_is_larger_than_the_bound_is_the_only_one() -> None:
     records = DecisionRecords(an_engine().cache.table, FakeClock(), max_bytes=10_000)
     for i in range(3):

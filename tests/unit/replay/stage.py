@@ -11,7 +11,8 @@ from scheduler.api.pod import Pod
 from scheduler.config.effective import as_document
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
-from scheduler.cycle.engine import Engine, build_engine
+from scheduler.config.types import Config
+from scheduler.cycle.engine import Asking, Engine, build_engine, queue_settings
 from scheduler.cycle.writers import Writers
 from scheduler.framework.handle import ApiWriter, NoWrites
 from scheduler.loading.in_tree import in_tree
@@ -35,25 +36,31 @@ class Stage:
         profile: Mapping[str, Any] | None = None,
         registry: Registry | None = None,
         api: ApiWriter | None = None,
+        asking: Asking | None = None,
         **settings: Any,
     ) -> None:
         """`profile`: more of the one profile; `settings`: of the configuration. Needs a running event loop."""
         self.registry = in_tree() if registry is None else registry
-        document = {
-            "apiVersion": API_VERSION,
-            "kind": KIND,
-            "profiles": [{"schedulerName": PROFILE, **(profile or {})}],
-            **settings,
-        }
-        self.config = config_from_dict(document, self.registry)
+        self.config = self._config(profile, settings)
         self.clock, self.metrics = FakeClock(), Metrics()
         self.is_leading = True
         writers = Writers(self, self, self, self, api or NoWrites())
         self.engine: Engine = build_engine(
-            self.config, self.registry, writers, self.metrics, self.clock, Tasks(self.metrics)
+            self.config, self.registry, writers, self.metrics, self.clock, Tasks(self.metrics), asking
         )
         self.recorder = self.a_recorder()
         self.versions = 0
+
+    def _config(self, profile: Mapping[str, Any] | None, settings: Mapping[str, Any]) -> Config:
+        profiles = [{"schedulerName": PROFILE, **(profile or {})}]
+        document = {"apiVersion": API_VERSION, "kind": KIND, "profiles": profiles, **settings}
+        return config_from_dict(document, self.registry)
+
+    def reconfigure(self, profile: Mapping[str, Any] | None = None, **settings: Any) -> None:
+        """Put another configuration to work, as the reloader does."""
+        engine, self.config = self.engine, self._config(profile, settings)
+        changed = engine.profiles.swap(engine.profiles.prepare(self.config, self.registry))
+        engine.use(self.config, queue_settings(self.config, engine.frameworks, engine.roster.extenders), changed)
 
     def a_recorder(self, **settings: Any) -> Recorder:
         document = as_document(self.config, self.registry)
@@ -138,7 +145,7 @@ async def a_busy_hour(stage: Stage, seed: int = 1, pods: int = 200) -> None:
     random_ = random.Random(seed)
     alive: list[str] = []
     for number in range(pods):
-        name = f"pod-{number}"
+        name = f"pod-{seed}-{number}"  # each hour has pods of its own, as a UID is never used again
         spec: Object = {
             "container": {"resources": {"requests": {"cpu": f"{random_.choice((100, 500, 1500))}m", "memory": "1Gi"}}},
             "priority": random_.choice((0, 0, 0, 100)),

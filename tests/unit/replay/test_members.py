@@ -4,7 +4,8 @@ import gzip
 
 import pytest
 
-from scheduler.replay.lines import DECIDE, END, POD, encode
+from scheduler.replay import members
+from scheduler.replay.lines import DECIDE, DECIDED, END, MARK, POD, encode
 from scheduler.replay.members import BadStream, Members, last_member
 
 
@@ -13,31 +14,40 @@ def member(*lines: tuple[object, ...]) -> bytes:
 
 
 STREAM = [
+    gzip.compress(MARK + b"1}\n"),
     member((DECIDE, 10, "a"), (POD, 20, "b")),
-    member((DECIDE, 30, "c"), (DECIDE, 40, "d")),
+    member((DECIDED, 30, "c"), (DECIDE, 40, "d")),
     member((END, 50, "the time was up")),
 ]
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 10_000])
 def test_members_come_out_as_they_went_in_however_they_are_divided(size: int) -> None:
-    data, members = b"".join(STREAM), Members()
-    found = [each for at in range(0, len(data), size) for each in members.feed(data[at : at + size])]
+    data, found_in = b"".join(STREAM), Members()
+    found = [each for at in range(0, len(data), size) for each in found_in.feed(data[at : at + size])]
     assert found == STREAM
-    assert (members.decisions, members.milliseconds) == (3, 50)
-    assert "the time was up" in members.end
+    assert (found_in.decisions, found_in.milliseconds) == (3, 50)
+    assert "the time was up" in found_in.end
 
 
 def test_a_member_that_is_cut_off_is_left_out() -> None:
-    data, members = b"".join(STREAM), Members()
-    cut = len(STREAM[0]) + 10
+    data, found_in = b"".join(STREAM), Members()
+    cut = len(STREAM[0]) + len(STREAM[1]) + 10
 
-    found = [*members.feed(data[:cut]), last_member(members.milliseconds, "enough")]
+    found = [*found_in.feed(data[:cut]), last_member(found_in.milliseconds, "enough")]
 
-    assert gzip.decompress(b"".join(found)) == gzip.decompress(STREAM[0]) + encode((END, 20, "enough"))
-    assert not members.end
+    whole = gzip.decompress(b"".join(STREAM[:2]))
+    assert gzip.decompress(b"".join(found)) == whole + encode((END, 20, "enough"))
+    assert not found_in.end
 
 
-def test_what_is_no_trace_is_refused() -> None:
+@pytest.mark.parametrize("data", [b"<html>", gzip.compress(b"<html>"), gzip.compress(b"")])
+def test_what_is_no_trace_is_refused(data: bytes) -> None:
     with pytest.raises(BadStream):
-        list(Members().feed(b"<html>"))
+        list(Members().feed(data))
+
+
+def test_a_part_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "MAX_TEXT", 1_000)
+    with pytest.raises(BadStream, match="a part of it has more than"):
+        list(Members().feed(gzip.compress(MARK + b"x" * 1_000_000)))

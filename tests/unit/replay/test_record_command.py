@@ -1,8 +1,12 @@
 """`loadmaster record`: whatever goes wrong is one sentence, and a file is left only if it has something."""
 
+import asyncio
+import errno
 import gzip
+import io
 import json
 import os
+import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,14 +18,15 @@ from scheduler.__main__ import main
 from scheduler.ask import record
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.service_proxy import NotRunning
-from scheduler.replay.lines import BEGIN, DECIDE, END, encode
+from scheduler.replay.lines import BEGIN, DECIDE, END, MARK, encode
 
 
 def member(*lines: tuple[Any, ...]) -> bytes:
     return gzip.compress(b"".join(map(encode, lines)))
 
 
-TRACE = [member((BEGIN, 0)), member((DECIDE, 900, "a"), (DECIDE, 1_500, "b"))]
+BEGINNING = gzip.compress(MARK + b"1}\n" + encode((BEGIN, 0)))
+TRACE = [BEGINNING, member((DECIDE, 900, "a"), (DECIDE, 1_500, "b"))]
 
 
 class FakeScheduler:
@@ -66,7 +71,7 @@ def run(
 
 
 def lines_of(path: Path) -> list[Any]:
-    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()][1:]
 
 
 def test_a_recording_that_ends_by_itself_is_written_as_it_came(
@@ -79,7 +84,23 @@ def test_a_recording_that_ends_by_itself_is_written_as_it_came(
 
     assert out.read_bytes() == b"".join(parts)
     assert out.stat().st_mode & 0o777 == 0o600, "it names what runs in the cluster"
-    assert capsys.readouterr().out == f"{out}: 2 decisions in 2.0 s; it ended as the time was up\n"
+    assert capsys.readouterr().out == f"{out}: 2 decisions in 2.0 s; it ended because the time was up\n"
+
+
+def test_what_came_is_in_the_file_at_once_so_that_nothing_can_take_it_back(
+    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path
+) -> None:
+    out, seen = tmp_path / "a.trace", []
+
+    class Watched(FakeScheduler):
+        async def _parts(self) -> AsyncIterator[bytes]:
+            for part in self.parts:
+                yield part
+                seen.append(out.read_bytes())
+
+    monkeypatch.setattr(record, "RunningScheduler", lambda *_: Watched(TRACE))
+    assert main(["record", f"--out={out}", f"--kubeconfig={kubeconfig}"]) == 0
+    assert seen == [TRACE[0], TRACE[0] + TRACE[1]]
 
 
 def test_a_connection_that_is_lost_leaves_what_came(
@@ -101,6 +122,10 @@ def test_a_connection_that_is_lost_leaves_what_came(
         ([], NotRunning("the scheduler's Service kube-system/loadmaster is not there"), "is not there"),
         ([], ClusterError("asking is not allowed: no"), "asking is not allowed"),
         ([b"<html>proxy error</html>"], None, "no trace"),
+        ([gzip.compress(b"<html>proxy error</html>")], None, "no trace: it does not begin as one"),
+        ([], None, "nothing was recorded: the scheduler sent nothing"),
+        ([BEGINNING, member((END, 10, "x"))[:-9]], ClusterError("reset by peer"), "reset by peer"),
+        ([BEGINNING, gzip.compress(b'["end",10]\n')], None, "its last line cannot be read"),
         ([TRACE[0]], ClusterError("reset by peer"), "reset by peer"),
     ],
 )
@@ -118,7 +143,7 @@ def test_what_cannot_be_recorded_is_one_sentence(
     error = capsys.readouterr().err
     assert sentence in error
     assert "Traceback" not in error
-    assert not out.exists() or lines_of(out)[0][0] == BEGIN
+    assert not out.exists() or out.read_bytes().startswith(BEGINNING)
 
 
 def test_a_file_that_is_there_is_not_touched(
@@ -140,13 +165,91 @@ def test_a_place_that_cannot_be_written_is_one_sentence(
     assert "cannot be written" in capsys.readouterr().err
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full disk to offer")
-def test_a_full_disk_is_one_sentence(
+class SmallDisk(io.FileIO):
+    """Has room for so many bytes."""
+
+    room = 0
+
+    def write(self, data: Any) -> int:
+        part = memoryview(data)[: self.room - self.tell()]
+        if not part:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return super().write(part)
+
+
+def test_what_fits_on_a_full_disk_is_whole_and_the_rest_one_sentence(
     monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(record, "created", lambda path: path.touch() or open("/dev/full", "wb"))  # noqa: SIM115 - as there
-    assert run(monkeypatch, kubeconfig, tmp_path / "a.trace", TRACE) == 2
-    assert "a.trace: cannot be written: No space left on device" in capsys.readouterr().err
+    out = tmp_path / "a.trace"
+    monkeypatch.setattr(record, "created", lambda path: SmallDisk(path, "xb"))
+    monkeypatch.setattr(SmallDisk, "room", len(b"".join(TRACE)) + 10)
+    assert run(monkeypatch, kubeconfig, out, [*TRACE, member((DECIDE, 1_600, "c"))]) == 2
+    assert out.read_bytes() == b"".join(TRACE)
+    said = capsys.readouterr().err
+    assert f"{out}: cannot be written: No space left on device; what came before that is in it" in said
+
+
+def test_nothing_is_left_of_a_recording_that_a_full_disk_kept_from_beginning(
+    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a.trace"
+    monkeypatch.setattr(record, "created", lambda path: SmallDisk(path, "xb"))
+    monkeypatch.setattr(SmallDisk, "room", 10)
+    assert run(monkeypatch, kubeconfig, out, TRACE) == 2
+    assert not out.exists()
+    assert capsys.readouterr().err == f"{out}: cannot be written: No space left on device\n"
+
+
+def test_a_file_that_is_taken_away_meanwhile_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a.trace"
+
+    def taken_away(path: Path) -> Any:
+        file = created(path)
+        path.unlink()
+        return file
+
+    created = record.created
+    monkeypatch.setattr(record, "created", taken_away)
+    assert run(monkeypatch, kubeconfig, out, [], ClusterError("asking is not allowed")) == 2
+    assert "asking is not allowed" in capsys.readouterr().err
+
+
+def test_a_scheduler_that_ends_it_without_a_word_is_no_lost_connection(
+    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a.trace"
+    assert run(monkeypatch, kubeconfig, out, TRACE) == 0
+    assert lines_of(out)[-1] == [END, 1_500, record.ENDED_THERE]
+    assert record.ENDED_THERE in capsys.readouterr().out
+
+
+def test_what_the_scheduler_says_does_not_reach_the_terminal_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(monkeypatch, kubeconfig, tmp_path / "a.trace", [*TRACE, member((END, 2_000, "\x1b[2Jgone"))]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+class Hanging:
+    """A scheduler that never answers, while the user loses his patience."""
+
+    @asynccontextmanager
+    async def record(self, seconds: int) -> AsyncIterator[AsyncIterator[bytes]]:
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.Event().wait()
+        yield FakeScheduler([])._parts()
+
+
+def test_ctrl_c_ends_it_before_the_scheduler_has_answered(
+    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a.trace"
+    monkeypatch.setattr(record, "RunningScheduler", lambda *_: Hanging())
+    assert main(["record", f"--out={out}", f"--kubeconfig={kubeconfig}"]) == 2
+    assert capsys.readouterr().err == f"{record.TOO_EARLY}\n"
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("seconds", ["0", "-5", "1.5", "ten", "86401", "9" * 5_000])

@@ -2,14 +2,22 @@
 
 import gzip
 import json
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scheduler.__main__ import main
 from scheduler.cycle.observer import Call
+from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
+from scheduler.framework.queued import QueuedPod
 from scheduler.replay import lines, recorder
 from scheduler.replay.recorder import Recorder, without_secrets
+from scheduler.testing import a_pod
+from tests import fakes
 from tests.unit.replay.stage import PROFILE, Stage, with_nodes
 
 
@@ -84,20 +92,36 @@ async def test_it_ends_when_its_time_is_up() -> None:
     stage.close()
 
 
-async def test_another_configuration_ends_it() -> None:
-    stage = with_nodes(Stage())
-    parts, _ = await begun(stage, stage.recorder)
-    registry = stage.registry
-    other = Stage(profile={"percentageOfNodesToScore": 50})
-    prepared = stage.engine.profiles.prepare(other.config, registry)
-    stage.engine.profiles.swap(prepared)
+@pytest.mark.parametrize(
+    "changed",
+    [{"profile": {"percentageOfNodesToScore": 50}}, {"loadmaster": {"seed": 7}}],
+    ids=["a profile", "the seed"],
+)
+def test_another_configuration_ends_it_at_once_and_what_came_before_is_replayed(
+    changed: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def recorded() -> list[bytes]:
+        stage = with_nodes(Stage())
+        parts, found = await begun(stage, stage.recorder)
+        stage.pod("web")
+        await stage.schedule()
 
-    stage.pod("late")
-    await stage.schedule()
+        stage.reconfigure(**changed)
+        stage.pod("late")
+        await stage.schedule()
 
-    assert lines_of([part async for part in parts])[-1][2] == recorder.OTHER_CONFIG
-    for each in (stage, other):
-        each.close()
+        found += [part async for part in parts]
+        stage.close()
+        return found
+
+    found, path = fakes.run(recorded()), tmp_path / "a.trace"
+    assert lines_of(found)[-1][2] == recorder.OTHER_CONFIG
+    assert not [line for line in lines_of(found)[1:] if "late" in str(line)]
+    path.write_bytes(b"".join(found))
+    assert main(["replay", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert f"It ended because {recorder.OTHER_CONFIG}." in said
+    assert "1 decision, " in said
 
 
 async def test_a_table_that_is_made_anew_ends_it() -> None:
@@ -109,14 +133,26 @@ async def test_a_table_that_is_made_anew_ends_it() -> None:
     stage.close()
 
 
-async def test_what_cannot_be_written_ends_the_recording_and_not_the_scheduler() -> None:
+class Unspeakable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("it has no words")
+
+
+def decided(observer: Any) -> None:
+    observer.decided(Namespace(name=PROFILE), CycleState(), QueuedPod(a_pod("odd"), 0.0), Unspeakable())
+
+
+@pytest.mark.parametrize(
+    "odd", [lambda observer: observer.answered(Call("patch", "Odd"), object()), decided], ids=["an answer", "an error"]
+)
+async def test_what_cannot_be_written_ends_the_recording_and_not_the_scheduler(odd: Callable[[Any], None]) -> None:
     stage = with_nodes(Stage())
     parts, _ = await begun(stage, stage.recorder)
-    stage.engine.calls.observer.answered(Call("patch", "Odd"), object())  # type: ignore[union-attr]
+    odd(stage.engine.calls.observer)
     stage.pod("web")
     await stage.schedule()
 
-    assert "could not be written: TypeError" in lines_of([part async for part in parts])[-1][2]
+    assert lines_of([part async for part in parts])[-1][2].startswith(recorder.UNWRITABLE)
     assert stage.engine.pods["web"].node_name
     stage.close()
 

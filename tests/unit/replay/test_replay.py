@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -68,6 +69,34 @@ def test_a_busy_hour_is_decided_again(tmp_path: Path, capsys: CaptureFixture) ->
     assert [json.loads(line) for line in kept.read_text().splitlines()] == recorded
     assert sum(bool(decision[7]) for decision in recorded) > 20, "room was made for many"
     assert {"node gone", "nominate", "no nomination", "uncount", "pod gone"} <= set(kinds_of(path))
+
+
+def test_decisions_are_written_into_no_file_that_is_there(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record_plain(tmp_path / "a.trace", 2)
+    before = path.read_bytes()
+    assert main(["replay", str(path), f"--decisions={path}"]) == 2
+    assert capsys.readouterr().err == f"{path}: is there already\n"
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("place", ["missing/decisions", "a\0b", "x" * 300])
+def test_decisions_that_cannot_be_written_are_one_sentence(
+    place: str, tmp_path: Path, capsys: CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = record_plain(tmp_path / "a.trace", 2)
+    assert main(["replay", str(path), f"--decisions={place}"]) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no full disk to offer")
+def test_decisions_on_a_full_disk_are_one_sentence(
+    tmp_path: Path, capsys: CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = record_plain(tmp_path / "a.trace", 2)
+    monkeypatch.setattr(command, "open", lambda _path, _mode: open("/dev/full", "wb"), raising=False)  # noqa: SIM115 - as there
+    assert main(["replay", str(path), "--decisions=full"]) == 2
+    assert capsys.readouterr().err == "full: cannot be written: No space left on device\n"
 
 
 @pytest.mark.parametrize(
@@ -368,7 +397,7 @@ def test_differences_are_told_as_text(tmp_path: Path, capsys: CaptureFixture) ->
     main(["replay", str(path), f"--config={config}"])
     text = capsys.readouterr().out
 
-    assert "are others: " in text
+    assert " differ: " in text
     assert "  then: placed on " in text
     assert "    NodeResourcesFit: " in text
 

@@ -30,6 +30,8 @@ class Picky(fw.FilterPlugin, fw.ScorePlugin):
     def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
         if pod.name == "broken":
             raise RuntimeError("out of order")
+        if pod.name == "leaving":
+            raise SystemExit(3)
         return fw.unschedulable("not liked") if pod.name in node.labels else None
 
     def score(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> int:
@@ -155,6 +157,13 @@ async def test_a_fault_costs_the_comparison_and_not_the_watch() -> None:
     assert scene.verdicts == {verdicts.FAULT: 1}
     assert "out of order" in scene.latest["here"]
     assert scene.stage.engine.cache.get("broken") is not None, "it is counted all the same"
+
+
+async def test_a_plugin_that_would_end_the_program_costs_the_comparison_alone() -> None:
+    scene = Scene()
+    scene.bound(scene.pod("leaving"), "node-1")
+    assert scene.verdicts == {verdicts.FAULT: 1}
+    assert scene.stage.engine.cache.get("leaving") is not None
 
 
 async def test_each_decision_is_made_before_its_pod_counts_and_after_those_before_it() -> None:

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -100,6 +101,9 @@ BAD: Final[dict[str, tuple[bytes | Callable[[], bytes], str]]] = {
     "no version": (at(0, b'{"loadmasterTrace":1}\n'), "the first line of the trace cannot be read"),
     "half a header": (packed([WHOLE[0][:50]]), "no more than its beginning: its last line is cut off"),
     "a time that is none": (at(0, header(recordedAt="yesterday")), "the first line of the trace cannot be read"),
+    "a time beyond all calendars": (at(0, header(recordedAt=1e300)), "the first line of the trace cannot be read"),
+    "a time before all calendars": (at(0, header(recordedAt=-1e18)), "the first line of the trace cannot be read"),
+    "a search that begins before the first node": (at(0, header(nextStart=-1)), "the first line of the trace cannot"),
     "a configuration of another kind": (at(0, header(config={"kind": "Pod"})), "the configuration in it: apiVersion"),
     "a configuration that is a list": (at(0, header(config=[])), "the first line of the trace cannot be read"),
     "a plugin that is not there": (
@@ -125,6 +129,13 @@ BAD: Final[dict[str, tuple[bytes | Callable[[], bytes], str]]] = {
     "a kind that is a number": (at(3, line(3, 0)), "line 4 cannot be read"),
     "parts that are missing": (at(3, line(lines.POD, 0)), "line 4 cannot be replayed: pod"),
     "a time of a line that is text": (at(3, line(lines.POD, "x", a_pod())), "line 4 cannot be replayed"),
+    "a time of a line beyond all clocks": (
+        at(3, b'["pod",1' + b"0" * 400 + b"," + json.dumps(a_pod()).encode() + b"]\n"),
+        "line 4 cannot be replayed",
+    ),
+    "a time of a line that is negative": (at(3, line(lines.POD, -5, a_pod())), "line 4 cannot be replayed"),
+    "a row without a name": (at(1, line(lines.LAYOUT, 0, [None], [])), "line 2 cannot be replayed"),
+    "a pod that is assumed nowhere": (at(6, line(lines.ASSUME, 1, "web", None)), "line 7 cannot be replayed"),
     "a pod that is a node name": (at(3, line(lines.POD, 0, "web")), "line 4 cannot be replayed: pod: Expected"),
     "a quantity that is none": (
         at(2, line(lines.NODE, 0, a_node() | {"status": {"allocatable": {"cpu": "many"}}})),
@@ -164,6 +175,52 @@ def test_a_file_that_cannot_be_replayed_is_one_sentence(
     assert max(map(len, err.splitlines())) < 800
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_is_changed_in_a_trace_is_a_replay_or_one_sentence(
+    seed: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    random = Random(seed)
+    path = tmp_path / "odd.trace"
+    for _ in range(40):
+        texts = [json.loads(text) for text in WHOLE[1:]]
+        spoil(random, texts)
+        path.write_bytes(packed([WHOLE[0], *(line(*text) if isinstance(text, list) else b"7\n" for text in texts)]))
+        code, _, err = replay(capsys, path)
+        assert code in (0, 1, 2), texts
+        assert (code == 2) == bool(err), texts
+
+
+def spoil(random: Random, value: Any) -> None:
+    """Put something odd somewhere within lists and objects."""
+    while True:
+        place: Any = random.choice(list(value)) if isinstance(value, dict) else random.randrange(len(value))
+        within = value[place]
+        if not (isinstance(within, dict | list) and within) or random.random() < 0.15:
+            value[place] = random.choice(ODD)
+            return
+        value = within
+
+
+ODD: Final[tuple[Any, ...]] = (
+    None,
+    True,
+    -1,
+    0,
+    10**30,
+    1.5,
+    "",
+    "x",
+    "\ud800",
+    "10" * 50,
+    [],
+    {},
+    [[]],
+    {"a": None},
+    [None],
+    ["n", "n"],
+)
+
+
 def test_a_trace_that_is_right_is_replayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "good.trace"
     path.write_bytes(packed(WHOLE))
@@ -171,9 +228,9 @@ def test_a_trace_that_is_right_is_replayed(tmp_path: Path, capsys: pytest.Captur
     code, out, err = replay(capsys, path)
 
     assert (code, err) == (0, "")
-    assert "1 decisions" in out
+    assert "1 decision, " in out
     assert "all as recorded" in out
-    assert "It ended as the time was up." in out
+    assert "It ended because the time was up." in out
 
 
 @pytest.mark.parametrize(
@@ -194,7 +251,7 @@ def test_a_trace_that_is_cut_off_is_replayed_up_to_there(
     code, out, _ = replay(capsys, path)
     assert code == 0
     assert note in out
-    assert "1 decisions" in out
+    assert "1 decision, " in out
 
 
 def test_a_trace_that_ends_before_its_beginning_decides_nothing(
@@ -212,7 +269,7 @@ def test_another_decision_than_recorded_is_an_error(tmp_path: Path, capsys: pyte
     path.write_bytes(at(5, decide(decision=decided("m"))))
     code, out, _ = replay(capsys, path)
     assert code == 1
-    assert "1 are others: 1 other node" in out
+    assert "1 differs: 1 other node" in out
     assert "then: placed on m" in out
     assert "now:  placed on n" in out
 

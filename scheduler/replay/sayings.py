@@ -1,0 +1,117 @@
+"""What extenders say, as a line of a trace has it: in few bytes, though it may be about each of thousands of nodes."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import msgspec
+
+from scheduler.cycle.observer import PREEMPT, Saying
+from scheduler.extenders.chain import FilterVerdict
+from scheduler.extenders.preemption import PodsOnNodes
+from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
+from scheduler.framework.status import Code, unresolvable, unschedulable
+
+
+class Refusal(msgspec.Struct, array_like=True, frozen=True):
+    """The nodes that are refused for one reason."""
+
+    message: str
+    is_final: bool
+    """Whether preemption would not help."""
+    names: tuple[str, ...]
+
+
+class Filtered(msgspec.Struct, array_like=True, frozen=True, tag="filter"):
+    """Which of the nodes asked about are left, or, if those are fewer, which are not."""
+
+    are_left: bool
+    names: tuple[str, ...]
+    refusals: tuple[Refusal, ...]
+
+
+class Rated(msgspec.Struct, array_like=True, frozen=True, tag="prioritize"):
+    """Score → nodes."""
+
+    scores: tuple[tuple[int, tuple[str, ...]], ...]
+
+
+class Room(msgspec.Struct, array_like=True, frozen=True):
+    """Who may be evicted on a node."""
+
+    node: str
+    uids: tuple[str, ...]
+    violations: int
+
+
+class Agreed(msgspec.Struct, array_like=True, frozen=True, tag="preempt"):
+    """On which nodes room may be made."""
+
+    rooms: tuple[Room, ...]
+
+
+class Failed(msgspec.Struct, array_like=True, frozen=True, tag="error"):
+    """No answer, or none that counts."""
+
+    message: str
+    is_overtaken: bool
+
+
+Said = Filtered | Rated | Agreed | Failed
+
+
+def said(verb: str, answer: Saying | Exception) -> Said:
+    """Reduce an answer to what decisions depend on."""
+    if isinstance(answer, Exception):
+        return Failed(str(answer), isinstance(answer, Overtaken))
+    if isinstance(answer, FilterVerdict):
+        return _filtered(answer)
+    if verb == PREEMPT:
+        rooms = cast("Mapping[str, Victims]", answer)
+        return Agreed(tuple(Room(name, tuple(pod.uid for pod in pods), count) for name, (pods, count) in rooms.items()))
+    by_score: dict[int, list[str]] = {}
+    for name, score in cast("Mapping[str, int]", answer).items():
+        by_score.setdefault(score, []).append(name)
+    return Rated(tuple((score, tuple(names)) for score, names in by_score.items()))
+
+
+def _filtered(verdict: FilterVerdict) -> Filtered:
+    passed = frozenset(verdict.passed)
+    are_left = 2 * len(passed) < len(verdict.asked)
+    names = verdict.passed if are_left else [name for name in verdict.asked if name not in passed]
+    by_reason: dict[tuple[str, bool], list[str]] = {}
+    for name, status in verdict.refusals.items():
+        is_final = status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+        by_reason.setdefault((status.message, is_final), []).append(name)
+    refusals = (Refusal(message, is_final, tuple(of)) for (message, is_final), of in by_reason.items())
+    return Filtered(are_left, tuple(names), tuple(refusals))
+
+
+def verdict_of(said: Filtered, asked: Sequence[str]) -> FilterVerdict:
+    """The answer to a question about these nodes."""
+    names = frozenset(said.names)
+    passed = [name for name in asked if (name in names) is said.are_left]
+    refusals = {
+        name: unresolvable(each.message) if each.is_final else unschedulable(each.message)
+        for each in said.refusals
+        for name in each.names
+    }
+    return FilterVerdict(asked, passed, refusals)
+
+
+def scores_of(said: Rated) -> dict[str, int]:
+    """Node → what is added to its score."""
+    return {name: score for score, names in said.scores for name in names}
+
+
+def victims_of(said: Agreed, table: PodsOnNodes) -> dict[str, Victims]:
+    """Node → who may be evicted there, of those that are there."""
+    found = {}
+    for room in said.rooms:
+        there = {pod.uid: pod for pod in table.pods_on(room.node)} if table.row_of(room.node) is not None else {}
+        found[room.node] = Victims([there[uid] for uid in room.uids if uid in there], room.violations)
+    return found
+
+
+def error_of(said: Failed) -> ExtenderError | Overtaken:
+    """What was raised instead of an answer."""
+    return Overtaken(said.message) if said.is_overtaken else ExtenderError(said.message)

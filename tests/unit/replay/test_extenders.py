@@ -1,0 +1,188 @@
+"""What extenders said is in a trace: attempts that asked them are decided again, whatever happened meanwhile."""
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from scheduler.cycle.observer import FILTER, PREEMPT, PRIORITIZE
+from scheduler.extenders.chain import FilterVerdict
+from scheduler.extenders.extender import CallFailed
+from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
+from scheduler.framework.status import unresolvable, unschedulable
+from scheduler.replay.lines import ASKING, DECIDED, GAVE_UP, SAID, SEARCH, encode
+from scheduler.replay.recorder import without_secrets
+from scheduler.replay.sayings import Agreed, Room, error_of, said, scores_of, verdict_of
+from tests import fakes
+from tests.fakes.extenders import FakeExtender, an_extender, asking
+from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes
+from tests.unit.replay.test_replay import MOST_ALLOCATED, kinds_of, lines_of, replayed
+
+CaptureFixture = pytest.CaptureFixture[str]
+NAMES: Final = tuple(f"node-{number}" for number in range(10))
+
+
+@dataclass
+class Moods:
+    """How an extender answers: never twice the same."""
+
+    random: random.Random
+
+    def filter(self, question: dict[str, Any]) -> Any:
+        names = question["NodeNames"]
+        mood = self.random.randrange(10)
+        if mood == 0:
+            return CallFailed("it is away", "connection")
+        left = names if mood < 3 else [name for name in names if self.random.random() < mood / 10]
+        gone = [name for name in names if name not in left]
+        half = len(gone) // 2
+        refused, for_good = gone[:half], gone[half : half * 2]
+        return {
+            "NodeNames": left,
+            "FailedNodes": dict.fromkeys(refused, f"mood {mood % 2}"),
+            "FailedAndUnresolvableNodes": dict.fromkeys(for_good, "never"),
+        }
+
+    def prioritize(self, question: dict[str, Any]) -> Any:
+        return [{"Host": name, "Score": self.random.randrange(11)} for name in (*question["NodeNames"], "elsewhere")]
+
+    def preempt(self, question: dict[str, Any]) -> Any:
+        if self.random.random() < 0.4:
+            return CallFailed("it is away", "connection")
+        victims = question["NodeNameToMetaVictims"]
+        left = {name: each for name, each in victims.items() if self.random.random() < 0.7}
+        return {"NodeNameToMetaVictims": left or victims}
+
+
+class AskingStage(Stage):
+    """A scheduler whose extender thinks while other pods are decided about, and nodes come and go."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.random = random.Random(3)
+        moods = Moods(self.random)
+        answers = {verb: getattr(moods, verb) for verb in (FILTER, PRIORITIZE, PREEMPT)}
+        self.extender: FakeExtender = an_extender(answers, hangs=True)
+        super().__init__(asking=asking(self.extender), **settings)
+
+    async def schedule(self) -> None:
+        await super().schedule()
+        if self.random.random() < 0.7:
+            await self.extender.answer(self.random.randrange(4))
+
+
+def record(path: Path, *, before: int = 40, pods: int = 150, nodes: int = 12, **settings: Any) -> Path:
+    async def recorded() -> None:
+        stage = with_nodes(AskingStage(**settings), nodes)
+        await a_busy_hour(stage, 7, before)
+        await stage.recorded(path, lambda: a_busy_hour(stage, 8, pods))
+        await stage.engine.loop.finish(0)
+        stage.close()
+
+    fakes.run(recorded())
+    return path
+
+
+def test_attempts_that_ask_extenders_are_decided_again(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record(tmp_path / "a.trace")
+    kept = tmp_path / "decisions"
+
+    code, document = replayed(capsys, path, f"--decisions={kept}")
+
+    assert document["differences"] == []
+    assert code == 0
+    lines = lines_of(path)[1:]
+    begun = [line[2] for line in lines if line[0] == ASKING]
+    decided = [line[3] for line in lines if line[0] == DECIDED]
+    assert document["decisions"] > 150
+    assert len(kept.read_text().splitlines()) == document["decisions"]
+    assert sum(bool(decision[0]) for decision in decided) > 50, "many are placed"
+    assert any(decision[7] for decision in decided), "room is made for some"
+    texts = str(decided)
+    assert "mood 1" in texts
+    assert "ExtenderError: it is away" in texts
+    assert "preemption: it is away" in texts
+    assert len(begun) >= document["decisions"]
+    assert {SAID, GAVE_UP} <= set(kinds_of(path))
+
+
+def test_searches_of_a_part_of_the_nodes_begin_where_they_began(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path = record(tmp_path / "a.trace", pods=40, nodes=150, percentageOfNodesToScore=1)
+    code, document = replayed(capsys, path)
+    assert (code, document["different"]) == (0, 0)
+    assert document["decisions"] > 30
+    assert len({line[3] for line in lines_of(path)[1:] if line[0] == SEARCH}) > 10
+
+
+def test_those_that_were_asked_about_before_the_recording_count_as_recorded(
+    tmp_path: Path, capsys: CaptureFixture
+) -> None:
+    async def recorded() -> None:
+        stage = AskingStage()
+        with_nodes(stage)
+        stage.pod("early")
+        await Stage.schedule(stage)
+
+        async def play() -> None:
+            for _ in range(3):
+                await stage.extender.answer()
+            stage.pod("late")
+            await Stage.schedule(stage)
+            for _ in range(3):
+                await stage.extender.answer()
+
+        await stage.recorded(tmp_path / "a.trace", play)
+        await stage.engine.loop.finish(0)
+        stage.close()
+
+    fakes.run(recorded())
+    code, document = replayed(capsys, tmp_path / "a.trace")
+    assert (code, document["decisions"]) == (0, 1)
+    assert document["notes"][0].startswith("decisions that count as recorded: 1; extenders had a say in them")
+
+
+def test_another_configuration_leaves_them_as_they_are(tmp_path: Path, capsys: CaptureFixture) -> None:
+    path, config = record(tmp_path / "a.trace", pods=40), tmp_path / "new.yaml"
+    config.write_text(MOST_ALLOCATED.format(profile="default-scheduler"))
+    code, document = replayed(capsys, path, f"--config={config}")
+    counted = sum(line[0] == DECIDED for line in lines_of(path)[1:])
+    assert (code, document["decisions"], document["different"]) == (0, 0, 0)
+    assert f"decisions that count as recorded: {counted:,};" in document["notes"][0]
+    found = document["carriedOn"]
+    assert abs(found["now"]["pods"] - found["then"]["pods"]) <= 5
+
+
+def test_a_configuration_with_extenders_is_read_again_without_their_addresses(
+    tmp_path: Path, capsys: CaptureFixture
+) -> None:
+    extenders = [{"urlPrefix": f"http://user:secret@{name}", "filterVerb": "filter"} for name in "ab"]
+    path = record(tmp_path / "a.trace", pods=5, **without_secrets({"extenders": extenders}))
+    code, _ = replayed(capsys, path)
+    assert code == 0
+    assert "secret" not in str(lines_of(path)[0])
+
+
+@pytest.mark.parametrize("left", [(), NAMES[:2], NAMES[:8], NAMES])
+def test_what_is_left_of_nodes_takes_as_few_names_as_may_be(left: tuple[str, ...]) -> None:
+    refusals = {name: unschedulable("full") if name < "node-5" else unresolvable("never") for name in NAMES}
+    verdict = FilterVerdict(NAMES, left, {name: refusals[name] for name in NAMES if name not in left})
+    made = said(FILTER, verdict)
+    assert len(made.names) <= len(NAMES) // 2  # type: ignore[union-attr]
+    assert verdict_of(made, NAMES) == FilterVerdict(NAMES, list(left), verdict.refusals)  # type: ignore[arg-type]
+
+
+def test_a_long_reason_for_many_nodes_is_written_once() -> None:
+    names = tuple(f"node-{number}" for number in range(5_000))
+    refusals = {name: unschedulable("x" * 60_000) for name in names}
+    assert len(encode((SAID, 0, "uid", said(FILTER, FilterVerdict(names, (), refusals))))) < 150_000
+
+
+def test_scores_victims_and_errors_are_what_they_were() -> None:
+    scores = {"n1": 10, "n2": -3, "n3": 10}
+    assert scores_of(said(PRIORITIZE, scores)) == scores  # type: ignore[arg-type]
+    assert said(PREEMPT, {"n1": Victims([], 2)}) == Agreed((Room("n1", (), 2),))
+    assert said(PREEMPT, {}) == Agreed(())
+    for error in (ExtenderError("it is away"), Overtaken("too late")):
+        found = error_of(said(FILTER, error))  # type: ignore[arg-type]
+        assert (type(found), str(found)) == (type(error), str(error))
