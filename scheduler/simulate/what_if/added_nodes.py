@@ -15,9 +15,9 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.daemon_sets import node_of, pinned
+from scheduler.simulate.generated_names import uid_of
 from scheduler.simulate.objects import OtherObject
 from scheduler.simulate.what_if.owners import is_of_daemon_set, is_static
-from scheduler.simulate.workloads import uid_of
 
 _TROUBLE: Final = "node.kubernetes.io/"
 """Taints that say how a node is doing begin so; a new one is doing well."""

@@ -14,9 +14,9 @@ from scheduler.api.decoding import reread
 from scheduler.api.objects import PodResourceClaimStatus
 from scheduler.api.pod import Pod
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
+from scheduler.simulate.generated_names import claim_name, random_name, uid_of
 from scheduler.simulate.objects import OtherObject
 from scheduler.simulate.what_if.owners import controller_of
-from scheduler.simulate.workloads import random_name, uid_of
 
 _OF_BINDING: Final = ("pv.kubernetes.io/", "volume.kubernetes.io/")
 
@@ -42,16 +42,12 @@ def renamed(pod: Pod, name: str) -> Pod:
     )
     by_template = {each.name for each in pod.spec.resource_claims or () if each.resource_claim_template_name}
     statuses = tuple(
-        PodResourceClaimStatus(name=each.name, resource_claim_name=_claim_name(name, each.name))
+        PodResourceClaimStatus(name=each.name, resource_claim_name=claim_name(name, each.name))
         for each in pod.status.resource_claim_statuses or ()
         if each.name in by_template and each.resource_claim_name
     )
     status = type(pod.status)(phase="Pending", resource_claim_statuses=statuses or None)
     return type(pod)(metadata=metadata, spec=replace(pod.spec, node_name=""), status=status)
-
-
-def _claim_name(pod_name: str, claim: str) -> str:
-    return random_name(f"{pod_name}-{claim}-", 0)
 
 
 def own_claims(pod: Pod) -> Iterator[tuple[str, str]]:
