@@ -63,7 +63,7 @@ def _pods_of(workload: Workload, nodes: Sequence[Node], owned: Owned) -> list[Ne
     whole = convert({"spec": {**spec, "tolerations": tolerations}}, Pod)
     there = {node_of(pod) for pod in owned.pods_of(workload)}
     labels = {"pod-template-generation": "1", "controller-revision-hash": hash_of(workload.template)}
-    names = random_names(f"{workload.name}-")
+    names = random_names(f"{workload.name}-", workload.kind)
     made: list[NewPod] = []
     for node in nodes:
         if node.name not in there and _should_run(whole, whole.spec, node):

@@ -18,9 +18,12 @@ MAX_PREFIX: Final = 63 - _DRAWN
 """Characters that come before the random ones: k8s.io/apiserver/pkg/storage/names."""
 
 
-def random_name(prefix: str, index: int) -> str:
-    """Return the name that `generateName` gives the first, second … object with a prefix."""
-    return prefix[:MAX_PREFIX] + _letters(f"{prefix}{index}")
+def random_name(prefix: str, index: int, kind: str) -> str:
+    """Return the name that `generateName` gives the first, second … object with a prefix.
+
+    `kind`: of its controller. One of another kind may have the same name, and has to make pods of other names.
+    """
+    return prefix[:MAX_PREFIX] + _letters(f"{kind}{prefix}{index}")
 
 
 def claim_name(pod: str, claim: str) -> str:
@@ -38,11 +41,11 @@ def _letters(seed: str) -> str:
     return "".join(letters)
 
 
-def random_names(prefix: str) -> Iterator[str]:
+def random_names(prefix: str, kind: str) -> Iterator[str]:
     """Yield such names without end, each once: of five thousand, some would be the same."""
     seen: set[str] = set()
     for index in count():
-        name = random_name(prefix, index)
+        name = random_name(prefix, index, kind)
         if name not in seen:
             seen.add(name)
             yield name

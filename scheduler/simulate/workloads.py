@@ -203,13 +203,13 @@ def more_of(workload: Workload) -> Iterator[Expansion]:
                 yield Expansion([_with_index(workload, index)], [])
         case _:
             labels = _labels_of_job(workload) if workload.kind == "Job" else None
-            for name in random_names(f"{workload.name}-"):
+            for name in random_names(f"{workload.name}-", workload.kind):
                 yield Expansion([workload.pod(name, labels)], [])
 
 
 def _replicas(workload: Workload, owned: Owned) -> Expansion:
     missing = workload.count("replicas", 1) - len(owned.pods_of(workload))
-    names = islice(random_names(f"{workload.name}-"), max(0, missing))
+    names = islice(random_names(f"{workload.name}-", workload.kind), max(0, missing))
     return Expansion([workload.pod(name) for name in names], [])
 
 
@@ -331,7 +331,7 @@ def _job(workload: Workload, owned: Owned) -> Expansion:
     if _is_indexed(workload) and workload.spec.get("completions") is None:
         raise Unreadable(f"spec.completions: {required('when completion mode is Indexed')}")
     if not _is_indexed(workload):
-        names = islice(random_names(f"{workload.name}-"), missing)
+        names = islice(random_names(f"{workload.name}-", workload.kind), missing)
         return Expansion([workload.pod(name, _labels_of_job(workload)) for name in names], [])
     taken = {pod.labels.get(_INDEX) for pod in active}
     free = [index for index in range(completions) if f"{index}" not in taken][succeeded:][:missing]
@@ -357,7 +357,7 @@ def _labels_of_job(workload: Workload) -> dict[str, str]:
 def _with_index(workload: Workload, index: int) -> NewPod:
     end = f"-{index}-"
     labels = {**_labels_of_job(workload), _INDEX: f"{index}"}
-    name = random_name(f"{workload.name[: MAX_PREFIX - len(end)]}{end}", 0)
+    name = random_name(f"{workload.name[: MAX_PREFIX - len(end)]}{end}", 0, workload.kind)
     return workload.pod(name, labels, hostname=f"{workload.name}-{index}")
 
 

@@ -218,6 +218,11 @@ def test_limit_ranges_are_for_their_namespace() -> None:
         ),
         (
             {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
+            {"requests": {"cpu": "1"}, "limits": {"cpu": "9" * 400}},
+            f"cpu max limit to request ratio per Container is 2, but provided ratio is {2**63}.000000",
+        ),
+        (
+            {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
             {},
             "cpu max limit to request ratio per Container is 2, but no request is specified or request is 0",
         ),
@@ -268,7 +273,7 @@ def test_what_a_limit_range_refuses_is_refused(item: dict[str, Any], resources: 
         ),
         (
             [a_workload("Job", "batch/v1", spec={"priority": "x"})],
-            "f:1: Job default/w: pod w-mbkcb: spec.priority: expected int | null, got str",
+            "f:1: Job default/w: pod w-2gsdv: spec.priority: expected int | null, got str",
         ),
         (
             [a_node("n"), a_workload("DaemonSet", spec={"tolerations": "all"})],
@@ -360,10 +365,12 @@ def test_only_pods_that_are_missing_are_made(workload: dict[str, Any], there: li
 
 @pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet", "ReplicaSet"])
 def test_a_file_with_another_version_of_a_workload_counts_instead_of_it(kind: str) -> None:
-    has = a_workload(kind, replicas=3)
+    has, wants = a_workload(kind), a_workload(kind)
     has["metadata"] = {"name": "w", "resourceVersion": "1", "uid": "w"}
+    if kind != "DaemonSet":
+        has["spec"]["replicas"], wants["spec"]["replicas"] = 3, 5
 
-    pods = created(*(a_node(f"n{number}") for number in range(5)), has, a_workload(kind, replicas=5))
+    pods = created(*(a_node(f"n{number}") for number in range(5)), has, wants)
 
     assert len(pods) == 5
 
@@ -390,7 +397,7 @@ def test_there_is_an_end_to_what_all_workloads_together_make(monkeypatch: pytest
 
     assert len(cluster.pods) == 5
     assert problems == [
-        "f:4: 3 pods and claims of StatefulSet default/w, of a template of 63 bytes: more than a simulation makes of "
+        "f:4: 3 pods and claims of StatefulSet default/w, of a template of 72 bytes: more than a simulation makes of "
         "all workloads, 5 objects and 256 MiB"
     ]
 
@@ -415,7 +422,7 @@ def test_names_are_no_longer_than_kubernetes_makes_them(
     kind: str, version: str, fields: dict[str, Any], start: str
 ) -> None:
     workload = a_workload(kind, version, **fields)
-    workload["metadata"]["name"] = "a" * 80
+    workload["metadata"]["name"] = "a" * (80 if kind == "ReplicaSet" else 60)
 
     (pod,) = created(workload)
 
@@ -575,6 +582,6 @@ def test_what_pods_name_and_nobody_wrote_is_noted() -> None:
 
 
 def test_names_drawn_by_lot_are_all_different() -> None:
-    names = list(islice(random_names("w-"), 20_000))
+    names = list(islice(random_names("w-", "ReplicaSet"), 20_000))
 
     assert len(set(names)) == len(names)
