@@ -3,13 +3,11 @@
 import argparse
 import asyncio
 from functools import partial
-from typing import Final
 
 from scheduler.ask.snapshot import MAKES, further_kinds, without
 from scheduler.config.documents import Document
 from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import ApiResource
 from scheduler.kube.client import BadStatus, Client
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.listing import Lister
@@ -18,9 +16,7 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
 from scheduler.simulate import command
 from scheduler.simulate.cluster import STORED
-from scheduler.snapshots.kept_fields import KINDS, Kind
-
-CRON_JOBS: Final = Kind("CronJob", ApiResource("batch", "v1", "cronjobs"), "none of them can be copied")
+from scheduler.snapshots.kept_fields import KINDS
 
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
@@ -42,7 +38,7 @@ async def _documents(
     stored, refused = command.Stored([], []), set[str]()
     async with Client(credentials, Metrics()) as client:
         lister = Lister(client, progress.say)
-        for kind in (*KINDS, CRON_JOBS, *further_kinds(config, registry)):
+        for kind in (*KINDS, *further_kinds(config, registry)):
             if MAKES.get(kind.name) in refused:
                 continue  # all of its pods would be made anew
             progress.doing(f"reading the cluster's {kind.resource.plural}")

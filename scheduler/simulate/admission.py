@@ -24,6 +24,7 @@ NEEDS: Final = ("spec.priorityClassName", "spec.runtimeClassName")
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+_NO_OVERHEAD: Final = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"
 
 
 class Forbidden(ValueError):
@@ -141,10 +142,12 @@ class Admission:
                     raise Forbidden(f'pod rejected: RuntimeClass "{name}" not found')
                 self._misses("RuntimeClass", name, pod)
             elif spec.overhead is not None:
-                raise Forbidden("pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+                raise Forbidden(_NO_OVERHEAD)
             return pod
         runtime = self._runtime_classes[name]
         overhead = None if runtime.overhead is None else runtime.overhead.pod_fixed
+        if runtime.overhead is None and spec.overhead is not None:
+            raise Forbidden(_NO_OVERHEAD)
         if spec.overhead and not _equal(spec.overhead, overhead or {}):
             raise Forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
         scheduling = runtime.scheduling or _Scheduling()

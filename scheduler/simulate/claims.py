@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from scheduler.api.decoding import Unreadable, reread
 from scheduler.api.objects import PodResourceClaimStatus
+from scheduler.simulate.generated_names import claim_name
 from scheduler.simulate.objects import OtherObject
-from scheduler.simulate.workloads import part, random_name
+from scheduler.simulate.workloads import part
 
 NEEDS: Final = ("spec.volumes.ephemeral",)
 """What it reads of pods, besides what scheduling reads."""
@@ -31,12 +32,9 @@ class Claims:
         self._templates: dict[tuple[str, str], Mapping[str, Any]] = {}
         self._there: set[tuple[str, str, str]] = set()
         for obj in others:
-            metadata = obj.content.get("metadata")
-            if isinstance(metadata, Mapping):
-                key = str(metadata.get("namespace") or "default"), str(metadata.get("name"))
-                self._there.add((obj.label, *key))
-                if obj.label == _TEMPLATE:
-                    self._templates[key] = obj.content
+            self._there.add(obj.key)
+            if obj.label == _TEMPLATE:
+                self._templates[obj.key[1:]] = obj.content
 
     def has(self, label: str, namespace: str, name: str) -> bool:
         """Whether the files have such an object."""
@@ -62,7 +60,7 @@ class Claims:
             template = self._templates.get((pod.namespace, claim.resource_claim_template_name or ""))
             if template is None or claim.name in known:
                 continue
-            name = random_name(f"{pod.name}-{claim.name}-", 0)
+            name = claim_name(pod.name, claim.name)
             annotations = {"resource.kubernetes.io/pod-claim-name": claim.name}
             inner = part(template, "spec")
             made.append(_claim("ResourceClaim", "resource.k8s.io/v1", name, inner, pod, place, annotations))
@@ -118,16 +116,14 @@ def with_class(others: Iterable[OtherObject], name: Any) -> list[OtherObject]:
 
 
 def _is_default(obj: OtherObject) -> bool:
-    metadata = obj.content.get("metadata")
-    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    annotations = obj.metadata.get("annotations")
     return isinstance(annotations, Mapping) and any(annotations.get(key) == "true" for key in _DEFAULT)
 
 
 def _with_class(obj: OtherObject, name: Any) -> OtherObject:
-    metadata, spec = obj.content.get("metadata"), obj.content.get("spec")
-    if not isinstance(metadata, Mapping) or not isinstance(spec, Mapping) or metadata.get("resourceVersion"):
+    spec, annotations = obj.content.get("spec"), obj.metadata.get("annotations")
+    if not isinstance(spec, Mapping) or obj.metadata.get("resourceVersion"):
         return obj
-    annotations = metadata.get("annotations")
     of_old = isinstance(annotations, Mapping) and "volume.beta.kubernetes.io/storage-class" in annotations
     if spec.get("storageClassName") is not None or of_old:
         return obj

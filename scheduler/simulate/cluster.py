@@ -167,7 +167,7 @@ class _Reading:
         others = OtherObjects(created.others, USED)
         notes = [] if self._unknown is self._problems else _summed_up(self._unknown, "unknown fields")
         notes += _summed_up([each for each in self._problems if each.startswith(STORED)], "objects that cannot be read")
-        return SimulatedCluster(tuple(self._nodes), pods, others, (*notes, *missing.notes()), created)
+        return SimulatedCluster(tuple(self._nodes), pods, others, (*notes, *created.notes, *missing.notes()), created)
 
     def _note_place(self, place: str, kind: str, name: str, uid: str) -> None:
         self._problems += _repeated(self._first_place, place, kind, name, uid)

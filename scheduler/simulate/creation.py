@@ -27,7 +27,7 @@ from scheduler.simulate.defaults import completed_pod
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject
 from scheduler.simulate.validation import new_pod_problems
-from scheduler.simulate.workloads import Expansion, NewPod, Owned, expanded
+from scheduler.simulate.workloads import CONTROLLERS, Expansion, NewPod, Owned, Room, expanded
 from scheduler.simulate.written import decoded, raw_of, reworded
 
 USED: Final = frozenset(
@@ -69,9 +69,11 @@ class Creation:
         self.pods: Final[list[tuple[str, Pod]]] = []
         """With their places."""
 
-        owned = Owned((*stored, *(pod for _, pod in written)), others)
-        made = expanded(others, owned, problems)
-        new = [*made.pods, *daemon_pods(others, nodes, owned, problems)]
+        owned, room = Owned((*stored, *(pod for _, pod in written)), others), Room()
+        newest = _newest(others)
+        made = expanded(newest, owned, room, problems)
+        new = [*made.pods, *daemon_pods(newest, nodes, owned, room, problems)]
+        self.notes: Final = made.notes
         every = [*others, *_not_there(made.others, others)]
         self._wide = wide
         self._admission, self._claims = Admission(every, problems), Claims(every)
@@ -91,13 +93,14 @@ class Creation:
             missing.add(kind, name, pods)
 
     def of_controller(self, made: Expansion) -> tuple[Pod, list[OtherObject]]:
-        """Create one more pod as a controller makes it, and its claims. Raises ConfigError."""
+        """Create one more pod as a controller makes it, and its claims that are not there. Raises ConfigError."""
         problems: list[str] = []
         decoded_pods = self._decoded(made.pods, problems)
         if problems:
             raise ConfigError(problems)
         one, further = self.one_more(*decoded_pods[0])
-        return one, [*with_class(made.others, self._class), *further]
+        claims = [obj for obj in made.others if not self._claims.has(*obj.key)]
+        return one, [*with_class(claims, self._class), *further]
 
     def one_more(self, place: str, pod: Pod) -> tuple[Pod, list[OtherObject]]:
         """Create one more pod, and its claims. Raises ConfigError."""
@@ -137,12 +140,16 @@ class Creation:
         return pods
 
 
+def _newest(others: Sequence[OtherObject]) -> list[OtherObject]:
+    """Leave out workloads that a cluster has, and of which a file has another version."""
+    new = {obj.key for obj in others if _is_workload(obj) and not obj.metadata.get("resourceVersion")}
+    return [obj for obj in others if not (obj.metadata.get("resourceVersion") and obj.key in new)]
+
+
+def _is_workload(obj: OtherObject) -> bool:
+    return obj.label in CONTROLLERS or obj.label == DAEMON_SET
+
+
 def _not_there(made: Iterable[OtherObject], others: Iterable[OtherObject]) -> Iterable[OtherObject]:
-    there = {_key(obj) for obj in others}
-    return (obj for obj in made if _key(obj) not in there)
-
-
-def _key(obj: OtherObject) -> tuple[str, str, str]:
-    metadata = obj.content.get("metadata")
-    named = metadata if isinstance(metadata, dict) else {}
-    return obj.label, str(named.get("namespace") or "default"), str(named.get("name"))
+    there = {obj.key for obj in others}
+    return (obj for obj in made if obj.key not in there)

@@ -22,8 +22,9 @@ from scheduler.api.objects import (
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selects
 from scheduler.api.tolerations import first_untolerated
+from scheduler.simulate.generated_names import hash_of, random_names
 from scheduler.simulate.objects import OtherObject
-from scheduler.simulate.workloads import NewPod, Owned, Workload, hash_of, part, random_names
+from scheduler.simulate.workloads import NewPod, Owned, Room, Workload, part
 
 LABEL: Final = "DaemonSet (apps/v1)"
 
@@ -41,14 +42,17 @@ _ON_HOST: Final = (("network-unavailable", "NoSchedule"),)
 
 
 def daemon_pods(
-    others: Iterable[OtherObject], nodes: Sequence[Node], owned: Owned, problems: list[str]
+    others: Iterable[OtherObject], nodes: Sequence[Node], owned: Owned, room: Room, problems: list[str]
 ) -> Iterator[NewPod]:
     """Yield the pods that are missing on nodes, and add what is wrong with a DaemonSet to `problems`."""
     for obj in others:
         if obj.label != LABEL:
             continue
         try:
-            yield from _pods_of(Workload("DaemonSet", "apps/v1", obj), nodes, owned)
+            workload = Workload("DaemonSet", "apps/v1", obj)
+            made = [] if workload.is_deleting else _pods_of(workload, nodes, owned)
+            room.take(workload, len(made))
+            yield from made
         except Unreadable as error:
             problems.append(f"{obj.place}: {error}")
 
@@ -59,7 +63,7 @@ def _pods_of(workload: Workload, nodes: Sequence[Node], owned: Owned) -> list[Ne
     whole = convert({"spec": {**spec, "tolerations": tolerations}}, Pod)
     there = {node_of(pod) for pod in owned.pods_of(workload)}
     labels = {"pod-template-generation": "1", "controller-revision-hash": hash_of(workload.template)}
-    names = random_names(f"{workload.name}-")
+    names = random_names(f"{workload.name}-", workload.kind)
     made: list[NewPod] = []
     for node in nodes:
         if node.name not in there and _should_run(whole, whole.spec, node):

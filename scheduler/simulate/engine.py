@@ -111,10 +111,10 @@ class Simulation:
             popped.append(queued)
         return popped
 
-    async def _attempt(self, queued: QueuedPod) -> None:
+    async def _attempt(self, queued: QueuedPod, *, explain: bool = True) -> None:
         pod = queued.pod
         framework = self.engine.frameworks[pod.spec.scheduler_name]
-        if self._explainer is not None and not pod.is_deleting:
+        if explain and self._explainer is not None and not pod.is_deleting:
             try:
                 nodes = self._explainer.verdicts(framework, pod)
             except PluginError as error:
@@ -136,11 +136,15 @@ class Simulation:
                 self.engine.queue.delete(uid)
                 self.engine.nominator.add(pod, node or "")
 
+    def placed(self) -> Iterator[Pod]:
+        """Yield the pods that have found a node here."""
+        return (self.engine.pods[uid] for uid, result in self.results.items() if result["node"] is not None)
+
     async def place(self, pod: Pod) -> Result:
-        """Let a new pod come, and try it once."""
+        """Let a new pod come, and try it once. Nothing is said of it node by node."""
         result = self.come(pod)
         for queued in self._pop_all():
-            await self._attempt(queued)
+            await self._attempt(queued, explain=False)
         return result
 
     def add_objects(self, objects: Iterable[OtherObject]) -> None:

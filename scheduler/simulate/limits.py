@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from scheduler.api.decoding import Unreadable, convert
-from scheduler.api.go_quantity import GoQuantity
+from scheduler.api.go_quantity import INT64_MAX, GoQuantity
 from scheduler.api.objects import Container, ResourceList, ResourceRequirements, Wire
 from scheduler.api.quantity import NANO, parse_quantity
 from scheduler.api.requests import pod_limits, pod_requests
@@ -124,7 +124,7 @@ def _problems(what: str, item: LimitRangeItem, requests: Amounts, limits: Amount
         elif not limit:
             yield f"{start} no limit is specified or limit is 0"
         elif limit * NANO > request * ratio:
-            yield f"{start} provided ratio is {limit / request:f}"
+            yield f"{start} provided ratio is {min(limit, INT64_MAX * NANO) / request:f}"
 
 
 def _below(start: str, name: str, least: int, requests: Amounts, limits: Amounts) -> Iterator[str]:

@@ -47,11 +47,7 @@ class Missing:
 
     def look(self, pods: Iterable[Pod], others: Iterable[OtherObject]) -> None:
         """Look for what pods name."""
-        there: set[tuple[str, str, str]] = set()
-        for obj in others:
-            metadata = obj.content.get("metadata")
-            if isinstance(metadata, Mapping):
-                there.add((obj.label, str(metadata.get("namespace") or "default"), str(metadata.get("name"))))
+        there = {obj.key for obj in others}
         for pod in pods:
             if pod.is_terminated:
                 continue

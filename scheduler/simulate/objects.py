@@ -47,6 +47,18 @@ class OtherObject(NamedTuple):
     """Its name where objects are counted: `Service`, `Budget (example.com/v1)`."""
     content: Mapping[str, Any]
 
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Empty if it is none."""
+        found = self.content.get("metadata")
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Label, namespace and name; the namespace is `default` where none is written."""
+        metadata = self.metadata
+        return self.label, str(metadata.get("namespace") or "default"), str(metadata.get("name"))
+
 
 class OtherObjects:
     """All such objects that have not been taken."""

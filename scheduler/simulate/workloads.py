@@ -5,8 +5,6 @@ Only pods that are missing are made: those that the files have count for their c
 random letters to a name, these are drawn by a hash of it, so that every run chooses the same names and nodes.
 """
 
-import hashlib
-import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, islice
@@ -16,16 +14,17 @@ import msgspec
 
 from scheduler.api.decoding import Unreadable
 from scheduler.api.pod import Pod
-from scheduler.simulate.defaults import UIDS
+from scheduler.framework.field_errors import required
+from scheduler.simulate.generated_names import MAX_PREFIX, hash_of, random_name, random_names, uid_of
 from scheduler.simulate.objects import OtherObject
 
 Content = Mapping[str, Any]
 
-_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
-"""Of random names: k8s.io/apimachinery/pkg/util/rand."""
+MAX_OBJECTS: Final = 100_000
+"""Pods and claims that are made of all workloads together: a slip of the finger must not take all memory."""
 
-MAX_PODS: Final = 100_000
-"""Pods of one workload: a slip of the finger must not take all memory."""
+MAX_BYTES: Final = 256 << 20
+"""Of the templates that they are made of, as JSON: a tenth of what the pods take."""
 
 
 class NewPod(NamedTuple):
@@ -40,6 +39,26 @@ class Expansion(NamedTuple):
 
     pods: list[NewPod]
     others: list[OtherObject]
+    notes: Sequence[str] = ()
+    """What it does not make, though one may expect it."""
+
+
+class Room:
+    """How much more may be made of workloads."""
+
+    def __init__(self) -> None:
+        self._objects, self._bytes = MAX_OBJECTS, MAX_BYTES
+
+    def take(self, workload: "Workload", number: int) -> None:
+        """Count the objects that are made of a workload. Raises Unreadable if they are too many."""
+        size = number * len(msgspec.json.encode(workload.template))
+        if number > self._objects or size > self._bytes:
+            raise Unreadable(
+                f"{number:,} pods and claims of {workload}, of a template of {size // number:,} bytes: more than a "
+                f"simulation makes of all workloads, {MAX_OBJECTS:,} objects and {MAX_BYTES >> 20} MiB"
+            )
+        self._objects -= number
+        self._bytes -= size
 
 
 class Owned:
@@ -54,13 +73,10 @@ class Owned:
                     self._pods[pod.namespace, owner.kind, owner.name].append(pod)
         for obj in others:
             if obj.label == "ReplicaSet (apps/v1)":
-                found = obj.content.get("metadata")
-                metadata = found if isinstance(found, Mapping) else {}
-                owners = metadata.get("ownerReferences")
+                owners = obj.metadata.get("ownerReferences")
                 for owner in owners if isinstance(owners, list) else ():
                     if isinstance(owner, Mapping) and owner.get("controller"):
-                        namespace = str(metadata.get("namespace") or "default")
-                        self._sets.add((namespace, str(owner.get("kind")), str(owner.get("name"))))
+                        self._sets.add((obj.key[1], str(owner.get("kind")), str(owner.get("name"))))
 
     def pods_of(self, workload: "Workload") -> list[Pod]:
         """Those that run or wait."""
@@ -91,10 +107,17 @@ class Workload:
         self.namespace = str(metadata.get("namespace") or "default")
         self.uid = str(metadata.get("uid") or uid_of(kind, self.namespace, self.name))
         self.spec = part(obj.content, "spec")
+        self.is_new = not metadata.get("resourceVersion")
+        self.is_deleting = metadata.get("deletionTimestamp") is not None
+        """Then its controller makes no more pods."""
+
         self._status = part(obj.content, "status")
         self.template = part(self.spec, "template")
         if not isinstance(self.spec.get("template"), Mapping):
             raise Unreadable("spec.template: Required value")
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
 
     def count(self, field: str, default: int) -> int:
         """Return a number of pods. Raises Unreadable."""
@@ -105,8 +128,8 @@ class Workload:
             raise Unreadable(f"spec.{field}: expected int, got {type(number).__name__}")
         if number < 0:
             raise Unreadable(f"spec.{field}: Invalid value: {number}: must be greater than or equal to 0")
-        if number > MAX_PODS:
-            raise Unreadable(f"spec.{field}: {number} pods are more than a simulation takes, which is {MAX_PODS}")
+        if number > MAX_OBJECTS:
+            raise Unreadable(f"spec.{field}: {number} pods are more than a simulation makes, which is {MAX_OBJECTS:,}")
         return number
 
     def has_ended(self) -> bool:
@@ -139,24 +162,29 @@ class Workload:
             "ownerReferences": [self.reference()],
         }
         content = {"kind": "Pod", "apiVersion": "v1", "metadata": own, "spec": {**part(self.template, "spec"), **spec}}
-        return NewPod(f"{self.place}: {self.kind} {self.namespace}/{self.name}: pod {name}", content)
+        return NewPod(f"{self.place}: {self}: pod {name}", content)
 
 
-def expanded(others: Sequence[OtherObject], owned: Owned, problems: list[str]) -> Expansion:
+def expanded(others: Sequence[OtherObject], owned: Owned, room: Room, problems: list[str]) -> Expansion:
     """Return what controllers make of all workloads in these objects, and add what is wrong to `problems`."""
-    made = Expansion([], [])
+    made = Expansion([], [], notes := list[str]())
     for obj in others:
         controller = CONTROLLERS.get(obj.label)
         if controller is None:
             continue
         kind, version, expand = controller
         try:
-            one = expand(Workload(kind, version, obj), owned)
+            workload = Workload(kind, version, obj)
+            if workload.is_deleting:
+                continue
+            one = expand(workload, owned)
+            room.take(workload, len(one.pods) + len(one.others))
         except Unreadable as error:
             problems.append(f"{obj.place}: {error}")
             continue
         made.pods.extend(one.pods)
         made.others.extend(one.others)
+        notes.extend(one.notes)
     return made
 
 
@@ -175,19 +203,25 @@ def more_of(workload: Workload) -> Iterator[Expansion]:
                 yield Expansion([_with_index(workload, index)], [])
         case _:
             labels = _labels_of_job(workload) if workload.kind == "Job" else None
-            for name in random_names(f"{workload.name}-"):
+            for name in random_names(f"{workload.name}-", workload.kind):
                 yield Expansion([workload.pod(name, labels)], [])
 
 
 def _replicas(workload: Workload, owned: Owned) -> Expansion:
     missing = workload.count("replicas", 1) - len(owned.pods_of(workload))
-    names = islice(random_names(f"{workload.name}-"), max(0, missing))
+    names = islice(random_names(f"{workload.name}-", workload.kind), max(0, missing))
     return Expansion([workload.pod(name) for name in names], [])
 
 
 def _deployment(workload: Workload, owned: Owned) -> Expansion:
-    """Its ReplicaSet, and the pods of that; or nothing, if the files have ReplicaSets of it."""
+    """Its ReplicaSet, and the pods of that; or nothing, if the files have ReplicaSets of it, or it is paused."""
     if owned.has_sets(workload):
+        note = (
+            f"{workload.place}: {workload} has ReplicaSets already, which make its pods: what is new in it does not "
+            f"count, but to --of deployment/{workload.namespace}/{workload.name}"
+        )
+        return Expansion([], [], [note] if workload.is_new else [])
+    if workload.spec.get("paused") is True:
         return Expansion([], [])
     replica_set = replica_set_of(workload)
     return Expansion(_replicas(Workload("ReplicaSet", "apps/v1", replica_set), owned).pods, [replica_set])
@@ -219,9 +253,12 @@ def replica_set_of(workload: Workload) -> OtherObject:
 
 def _stateful_set(workload: Workload, owned: Owned) -> Expansion:
     there = {pod.name for pod in owned.pods_of(workload)}
-    start = _first_ordinal(workload)
+    start, replicas = _first_ordinal(workload), workload.count("replicas", 1)
+    templates = len(_claim_templates(workload))
+    if replicas * templates > MAX_OBJECTS:
+        raise Unreadable(f"spec.volumeClaimTemplates: {replicas} pods with {templates} claims each are too many")
     pods, claims = [], []
-    for ordinal in range(start, start + workload.count("replicas", 1)):
+    for ordinal in range(start, start + replicas):
         pod, its_claims = _with_ordinal(workload, ordinal)
         claims += its_claims
         if f"{workload.name}-{ordinal}" not in there:
@@ -231,19 +268,25 @@ def _stateful_set(workload: Workload, owned: Owned) -> Expansion:
 
 def _first_ordinal(workload: Workload) -> int:
     start = part(workload.spec, "ordinals").get("start") or 0
-    if not isinstance(start, int):
+    if not isinstance(start, int) or isinstance(start, bool):
         raise Unreadable(f"spec.ordinals.start: expected int, got {type(start).__name__}")
+    if not 0 <= start < 2**31:
+        raise Unreadable("spec.ordinals.start: must be greater than or equal to 0, and fit into 32 bits")
     return start
+
+
+def _claim_templates(workload: Workload) -> list[Any]:
+    templates = workload.spec.get("volumeClaimTemplates") or []
+    if not isinstance(templates, list):
+        raise Unreadable(f"spec.volumeClaimTemplates: expected a list, got {type(templates).__name__}")
+    return templates
 
 
 def _with_ordinal(workload: Workload, ordinal: int) -> tuple[NewPod, list[OtherObject]]:
     """One pod of a StatefulSet, and its claims."""
-    templates = workload.spec.get("volumeClaimTemplates") or []
-    if not isinstance(templates, list):
-        raise Unreadable(f"spec.volumeClaimTemplates: expected a list, got {type(templates).__name__}")
     name = f"{workload.name}-{ordinal}"
     volumes, claims = [], []
-    for template in templates:
+    for template in _claim_templates(workload):
         claim = f"{_name_of(template)}-{name}"
         volumes.append({"name": _name_of(template), "persistentVolumeClaim": {"claimName": claim}})
         claims.append(_claim_of(workload, template, claim))
@@ -268,29 +311,34 @@ def _claim_of(workload: Workload, template: Content, name: str) -> OtherObject:
         "namespace": workload.namespace,
         "labels": {**part(metadata, "labels"), **selected},
     }
-    content = {**template, "kind": "PersistentVolumeClaim", "apiVersion": "v1", "metadata": metadata}
+    content = {"kind": "PersistentVolumeClaim", "apiVersion": "v1", "metadata": metadata, "spec": template.get("spec")}
     return OtherObject(f"{workload.place}: claim {name}", "PersistentVolumeClaim", content)
 
 
 def _job(workload: Workload, owned: Owned) -> Expansion:
-    if workload.spec.get("suspend"):
-        return Expansion([], [])
-    if workload.has_ended():
+    managed_by = workload.spec.get("managedBy")
+    if workload.spec.get("suspend") or managed_by not in (None, _JOB_CONTROLLER) or workload.has_ended():
         return Expansion([], [])
     parallelism = workload.count("parallelism", 1)
-    completions = workload.count("completions", parallelism)
+    completions = workload.count("completions", 1)
     active = owned.pods_of(workload)
     # Pods that have succeeded may be gone; what the controller has counted may be old.
     succeeded = max(owned.ended_pods_of(workload), workload.succeeded())
-    missing = max(0, min(parallelism, completions - succeeded) - len(active))
+    wanted = min(parallelism, completions - succeeded)
+    if workload.spec.get("completions") is None and workload.spec.get("parallelism") is not None:
+        wanted = 0 if succeeded else parallelism  # the first success is the beginning of the end
+    missing = max(0, wanted - len(active))
+    if _is_indexed(workload) and workload.spec.get("completions") is None:
+        raise Unreadable(f"spec.completions: {required('when completion mode is Indexed')}")
     if not _is_indexed(workload):
-        names = islice(random_names(f"{workload.name}-"), missing)
+        names = islice(random_names(f"{workload.name}-", workload.kind), missing)
         return Expansion([workload.pod(name, _labels_of_job(workload)) for name in names], [])
     taken = {pod.labels.get(_INDEX) for pod in active}
     free = [index for index in range(completions) if f"{index}" not in taken][succeeded:][:missing]
     return Expansion([_with_index(workload, index) for index in free], [])
 
 
+_JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
 _INDEX: Final = "batch.kubernetes.io/job-completion-index"
 
 
@@ -307,9 +355,10 @@ def _labels_of_job(workload: Workload) -> dict[str, str]:
 
 
 def _with_index(workload: Workload, index: int) -> NewPod:
-    name = f"{workload.name}-{index}"
+    end = f"-{index}-"
     labels = {**_labels_of_job(workload), _INDEX: f"{index}"}
-    return workload.pod(random_name(f"{name}-", 0), labels, hostname=name)
+    name = random_name(f"{workload.name[: MAX_PREFIX - len(end)]}{end}", 0, workload.kind)
+    return workload.pod(name, labels, hostname=f"{workload.name}-{index}")
 
 
 CONTROLLERS: Final[Mapping[str, tuple[str, str, Callable[[Workload, Owned], Expansion]]]] = {
@@ -320,38 +369,6 @@ CONTROLLERS: Final[Mapping[str, tuple[str, str, Callable[[Workload, Owned], Expa
     "Job (batch/v1)": ("Job", "batch/v1", _job),
 }
 """Kind and version as objects are counted → both, and what makes the pods that are missing."""
-
-
-def random_name(prefix: str, index: int) -> str:
-    """Return a name as `generateName` gives it, but the same in every run."""
-    digest = hashlib.blake2b(f"{prefix}{index}".encode(), digest_size=8).digest()
-    number = int.from_bytes(digest, "big")
-    letters = []
-    for _ in range(5):
-        number, letter = divmod(number, len(_LETTERS))
-        letters.append(_LETTERS[letter])
-    return prefix + "".join(letters)
-
-
-def random_names(prefix: str) -> Iterator[str]:
-    """Yield such names without end, each once: of five thousand, some would be the same."""
-    seen: set[str] = set()
-    for index in count():
-        name = random_name(prefix, index)
-        if name not in seen:
-            seen.add(name)
-            yield name
-
-
-def uid_of(kind: str, namespace: str, name: str) -> str:
-    """Return the UID of an object that has none yet, the same in every run."""
-    return str(uuid.uuid5(UIDS, f"{kind}/{namespace}/{name}"))
-
-
-def hash_of(template: Content) -> str:
-    """Return what stands for a template in labels, in the form that controllers give it."""
-    number = int.from_bytes(hashlib.blake2b(msgspec.json.encode(template), digest_size=4).digest(), "big")
-    return "".join(_LETTERS[int(digit)] for digit in f"{number}")  # rand.SafeEncodeString
 
 
 def part(content: Content, name: str) -> Mapping[str, Any]:

@@ -116,7 +116,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "ReplicaSet": "metadata:Meta spec:ReplicaSetSpec",
     "ReplicaSetSpec": "replicas selector:LabelSelector template:PodTemplate",
     "Deployment": "metadata:Meta spec:DeploymentSpec",
-    "DeploymentSpec": "replicas selector:LabelSelector template:PodTemplate",
+    "DeploymentSpec": "replicas paused selector:LabelSelector template:PodTemplate",
     "StatefulSet": "metadata:Meta spec:StatefulSetSpec",
     "StatefulSetSpec": (
         "replicas selector:LabelSelector template:PodTemplate ordinals:Ordinals volumeClaimTemplates:[]ClaimTemplate"
@@ -125,7 +125,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "DaemonSet": "metadata:Meta spec:DaemonSetSpec",
     "DaemonSetSpec": "selector:LabelSelector template:PodTemplate",
     "Job": "metadata:Meta spec:JobSpec status:JobStatus",
-    "JobSpec": "parallelism completions completionMode suspend selector:LabelSelector template:PodTemplate",
+    "JobSpec": "parallelism completions completionMode suspend managedBy selector:LabelSelector template:PodTemplate",
     "CronJob": "metadata:Meta spec:CronJobSpec",
     "CronJobSpec": "jobTemplate:JobTemplate",
     "JobTemplate": "metadata:TemplateMeta spec:JobSpec",
@@ -229,7 +229,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "NodeResourceTopology": "metadata:Meta topologyPolicies zones:[]Zone attributes:[]ZoneAttribute",
     "Zone": "name type costs:[]ZoneCost resources:[]ZoneResource",
     "ZoneCost": "name value",
-    "ZoneResource": "name@resource available",
+    "ZoneResource": "name@resource available allocatable",
     "ZoneAttribute": "name value",
 }
 """Kind of object, or of a part of one, → its fields."""

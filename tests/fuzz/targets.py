@@ -586,10 +586,17 @@ def _few(value: Any) -> Any:
 
 
 def _ask(dice: random.Random, cluster: SimulatedCluster, names: list[str]) -> None:
-    drained, like = dice.choice(names), dice.choice(names)
-    questions = Questions(count=dice.randint(1, 3), drain=(drained,), add=dice.randint(0, 2), like=like)
+    drained, removed, like = (dice.choice(names) for _ in range(3))
+    questions = Questions(
+        count=dice.randint(1, 3),
+        of=dice.choice(("", "deployment", "statefulsets/statefulset", "job.batch/default/job")),
+        drain=(drained,),
+        remove=(removed,) if removed != drained else (),
+        add=dice.randint(0, 2),
+        like=like,
+    )
     try:
-        told = answered(cluster, questions, _config, IN_TREE)
+        told = answered(cluster, questions, _config, IN_TREE, explain=dice.random() < 0.2)
     except ConfigError:
         return
     assert "".join(as_json(told))

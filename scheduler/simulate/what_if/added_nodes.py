@@ -1,44 +1,74 @@
 """Nodes like one that is there, as they join the cluster: new names, and nothing on them but what each node has.
 
-What comes with a node: the pods of DaemonSets and static pods, which are there before any other, its CSINode (how many
-volumes it takes), its ResourceSlices (its devices) and its NodeResourceTopology (its NUMA nodes).
+What comes with a node: the pods of DaemonSets and static pods, which are there before any other, and the objects of
+`node_objects`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from scheduler.api.labels import HOSTNAME
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
+from scheduler.framework.errors import ConfigError
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.daemon_sets import node_of, pinned
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.generated_names import uid_of
+from scheduler.simulate.what_if.node_objects import names_of, objects_of, renamed
 from scheduler.simulate.what_if.owners import is_of_daemon_set, is_static
-from scheduler.simulate.workloads import uid_of
 
-_TROUBLE: Final = "node.kubernetes.io/"
-"""Taints that say how a node is doing begin so; a new one is doing well."""
+_PASSING: Final = frozenset(
+    {
+        *(
+            f"node.kubernetes.io/{what}"
+            for what in (
+                "not-ready",
+                "unreachable",
+                "unschedulable",
+                "memory-pressure",
+                "disk-pressure",
+                "pid-pressure",
+                "network-unavailable",
+                "out-of-service",
+            )
+        ),
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "node.cloudprovider.kubernetes.io/shutdown",
+        "ToBeDeletedByClusterAutoscaler",
+        "DeletionCandidateOfClusterAutoscaler",
+        "karpenter.sh/disrupted",
+        "karpenter.sh/unregistered",
+    }
+)
+"""Taints that say how a node is doing, or that it comes or goes. What they do not have in common is a prefix."""
 
-_NAMED_BY_NODE: Final = ("CSINode (storage.k8s.io/v1)",)
-_TOPOLOGY: Final = "NodeResourceTopology (topology.node.k8s.io/"
-_SLICE: Final = "ResourceSlice (resource.k8s.io/v1)"
+_STARTUP: Final = ("startup-taint.cluster-autoscaler.kubernetes.io/", "ignore-taint.cluster-autoscaler.kubernetes.io/")
+"""How taints begin that are gone once a node has started, by the conventions of cluster-autoscaler."""
+
+
+MAX_PODS: Final = 1_000_000
+"""Pods that come with all added nodes together: they take 1.4 GB."""
 
 
 def with_nodes(cluster: SimulatedCluster, number: int, like: str) -> tuple[SimulatedCluster, list[str]]:
     """Return the cluster with so many more nodes, and their names. Their objects are added to its own.
 
-    The node that they are like has to be there.
+    The node that they are like has to be there. Raises ConfigError if more comes with them than a simulation takes.
     """
     model = next(node for node in cluster.nodes if node.name == like)
     names = list(_names(like, number, {node.name for node in cluster.nodes}))
     there = [pod for pod in cluster.pods if _comes_with(pod, like)]
+    if number * len(there) > MAX_PODS:
+        problem = f"{len(there)} pods come with each, and a simulation takes {MAX_PODS:,} of them"
+        raise ConfigError([f"--add-nodes {number}: {problem}"])
     pods = [_moved(pod, name) for name in names for pod in there]
-    objects = [obj for obj in cluster.others if _is_of(obj, model)]
-    cluster.others.add(_renamed(obj, like, name) for name in names for obj in objects)
-    nodes = (*cluster.nodes, *(_copy(model, name) for name in names))
+    objects = objects_of(model, cluster.others)
+    cluster.others.add(renamed(obj, like, name) for name in names for obj in objects)
+    own = _own_labels(model, cluster.nodes)
+    nodes = (*cluster.nodes, *(_copy(model, name, own) for name in names))
     return replace(cluster, nodes=nodes, pods=(*cluster.pods, *pods)), names
 
 
@@ -48,15 +78,26 @@ def _names(like: str, number: int, taken: set[str]) -> Iterator[str]:
         yield next(free)
 
 
-def _copy(model: Node, name: str) -> Node:
-    """Neither cordoned nor in trouble, and without images. Labels with the name of the node have the new one."""
-    old = model.name, model.labels.get(HOSTNAME, model.name)
-    labels = {key: name if value in old else value for key, value in model.labels.items()}
-    taints = tuple(taint for taint in model.taints if not taint.key.startswith(_TROUBLE))
+def _own_labels(model: Node, nodes: Sequence[Node]) -> set[str]:
+    """The labels whose value is the name of the node; not those that another node has, too: there it means more."""
+    names = names_of(model)
+    own = {key for key, value in model.labels.items() if value in names}
+    for node in nodes:
+        if node is not model:
+            own = {key for key in own if node.labels.get(key) != model.labels[key]}
+    return own | {HOSTNAME} if HOSTNAME in model.labels else own
+
+
+def _copy(model: Node, name: str, own_labels: Collection[str]) -> Node:
+    """Neither cordoned nor in trouble, and without images."""
+    labels = model.labels | dict.fromkeys(own_labels, name)
+    taints = tuple(taint for taint in model.taints if taint.key not in _PASSING and not taint.key.startswith(_STARTUP))
     metadata = msgspec.structs.replace(
         model.metadata, name=name, uid=uid_of("Node", "", name), resource_version="", labels=labels
     )
-    conditions = tuple(each for each in model.status.conditions or () if each.type == "Ready")
+    conditions = tuple(
+        msgspec.structs.replace(each, status="True") for each in model.status.conditions or () if each.type == "Ready"
+    )
     return msgspec.structs.replace(
         model,
         metadata=metadata,
@@ -82,27 +123,3 @@ def _moved(pod: Pod, node: str) -> Pod:
     else:
         spec = msgspec.structs.replace(spec, affinity=pinned(spec.affinity, node))
     return type(pod)(metadata=metadata, spec=spec, status=pod.status)
-
-
-def _is_of(obj: OtherObject, node: Node) -> bool:
-    if obj.label in _NAMED_BY_NODE or obj.label.startswith(_TOPOLOGY):
-        return _part(obj.content, "metadata").get("name") == node.name
-    return obj.label == _SLICE and _part(obj.content, "spec").get("nodeName") == node.name
-
-
-def _renamed(obj: OtherObject, like: str, name: str) -> OtherObject:
-    metadata = dict(_part(obj.content, "metadata"))
-    metadata.pop("uid", None)
-    content: dict[str, Any] = {**obj.content, "metadata": {**metadata, "name": name}}
-    if obj.label == _SLICE:
-        spec = _part(content, "spec")
-        pool = _part(spec, "pool")
-        of_node = f"{pool.get('name') or like}-{name}"
-        content["spec"] = {**spec, "nodeName": name, "pool": {**pool, "name": of_node}}
-        content["metadata"]["name"] = f"{metadata.get('name')}-{name}"
-    return obj._replace(content=content)
-
-
-def _part(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = content.get(name)
-    return found if isinstance(found, Mapping) else {}

@@ -5,7 +5,7 @@ before ─► nodes added ─► nodes to drain cordoned ─► nodes removed �
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from difflib import get_close_matches
 from itertools import islice
@@ -26,6 +26,7 @@ from scheduler.simulate.engine import Simulation, simulation_of
 from scheduler.simulate.what_if.added_nodes import with_nodes
 from scheduler.simulate.what_if.budgets import Budgets
 from scheduler.simulate.what_if.evictions import Evictions, cordoned
+from scheduler.simulate.what_if.node_objects import on_it_alone
 from scheduler.simulate.what_if.owners import is_of_daemon_set
 from scheduler.simulate.what_if.questions import MAX_COPIES, Questions, node_problems
 from scheduler.simulate.what_if.templates import Copy, Template, copies_of, own_pods, template_of
@@ -46,8 +47,9 @@ def answered(
 ) -> Document:
     """Return what `simulate` does, and "whatIf": {"added"?, "removed"?, "drained"?, "copies"?, "utilisation"}.
 
-    added: {"like", "nodes": [name]}; removed, drained: see `Emptied.told`; copies: see `_place_copies`; utilisation:
-    {"before", "after"}. Pods that come for others have "replaces" and "evictedFrom". Raises ConfigError.
+    added: {"like", "nodes": [name], "without": {kind: number of objects that are on the node they are like alone}};
+    removed, drained: see `Emptied.told`; copies: see `_place_copies`; utilisation: {"before", "after"}. Pods that come
+    for others have "replaces" and "evictedFrom". Raises ConfigError.
     """
     problems = list(node_problems(questions, {node.name for node in cluster.nodes}))
     template = _template(cluster, questions, problems)
@@ -57,20 +59,23 @@ def answered(
     before = utilisation(cluster.nodes, cluster.pods)
     copies = copies_of(template, cluster) if template is not None else iter(())
     document: Document = {}
+    without = on_it_alone(_named(cluster.nodes, questions.like), cluster.others) if questions.add else {}
     changed, added = _changed(cluster, questions, template)
     if added:
-        document["added"] = {"like": questions.like, "nodes": added}
+        document["added"] = {"like": questions.like, "nodes": added, "without": dict(without)}
     with simulation_of(changed, config, registry, progress, shows_writes=not each_alone) as simulation:
 
         async def run() -> None:
             evictions = Evictions(simulation, budgets)
-            removed = [await evictions.remove(node) for node in _named(changed.nodes, questions.remove)]
+            removed = [await evictions.remove(_named(changed.nodes, name)) for name in questions.remove]
             await simulation.start(explain=explain)
             if each_alone:
                 await simulation.judge_each()
             else:
                 await simulation.schedule_waiting()
                 simulation.rest()
+                for pod in simulation.placed():
+                    budgets.give(pod)
             drained = [await evictions.drain(name) for name in questions.drain]
             for what, emptied in (("removed", removed), ("drained", drained)):
                 if emptied:
@@ -107,23 +112,22 @@ def _changed(
     cluster: SimulatedCluster, questions: Questions, template: Template | None
 ) -> tuple[SimulatedCluster, list[str]]:
     """The cluster as it is asked about, but for the pods that go, and the names of the nodes that are added."""
+    changed, added = cluster, list[str]()
+    if questions.add:  # first: the node that they are like may be one that goes
+        changed, added = with_nodes(cluster, questions.add, questions.like)
     own = own_pods(template, cluster) if template is not None else set()
     gone = set(questions.remove)
     pods = tuple(
         pod
-        for pod in cluster.pods
+        for pod in changed.pods
         if pod.uid not in own and (pod.node_name or not (is_of_daemon_set(pod) and node_of(pod) in gone))
     )
-    changed, added = replace(cluster, pods=pods), list[str]()
-    if questions.add:
-        changed, added = with_nodes(changed, questions.add, questions.like)
     nodes = tuple(cordoned(node) if node.name in questions.drain else node for node in changed.nodes)
-    return replace(changed, nodes=nodes), added
+    return replace(changed, nodes=nodes, pods=pods), added
 
 
-def _named(nodes: Sequence[Node], names: Iterable[str]) -> Iterator[Node]:
-    by_name = {node.name: node for node in nodes}
-    return (by_name[name] for name in names)
+def _named(nodes: Iterable[Node], name: str) -> Node:
+    return next(node for node in nodes if node.name == name)
 
 
 async def _place_copies(

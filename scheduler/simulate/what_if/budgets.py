@@ -1,11 +1,11 @@
 """Disruption budgets as evictions see them.
 
 Rules: pkg/registry/core/pod/storage/eviction.go at v1.36.3; for a budget whose status nobody has written yet, as in a
-file written by hand, pkg/controller/disruption, with the pods that are there as those that are expected.
+file written by hand, pkg/controller/disruption, with the pods that are there as those that their controllers want.
 """
 
-import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,10 +13,15 @@ from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import LabelSelector, Wire
 from scheduler.api.pod import Pod
+from scheduler.framework.field_errors import invalid
+from scheduler.simulate.checks import shown
 from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.what_if.owners import controller_of
 from scheduler.simulate.written import reworded, without_null
 
 LABEL: Final = "PodDisruptionBudget (policy/v1)"
+
+_PERCENTAGE: Final = re.compile(r"([0-9]{1,9})%", re.ASCII)
 
 
 class _Metadata(Wire, frozen=True):
@@ -59,8 +64,11 @@ class Budget:
     allows_unhealthy: bool
     """Whether pods that are not ready may always go."""
 
-    healthy: int
+    expected: int
+    """How many pods their controllers want; if none, none may go."""
+
     desired: int
+    healthy: int
     allowed: int
 
     def __str__(self) -> str:
@@ -73,6 +81,8 @@ class Budget:
         if not self.is_processed:
             return f"the disruption budget {self} is still being processed by its controller"
         if self.allowed <= 0:
+            if self.healthy > self.desired:
+                return f"the disruption budget {self} allows none"
             needs = f"it needs {self.desired} ready pods and has {self.healthy}"
             return f"the disruption budget {self} allows none: {needs}"
         return None
@@ -80,13 +90,13 @@ class Budget:
     def take(self, pod: Pod) -> None:
         """A pod goes."""
         if is_ready(pod):
-            self.allowed -= 1
             self.healthy -= 1
+            self.allowed = max(0, self.allowed - 1)
 
-    def give_back(self) -> None:
-        """Another pod is ready in its place."""
-        self.allowed += 1
+    def give(self) -> None:
+        """One more pod is ready."""
         self.healthy += 1
+        self.allowed = min(self.allowed + 1, _allowed(self.expected, self.desired, self.healthy))
 
 
 class Budgets:
@@ -125,21 +135,20 @@ class Budgets:
         return budgets[0].refusal(pod) if budgets else None
 
     def take(self, pod: Pod) -> None:
-        """The pod is evicted."""
-        if pod.status.phase != "Pending":
-            for budget in self.of(pod):
-                budget.take(pod)
-
-    def give_back(self, pod: Pod) -> None:
-        """Another pod has come to run in place of this one."""
+        """The pod goes: it is evicted, or its node vanishes."""
         for budget in self.of(pod):
-            budget.give_back()
+            budget.take(pod)
+
+    def give(self, pod: Pod) -> None:
+        """The pod, or another one like it, has found a node: there it becomes ready."""
+        for budget in self.of(pod):
+            budget.give()
 
 
 def is_ready(pod: Pod) -> bool:
     """Whether it says so; one that says nothing, as in a file written by hand, is if it has a node."""
     ready = [each.status for each in pod.status.conditions or () if each.type == "Ready"]
-    return ready == ["True"] if ready else bool(pod.node_name)
+    return ready == ["True"] if ready else bool(pod.node_name) and pod.status.phase != "Pending"
 
 
 def _budget(content: Mapping[str, Any], running: Mapping[str, list[Pod]]) -> Budget:
@@ -150,29 +159,39 @@ def _budget(content: Mapping[str, Any], running: Mapping[str, list[Pod]]) -> Bud
     is_processed = True
     if status is None or not (status.observed_generation or status.expected_pods):
         selected = [pod for pod in running.get(namespace, ()) if selector.matches(pod.labels)]
+        expected, desired = _counts(spec, selected)
         healthy = sum(map(is_ready, selected))
-        desired = _desired(spec, len(selected))
-        allowed = max(0, healthy - desired)
+        allowed = _allowed(expected, desired, healthy)
     else:
-        healthy, desired = status.current_healthy, status.desired_healthy
+        expected, desired, healthy = status.expected_pods, status.desired_healthy, status.current_healthy
         allowed = status.disruptions_allowed
         is_processed = status.observed_generation >= metadata.generation
     always = spec.unhealthy_pod_eviction_policy == "AlwaysAllow"
-    return Budget(namespace, metadata.name, selector, is_processed, always, healthy, desired, allowed)
+    return Budget(namespace, metadata.name, selector, is_processed, always, expected, desired, healthy, allowed)
 
 
-def _desired(spec: _Spec, expected: int) -> int:
+def _counts(spec: _Spec, selected: Sequence[Pod]) -> tuple[int, int]:
+    """How many pods are expected, and how many have to be ready. Only a number of available pods counts bare pods."""
+    of_controllers = sum(controller_of(pod) is not None for pod in selected)
     if spec.max_unavailable is not None:
-        return max(0, expected - _share(spec.max_unavailable, expected, "spec.maxUnavailable"))
+        share = _share(spec.max_unavailable, of_controllers, "spec.maxUnavailable")
+        return of_controllers, max(0, of_controllers - share)
+    if isinstance(spec.min_available, int):
+        return len(selected), spec.min_available
     if spec.min_available is not None:
-        return _share(spec.min_available, expected, "spec.minAvailable")
-    return 0
+        return of_controllers, _share(spec.min_available, of_controllers, "spec.minAvailable")
+    return 0, 0
 
 
 def _share(written: int | str, expected: int, path: str) -> int:
+    """The number, or the percentage of those that are expected, rounded up. Raises Unreadable."""
     if isinstance(written, int):
         return written
-    try:
-        return math.ceil(int(written.removesuffix("%")) * expected / 100)
-    except ValueError:
-        raise Unreadable(f"{path}: Invalid value: {written!r}: expected a number or a percentage") from None
+    match = _PERCENTAGE.fullmatch(written)
+    if match is None:
+        raise Unreadable(f"{path}: {invalid(shown(written), 'expected a number or a percentage')}")
+    return -(-int(match[1]) * expected // 100)
+
+
+def _allowed(expected: int, desired: int, healthy: int) -> int:
+    return max(0, healthy - desired) if expected > 0 else 0

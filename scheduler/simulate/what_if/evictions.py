@@ -6,7 +6,7 @@
     has none ───────────► evicted ────────────► lost
 
 Rules: k8s.io/kubectl pkg/drain (filters.go, drain.go) at v0.36.3. Evictions come in waves: all that may go now, then
-their replacements, whose places the budgets get back; until nothing more may go.
+their replacements, which the budgets count as ready where they find a node; until nothing more may go.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,9 +22,9 @@ from scheduler.simulate.engine import Result, Simulation
 from scheduler.simulate.what_if.budgets import Budgets
 from scheduler.simulate.what_if.owners import controller_of, has_local_data, is_of_daemon_set, is_static
 from scheduler.simulate.what_if.replacements import (
+    Replacements,
     claims_like,
     own_claims,
-    replacement,
     shared_claims,
     without_user,
 )
@@ -77,7 +77,7 @@ class Evictions:
     def __init__(self, simulation: Simulation, budgets: Budgets) -> None:
         self._simulation = simulation
         self._budgets = budgets
-        self._taken = {str(pod) for pod in simulation.engine.pods.values()}
+        self._replacements = Replacements(map(str, simulation.engine.pods.values()))
 
     async def drain(self, name: str) -> Emptied:
         """Evict the pods of a node, which is cordoned already, and schedule those that come in their place."""
@@ -91,13 +91,14 @@ class Evictions:
                 left.append(pod)
         emptied.flags = list(_flags(left, emptied.stays))
         while wave := list(self._wave(left)):
-            left = [pod for pod in left if pod not in wave]
+            gone = {pod.uid for pod in wave}
+            left = [pod for pod in left if pod.uid not in gone]
             replaced = [each for pod in wave if (each := await self._evict(pod, emptied)) is not None]
             await self._simulation.schedule_waiting()
             self._simulation.rest()
             for pod, result in replaced:
                 if result["node"] is not None:
-                    self._budgets.give_back(pod)
+                    self._budgets.give(pod)
             emptied.replaced += replaced
         emptied.refused = [(pod, self._budgets.refusal(pod) or "") for pod in left]
         return emptied
@@ -106,6 +107,7 @@ class Evictions:
         """Take a node away with all its pods; let others come in their place, to be scheduled later."""
         emptied = Emptied(node.name)
         for pod in self._pods_on(node.name):
+            self._budgets.take(pod)
             if is_static(pod) or is_of_daemon_set(pod):
                 self._simulation.engine.handlers.pod_deleted(pod)
             else:
@@ -137,11 +139,11 @@ class Evictions:
                 await self._simulation.api.update(RESOURCE_CLAIM, without_user(claim, pod.uid))
         if pod.is_deleting:
             return None  # it was on its way, and its controller has made another one
-        if controller_of(pod) is None:
+        owner = controller_of(pod)
+        if owner is None:
             emptied.lost.append(pod)
             return None
-        new = replacement(pod, self._taken)
-        self._taken.add(str(new))
+        new = self._replacements.of(pod, owner)
         self._simulation.add_objects(claims_like(pod, new, there))
         result = self._simulation.come(new)
         result |= {"replaces": str(pod), "evictedFrom": emptied.node}

@@ -74,7 +74,7 @@ def _number(text: str | None, option: str, problems: list[str]) -> int | None:
     if number < 1:
         problems.append(f"{option} {shown(text)}: must be at least 1")
     elif number > MAX_COPIES:
-        problems.append(f"{option} {shown(text)}: a simulation takes {MAX_COPIES} at most")
+        problems.append(f"{option} {shown(text)}: a simulation takes {MAX_COPIES:,} at most")
     return number
 
 

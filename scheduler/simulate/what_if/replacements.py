@@ -5,33 +5,39 @@ A claim for devices that was only reserved for it is free again. Rules: pkg/cont
 pkg/controller/volume/ephemeral at v1.36.3.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from scheduler.api.decoding import reread
-from scheduler.api.objects import PodResourceClaimStatus
+from scheduler.api.objects import OwnerReference, PodResourceClaimStatus
 from scheduler.api.pod import Pod
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
+from scheduler.simulate.generated_names import claim_name, random_names, uid_of
 from scheduler.simulate.objects import OtherObject
-from scheduler.simulate.what_if.owners import controller_of
-from scheduler.simulate.workloads import random_name, uid_of
 
 _OF_BINDING: Final = ("pv.kubernetes.io/", "volume.kubernetes.io/")
 
 
-def replacement(pod: Pod, taken: Collection[str]) -> Pod:
-    """Return the pod that comes for one that has a controller; `taken`: namespace/name of all pods."""
-    owner = controller_of(pod)
-    kind, owner_name = (owner.kind, owner.name) if owner is not None else ("", pod.name)
-    name = pod.name
-    if kind != "StatefulSet":
-        index = 0
-        while f"{pod.namespace}/{name}" in taken:
-            name = random_name(f"{owner_name}-", index)
-            index += 1
-    return renamed(pod, name)
+class Replacements:
+    """Makes the pods that come for others. They have names that no pod has, but for those of StatefulSets."""
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        """`taken`: namespace/name of all pods."""
+        self._taken = set(taken)
+        self._names: dict[str, Iterator[str]] = {}
+
+    def of(self, pod: Pod, owner: OwnerReference) -> Pod:
+        """Return the pod that its controller makes for this one."""
+        if owner.kind == "StatefulSet":
+            return renamed(pod, pod.name)
+        names = self._names.setdefault(
+            f"{owner.kind}/{pod.namespace}/{owner.name}", random_names(f"{owner.name}-", owner.kind)
+        )
+        new = renamed(pod, next(name for name in names if f"{pod.namespace}/{name}" not in self._taken))
+        self._taken.add(str(new))
+        return new
 
 
 def renamed(pod: Pod, name: str) -> Pod:
@@ -42,16 +48,12 @@ def renamed(pod: Pod, name: str) -> Pod:
     )
     by_template = {each.name for each in pod.spec.resource_claims or () if each.resource_claim_template_name}
     statuses = tuple(
-        PodResourceClaimStatus(name=each.name, resource_claim_name=_claim_name(name, each.name))
+        PodResourceClaimStatus(name=each.name, resource_claim_name=claim_name(name, each.name))
         for each in pod.status.resource_claim_statuses or ()
         if each.name in by_template and each.resource_claim_name
     )
     status = type(pod.status)(phase="Pending", resource_claim_statuses=statuses or None)
     return type(pod)(metadata=metadata, spec=replace(pod.spec, node_name=""), status=status)
-
-
-def _claim_name(pod_name: str, claim: str) -> str:
-    return random_name(f"{pod_name}-{claim}-", 0)
 
 
 def own_claims(pod: Pod) -> Iterator[tuple[str, str]]:

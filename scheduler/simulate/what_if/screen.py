@@ -18,8 +18,11 @@ Document = Mapping[str, Any]
 def lines_of(told: Document) -> Iterator[str]:
     """Yield the lines for the member "whatIf" of the document."""
     if "added" in told:
-        names = told["added"]["nodes"]
-        yield f"added {_count(len(names), 'node')} like {told['added']['like']}: {_some(names)}"
+        names, like, without = (told["added"][key] for key in ("nodes", "like", "without"))
+        yield f"added {_count(len(names), 'node')} like {like}: {_some(names)}"
+        if without:
+            left = ", ".join(f"{number:,} {kind}" for kind, number in sorted(without.items()))
+            yield f"  without what is on {like} alone: {left}"
     for what in ("removed", "drained"):
         for each in told.get(what, ()):
             yield from _emptied(what, each)
@@ -32,12 +35,10 @@ def lines_of(told: Document) -> Iterator[str]:
 
 def _emptied(what: str, told: Document) -> Iterator[str]:
     come = told["evicted"] - len(told["lost"])
-    yield (
-        f"{what} {told['node']}: {_count(told['evicted'], 'pod')} evicted, "
-        f"{told['placed']} of the {come} that come again found a node"
-    )
+    found = f", {told['placed']} of {_count(come, 'replacement')} found a node" if come else ""
+    yield f"{what} {told['node']}: {_count(told['evicted'], 'pod')} evicted{found}"
     if told["lost"]:
-        yield f"  lost, as no controller makes them again: {_some(told['lost'])}"
+        yield f"  lost, as no controller makes them anew: {_some(told['lost'])}"
     for each in told["refused"]:
         yield f"  cannot be evicted: {each['pod']}: {each['why']}"
     if told["stays"]:
@@ -50,10 +51,10 @@ def _emptied(what: str, told: Document) -> Iterator[str]:
 def _copies(told: Document) -> Iterator[str]:
     placed, asked = told["placed"], told["asked"]
     if asked is None:
-        more = ", and more would: this is where a simulation stops" if told.get("stopped") else ""
+        more = ", and perhaps more: a simulation stops there" if told.get("stopped") else ""
         yield f"{placed:,} {'copy' if placed == 1 else 'copies'} of {told['of']} fit{more}"
     else:
-        yield f"{'all' if placed == asked else 'only'} {placed:,} of {asked:,} copies of {told['of']} fit"
+        yield f"{placed:,} of {asked:,} copies of {told['of']} fit"
     if placed:
         nodes = list(told["nodes"].items())
         yield from aligned([("NODE", "COPIES"), *((name, f"{number:,}") for name, number in nodes[:MAX_NODES])])

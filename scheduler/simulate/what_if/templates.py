@@ -14,6 +14,7 @@ from scheduler.api.decoding import Unreadable
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
+from scheduler.simulate.checks import shown
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.creation import Creation
 from scheduler.simulate.objects import OtherObject
@@ -72,16 +73,25 @@ def template_of(cluster: SimulatedCluster, text: str) -> Template:
             return new[0]
         what = f"{len(new)} pods and workloads are new: {_listed(new)}" if new else "no pod or workload is new"
         raise ConfigError([f"--count and --fill: {what}; name one by --of [KIND/][NAMESPACE/]NAME"])
-    kind, slash, rest = text.partition("/")
-    wanted = f"{_SHORT.get(kind.lower(), kind.lower())}/{rest}" if slash else text
+    wanted = _as_named(text)
     every = [*_templates(cluster), *_stored(cluster)]
     found = [each for each in every if text in each.names or wanted in each.names]
+    if len({(each.kind, each.namespace, each.name) for each in found}) == 1 < len(found):
+        # A file with another version of what the cluster has: that is what is asked about.
+        found = [each for each in found if each.is_new] or found
     if len(found) > 1:
-        raise ConfigError([f"--of {text}: {len(found)} pods and workloads are called so: {_listed(found)}"])
+        raise ConfigError([f"--of {shown(text)}: {len(found)} pods and workloads are called so: {_listed(found)}"])
     if not found:
         names = {name for each in every for name in each.names}
-        raise ConfigError([f"--of {text}: there is no such pod or workload{did_you_mean(wanted, names)}"])
+        raise ConfigError([f"--of {shown(text)}: there is no such pod or workload{did_you_mean(wanted, names)}"])
     return found[0]
+
+
+def _as_named(text: str) -> str:
+    """Return the text with the kind as templates have it; kubectl also takes deploy, deployments, deployment.apps."""
+    kind, slash, rest = text.partition("/")
+    kind = kind.lower().partition(".")[0]
+    return f"{_SHORT.get(kind, kind.removesuffix('s'))}/{rest}" if slash else text
 
 
 def _listed(templates: list[Template]) -> str:
@@ -96,11 +106,10 @@ def _templates(cluster: SimulatedCluster) -> Iterator[Template]:
         namespace = pod.namespace or "default"
         yield Template("Pod", namespace, pod.name, is_new=True, written=(place, pod))
     for obj in cluster.others:
-        metadata = _metadata(obj)
         if obj.label in CONTROLLERS or obj.label in (DAEMON_SET, CRON_JOB):
             kind = obj.label.partition(" ")[0]
-            namespace, name = str(metadata.get("namespace") or "default"), str(metadata.get("name"))
-            is_new = not metadata.get("resourceVersion") and not metadata.get("ownerReferences")
+            _, namespace, name = obj.key
+            is_new = not obj.metadata.get("resourceVersion") and not obj.metadata.get("ownerReferences")
             yield Template(kind, namespace, name, is_new, obj)
 
 
@@ -108,11 +117,6 @@ def _stored(cluster: SimulatedCluster) -> Iterator[Template]:
     for pod in cluster.pods:
         if pod.metadata.resource_version and not pod.is_terminated:
             yield Template("Pod", pod.namespace, pod.name, is_new=False, written=pod)
-
-
-def _metadata(obj: OtherObject) -> Mapping[str, Any]:
-    found = obj.content.get("metadata")
-    return found if isinstance(found, Mapping) else {}
 
 
 def own_pods(template: Template, cluster: SimulatedCluster) -> set[str]:
@@ -170,9 +174,9 @@ def _claims_of(pod: Pod, cluster: SimulatedCluster) -> dict[tuple[str, str], Any
     wanted = {(_LABELS[resource], name): (resource, name) for resource, name in own_claims(pod)}
     found = {}
     for obj in cluster.others if wanted else ():
-        metadata = _metadata(obj)
-        key = wanted.get((obj.label, str(metadata.get("name"))))
-        if key is not None and str(metadata.get("namespace") or "default") == pod.namespace:
+        label, namespace, name = obj.key
+        key = wanted.get((label, name))
+        if key is not None and namespace == pod.namespace:
             found[key] = obj.content
     return found
 
@@ -225,19 +229,23 @@ def _job_of(template: Template, obj: OtherObject) -> OtherObject:
 
 def _newest_set(template: Template, cluster: SimulatedCluster) -> OtherObject | None:
     """The ReplicaSet that has the Deployment's newest template; of a new one, that which was made for it."""
-    found = []
-    for obj in cluster.others:
-        if obj.label == "ReplicaSet (apps/v1)":
-            metadata = _metadata(obj)
-            owners = metadata.get("ownerReferences")
-            owned = any(
-                isinstance(each, Mapping) and (each.get("kind"), each.get("name")) == ("Deployment", template.name)
-                for each in (owners if isinstance(owners, list) else ())
-            )
-            is_alike = bool(metadata.get("resourceVersion")) != template.is_new
-            if owned and is_alike and str(metadata.get("namespace") or "default") == template.namespace:
-                found.append((_revision(metadata), obj))
+    found = [
+        (_revision(obj.metadata), obj)
+        for obj in cluster.others
+        if obj.label == "ReplicaSet (apps/v1)"
+        and obj.key[1] == template.namespace
+        and bool(obj.metadata.get("resourceVersion")) != template.is_new
+        and _is_owned(obj.metadata, template.name)
+    ]
     return max(found, key=lambda each: each[0])[1] if found else None
+
+
+def _is_owned(metadata: Mapping[str, Any], deployment: str) -> bool:
+    owners = metadata.get("ownerReferences")
+    return any(
+        isinstance(each, Mapping) and (each.get("kind"), each.get("name")) == ("Deployment", deployment)
+        for each in (owners if isinstance(owners, list) else ())
+    )
 
 
 def _revision(metadata: Mapping[str, Any]) -> int:

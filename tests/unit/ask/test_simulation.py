@@ -46,6 +46,18 @@ def test_what_the_cluster_has_is_simulated_and_files_come_on_top(
     assert [line.split()[:2] for line in lines[1:3]] == [["shop/waits", "n1"], ["default/new", "-"]]
 
 
+def test_a_cron_job_of_the_cluster_can_be_copied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    metadata = {"name": "nightly", "namespace": "shop", "resourceVersion": "1", "uid": "c"}
+    job = {"spec": {"template": {"spec": {"containers": [{"name": "c"}]}}}}
+    jobs = a_list(
+        "CronJob", {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": metadata, "spec": {"jobTemplate": job}}
+    )
+
+    assert simulated(tmp_path, {"GET /apis/batch/v1/cronjobs": jobs}, "--of=cj/nightly", "--count=2") == 0
+
+    assert "2 of 2 copies of cronjob/shop/nightly fit" in capsys.readouterr().out
+
+
 def test_a_kind_that_may_not_be_read_is_named_with_what_that_means(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,8 +9,9 @@ from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.resources import KNOWN
+from scheduler.simulate import workloads
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
-from scheduler.simulate.workloads import random_names
+from scheduler.simulate.generated_names import random_names
 
 SPEC = {"containers": [{"name": "c"}]}
 
@@ -53,6 +54,10 @@ def a_workload(kind: str, version: str = "apps/v1", spec: dict[str, Any] = SPEC,
     template = {"metadata": {"labels": {"app": "w"}}, "spec": spec}
     whole = {"selector": {"matchLabels": {"app": "w"}}, "template": template, **fields}
     return {"apiVersion": version, "kind": kind, "metadata": {"name": "w"}, "spec": whole}
+
+
+def being_deleted(workload: dict[str, Any]) -> dict[str, Any]:
+    return {**workload, "metadata": {**workload["metadata"], "deletionTimestamp": "2026-05-04T00:00:00Z"}}
 
 
 def with_status(workload: dict[str, Any], **status: Any) -> dict[str, Any]:
@@ -136,6 +141,19 @@ def test_a_runtime_class_adds_overhead_and_narrows_the_nodes() -> None:
     assert "kata" in {each.key for each in pod.spec.tolerations or ()}
 
 
+@pytest.mark.parametrize(
+    ("defined", "words"),
+    [
+        ({}, "Pod Overhead set without corresponding RuntimeClass defined Overhead"),
+        ({"overhead": {"podFixed": {"cpu": "250m"}}}, "Pod's Overhead doesn't match RuntimeClass's defined Overhead"),
+    ],
+)
+def test_another_overhead_than_the_runtime_class_defines_is_refused(defined: dict[str, Any], words: str) -> None:
+    _, problems = of(a_pod(runtimeClassName="kata", overhead={"cpu": "1"}), a_runtime(**defined))
+
+    assert problems == [f'f:1: pods "p" is forbidden: pod rejected: {words}']
+
+
 # LimitRanges
 
 
@@ -200,6 +218,11 @@ def test_limit_ranges_are_for_their_namespace() -> None:
         ),
         (
             {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
+            {"requests": {"cpu": "1"}, "limits": {"cpu": "9" * 400}},
+            f"cpu max limit to request ratio per Container is 2, but provided ratio is {2**63}.000000",
+        ),
+        (
+            {"type": "Container", "maxLimitRequestRatio": {"cpu": "2"}},
             {},
             "cpu max limit to request ratio per Container is 2, but no request is specified or request is 0",
         ),
@@ -227,7 +250,20 @@ def test_what_a_limit_range_refuses_is_refused(item: dict[str, Any], resources: 
         ),
         (
             [a_workload("Job", "batch/v1", parallelism=10**9)],
-            "f:1: spec.parallelism: 1000000000 pods are more than a simulation takes, which is 100000",
+            "f:1: spec.parallelism: 1000000000 pods are more than a simulation makes, which is 100,000",
+        ),
+        (
+            [a_workload("StatefulSet", replicas=60_000, volumeClaimTemplates=[{"metadata": {"name": "a"}}] * 2)],
+            "f:1: spec.volumeClaimTemplates: 60000 pods with 2 claims each are too many",
+        ),
+        (
+            [a_workload("StatefulSet", ordinals={"start": -1})],
+            "f:1: spec.ordinals.start: must be greater than or equal to 0, and fit into 32 bits",
+        ),
+        ([a_workload("StatefulSet", ordinals={"start": True})], "f:1: spec.ordinals.start: expected int, got bool"),
+        (
+            [a_workload("Job", "batch/v1", completionMode="Indexed")],
+            "f:1: spec.completions: Required value: when completion mode is Indexed",
         ),
         ([a_workload("Deployment", template=None)], "f:1: spec.template: Required value"),
         ([a_workload("ReplicaSet", template=[])], "f:1: template: expected an object, got list"),
@@ -237,7 +273,7 @@ def test_what_a_limit_range_refuses_is_refused(item: dict[str, Any], resources: 
         ),
         (
             [a_workload("Job", "batch/v1", spec={"priority": "x"})],
-            "f:1: Job default/w: pod w-mbkcb: spec.priority: expected int | null, got str",
+            "f:1: Job default/w: pod w-2gsdv: spec.priority: expected int | null, got str",
         ),
         (
             [a_node("n"), a_workload("DaemonSet", spec={"tolerations": "all"})],
@@ -303,10 +339,94 @@ def an_owned(name: str, kind: str = "ReplicaSet", phase: str = "Running", **meta
         (with_status(a_workload("Job", "batch/v1"), conditions=[{"type": "Failed", "status": "True"}]), [], 0),
         (with_status(a_workload("Job", "batch/v1"), conditions=[{"type": "Failed", "status": "False"}, 7]), [], 1),
         (with_status(a_workload("Job", "batch/v1"), conditions="odd", succeeded="odd"), [], 1),
+        (with_status(a_workload("Job", "batch/v1", parallelism=3), succeeded=1), [an_owned("a", "Job")], 0),
+        (with_status(a_workload("Job", "batch/v1", parallelism=3), succeeded=0), [an_owned("a", "Job")], 2),
+        (a_workload("Job", "batch/v1", managedBy="example.com/queue"), [], 0),
+        (a_workload("Job", "batch/v1", managedBy="kubernetes.io/job-controller"), [], 1),
+        (a_workload("Deployment", paused=True), [], 0),
+        *(
+            (being_deleted(a_workload(kind, version)), [a_node("n")] if kind == "DaemonSet" else [], 0)
+            for kind, version in (
+                ("Deployment", "apps/v1"),
+                ("ReplicaSet", "apps/v1"),
+                ("StatefulSet", "apps/v1"),
+                ("ReplicationController", "v1"),
+                ("Job", "batch/v1"),
+                ("DaemonSet", "apps/v1"),
+            )
+        ),
     ],
 )
 def test_only_pods_that_are_missing_are_made(workload: dict[str, Any], there: list[Any], new: int) -> None:
-    assert len(created(workload, *there)) == len(there) + new
+    pods = sum(obj["kind"] == "Pod" for obj in there)
+
+    assert len(created(workload, *there)) == pods + new
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet", "ReplicaSet"])
+def test_a_file_with_another_version_of_a_workload_counts_instead_of_it(kind: str) -> None:
+    has, wants = a_workload(kind), a_workload(kind)
+    has["metadata"] = {"name": "w", "resourceVersion": "1", "uid": "w"}
+    if kind != "DaemonSet":
+        has["spec"]["replicas"], wants["spec"]["replicas"] = 3, 5
+
+    pods = created(*(a_node(f"n{number}") for number in range(5)), has, wants)
+
+    assert len(pods) == 5
+
+
+def test_what_is_new_in_a_deployment_that_runs_does_not_count_which_is_said() -> None:
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "w", "controller": True}
+    of_it = a_workload("ReplicaSet", replicas=1)
+    of_it["metadata"] = {"name": "w-1", "ownerReferences": [owner], "resourceVersion": "1"}
+
+    cluster, _ = of(of_it, a_workload("Deployment", replicas=5))
+
+    assert len(cluster.pods) == 1
+    assert cluster.notes == (
+        "f:2: Deployment default/w has ReplicaSets already, which make its pods: what is new in it does not count, "
+        "but to --of deployment/default/w",
+    )
+
+
+def test_there_is_an_end_to_what_all_workloads_together_make(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workloads, "MAX_OBJECTS", 5)
+    sets = a_workload("ReplicaSet", replicas=3), a_workload("StatefulSet", replicas=3), a_workload("DaemonSet")
+
+    cluster, problems = of(*(a_node(f"n{number}") for number in range(2)), *sets)
+
+    assert len(cluster.pods) == 5
+    assert problems == [
+        "f:4: 3 pods and claims of StatefulSet default/w, of a template of 72 bytes: more than a simulation makes of "
+        "all workloads, 5 objects and 256 MiB"
+    ]
+
+
+def test_a_large_template_makes_fewer_pods() -> None:
+    large = {**SPEC, "nodeSelector": {f"{number}": "x" * 60 for number in range(20_000)}}
+
+    _, (problem,) = of(a_workload("ReplicaSet", spec=large, replicas=1000))
+
+    assert problem.startswith("f:1: 1,000 pods and claims of ReplicaSet default/w, of a template of 1,")
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "fields", "start"),
+    [
+        ("ReplicaSet", "apps/v1", {}, "a" * 58),
+        ("Job", "batch/v1", {}, "a" * 58),
+        ("Job", "batch/v1", {"completions": 1, "completionMode": "Indexed"}, "a" * 55 + "-0-"),
+    ],
+)
+def test_names_are_no_longer_than_kubernetes_makes_them(
+    kind: str, version: str, fields: dict[str, Any], start: str
+) -> None:
+    workload = a_workload(kind, version, **fields)
+    workload["metadata"]["name"] = "a" * (80 if kind == "ReplicaSet" else 60)
+
+    (pod,) = created(workload)
+
+    assert (pod.name[:58], len(pod.name)) == (start, 63)
 
 
 def test_a_deployment_with_replica_sets_leaves_its_pods_to_them() -> None:
@@ -462,6 +582,6 @@ def test_what_pods_name_and_nobody_wrote_is_noted() -> None:
 
 
 def test_names_drawn_by_lot_are_all_different() -> None:
-    names = list(islice(random_names("w-"), 20_000))
+    names = list(islice(random_names("w-", "ReplicaSet"), 20_000))
 
     assert len(set(names)) == len(names)

@@ -118,6 +118,12 @@ def test_what_evictions_read_is_kept() -> None:
     assert f"{KINDS_BY_NAME['CronJob'].name} ({KINDS_BY_NAME['CronJob'].api_version})" == CRON_JOB
 
 
+def test_what_decides_whether_a_controller_makes_pods_is_kept() -> None:
+    assert "paused" in fields_of("DeploymentSpec")
+    assert fields_of("JobSpec").keys() >= {"parallelism", "completions", "completionMode", "suspend", "managedBy"}
+    assert "deletionTimestamp" in fields_of("Meta")
+
+
 def test_the_example_of_a_role_has_the_kinds_and_no_others() -> None:
     role, _ = yaml.safe_load_all(READER.read_text())
     allowed = {(group, plural) for rule in role["rules"] for group in rule["apiGroups"] for plural in rule["resources"]}

@@ -2,7 +2,11 @@
 
 from typing import Any
 
+import pytest
+
+from scheduler.framework.errors import ConfigError
 from scheduler.simulate.what_if.added_nodes import with_nodes
+from scheduler.simulate.what_if.screen import lines_of
 from tests.unit.simulate.what_if.test_drain import DEVICES, a_slice
 from tests.unit.simulate.what_if.world import Json, a_node, a_pod, a_spec, a_workload, asked, cluster_with, on, placed
 
@@ -27,15 +31,41 @@ def test_they_have_new_names_and_the_labels_of_the_model() -> None:
     assert first.metadata.uid != second.metadata.uid
 
 
-def test_they_are_neither_cordoned_nor_in_trouble() -> None:
+def test_a_label_that_other_nodes_have_too_is_no_name() -> None:
+    (node,) = added(
+        a_node("gpu", labels={"pool": "gpu", "disk": "gpu"}), a_node("n2", labels={"pool": "gpu"}), like="gpu"
+    )
+
+    assert (node.labels["pool"], node.labels["disk"]) == ("gpu", "gpu-added-1")
+
+
+@pytest.mark.parametrize(
+    "passing",
+    [
+        "node.kubernetes.io/unschedulable",
+        "node.kubernetes.io/unreachable",
+        "node.cloudprovider.kubernetes.io/uninitialized",
+        "ToBeDeletedByClusterAutoscaler",
+        "startup-taint.cluster-autoscaler.kubernetes.io/cni",
+    ],
+)
+def test_they_are_neither_cordoned_nor_in_trouble(passing: str) -> None:
     taints = [
-        {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"},
+        {"key": passing, "effect": "NoSchedule"},
         {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/our-own", "effect": "NoSchedule"},
+    ]
+    model = a_node("n1", unschedulable=True, taints=taints)
+    model["status"]["conditions"] = [
+        {"type": "Ready", "status": "Unknown"},
+        {"type": "MemoryPressure", "status": "True"},
     ]
 
-    (node,) = added(a_node("n1", unschedulable=True, taints=taints))
+    (node,) = added(model)
 
-    assert (node.spec.unschedulable, [taint.key for taint in node.taints]) == (False, ["dedicated"])
+    kept = [taint.key for taint in node.taints]
+    assert (node.spec.unschedulable, kept) == (False, ["dedicated", "node.kubernetes.io/our-own"])
+    assert [(each.type, each.status) for each in node.status.conditions] == [("Ready", "True")]
 
 
 def test_only_pods_that_each_node_has_come_with_them_and_take_their_room() -> None:
@@ -51,7 +81,7 @@ def test_only_pods_that_each_node_has_come_with_them_and_take_their_room() -> No
     )
 
     assert document["whatIf"]["copies"]["nodes"] == {"n1-added-1": 2}
-    assert document["whatIf"]["added"] == {"like": "n1", "nodes": ["n1-added-1"]}
+    assert document["whatIf"]["added"] == {"like": "n1", "nodes": ["n1-added-1"], "without": {}}
 
 
 def test_the_pods_of_a_new_daemon_set_wait_for_them_too() -> None:
@@ -101,7 +131,84 @@ def test_they_have_the_devices_of_the_model() -> None:
     assert document["whatIf"]["copies"]["nodes"] == {"n1": 1, "n1-added-1": 1}
 
 
+def test_there_is_an_end_to_the_pods_that_come_with_them() -> None:
+    daemons = (on("n1", f"agent-{number}", "DaemonSet", f"agent-{number}", cpu=0) for number in range(11))
+
+    with pytest.raises(ConfigError) as caught:
+        asked(a_node("n1"), *daemons, add=100_000, like="n1")
+
+    assert caught.value.problems == (
+        "--add-nodes 100000: 11 pods come with each, and a simulation takes 1,000,000 of them",
+    )
+
+
 def test_a_node_may_be_replaced_by_others_like_it() -> None:
     web = on("n1", "web", "ReplicaSet", "web")
 
     assert placed(asked(a_node("n1"), web, add=1, like="n1", remove=("n1",))) == {"default/web": "n1-added-1"}
+
+
+def test_the_pods_of_a_new_daemon_set_come_also_where_the_model_goes() -> None:
+    daemons = a_workload("DaemonSet", "d", a_spec())
+
+    pods = asked(a_node("n1"), daemons, add=1, like="n1", remove=("n1",))["pods"]
+
+    assert [pod["node"] for pod in pods] == ["n1-added-1"]
+
+
+def others(*objects: Json) -> list[Json]:
+    """What is there for n1-added-1."""
+    cluster, _ = with_nodes(cluster_with(a_node("n1"), *objects), 1, "n1")
+    return [dict(obj.content) for obj in cluster.others if obj.content["metadata"]["name"] == "n1-added-1"]
+
+
+def test_they_are_as_busy_as_what_nothing_runs_on() -> None:
+    metrics = {
+        "apiVersion": "metrics.k8s.io/v1beta1",
+        "kind": "NodeMetrics",
+        "metadata": {"name": "n1"},
+        "timestamp": "2026-01-01T00:00:00Z",
+        "usage": {"cpu": "3900m", "memory": "6Gi"},
+    }
+
+    (copy,) = others(metrics)
+
+    assert copy == {**metrics, "metadata": {"name": "n1-added-1"}, "usage": {"cpu": "0", "memory": "0"}}
+
+
+@pytest.mark.parametrize(("written", "free"), [({"allocatable": "4"}, "4"), ({}, "1")])
+def test_all_of_their_numa_nodes_is_free_as_far_as_their_size_is_known(written: Json, free: str) -> None:
+    zone = {"name": "node-0", "type": "Node", "resources": [{"name": "cpu", "available": "1", **written}]}
+    topology = {
+        "apiVersion": "topology.node.k8s.io/v1alpha2",
+        "kind": "NodeResourceTopology",
+        "metadata": {"name": "n1"},
+        "zones": [zone],
+    }
+
+    (copy,) = others(topology)
+
+    assert copy["zones"][0]["resources"][0]["available"] == free
+
+
+def test_storage_that_is_on_the_model_alone_is_named_and_not_there_again() -> None:
+    def a_volume(name: str, *values: str) -> Json:
+        expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": list(values)}
+        terms = [{"matchExpressions": [expression]}]
+        spec = {"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if values else {}
+        return {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": name}, "spec": spec}
+
+    capacity = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "CSIStorageCapacity",
+        "metadata": {"name": "c", "namespace": "default"},
+        "nodeTopology": {"matchLabels": {"topology.example.com/node": "n1"}},
+        "storageClassName": "s",
+        "capacity": "1Gi",
+    }
+    volumes = a_volume("local", "n1"), a_volume("both", "n1", "n2"), a_volume("other", "n2"), a_volume("anywhere")
+
+    told = asked(a_node("n1"), a_node("n2"), *volumes, capacity, add=1, like="n1")["whatIf"]
+
+    assert told["added"]["without"] == {"PersistentVolume": 1, "CSIStorageCapacity": 1}
+    assert "  without what is on n1 alone: 1 CSIStorageCapacity, 1 PersistentVolume" in list(lines_of(told))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import ConfigError
+from tests.unit.simulate.what_if.test_drain import a_volume
 from tests.unit.simulate.what_if.world import Json, a_node, a_pod, a_spec, a_workload, asked, on, placed
 
 CLASS = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "s"}, "provisioner": "p"}
@@ -104,6 +105,23 @@ def test_a_file_with_another_version_of_what_runs_counts_for_itself() -> None:
     stored, new = a_workload("Deployment", "w", a_spec(4), stored=True), a_workload("Deployment", "w", a_spec(1))
 
     assert copies(a_node("n1"), stored, runs, new, fill=True)["placed"] == 4
+
+
+@pytest.mark.parametrize("name", ["w", "default/w", "deploy/w", "Deployment/default/w", "deployments.apps/w"])
+def test_of_two_versions_of_the_same_the_new_one_is_meant_by_any_name_that_kubectl_takes(name: str) -> None:
+    stored, new = a_workload("Deployment", "w", a_spec(4), stored=True), a_workload("Deployment", "w", a_spec(1))
+
+    assert copies(a_node("n1"), stored, new, fill=True, of=name)["placed"] == 4
+
+
+def test_what_a_stateful_set_has_left_of_its_claims_is_used_again() -> None:
+    claim = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}, "storageClassName": "s"}
+    templates = [{"metadata": {"name": "data"}, "spec": claim}]
+    workload = a_workload("StatefulSet", "db", a_spec(), stored=True, replicas=0, volumeClaimTemplates=templates)
+
+    told = copies(a_node("n1"), a_node("n2"), CLASS, *a_volume("pv", "data-db-0", "n2"), workload, count=1, of="sts/db")
+
+    assert told["nodes"] == {"n2": 1}
 
 
 def test_a_pod_that_runs_can_be_copied() -> None:

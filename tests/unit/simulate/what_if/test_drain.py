@@ -80,7 +80,7 @@ def status(allowed: int, healthy: int = 2, desired: int = 2, observed: int = 1) 
     }
 
 
-NOT_READY = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+NOT_READY: Json = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,9 @@ NOT_READY = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
             "the disruption budget default/b allows none: it needs 2 ready pods and has 2",
             id="its status counts",
         ),
-        pytest.param([a_budget("b", "web", status(1), maxUnavailable=0)], {}, 9, 2, "", id="its status alone"),
+        pytest.param(
+            [a_budget("b", "web", status(1, desired=1), maxUnavailable=0)], {}, 9, 2, "", id="its status alone"
+        ),
         pytest.param(
             [a_budget("b", "web", status(2, observed=0), maxUnavailable=1)],
             {},
@@ -151,6 +153,22 @@ NOT_READY = {"status": {"conditions": [{"type": "Ready", "status": "False"}]}}
         pytest.param(
             [a_budget("b", "web", status(0), minAvailable=2)], {"status": {"phase": "Pending"}}, 9, 2, "", id="pending"
         ),
+        pytest.param(
+            [a_budget("b", "web", status(0, healthy=3), minAvailable=2)],
+            {},
+            9,
+            0,
+            "the disruption budget default/b allows none",
+            id="its controller allows none, though enough are ready",
+        ),
+        pytest.param(
+            [a_budget("b", "web")],
+            {},
+            9,
+            0,
+            "the disruption budget default/b allows none",
+            id="it expects no pods, as it says neither how many have to be available nor how many not",
+        ),
     ],
 )
 def test_budgets_decide_which_pods_may_go(budgets: list[Json], fields: Json, room: int, evicted: int, why: str) -> None:
@@ -161,6 +179,43 @@ def test_budgets_decide_which_pods_may_go(budgets: list[Json], fields: Json, roo
     told = drained(document)
     assert (told["evicted"], {each["why"] for each in told["refused"]}) == (evicted, {why} if why else set())
     assert is_short(document) == bool(why)
+
+
+def test_where_a_pod_that_was_not_ready_comes_again_no_ready_one_may_go_for_that() -> None:
+    always = a_budget("b", "web", status(0, healthy=1), minAvailable=2, unhealthyPodEvictionPolicy="AlwaysAllow")
+
+    told = drained(asked(a_node("n1"), a_node("n2", 9), web(1), web(2, **NOT_READY), always, drain=("n1",)))
+
+    assert (told["evicted"], [each["pod"] for each in told["refused"]]) == (1, ["default/web-1"])
+
+
+@pytest.mark.parametrize(("cpu", "refused"), [(1, 0), (9, 1)])
+def test_a_pod_that_waits_counts_as_ready_once_it_has_a_node(cpu: int, refused: int) -> None:
+    waiting = web(2, "", status={"phase": "Pending"}, cpu=cpu)
+    budget = a_budget("b", "web", status(0, healthy=1, desired=1), minAvailable=1)
+
+    told = drained(asked(a_node("n1"), a_node("n2", 4), web(1), waiting, budget, drain=("n1",)))
+
+    assert len(told["refused"]) == refused
+
+
+@pytest.mark.parametrize(("room", "refused"), [(9, 0), (0, 1)])
+def test_the_pods_of_a_node_that_vanishes_are_missed_until_they_come_again(room: int, refused: int) -> None:
+    nodes = a_node("n1", 1), a_node("n2", 1), a_node("n3", room)
+    budget = a_budget("b", "web", status(1, healthy=2, desired=1), minAvailable=1)
+
+    told = drained(asked(*nodes, web(1), web(2, "n2"), budget, remove=("n1",), drain=("n2",)))
+
+    assert len(told["refused"]) == refused
+
+
+@pytest.mark.parametrize(("spec", "evicted"), [({"maxUnavailable": 1}, 0), ({"minAvailable": 1}, 1)])
+def test_pods_without_controllers_count_only_where_a_number_has_to_be_available(spec: Json, evicted: int) -> None:
+    bare = [on("n1", name, metadata={"labels": {"app": "bare"}}) for name in ("a", "b")]
+
+    told = drained(asked(a_node("n1"), a_node("n2"), *bare, a_budget("b", "bare", **spec), drain=("n1",)))
+
+    assert told["evicted"] == evicted
 
 
 def test_a_pod_that_is_going_already_asks_no_budget_and_none_comes_for_it() -> None:
@@ -179,6 +234,12 @@ def test_several_nodes_are_cordoned_before_the_first_is_drained() -> None:
 
 def test_what_waits_does_not_go_to_a_node_that_is_drained() -> None:
     assert placed(asked(a_node("n1"), a_pod("p"), drain=("n1",))) == {"default/p": None}
+
+
+def test_each_of_many_pods_of_one_controller_is_replaced_by_one_with_a_name_of_its_own() -> None:
+    pods = asked(a_node("n1"), a_node("n2", 9), *(web(number, cpu=0) for number in range(30)), drain=("n1",))["pods"]
+
+    assert len({pod["name"] for pod in pods} | {f"web-{number}" for number in range(30)}) == 60
 
 
 def test_a_node_that_vanishes_takes_daemons_along_and_asks_no_budget() -> None:
@@ -346,10 +407,14 @@ def test_a_budget_that_cannot_be_read_is_an_error() -> None:
             a_node("n1"),
             a_budget("a", "web", maxUnavailable="many"),
             a_budget("b", "web", maxUnavailable=[1]),
+            a_budget("c", "web", minAvailable="5"),
+            a_budget("d", "web", minAvailable="9" * 5000 + "%"),
             drain=("n1",),
         )
 
     assert caught.value.problems == (
-        "f:2: spec.maxUnavailable: Invalid value: 'many': expected a number or a percentage",
+        'f:2: spec.maxUnavailable: Invalid value: "many": expected a number or a percentage',
         "f:3: spec.maxUnavailable: expected int | str | null, got array",
+        'f:4: spec.minAvailable: Invalid value: "5": expected a number or a percentage',
+        f'f:5: spec.minAvailable: Invalid value: "{"9" * 100}…": expected a number or a percentage',
     )

@@ -27,8 +27,8 @@ def written(folder: Path, *objects: Json) -> str:
         (["--count", "-1"], ["--count -1: must be at least 1"]),
         (["--count", "0"], ["--count 0: must be at least 1"]),
         (["--count", "many"], ["--count many: expected a number"]),
-        (["--count", "1" * 5000], ["a simulation takes 100000 at most"]),
-        (["--count", "100001"], ["--count 100001: a simulation takes 100000 at most"]),
+        (["--count", "1" * 5000], ["a simulation takes 100,000 at most"]),
+        (["--count", "100001"], ["--count 100001: a simulation takes 100,000 at most"]),
         (
             ["--count", "1", "--fill"],
             ["--count and --fill: one says how many copies, the other as many as fit; give one of them"],
@@ -103,7 +103,7 @@ def test_the_answers_are_text_for_people(file: str, capsys: pytest.CaptureFixtur
         "1 of 1 pods placed",
         "",
         "added 1 node like n2: n2-added-1",
-        "drained n1: 1 pod evicted, 1 of the 1 that come again found a node",
+        "drained n1: 1 pod evicted, 1 of 1 replacement found a node",
         "  kubectl drain n1",
         "",
     ]
