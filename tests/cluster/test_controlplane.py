@@ -155,9 +155,8 @@ def test_a_component_that_cannot_start_shows_its_log() -> None:
 
 
 CALLER = """
-import json, signal, time
+import json, time
 from tests.controlplane import ControlPlane
-signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 with ControlPlane() as cp:
     supervisor = cp.supervisor.pid
     print(json.dumps({"directory": str(cp.directory), "supervisor": supervisor,
