@@ -78,7 +78,7 @@ from scheduler.serve.explanations import Explanations
 from scheduler.serve.health import Check
 from scheduler.serve.http import HttpServer, Pages, QueriedPage
 from scheduler.serve.metric_pages import metric_pages
-from scheduler.serve.page.live import About
+from scheduler.serve.page.about import About
 from scheduler.serve.page.pages import ClusterPage
 from scheduler.serve.recordings import PATH as RECORD
 from scheduler.serve.recordings import Recordings

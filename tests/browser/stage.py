@@ -27,7 +27,7 @@ from scheduler.serve.explanations import PATH as EXPLAIN
 from scheduler.serve.explanations import Explanations
 from scheduler.serve.http import HttpServer, Pages
 from scheduler.serve.limits import Limits
-from scheduler.serve.page.live import About
+from scheduler.serve.page.about import About
 from scheduler.serve.page.pages import PATH, ClusterPage
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeWorld

@@ -125,13 +125,15 @@ async def test_without_the_cookie_there_is_nothing(tmp_path: Path, cookie: str) 
         assert api.requests == []
 
 
-async def test_a_replica_that_stands_by_is_not_the_last_to_be_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["live", "node", "configuration"])
+async def test_a_replica_that_stands_by_is_not_the_last_to_be_asked(tmp_path: Path, page: str) -> None:
     api = an_api()
-    api.on(f"{PROXY}debug/page/live", Answer(200, "standby", {"X-Loadmaster-Leading": "false"}), Answer(200, "leader"))
+    leads = Answer(200, "leader", {"X-Loadmaster-Leading": "true"})
+    api.on(f"{PROXY}debug/page/{page}", Answer(200, "standby", {"X-Loadmaster-Leading": "false"}), leads)
     async with browsing(tmp_path, api) as browser:
         await browser.open()
 
-        assert (await browser.get(f"{browser.place}debug/page/live"))[1] == '"leader"'
+        assert (await browser.get(f"{browser.place}debug/page/{page}"))[1] == '"leader"'
 
 
 async def test_if_none_leads_one_that_stands_by_answers(tmp_path: Path) -> None:
