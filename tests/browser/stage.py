@@ -101,6 +101,11 @@ class Stage:
 
         self.do(hear)
 
+    def end_streams(self) -> None:
+        """End those of the page; to be done in the scheduler's thread."""
+        for reader in tuple(self.page.live.readers):
+            reader.end()
+
     async def run(self, ready: threading.Event) -> None:
         """Serve and schedule until told to stop."""
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
@@ -203,3 +208,8 @@ def running(node_names: Iterable[str], count: int, seed: int = 1) -> Iterator[fw
 def scheduled(name: str, **fields: Any) -> fw.Pod:
     """A pod of our profile."""
     return a_pod(name, **{"namespace": "shop", "scheduler_name": PROFILE, **fields})
+
+
+def some_pods(prefix: str, count: int) -> Iterator[fw.Pod]:
+    """Small pods that have not been placed yet."""
+    return (scheduled(f"{prefix}-{number}", requests={"cpu": "50m", "memory": "64Mi"}) for number in range(count))

@@ -3,17 +3,18 @@
 import { Decisions } from "./decisions.js";
 import { Details } from "./details.js";
 import { Figures } from "./charts.js";
-import { ClusterMap, NodeTable } from "./map.js";
+import { ClusterMap } from "./map.js";
 import { Nodes, percent } from "./nodes.js";
 import { Plugins } from "./plugins.js";
 import { Queues } from "./queues.js";
 import { Stream } from "./stream.js";
+import { NodeTable } from "./table.js";
 import { count, put, shown } from "./text.js";
 
 const details = new Details();
 const nodes = new Nodes();
 const map = new ClusterMap(nodes, (name) => details.node(name));
-const table = new NodeTable(nodes, map, (name) => details.node(name));
+const table = new NodeTable(nodes, () => map.resource, (name) => details.node(name));
 const queues = new Queues((namespace, name) => details.pod(namespace, name));
 const decisions = new Decisions((namespace, name) => details.pod(namespace, name));
 const figures = new Figures();
@@ -26,7 +27,6 @@ const heard = {
     instance = about.instance;
     decisions.clear();
     figures.clear();
-    queues.clear();
     heard.about(about);
     told("live", "Live");
   },
