@@ -64,7 +64,7 @@ from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.watch import Watch
 from scheduler.logs import Levels, set_up_logging
-from scheduler.port import Inside, open_port
+from scheduler.port import Inside, Shown, open_port
 from scheduler.queue.ages import oldest_ages
 from scheduler.reloading import Reloader
 from scheduler.replay.recorder import Recorder, without_secrets
@@ -78,7 +78,7 @@ from scheduler.serve.explanations import Explanations
 from scheduler.serve.health import Check
 from scheduler.serve.http import HttpServer, Pages, QueriedPage
 from scheduler.serve.metric_pages import metric_pages
-from scheduler.serve.page.live import About
+from scheduler.serve.page.about import About
 from scheduler.serve.page.pages import ClusterPage
 from scheduler.serve.recordings import PATH as RECORD
 from scheduler.serve.recordings import Recordings
@@ -194,7 +194,8 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
             live["leaderElection"] = election.is_healthy
             permissions += election.permissions
         ready = {"sched-handler-sync": relister.synced.is_set}
-        pages = {**metric_pages(metrics, engine.pods, _is_leading(leadership)), **inside.pages(reloader)}
+        shown = Shown(reloader)
+        pages = {**metric_pages(metrics, engine.pods, _is_leading(leadership)), **inside.pages(shown)}
         pages["/debug/memory"] = Memory(
             engine.cache_bytes, lambda: {**engine.cache.sizes(), **engine.queue.pending_counts()}
         )
@@ -210,12 +211,12 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
             **inside.queried(reloader),
         }
         if options.serving.page:
-            page = _page(engine, metrics, leadership, election, inside.shown(reloader))
+            page = _page(engine, metrics, leadership, election, shown)
             pages |= page.pages
             queried |= page.queried
             page.live.start(tasks)
-        shown = Pages(pages, live, ready, metrics, inside.settings, reloader.detail, queried)
-        port = await open_port(stack, options.serving, shown, metrics, tasks)
+        served = Pages(pages, live, ready, metrics, inside.settings, reloader.detail, queried)
+        port = await open_port(stack, options.serving, served, metrics, tasks)
         _show_certificates(credentials, port, metrics)
         await first_of(stop.wait(), _check_permissions(client, permissions, deadlines))
         if stop.is_set():

@@ -6,7 +6,7 @@ refused. The clients are not those that schedule, since a replica that does not 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from importlib import metadata
 from typing import Any, Final, Protocol
@@ -61,6 +61,21 @@ class HasConfig(Protocol):
     def registry(self) -> Registry: ...
 
 
+class Shown:
+    """The configuration in effect, without what nobody is to see. It is written once, as that takes milliseconds."""
+
+    def __init__(self, current: HasConfig) -> None:
+        self._current = current
+        self._written: tuple[Config, Registry, Mapping[str, Any]] | None = None
+
+    def __call__(self) -> Mapping[str, Any]:
+        config, registry = self._current.config, self._current.registry
+        written = self._written
+        if written is None or written[0] is not config or written[1] is not registry:
+            self._written = written = config, registry, as_shown(config, registry)
+        return written[2]
+
+
 class Inside:
     """What may be looked at of a running scheduler besides health and metrics, and what may be set, by path."""
 
@@ -83,13 +98,9 @@ class Inside:
         """The pages about a scheduler that are asked for with a query."""
         return {PROFILE: Profile(lambda: current.config.enable_profiling)}
 
-    def shown(self, current: HasConfig) -> Callable[[], Mapping[str, Any]]:
-        """The configuration in effect, without what nobody is to see."""
-        return lambda: as_shown(current.config, current.registry)
-
-    def pages(self, current: HasConfig) -> dict[str, Page]:
+    def pages(self, shown: Shown) -> dict[str, Page]:
         """The pages about a scheduler."""
-        pages: dict[str, Page] = {"/configz": Configz(self.shown(current))}
+        pages: dict[str, Page] = {"/configz": Configz(shown)}
         if self._gates.component_flagz:
             pages["/flagz"] = Flagz(COMPONENT, self._flags)
         if self._gates.component_statusz:

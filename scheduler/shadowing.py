@@ -34,7 +34,7 @@ from scheduler.kube.permissions import Permission, reading_permissions
 from scheduler.kube.plugin_reader import PluginReader
 from scheduler.kube.relister import Relister
 from scheduler.kube.watch import Watch
-from scheduler.port import Inside, open_port
+from scheduler.port import Inside, Shown, open_port
 from scheduler.replay.shadow import Shadow, ShadowedHandlers
 from scheduler.replay.silence import Silence
 from scheduler.runtime.containment import AT_START_SECONDS, Contained
@@ -120,7 +120,7 @@ class Shadowing:
             }
             ready = {"sched-handler-sync": relister.synced.is_set}
             in_effect = InEffect(config, registry)
-            pages = {**metric_pages(metrics, engine.pods, lambda: True), **self.inside.pages(in_effect)}
+            pages = {**metric_pages(metrics, engine.pods, lambda: True), **self.inside.pages(Shown(in_effect))}
             pages[PATH] = _page(shadow)
             pages["/debug/memory"] = Memory(engine.cache_bytes, engine.cache.sizes)
             queried = self.inside.queried(in_effect)

@@ -87,7 +87,7 @@ class LocalPage:
 
     async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request, of whomever."""
-        if request.headers.get("Host") not in (f"127.0.0.1:{self.port}", f"localhost:{self.port}"):
+        if not self._is_here(request.headers.get("Host", "")):
             return _said(Problem(421, "this is not the address that the command has printed"))
         if request.method not in ("GET", "HEAD"):
             return _said(Problem(405, "only GET and HEAD are served"))
@@ -104,6 +104,10 @@ class LocalPage:
             return _said(Problem(429, "too many requests at once"))
         async with self._turns, AsyncExitStack() as stack:
             return await self._forward(stack, request, rest)
+
+    def _is_here(self, host: str) -> bool:
+        name, _, port = host.partition(":")
+        return name in ("127.0.0.1", "localhost") and (port or "80") == str(self.port)  # browsers leave 80 out
 
     def _open(self, request: web.BaseRequest) -> web.StreamResponse:
         if not hmac.compare_digest(request.query.get("token", "").encode(), self._token.encode()):

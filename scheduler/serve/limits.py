@@ -17,7 +17,9 @@ class Limits:
     connections: int = 64
     """In all. A kubelet needs two, a Prometheus one."""
 
-    connections_per_address: int = 16
+    connections_per_address: int = 24
+    """The API server is one address for all who look through its proxy: all streams may be open, and as many
+    connections are left for those who open the page, who ask and who record."""
 
     accept_pause_seconds: float = 0.001
     """Between two connections: of a flood, so many a second cost an accept and a close."""

@@ -30,7 +30,10 @@ def chromium() -> Iterator[Browser]:
     # In a container there may be neither the namespaces that its sandbox needs, nor a /dev/shm of any size.
     flags = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=flags)
+        # Playwright would hide the scrollbars, which take room of what they scroll.
+        browser = playwright.chromium.launch(
+            executable_path=program, args=flags, ignore_default_args=["--hide-scrollbars"]
+        )
         _running.append(browser)
         try:
             yield browser

@@ -27,7 +27,7 @@ from scheduler.serve.explanations import PATH as EXPLAIN
 from scheduler.serve.explanations import Explanations
 from scheduler.serve.http import HttpServer, Pages
 from scheduler.serve.limits import Limits
-from scheduler.serve.page.live import About
+from scheduler.serve.page.about import About
 from scheduler.serve.page.pages import PATH, ClusterPage
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeWorld
@@ -100,6 +100,11 @@ class Stage:
                     self.engine.handlers.node_changed(each)
 
         self.do(hear)
+
+    def end_streams(self) -> None:
+        """End those of the page; to be done in the scheduler's thread."""
+        for reader in tuple(self.page.live.readers):
+            reader.end()
 
     async def run(self, ready: threading.Event) -> None:
         """Serve and schedule until told to stop."""
@@ -203,3 +208,8 @@ def running(node_names: Iterable[str], count: int, seed: int = 1) -> Iterator[fw
 def scheduled(name: str, **fields: Any) -> fw.Pod:
     """A pod of our profile."""
     return a_pod(name, **{"namespace": "shop", "scheduler_name": PROFILE, **fields})
+
+
+def some_pods(prefix: str, count: int) -> Iterator[fw.Pod]:
+    """Small pods that have not been placed yet."""
+    return (scheduled(f"{prefix}-{number}", requests={"cpu": "50m", "memory": "64Mi"}) for number in range(count))

@@ -1,14 +1,14 @@
 """Somebody who looks at the page, and notes whatever a browser complains about."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, ViewportSize
 
-SIZE: Final = {"width": 1440, "height": 1000}
+SIZE: Final[ViewportSize] = {"width": 1440, "height": 1000}
 SOON_MS: Final = 5000
 
 FRAMES: Final = """
@@ -53,6 +53,14 @@ class Visitor:
     strangers: list[str] = field(default_factory=list)
     """Requests that leave the origin."""
 
+    def open_anew(self) -> None:
+        """Forget what was done with the page, and open it again."""
+        self.page.unroute_all()
+        self.page.mouse.move(0, 0)
+        self.page.set_viewport_size(SIZE)
+        self.page.goto(self.page.url)
+        self.complaints.clear()
+
     def ready(self) -> float:
         """Wait for the first whole picture; milliseconds since the address was opened."""
         self.page.wait_for_selector("html[data-ready]", state="attached", timeout=3 * SOON_MS)
@@ -75,8 +83,14 @@ class Visitor:
 
 
 @contextmanager
-def visiting(browser: Browser, url: str, scheme: str = "light", **options: Any) -> Iterator[Visitor]:
-    """Open the page; at its end nobody may have complained."""
+def visiting(
+    browser: Browser,
+    url: str,
+    scheme: str = "light",
+    prepare: Callable[[Page], object] = lambda page: None,
+    **options: Any,
+) -> Iterator[Visitor]:
+    """Open the page, as `prepare` has left it; nothing may be asked of anybody else meanwhile."""
     context = browser.new_context(viewport=SIZE, ignore_https_errors=True, color_scheme=scheme, **options)  # type: ignore[arg-type]
     page = context.new_page()
     parts = urlsplit(url)
@@ -98,6 +112,7 @@ def visiting(browser: Browser, url: str, scheme: str = "light", **options: Any) 
     page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
     page.on("dialog", asked)
     page.on("request", requested)
+    prepare(page)
     try:
         page.goto(url)
         yield visitor

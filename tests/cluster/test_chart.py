@@ -312,6 +312,15 @@ def test_what_changes_is_mounted_so_that_the_kubelet_updates_it(helm: Helm) -> N
     assert not any(mount.keys() & {"subPath", "subPathExpr"} for mount in mounts)
 
 
+@pytest.mark.parametrize("is_on", [False, True])
+def test_the_page_is_a_flag_and_a_right(helm: Helm, is_on: bool) -> None:
+    documents = load_documents(helm.render({"page": {"enabled": is_on}}))
+    paths = [url for each in documents for rule in each.get("rules", ()) for url in rule.get("nonResourceURLs", ())]
+
+    assert ("--page" in container_of(documents)["args"]) is is_on
+    assert sorted(paths) == ["/debug/explain", *(["/debug/page/*"] if is_on else []), "/debug/record"]
+
+
 def test_with_an_account_that_exists_nothing_is_granted_or_created(helm: Helm) -> None:
     documents = load_documents(helm.render(ACCEPTED["an account that exists"]))
 

@@ -12,6 +12,7 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.profile import POINTS
 from scheduler.serve.answers import JSON, TEXT, Answer
+from scheduler.serve.page.about import About
 from scheduler.serve.page.costs import plugin_costs
 from scheduler.serve.page.messages import cut
 from scheduler.serve.page.nodes import ZONE
@@ -25,14 +26,14 @@ MAX_AMOUNTS: Final = 20
 class NodeDetails:
     """One node: amounts in the units of scheduling (thousandths of a cpu, bytes), and the pods that ask for most."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._table = engine.cache.table
+    def __init__(self, engine: Engine, about: About) -> None:
+        self._table, self._about = engine.cache.table, about
 
     async def __call__(self, query: Mapping[str, str]) -> Answer:
         name = query.get("name", "")
         row = self._table.row_of(name)
         if row is None:
-            return Answer(404, b"there is no such node\n", TEXT)
+            return Answer(404, b"there is no such node\n", TEXT, headers=self._about.headers)
         node = self._table.info(row)
         requested = node.requested
         amounts = [
@@ -53,25 +54,25 @@ class NodeDetails:
             "podsAllowed": int(self._table.allowed_pods[row]),
             "pods": [_pod(each) for each in shown],
         }
-        return Answer(200, to_json(document) + b"\n", JSON)
+        return Answer(200, to_json(document) + b"\n", JSON, headers=self._about.headers)
 
 
 class ConfigurationDetails:
     """The profiles with their plugins, what these cost, and the configuration in effect."""
 
-    def __init__(self, engine: Engine, metrics: Metrics, config: Callable[[], Mapping[str, Any]], version: str) -> None:
-        self._engine, self._metrics, self._config, self._version = engine, metrics, config, version
+    def __init__(self, engine: Engine, metrics: Metrics, about: About, config: Callable[[], Mapping[str, Any]]) -> None:
+        self._engine, self._metrics, self._about, self._config = engine, metrics, about, config
 
     async def __call__(self, _query: Mapping[str, str]) -> Answer:
         document = {
-            "version": self._version,
+            "version": self._about.version,
             "profiles": [
                 {"name": cut(name), "points": dict(_points(each))} for name, each in self._engine.frameworks.items()
             ],
             "costs": plugin_costs(self._metrics),
             "config": self._config(),
         }
-        return Answer(200, to_json(document) + b"\n", JSON)
+        return Answer(200, to_json(document) + b"\n", JSON, headers=self._about.headers)
 
 
 def _points(framework: Framework) -> Iterator[tuple[str, list[dict[str, Any]]]]:

@@ -8,19 +8,18 @@ turn; without readers a second costs a look at what was decided in it.
 """
 
 import asyncio
-import secrets
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from typing import Final
 
 from scheduler.cycle.engine import Engine
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
-from scheduler.serve.answers import LEADING, Answer
+from scheduler.serve.answers import Answer
 from scheduler.serve.feed import Feed
+from scheduler.serve.page.about import About
 from scheduler.serve.page.decisions import DecisionPicture
 from scheduler.serve.page.figures import Figures
-from scheduler.serve.page.messages import BEAT, cut, event
+from scheduler.serve.page.messages import BEAT, event
 from scheduler.serve.page.nodes import NodeReader
 from scheduler.serve.page.queues import QueuePicture
 
@@ -37,30 +36,9 @@ MAX_WAITING_BYTES: Final = 4 << 20
 """For one reader: a minute of a busy cluster of 5,000 nodes."""
 
 ROUNDS: Final = 3
-"""So often all nodes are told to who comes, if too many change meanwhile; then he waits for the next change."""
+"""So often all nodes are told to who comes, if too many change meanwhile; after that they are told to all readers."""
 
 EVENT_STREAM: Final = "text/event-stream"
-
-_instance: Final = secrets.token_hex(8)
-"""Another one after each start: the page then begins anew."""
-
-
-@dataclass(frozen=True, slots=True)
-class About:
-    """Who tells."""
-
-    version: str
-    leads: Callable[[], bool]
-    leader: Callable[[], str]
-    """Who leads, as the Lease has it; empty if nobody is known to."""
-
-    def told(self) -> dict[str, Any]:
-        return {
-            "instance": _instance,
-            "version": self.version,
-            "leads": self.leads(),
-            "leader": cut(self.leader()),
-        }
 
 
 class Live:
@@ -78,10 +56,11 @@ class Live:
         self.readers: set[Feed] = set()
         self._told = about.told()
         self._looks = 0
+        self._is_missed = False
+        """Whether some reader may have missed changes of nodes: all are told to everybody at the next look."""
 
     async def __call__(self, _query: Mapping[str, str]) -> Answer:
-        leads = "true" if self._about.leads() else "false"
-        return Answer(200, self._stream(), EVENT_STREAM, goes_on=True, headers=((LEADING, leads),))
+        return Answer(200, self._stream(), EVENT_STREAM, goes_on=True, headers=self._about.headers)
 
     def start(self, tasks: Tasks) -> None:
         """Look every second. What fails costs the readers their connections, and nobody else anything."""
@@ -112,7 +91,8 @@ class Live:
             self._tell(event("about", about))
         await asyncio.sleep(0)
         changes = self._nodes.changes()
-        for message in self._nodes.whole() if changes is None else changes:
+        is_missed, self._is_missed = self._is_missed, False
+        for message in self._nodes.whole() if changes is None or is_missed else changes:
             self._tell(message)
             await asyncio.sleep(0)
         if self._looks % QUEUE_LOOKS == 0:
@@ -147,6 +127,7 @@ class Live:
             changes = reader.changes()
             if changes is not None:
                 break
+        self._is_missed |= changes is None
         feed = Feed(BEAT, MAX_WAITING_BYTES)
         self.readers.add(feed)
         try:

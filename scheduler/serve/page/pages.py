@@ -6,8 +6,9 @@ from typing import Any, Final
 from scheduler.cycle.engine import Engine
 from scheduler.runtime.metrics import Metrics
 from scheduler.serve.http import Page, QueriedPage
+from scheduler.serve.page.about import About
 from scheduler.serve.page.details import ConfigurationDetails, NodeDetails
-from scheduler.serve.page.live import About, Live
+from scheduler.serve.page.live import Live
 from scheduler.serve.page.own_files import page_files
 
 PATH: Final = "/debug/page/"
@@ -24,6 +25,6 @@ class ClusterPage:
         self.pages: dict[str, Page] = dict(page_files(PATH))
         self.queried: dict[str, QueriedPage] = {
             f"{PATH}live": self.live,
-            f"{PATH}node": NodeDetails(engine),
-            f"{PATH}configuration": ConfigurationDetails(engine, metrics, config, about.version),
+            f"{PATH}node": NodeDetails(engine, about),
+            f"{PATH}configuration": ConfigurationDetails(engine, metrics, about, config),
         }

@@ -3,9 +3,8 @@
 Looking at 20,000 pods takes some milliseconds, so it is done in steps, between which others have their turn.
 """
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Sequence
 from heapq import nsmallest
-from itertools import islice
 from operator import attrgetter
 from typing import Any, Final
 
@@ -38,21 +37,21 @@ class QueuePicture:
     def look(self) -> Generator[None, None, list[bytes]]:
         """Return what is to be told, the parts that changed; between two steps anything may change."""
         queue = self._engine.queue
-        parts: Mapping[str, Iterable[QueuedPod]] = {**queue.pending_pods(), IN_FLIGHT: queue.in_flight_pods()}
+        parts = {**queue.pending_pods(), IN_FLIGHT: queue.in_flight_pods()}
         yield
         changed = []
         for name, pods in parts.items():
-            told = event("queue", (yield from self._part(name, tuple(pods))))
+            told = event("queue", (yield from self._part(name, pods)))
             yield
             if self.told.get(name) != told:
                 self.told[name] = told
                 changed.append(told)
         return changed
 
-    def _part(self, name: str, pods: tuple[QueuedPod, ...]) -> Generator[None, None, dict[str, Any]]:
+    def _part(self, name: str, pods: Sequence[QueuedPod]) -> Generator[None, None, dict[str, Any]]:
         oldest: list[QueuedPod] = []
         for first in range(0, len(pods), PODS_AT_ONCE):
-            oldest = nsmallest(MAX_SHOWN, (*oldest, *islice(pods, first, first + PODS_AT_ONCE)), key=_created)
+            oldest = nsmallest(MAX_SHOWN, (*oldest, *pods[first : first + PODS_AT_ONCE]), key=_created)
             yield
         return {"part": name, "count": len(pods), "pods": [self._pod(name, queued) for queued in oldest]}
 

@@ -40,13 +40,13 @@ class Browser:
 
     def __init__(self, page: LocalPage, session: aiohttp.ClientSession) -> None:
         self.page, self.place, self.cookie = page, "", ""
-        self._session = session
+        self._session, self._port = session, page.port
 
     async def get(
         self, path: str, headers: Mapping[str, str] | None = None, method: str = "GET", cookie: str | None = None
     ) -> tuple[int, str, Mapping[str, str]]:
         sent = {"Cookie": f"{COOKIE}={self.cookie if cookie is None else cookie}", **(headers or {})}
-        url = f"http://127.0.0.1:{self.page.port}{path}"
+        url = f"http://127.0.0.1:{self._port}{path}"
         async with self._session.request(method, url, headers=sent, allow_redirects=False) as answer:
             return answer.status, await answer.text(), answer.headers.copy()
 
@@ -116,6 +116,15 @@ async def test_whatever_else_is_asked_for_reaches_no_scheduler(
         assert api.requests == []
 
 
+@pytest.mark.parametrize(("port", "status"), [(80, 200), (8080, 421)])
+async def test_a_browser_leaves_out_port_80(tmp_path: Path, port: int, status: int) -> None:
+    async with browsing(tmp_path, an_api()) as browser:
+        await browser.open()
+        browser.page.port = port  # as far as it knows
+
+        assert (await browser.get(f"{browser.place}debug/page/", {"Host": "127.0.0.1"}))[0] == status
+
+
 @pytest.mark.parametrize("cookie", ["", "guessed", "\u00e9"])
 async def test_without_the_cookie_there_is_nothing(tmp_path: Path, cookie: str) -> None:
     async with browsing(tmp_path, api := an_api()) as browser:
@@ -125,13 +134,15 @@ async def test_without_the_cookie_there_is_nothing(tmp_path: Path, cookie: str) 
         assert api.requests == []
 
 
-async def test_a_replica_that_stands_by_is_not_the_last_to_be_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["live", "node", "configuration"])
+async def test_a_replica_that_stands_by_is_not_the_last_to_be_asked(tmp_path: Path, page: str) -> None:
     api = an_api()
-    api.on(f"{PROXY}debug/page/live", Answer(200, "standby", {"X-Loadmaster-Leading": "false"}), Answer(200, "leader"))
+    leads = Answer(200, "leader", {"X-Loadmaster-Leading": "true"})
+    api.on(f"{PROXY}debug/page/{page}", Answer(200, "standby", {"X-Loadmaster-Leading": "false"}), leads)
     async with browsing(tmp_path, api) as browser:
         await browser.open()
 
-        assert (await browser.get(f"{browser.place}debug/page/live"))[1] == '"leader"'
+        assert (await browser.get(f"{browser.place}debug/page/{page}"))[1] == '"leader"'
 
 
 async def test_if_none_leads_one_that_stands_by_answers(tmp_path: Path) -> None:

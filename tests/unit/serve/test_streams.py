@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 
 import aiohttp
@@ -146,6 +146,26 @@ async def test_there_are_only_so_many() -> None:
         await response.read()
         async with reading(served) as another:
             assert await another.content.readline() == b"hello\n"
+
+
+async def test_streams_of_one_address_leave_room_for_two_browsers_that_open_the_page() -> None:
+    """The API server's proxy is one address; a browser asks for six files at once."""
+    all_at_once = asyncio.Barrier(12)
+
+    async def file(_accept: str) -> Answer:
+        await all_at_once.wait()
+        return Answer(200, b"a file")
+
+    async with (
+        a_server(queried={PATH: Source()}, further={"/file": file}, always_allow=("*",)) as served,
+        AsyncExitStack() as stack,
+    ):
+        for _ in range(DEFAULTS.streams):
+            await stack.enter_async_context(reading(served))
+
+        others = await asyncio.gather(*(served.get("/file") for _ in range(12)))
+
+        assert others == [(200, "a file")] * 12
 
 
 async def test_a_head_request_opens_no_stream() -> None:

@@ -1,7 +1,8 @@
 // The dialog: why a pod is pending and what would help, or what a node has and which pods are there.
 
-import { amount, count, make, seconds, shown } from "./text.js";
+import { keyed } from "./rows.js";
 import { fetched } from "./stream.js";
+import { amount, count, link, make, put, seconds, shown } from "./text.js";
 
 export class Details {
   constructor() {
@@ -9,10 +10,12 @@ export class Details {
     this.title = document.getElementById("details-title");
     this.body = document.getElementById("details-body");
     this.asked = 0;
+    this.opener = null;
     document.getElementById("details-close").addEventListener("click", () => this.dialog.close());
     this.dialog.addEventListener("click", (event) => {
       if (event.target === this.dialog) this.dialog.close();
     });
+    this.dialog.addEventListener("close", () => this.closed());
   }
 
   pod(namespace, name) {
@@ -29,7 +32,12 @@ export class Details {
     this.title.textContent = shown(title, 300);
     this.body.replaceChildren(make("p", { className: "sub" }, "Asking the scheduler…"));
     this.body.setAttribute("aria-busy", "true");
-    if (!this.dialog.open) this.dialog.showModal();
+    put("details-said", "");
+    if (!this.dialog.open) {
+      const opener = document.activeElement;
+      this.opener = { opener, section: opener.closest("section") };
+      this.dialog.showModal();
+    }
     this.title.focus();
     let parts;
     try {
@@ -40,12 +48,19 @@ export class Details {
     if (asked !== this.asked) return;
     this.body.replaceChildren(...parts.filter(Boolean));
     this.body.removeAttribute("aria-busy");
+    put("details-said", this.body.firstElementChild?.textContent ?? "");
+  }
+
+  // The browser gives the focus back to what had it, unless that was drawn anew meanwhile.
+  closed() {
+    const { opener, section } = this.opener;
+    if (opener.isConnected || !section) return;
+    const heir = keyed(section, opener.dataset.key) ?? section.querySelector(".scroll");
+    heir.focus({ preventScroll: true });
   }
 
   link(namespace, name) {
-    const button = make("button", { type: "button", className: "link" }, shown(`${namespace}/${name}`, 200));
-    button.addEventListener("click", () => this.pod(namespace, name));
-    return button;
+    return link(`${namespace}/${name}`, () => this.pod(namespace, name), 200);
   }
 
   // --- a pod: the document of /debug/explain
@@ -92,7 +107,8 @@ export class Details {
 
   described(node) {
     const amounts = node.amounts.map(({ resource, offered, asked }) => {
-      const meter = make("meter", { min: 0, max: 1, value: offered ? Math.min(1, asked / offered) : 0, "aria-label": shown(resource, 60) });
+      const share = offered ? Math.min(1, asked / offered) : 0;
+      const meter = make("meter", { min: 0, max: 1, value: share, "aria-label": shown(resource, 60), "aria-valuetext": `${Math.round(share * 100)} %` });
       return make("tr", {}, make("th", { scope: "row" }, shown(resource, 60)), make("td", {}, meter), make("td", { className: "number" }, `${amount(resource, asked)} of ${amount(resource, offered)}`));
     });
     const pods = node.pods.map((pod) =>

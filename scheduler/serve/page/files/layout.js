@@ -4,10 +4,12 @@ const TILES_UP_TO = 60;
 const HEIGHT = 430; // for all of it, if that can be
 const LABEL = 24;
 const GAP = 16;
+const MAX_PANELS = 100; // a zone each; more of them, each with its label, would make a canvas too large to be drawn
 const SIZES = [30, 26, 22, 20, 18, 16, 14, 12, 11, 10, 9, 8, 7, 6];
 
 // {width, height, tile, size: {w, h}, panels: [{zone, rows, x, y, w, columns}], row → place}
-export function layout(zones, width) {
+export function layout(all, width) {
+  const zones = together(all);
   const total = zones.reduce((sum, { rows }) => sum + rows.length, 0);
   if (total <= TILES_UP_TO) return placed(zones, width, { w: 128, h: 58, gap: 8 }, true);
   let found = null;
@@ -16,6 +18,12 @@ export function layout(zones, width) {
     if (found.height <= HEIGHT) break;
   }
   return found;
+}
+
+function together(zones) {
+  if (zones.length <= MAX_PANELS) return zones;
+  const others = zones.slice(MAX_PANELS - 1);
+  return [...zones.slice(0, MAX_PANELS - 1), { zone: `${others.length} other zones`, rows: others.flatMap(({ rows }) => rows) }];
 }
 
 function placed(zones, width, size, tile) {

@@ -1,4 +1,5 @@
-// The map of the cluster, on a canvas: drawn in the next frame after something has changed, and not otherwise.
+// The map of the cluster, on a canvas: drawn in the next frame after something has changed, and not otherwise. What is
+// selected with keys is read aloud.
 
 import { layout, rowAt } from "./layout.js";
 import { CORDONED, NOT_READY, flagsInWords, percent } from "./nodes.js";
@@ -9,6 +10,7 @@ const HOVER_MS = 120;
 const MAX_ASKED = 40; // nodes whose pods are remembered
 const FRESH_MS = 5000;
 const PODS_IN_TIP = 8;
+const MAX_SIDE = 16384; // pixels of a canvas; browsers draw nothing at all on one that is too large
 const STEPS = [0, 100, 250, 400, 550, 700, 850, 950]; // thousandths, each with a colour
 
 export class ClusterMap {
@@ -21,6 +23,7 @@ export class ClusterMap {
     this.rings = document.getElementById("map-rings");
     this.frame = document.getElementById("map-frame");
     this.tip = document.getElementById("map-tip");
+    this.here = document.getElementById("map-here");
     this.selected = null;
     this.hovered = null;
     this.asked = new Map();
@@ -33,11 +36,8 @@ export class ClusterMap {
     this.canvas.addEventListener("pointerleave", () => this.point(null));
     this.canvas.addEventListener("click", (event) => this.clicked(event));
     this.canvas.addEventListener("keydown", (event) => this.key(event));
-    this.canvas.addEventListener("focus", () => this.select(this.selected ?? this.first()));
-    this.canvas.addEventListener("blur", () => {
-      this.selected = null;
-      this.point(null);
-    });
+    this.canvas.addEventListener("focus", () => this.entered());
+    this.canvas.addEventListener("blur", () => this.left());
     this.themed();
   }
 
@@ -54,6 +54,8 @@ export class ClusterMap {
   choose() {
     const box = document.getElementById("map-resource");
     const { resources } = this.nodes;
+    if (String(resources) === this.offered) return; // whoever is about to choose keeps the focus
+    this.offered = String(resources);
     if (!resources.includes(this.resource)) this.resource = resources[0];
     const legend = box.firstElementChild;
     box.replaceChildren(
@@ -109,7 +111,7 @@ export class ClusterMap {
       this.isLaidOut = true;
       const style = getComputedStyle(this.frame);
       this.map = layout(zones, Math.max(200, this.frame.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)));
-      this.scale = Math.min(2, devicePixelRatio || 1);
+      this.scale = Math.min(2, devicePixelRatio || 1, MAX_SIDE / Math.max(this.map.width, this.map.height));
       for (const each of [canvas, this.rings]) {
         each.width = Math.round(this.map.width * this.scale);
         each.height = Math.round(Math.max(1, this.map.height) * this.scale);
@@ -133,7 +135,8 @@ export class ClusterMap {
     const context = this.rings.getContext("2d");
     context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
     context.clearRect(0, 0, this.map.width, this.map.height);
-    for (const [row, colour] of [[this.hovered, this.theme.text], [this.selected, this.theme.mark]]) this.ring(context, row, colour);
+    this.ring(context, this.hovered, this.theme.text);
+    if (this.canvas === document.activeElement) this.ring(context, this.selected, this.theme.mark);
   }
 
   labels(context) {
@@ -247,7 +250,9 @@ export class ClusterMap {
 
   clicked(event) {
     const row = this.at(event);
-    if (row !== null) this.open(this.nodes.names[row]);
+    if (row === null) return;
+    this.selected = row;
+    this.open(this.nodes.names[row]);
   }
 
   point(row) {
@@ -268,20 +273,21 @@ export class ClusterMap {
     if (name === null) return;
     let known = this.asked.get(name);
     if (!known || performance.now() - known.at > FRESH_MS) {
-      known = { at: performance.now(), document: fetched(`node?name=${encodeURIComponent(name)}`) };
+      known = { at: performance.now(), node: fetched(`node?name=${encodeURIComponent(name)}`) };
       this.asked.delete(name);
       this.asked.set(name, known);
       if (this.asked.size > MAX_ASKED) this.asked.delete(this.asked.keys().next().value);
     }
     try {
-      const document = await known.document;
-      if (this.hovered === row || this.selected === row) this.show(row, document);
+      const node = await known.node;
+      if (this.hovered === row || this.isSelected(row)) this.show(row, node);
     } catch {
       this.asked.delete(name);
     }
   }
 
-  show(row, document) {
+  // `node`: what is asked for; null as long as it is.
+  show(row, node) {
     const { nodes, tip } = this;
     const place = this.map.places.get(row);
     if (!place || nodes.names[row] === null) return;
@@ -290,11 +296,11 @@ export class ClusterMap {
       .map((resource) => make("span", {}, `${shown(resource, 40)} ${percent(nodes.use[resource][row])}`));
     const words = [shown(nodes.zones[row] || "no zone", 60), flagsInWords(nodes.flags[row])].filter(Boolean).join(" · ");
     const parts = [make("strong", {}, shown(nodes.names[row], 120)), make("p", {}, words), make("p", { className: "uses" }, ...lines)];
-    if (document) {
-      const items = document.pods.slice(0, PODS_IN_TIP).map((pod) =>
+    if (node) {
+      const items = node.pods.slice(0, PODS_IN_TIP).map((pod) =>
         make("li", {}, make("span", {}, shown(`${pod.namespace}/${pod.name}`, 80)), make("em", {}, `${amount("cpu", pod.cpu)}, ${amount("memory", pod.memory)}`)));
       parts.push(make("ul", {}, ...items));
-      const more = document.podCount - items.length;
+      const more = node.podCount - items.length;
       parts.push(make("p", {}, more > 0 ? `and ${count(more, "more pod", "more pods")}` : items.length ? "" : "no pods"));
     } else parts.push(make("p", {}, "…"));
     tip.replaceChildren(...parts);
@@ -305,13 +311,18 @@ export class ClusterMap {
     tip.style.top = `${this.frame.scrollTop + Math.max(4, Math.min(top, this.frame.clientHeight - tip.offsetHeight - 8))}px`;
   }
 
+  isSelected(row) {
+    return this.selected === row && this.canvas === document.activeElement;
+  }
+
   first() {
     return this.map?.panels[0]?.rows[0] ?? null;
   }
 
   select(row) {
-    if (row === null || !this.map?.places.has(row)) return;
+    if (row === null) return;
     this.selected = row;
+    this.bringIntoView(this.map.places.get(row));
     this.show(row, null);
     clearTimeout(this.asking);
     this.asking = setTimeout(() => this.ask(row), HOVER_MS);
@@ -321,10 +332,33 @@ export class ClusterMap {
     say([shown(nodes.names[row], 120), shown(nodes.zones[row], 60), ...uses, flagsInWords(nodes.flags[row])].filter(Boolean).join(", "));
   }
 
+  // The map may be larger than its frame, and the window smaller than both.
+  bringIntoView({ x, y }) {
+    const { style } = this.here;
+    [style.left, style.top, style.width, style.height] = [x, y, this.map.size.w, this.map.size.h].map((each) => `${each}px`);
+    this.here.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
+
+  // With keys: a click selects what it is on.
+  entered() {
+    if (this.canvas.matches(":focus-visible")) this.select(this.map?.places.has(this.selected) ? this.selected : this.first());
+  }
+
+  // The node stays selected, for who comes back.
+  left() {
+    this.point(null);
+    clearTimeout(this.asking);
+    this.tip.hidden = true;
+    this.soon();
+  }
+
   key(event) {
-    if (!this.map || this.selected === null) return;
+    if (!this.map) return;
     const panel = this.map.panels.findIndex((each) => each.rows.includes(this.selected));
-    if (panel < 0) return this.select(this.first());
+    if (panel < 0) {
+      if (event.key.startsWith("Arrow")) this.select(this.first());
+      return;
+    }
     const { rows, columns } = this.map.panels[panel];
     const at = rows.indexOf(this.selected);
     const beside = (step) => this.map.panels[panel + step]?.rows;
@@ -353,55 +387,4 @@ function fitted(context, text, width) {
   let length = Math.max(1, Math.floor((text.length * width) / context.measureText(text).width));
   while (length > 1 && context.measureText(`${text.slice(0, length)}…`).width > width) length -= 1;
   return `${text.slice(0, length)}…`;
-}
-
-// The same as a table: what a canvas cannot be to everybody.
-export class NodeTable {
-  constructor(nodes, map, open) {
-    Object.assign(this, { nodes, map, open, page: 0 });
-    this.box = document.getElementById("table-details");
-    this.filter = document.getElementById("table-filter");
-    this.box.addEventListener("toggle", () => this.draw());
-    this.filter.addEventListener("input", () => {
-      this.page = 0;
-      this.draw();
-    });
-    document.getElementById("table-before").addEventListener("click", () => this.turn(-1));
-    document.getElementById("table-next").addEventListener("click", () => this.turn(1));
-    setInterval(() => this.draw(), 5000);
-  }
-
-  turn(step) {
-    this.page += step;
-    this.draw();
-  }
-
-  draw() {
-    if (!this.box.open || document.hidden) return;
-    const { nodes } = this;
-    const wanted = this.filter.value.trim().toLowerCase();
-    const column = nodes.use[this.map.resource] ?? [];
-    const rows = [];
-    nodes.names.forEach((name, row) => {
-      if (name !== null && (!wanted || name.toLowerCase().includes(wanted) || nodes.zones[row].toLowerCase().includes(wanted))) rows.push(row);
-    });
-    rows.sort((a, b) => column[b] - column[a] || (nodes.names[a] < nodes.names[b] ? -1 : 1));
-    const pages = Math.max(1, Math.ceil(rows.length / 50));
-    this.page = Math.max(0, Math.min(this.page, pages - 1));
-    put("table-place", `${this.page + 1} of ${pages}, ${count(rows.length, "node")}`);
-    document.getElementById("table-before").disabled = this.page === 0;
-    document.getElementById("table-next").disabled = this.page === pages - 1;
-    const focused = document.activeElement?.dataset?.node;
-    const head = ["Node", "Zone", ...nodes.resources, "State"].map((text, i) => make("th", { scope: "col", className: i > 1 && i < nodes.resources.length + 2 ? "number" : "" }, shown(text, 40)));
-    document.querySelector("#table thead").replaceChildren(make("tr", {}, ...head));
-    const body = rows.slice(this.page * 50, this.page * 50 + 50).map((row) => {
-      const button = make("button", { type: "button", className: "link" }, shown(nodes.names[row], 120));
-      button.dataset.node = nodes.names[row];
-      button.addEventListener("click", () => this.open(nodes.names[row]));
-      const uses = nodes.resources.map((resource) => make("td", { className: "number" }, percent(nodes.use[resource][row])));
-      return make("tr", {}, make("th", { scope: "row" }, button), make("td", {}, shown(nodes.zones[row], 60)), ...uses, make("td", {}, flagsInWords(nodes.flags[row])));
-    });
-    document.querySelector("#table tbody").replaceChildren(...body);
-    if (focused !== undefined) [...document.querySelectorAll("#table button")].find((each) => each.dataset.node === focused)?.focus();
-  }
 }

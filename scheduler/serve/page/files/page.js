@@ -3,37 +3,46 @@
 import { Decisions } from "./decisions.js";
 import { Details } from "./details.js";
 import { Figures } from "./charts.js";
-import { ClusterMap, NodeTable } from "./map.js";
+import { ClusterMap } from "./map.js";
 import { Nodes, percent } from "./nodes.js";
 import { Plugins } from "./plugins.js";
 import { Queues } from "./queues.js";
 import { Stream } from "./stream.js";
-import { count, put, shown } from "./text.js";
+import { NodeTable } from "./table.js";
+import { count, put, say, shown } from "./text.js";
+
+const STALE_MS = 3000; // a connection that is back by then has not been missed
+const STANDBY_MS = 30000;
 
 const details = new Details();
 const nodes = new Nodes();
 const map = new ClusterMap(nodes, (name) => details.node(name));
-const table = new NodeTable(nodes, map, (name) => details.node(name));
+const table = new NodeTable(nodes, () => map.resource, (name) => details.node(name));
 const queues = new Queues((namespace, name) => details.pod(namespace, name));
 const decisions = new Decisions((namespace, name) => details.pod(namespace, name));
 const figures = new Figures();
 const plugins = new Plugins();
+const stream = new Stream("live", (name, data) => heard[name]?.(data), told);
 let instance = "";
+let loaded = ""; // the version that these scripts are of
 
 const heard = {
   hello(about) {
     if (instance && instance !== about.instance) plugins.clear();
     instance = about.instance;
+    loaded ||= about.version;
     decisions.clear();
     figures.clear();
-    queues.clear();
     heard.about(about);
     told("live", "Live");
   },
   about({ version, leads, leader }) {
     put("who", `${shown(version, 40)}${leads ? "" : ", standing by"}`);
     const who = leader ? `The leader is ${shown(leader, 200)}.` : "No leader is known.";
-    notice(leads ? "" : `This replica stands by: it knows the cluster and the queue, and decides nothing. ${who}`);
+    const standby = leads ? "" : `This replica stands by: it knows the cluster and the queue, and decides nothing. ${who}`;
+    const other = version === loaded ? "" : `Another version of the scheduler answers now: reload this page, which is of ${shown(loaded, 40)}.`;
+    notice([other, standby].filter(Boolean).join(" "));
+    stream.renew(leads ? 0 : STANDBY_MS * (0.75 + Math.random() / 2));
   },
   reset(message) {
     nodes.reset(message);
@@ -77,11 +86,28 @@ function summed() {
   });
 }
 
+let staling = 0;
+let isStale = false;
+let lost = ""; // why the connection is
+
+// A screen reader is told when the connection is lost and when it is back, not of each attempt.
 function told(state, text) {
-  const status = document.getElementById("connection");
-  status.dataset.state = state;
-  if (status.textContent !== text) status.textContent = shown(text, 600);
-  document.body.dataset.stale = String(state !== "live" && state !== "connecting");
+  document.getElementById("connection").dataset.state = state;
+  put("connection", shown(text, 600));
+  if (state === "live") {
+    clearTimeout(staling);
+    staling = 0;
+    if (isStale) stale(false, "Connected again");
+  } else if (state !== "connecting" && !isStale) {
+    lost = shown(text, 600);
+    staling ||= setTimeout(() => stale(true, lost), STALE_MS);
+  }
+}
+
+function stale(is, said) {
+  isStale = is;
+  document.body.dataset.stale = String(is);
+  say(said);
 }
 
 function notice(text) {
@@ -96,4 +122,5 @@ document.getElementById("find").addEventListener("submit", (event) => {
   if (first) details.pod(second ? first : "default", second || first);
 });
 
-new Stream("live", (name, data) => heard[name]?.(data), told).open();
+stream.open();
+document.dispatchEvent(new Event("started"));

@@ -1,6 +1,7 @@
 // The parts of the queue: how many wait in each, and those that have waited longest.
 
-import { age, count, make, put, shown } from "./text.js";
+import { redraw } from "./rows.js";
+import { age, count, link, make, put, shown } from "./text.js";
 
 const PARTS = {
   unschedulable: "refused by every node; an event that may help wakes them",
@@ -43,10 +44,6 @@ export class Queues {
     put("tile-pending-sub", refused ? `${refused.toLocaleString("en")} unschedulable` : "");
   }
 
-  clear() {
-    for (const part of Object.keys(PARTS)) this.heard({ part, count: 0, pods: [] });
-  }
-
   choose(part, isFocused = false) {
     this.part = part;
     for (const each of Object.keys(PARTS)) {
@@ -73,18 +70,13 @@ export class Queues {
     const pods = message?.pods ?? [];
     const more = (message?.count ?? 0) - pods.length;
     put("queue-note", `${PARTS[this.part]}${more > 0 ? `; the ${pods.length} oldest of ${count(message.count, "pod")}` : ""}${pods.length ? "" : "; none"}`);
-    const focused = document.activeElement?.dataset?.pod;
-    this.body.replaceChildren(...pods.map((pod) => this.row(pod)));
-    if (focused !== undefined) [...this.body.querySelectorAll("button")].find((each) => each.dataset.pod === focused)?.focus();
+    redraw(this.body, pods, (pod) => this.row(pod));
     document.getElementById("queue").hidden = !pods.length;
     this.ages();
   }
 
   row(pod) {
-    const name = `${pod.namespace}/${pod.name}`;
-    const button = make("button", { type: "button", className: "link", title: "Explain" }, shown(name, 160));
-    button.dataset.pod = name;
-    button.addEventListener("click", () => this.open(pod.namespace, pod.name));
+    const button = link(`${pod.namespace}/${pod.name}`, () => this.open(pod.namespace, pod.name));
     const since = make("td", { className: "number" });
     since.dataset.since = pod.since;
     const plugins = (pod.plugins ?? []).map((each) => make("span", { className: "tag" }, shown(each, 60)));

@@ -1,14 +1,18 @@
 // Server-sent events, read with fetch, since EventSource does not say why it was refused.
 //
-//   connecting ──200──► live ──ended, silent──► waiting ──after 1, 2, 4 … 30 s──► connecting
-//       └──refused──────────────────────────────► waiting, and says why
+//   connecting ──200──► live ──ended, silent, not understood──► waiting ──after 1, 2, 4 … 30 s──► connecting
+//       └──refused──────────────────────────────────────────────► waiting, and says why
+//   live, but of a replica that stands by ──after a while──► connecting
 //   hidden for some minutes ──► resting ──seen again──► connecting
 
 const SILENT_MS = 40000; // the scheduler says something every 15 s
 const HIDDEN_MS = 300000;
 const FIRST_MS = 1000;
 const LONGEST_MS = 30000;
+const STEADY_MS = 10000; // a connection that lasted so long may be had again at once
 const MAX_EVENT = 1 << 24;
+
+class NotUnderstood extends Error {}
 
 export class Stream {
   // `heard(event, data)`; `told(state, text)` with the states above, or "refused".
@@ -18,17 +22,20 @@ export class Stream {
     this.told = told;
     this.wait = FIRST_MS;
     this.timer = 0;
+    this.renewal = 0;
     this.abort = null;
     document.addEventListener("visibilitychange", () => this.seen());
   }
 
   async open() {
     clearTimeout(this.timer);
+    clearTimeout(this.renewal);
     this.told("connecting", "Connecting…");
     const abort = (this.abort = new AbortController());
     let silent = setTimeout(() => abort.abort(), SILENT_MS);
     let why = "The connection has ended";
     let state = "waiting";
+    const began = performance.now();
     try {
       const response = await fetch(this.url, { signal: abort.signal, cache: "no-store", headers: { Accept: "text/event-stream" } });
       if (response.status === 200 && response.body) {
@@ -45,24 +52,31 @@ export class Stream {
         state = "refused";
         why = await reason(response);
       }
-    } catch {
-      why = abort.signal.aborted ? "Nothing was heard for a while" : "The scheduler cannot be reached";
+    } catch (error) {
+      if (error instanceof NotUnderstood) why = error.message;
+      else why = abort.signal.aborted ? "Nothing was heard for a while" : "The scheduler cannot be reached";
     }
     clearTimeout(silent);
+    abort.abort(); // what is left of an answer that was not understood
+    if (performance.now() - began > STEADY_MS) this.wait = FIRST_MS;
     if (this.abort === abort) this.again(state, why);
   }
 
   take(text) {
     const parts = text.split("\n\n");
     const rest = parts.pop();
-    if (rest.length > MAX_EVENT) throw new Error("too long");
+    if (rest.length > MAX_EVENT) throw new NotUnderstood("What is told is too long");
     for (const part of parts) {
       const lines = part.split("\n");
       const name = lines.find((line) => line.startsWith("event: "));
       const data = lines.find((line) => line.startsWith("data: "));
       if (!name || !data) continue;
-      this.wait = FIRST_MS;
-      this.heard(name.slice(7), JSON.parse(data.slice(6)));
+      try {
+        this.heard(name.slice(7), JSON.parse(data.slice(6)));
+      } catch (error) {
+        console.error(error);
+        throw new NotUnderstood(`What is told is not understood: ${error.message}`);
+      }
     }
     return rest;
   }
@@ -76,6 +90,22 @@ export class Stream {
     this.timer = setTimeout(() => this.open(), wait);
   }
 
+  // Begins anew after a while, since another replica may answer then; 0: does not.
+  renew(ms) {
+    clearTimeout(this.renewal);
+    if (!ms) return;
+    this.renewal = setTimeout(() => {
+      this.leave();
+      this.open();
+    }, ms);
+  }
+
+  leave() {
+    const { abort } = this;
+    this.abort = null; // so that its end is nobody's concern
+    abort?.abort();
+  }
+
   seen() {
     clearTimeout(this.resting);
     if (document.hidden) this.resting = setTimeout(() => this.rest(), HIDDEN_MS);
@@ -87,9 +117,8 @@ export class Stream {
 
   rest() {
     clearTimeout(this.timer);
-    const abort = this.abort;
-    this.abort = null;
-    abort?.abort();
+    clearTimeout(this.renewal);
+    this.leave();
     this.told("resting", "Resting while nobody looks");
   }
 }
@@ -118,6 +147,10 @@ export async function fetched(url) {
     throw new Error("The scheduler cannot be reached");
   }
   const isJson = (response.headers.get("Content-Type") ?? "").startsWith("application/json");
-  if (response.ok || (response.status === 404 && isJson)) return response.json();
-  throw new Error(await reason(response));
+  if (!response.ok && !(response.status === 404 && isJson)) throw new Error(await reason(response));
+  try {
+    return await response.json();
+  } catch {
+    throw new Error("The answer did not come whole: ask again");
+  }
 }

@@ -1,15 +1,18 @@
 // Texts. Whoever may create a pod chooses what is in them, so they become text nodes only, with everything that would
 // not be seen, or would change how its neighbours are seen, spelled out.
 
-const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\ud800-\udfff](?![\udc00-\udfff])(?<![\ud800-\udbff][\udc00-\udfff])/gu;
+const UNSEEN = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 const STACKED = /(\p{M}{2})\p{M}+/gu;
 
 export function shown(value, length = 300) {
   let text = typeof value === "string" ? value : String(value ?? "");
-  if (text.length > length) text = `${text.slice(0, length - 1)}…`;
-  return text
-    .replace(UNSEEN, (unseen) => `\\u${unseen.charCodeAt(0).toString(16).padStart(4, "0")}`)
-    .replace(STACKED, "$1…");
+  if (text.length > length) text = `${text.slice(0, length - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+  return text.replace(UNSEEN, spelled).replace(STACKED, "$1…");
+}
+
+function spelled(unseen) {
+  const code = unseen.codePointAt(0).toString(16).padStart(4, "0");
+  return code.length > 4 ? `\\u{${code}}` : `\\u${code}`;
 }
 
 // Makes an element; `what` are properties, children are elements or texts.
@@ -21,6 +24,14 @@ export function make(tag, what = {}, ...children) {
   }
   element.append(...children.filter((child) => child !== null && child !== undefined));
   return element;
+}
+
+// A button that reads as a link. Its key is its text, by which it is found again when what is around it is made anew.
+export function link(text, opened, length = 160) {
+  const button = make("button", { type: "button", className: "link" }, shown(text, length));
+  button.dataset.key = text;
+  button.addEventListener("click", opened);
+  return button;
 }
 
 export function put(id, text) {

@@ -11,7 +11,8 @@ import pytest
 from scheduler.runtime.metrics import Metrics
 from scheduler.serve import page
 from scheduler.serve.answers import LEADING
-from scheduler.serve.page.live import MAX_WAITING_BYTES, About, Live
+from scheduler.serve.page.about import About
+from scheduler.serve.page.live import MAX_WAITING_BYTES, ROUNDS, Live
 from scheduler.serve.page.pages import PATH, ClusterPage
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
@@ -111,6 +112,26 @@ async def test_a_replica_that_leads_no_more_says_so_and_who_does() -> None:
     assert (await live({})).headers == ((LEADING, "false"),)
 
 
+async def test_who_opens_it_while_too_much_changes_is_told_all_again() -> None:
+    scheduler = an_engine()
+    scheduler.see(a_node("n", cpu="4"))
+    live, pod = live_of(scheduler), a_pod("p", node_name="n", requests={"cpu": 1})
+    body = (await live({})).body
+    assert not isinstance(body, bytes)
+    told: list[tuple[str, Any]] = []
+    while not named("ready", told):
+        told += events(await anext(body))
+        for _ in range(3000):  # more than the table remembers
+            scheduler.engine.cache.table.add_pod("n", pod)
+            scheduler.engine.cache.table.remove_pod("n", pod)
+    await live.look()
+    later = events(await anext(body))
+    await body.aclose()
+
+    assert len(named("reset", told)) == ROUNDS
+    assert [data["names"] for data in named("nodes", later)] == [["n"]]
+
+
 async def test_a_reader_that_goes_is_told_nothing_more() -> None:
     live = live_of(an_engine())
     body, _ = await opened(live)
@@ -173,8 +194,19 @@ async def test_steps_of_a_large_cluster_are_short() -> None:
 # --- what is asked for
 
 
-def a_page(scheduler: EngineUnderTest) -> ClusterPage:
-    return ClusterPage(scheduler.engine, Metrics(), Leader().about(), lambda: {"kind": "Config"}, 0.0)
+def a_page(scheduler: EngineUnderTest, leader: Leader | None = None) -> ClusterPage:
+    about = (leader or Leader()).about()
+    return ClusterPage(scheduler.engine, Metrics(), about, lambda: {"kind": "Config"}, 0.0)
+
+
+@pytest.mark.parametrize("page", ["live", "node", "configuration"])
+async def test_a_replica_that_stands_by_says_so_in_what_the_leader_knows_best(page: str) -> None:
+    leader = Leader()
+    leader.is_us = False
+
+    answer = await a_page(an_engine(), leader).queried[f"{PATH}{page}"]({"name": "nobody"})
+
+    assert answer.headers == ((LEADING, "false"),)
 
 
 async def test_a_node_is_told_with_its_largest_pods() -> None:

@@ -1,0 +1,35 @@
+"""The replica that answers: which it is, and whether it leads."""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scheduler.serve.answers import LEADING
+from scheduler.serve.page.messages import cut
+
+_instance: Final = secrets.token_hex(8)
+"""Another one after each start: the page then begins anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """Who tells."""
+
+    version: str
+    leads: Callable[[], bool]
+    leader: Callable[[], str]
+    """Who leads, as the Lease has it; empty if nobody is known to."""
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Those of an answer that the leader knows best."""
+        return ((LEADING, "true" if self.leads() else "false"),)
+
+    def told(self) -> dict[str, Any]:
+        return {
+            "instance": _instance,
+            "version": self.version,
+            "leads": self.leads(),
+            "leader": cut(self.leader()),
+        }
