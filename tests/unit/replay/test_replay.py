@@ -358,6 +358,26 @@ def test_another_configuration_is_compared_and_says_why(tmp_path: Path, capsys: 
     assert not document["notes"], "the recorded configuration still decides as recorded"
 
 
+def test_what_another_configuration_tries_leaves_nothing_behind(tmp_path: Path, capsys: CaptureFixture) -> None:
+    """Few nodes, and much preemption: which of two equal nodes is chosen depends on the order of their pods."""
+
+    async def recorded() -> None:
+        stage = with_nodes(Stage(), 5)
+        await a_busy_hour(stage, 106, 60)
+        await stage.recorded(tmp_path / "a.trace", lambda: a_busy_hour(stage, 107, 120))
+        stage.close()
+
+    fakes.run(recorded())
+    config = tmp_path / "new.yaml"
+    config.write_text(MOST_ALLOCATED.format(profile="default-scheduler"))
+
+    code, document = replayed(capsys, tmp_path / "a.trace", f"--config={config}")
+
+    assert code == 0
+    assert document["decisions"] > 500
+    assert not document["notes"], "the recorded configuration still decides as recorded"
+
+
 def test_ctrl_c_ends_a_replay_even_within_a_plugin(
     tmp_path: Path, capsys: CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
