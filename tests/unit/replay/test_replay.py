@@ -224,8 +224,8 @@ class CountingApi(NoWrites):
         return Unstructured.from_dict({"metadata": {"name": name, "uid": name}, "spec": patch})
 
 
-class Ledger(fw.ReservePlugin, fw.PreBindPlugin, fw.ScorePlugin):
-    """Keeps in memory what Reserve and the answers to PreBind told it, and scores by it: state that no table has."""
+class Ledger(fw.ReservePlugin, fw.PreBindPlugin, fw.PostBindPlugin, fw.ScorePlugin):
+    """Keeps in memory what it was asked and what PreBind was answered, and scores by it: state that no table has."""
 
     name = "Ledger"
 
@@ -247,6 +247,7 @@ class Ledger(fw.ReservePlugin, fw.PreBindPlugin, fw.ScorePlugin):
         return None if pod.priority else fw.SKIP
 
     async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        self.entries[node_name] += 31
         try:
             await self.handle.api.patch("Ledger", pod.name, pod.namespace, {})
         except ApiError:
@@ -254,6 +255,9 @@ class Ledger(fw.ReservePlugin, fw.PreBindPlugin, fw.ScorePlugin):
             return fw.unschedulable("not written")
         self.entries[node_name] += 11
         return None
+
+    async def post_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+        self.entries[node_name] += 17
 
 
 def test_what_plugins_keep_in_memory_is_made_again(tmp_path: Path, capsys: CaptureFixture) -> None:
