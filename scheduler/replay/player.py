@@ -8,7 +8,7 @@ bindings and take back as they did; what they ask of the API server is answered 
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -119,12 +119,20 @@ class Player:
             lines.OBJECT_GONE: self._object_gone,
             lines.POD_GONE: self._pod_gone,
             lines.UNCOUNT: self._uncount,
-            lines.PRE_BIND: self._pre_bind,
-            lines.BOUND: self._bound,
             lines.BEGIN: self._begin,
+            lines.ASSUME: self._assume,
             lines.ASKING: self._asking,
             lines.GAVE_UP: self._gave_up,
         }
+        self._awaited: dict[str, Callable[[Line], Awaitable[None]]] = {
+            lines.PRE_BIND: self._pre_bind,
+            lines.BOUND: self._bound,
+            lines.UNDO: self._undo,
+            lines.ANSWER: self._answer,
+            lines.SEARCH: self._search,
+            lines.SAID: self._hear,
+        }
+        """Those that let tasks of plugins go on."""
         self.begun_at = 0.0
         """When the state at the start was whole, in seconds of time.perf_counter; 0 if it never was."""
         engine = self.engine
@@ -153,16 +161,8 @@ class Player:
             step(line)
         elif kind == lines.DECIDE:
             self._decide(line, judge)
-        elif kind == lines.ASSUME:
-            self._assume(line)
-        elif kind == lines.UNDO:
-            await self._undo(line)
-        elif kind == lines.ANSWER:
-            await self._answer(line)
-        elif kind == lines.SEARCH:
-            await self._search(line)
-        elif kind == lines.SAID:
-            await self._hear(line)
+        elif kind in self._awaited:
+            await self._awaited[kind](line)
         elif kind == lines.DECIDED:
             self._end(line, judge)
         else:
@@ -249,18 +249,20 @@ class Player:
                 if holds:
                     decided.framework.handle.waiting_pods.add(pod, holds)
 
-    def _pre_bind(self, line: Line) -> None:
+    async def _pre_bind(self, line: Line) -> None:
         opened = self._open.get(_text(line[2]))
         if opened is not None:
             opened.framework.handle.waiting_pods.remove(opened.pod.uid)
             opened.pre_binding = self._jobs.start(f"prepare {opened.pod}", _prepared(opened))
+            await turns()  # as far as it came then, before anything else happened
 
-    def _bound(self, line: Line) -> None:
+    async def _bound(self, line: Line) -> None:
         opened = self._open.pop(_text(line[2]), None)
         if opened is not None:
             opened.framework.handle.waiting_pods.remove(opened.pod.uid)
             if opened.framework.plugins.at["post_bind"]:
                 self._jobs.start(f"after {opened.pod}", _told(opened))
+                await turns()
 
     async def _undo(self, line: Line) -> None:
         opened = self._open.pop(_text(line[2]), None)

@@ -22,3 +22,9 @@ class LiveNodes(NodeColumns, Protocol):
         self, row: int, add: Collection[Pod] = (), remove: Collection[Pod] = ()
     ) -> AbstractContextManager[None]:
         """Put pods on a row, or take them away, for the length of a `with` block."""
+
+    def order_on(self, row: int) -> tuple[str, ...]:
+        """The UIDs of a row's pods, in their order."""
+
+    def restore_order(self, row: int, order: tuple[str, ...]) -> None:
+        """Put a row's pods in this order again."""

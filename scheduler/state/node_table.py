@@ -272,12 +272,14 @@ class NodeTable:
             self.add_pod(name, new)
 
     @contextmanager
-    def what_if(self, row: int, add: Iterable[Pod] = (), remove: Iterable[Pod] = ()) -> Iterator[None]:
+    def what_if(self, row: int, add: Iterable[Pod] = (), remove: Collection[Pod] = ()) -> Iterator[None]:
         """Change the pods of one row within a `with` block, in which nothing may await.
 
-        No change is logged: stored answers do not see the block, and none may be stored from within.
+        No change is logged: stored answers do not see the block, and none may be stored from within. All is as before
+        after it, the order of the pods included.
         """
         done: list[tuple[Pod, int]] = []
+        order = self.order_on(row) if remove else ()
         try:
             for pods, sign in ((remove, -1), (add, 1)):
                 for pod in pods:
@@ -287,6 +289,19 @@ class NodeTable:
         finally:
             for pod, sign in reversed(done):
                 self._try_pod(row, pod, -sign)
+            self.restore_order(row, order)
+
+    def order_on(self, row: int) -> tuple[str, ...]:
+        """The UIDs of a row's pods, in their order: among equally important ones it decides who is evicted."""
+        return tuple(self._pods[row])
+
+    def restore_order(self, row: int, order: tuple[str, ...]) -> None:
+        """Put a row's pods in this order again, or a decision would depend on what was only tried before."""
+        pods = self._pods[row]
+        if order and order != tuple(pods):
+            for uid in order:
+                if uid in pods:
+                    pods[uid] = pods.pop(uid)
 
     def clear(self) -> None:
         """Forget all nodes and pods, whatever state the table is in. Readers learn that any row may have changed."""

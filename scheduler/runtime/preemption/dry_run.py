@@ -324,6 +324,7 @@ class TableSimulation:
         self._row = row
         self._nominated = nominated
         self._away: dict[str, AbstractContextManager[None]] = {}
+        self._order = filtering.nodes.order_on(row)
 
     def __enter__(self) -> Self:
         return self
@@ -334,6 +335,7 @@ class TableSimulation:
         for change in reversed(self._away.values()):
             change.__exit__(None, None, None)
         self._away.clear()
+        self._filtering.nodes.restore_order(self._row, self._order)
 
     def remove(self, others: Sequence[Pod]) -> None:
         for other in others:

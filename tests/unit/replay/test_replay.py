@@ -224,8 +224,8 @@ class CountingApi(NoWrites):
         return Unstructured.from_dict({"metadata": {"name": name, "uid": name}, "spec": patch})
 
 
-class Ledger(fw.ReservePlugin, fw.PreBindPlugin, fw.ScorePlugin):
-    """Keeps in memory what Reserve and the answers to PreBind told it, and scores by it: state that no table has."""
+class Ledger(fw.ReservePlugin, fw.PreBindPlugin, fw.PostBindPlugin, fw.ScorePlugin):
+    """Keeps in memory what it was asked and what PreBind was answered, and scores by it: state that no table has."""
 
     name = "Ledger"
 
@@ -247,6 +247,7 @@ class Ledger(fw.ReservePlugin, fw.PreBindPlugin, fw.ScorePlugin):
         return None if pod.priority else fw.SKIP
 
     async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        self.entries[node_name] += 31
         try:
             await self.handle.api.patch("Ledger", pod.name, pod.namespace, {})
         except ApiError:
@@ -254,6 +255,9 @@ class Ledger(fw.ReservePlugin, fw.PreBindPlugin, fw.ScorePlugin):
             return fw.unschedulable("not written")
         self.entries[node_name] += 11
         return None
+
+    async def post_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+        self.entries[node_name] += 17
 
 
 def test_what_plugins_keep_in_memory_is_made_again(tmp_path: Path, capsys: CaptureFixture) -> None:
@@ -355,6 +359,26 @@ def test_another_configuration_is_compared_and_says_why(tmp_path: Path, capsys: 
     scores = difference["why"]["scores"]
     assert sum(scores[now].values()) >= sum(scores[then].values())
     assert scores[now]["NodeResourcesFit"] != scores[then]["NodeResourcesFit"] or difference["why"]["tie"]
+    assert not document["notes"], "the recorded configuration still decides as recorded"
+
+
+def test_what_another_configuration_tries_leaves_nothing_behind(tmp_path: Path, capsys: CaptureFixture) -> None:
+    """Few nodes, and much preemption: which of two equal nodes is chosen depends on the order of their pods."""
+
+    async def recorded() -> None:
+        stage = with_nodes(Stage(), 5)
+        await a_busy_hour(stage, 106, 60)
+        await stage.recorded(tmp_path / "a.trace", lambda: a_busy_hour(stage, 107, 120))
+        stage.close()
+
+    fakes.run(recorded())
+    config = tmp_path / "new.yaml"
+    config.write_text(MOST_ALLOCATED.format(profile="default-scheduler"))
+
+    code, document = replayed(capsys, tmp_path / "a.trace", f"--config={config}")
+
+    assert code == 0
+    assert document["decisions"] > 500
     assert not document["notes"], "the recorded configuration still decides as recorded"
 
 

@@ -47,6 +47,15 @@ def test_a_what_if_is_seen_inside_and_leaves_no_trace() -> None:
     assert inside["positions"] == before["positions"]
 
 
+@pytest.mark.parametrize("taken", ["p", "q", "pq", "qp"])
+def test_a_what_if_leaves_pods_in_the_order_in_which_they_came(taken: str) -> None:
+    table, pods = a_busy_table()
+    table.add_pod("a", a_pod("r"))
+    with table.what_if(0, add=visitors(), remove=[pod for name in taken for pod in pods if pod.name == name]):
+        pass
+    assert [pod.name for pod in table.info(0).pods] == ["p", "q", "r"]
+
+
 def test_what_ifs_can_be_nested() -> None:
     table, pods = a_busy_table()
     before = everything(table)
