@@ -76,9 +76,9 @@ def _quantity_problems(path: str, resources: ResourceList | None) -> Problems:
     for name, text in (resources or {}).items():
         try:
             if parse_quantity(text) < 0:
-                yield f"{path}[{name}]", invalid(shown(text), "must be greater than or equal to 0")
+                yield f"{path}[{shown(name)}]", invalid(shown(text), "must be greater than or equal to 0")
         except ValueError:
-            yield f"{path}[{name}]", invalid(shown(text), "not a quantity such as 500m or 1.5Gi")
+            yield f"{path}[{shown(name)}]", invalid(shown(text), "not a quantity such as 500m or 1.5Gi")
 
 
 def invalids(path: str, value: str, details: Iterable[str]) -> Problems:

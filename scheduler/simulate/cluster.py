@@ -33,6 +33,9 @@ MAX_PROBLEMS: Final = 100
 """Problems that are told; behind them it says how many more there are."""
 
 
+MAX_LINE: Final = 900
+"""Characters of a problem that are told: keys and values in it may be as long as the file. Its end says most."""
+
 MAX_NOTED: Final = 10
 """Unknown fields that are noted where they are allowed, and objects of a running cluster that cannot be read."""
 
@@ -73,11 +76,16 @@ def read_cluster(
     texts, snapshots = Texts(), Snapshots()
     documents = snapshots.seen(read_documents(paths, problems, texts, progress), problems)
     cluster = cluster_of(documents, problems, needs, strict=strict, stored=stored, progress=progress)
-    problems, notes = snapshots.judged([problem for problem in problems if not problem.startswith(STORED)])
+    problems = [problem for problem in map(_cut, problems) if not problem.startswith(STORED)]
+    problems, notes = snapshots.judged(problems)
     if problems:
         told, more = texts.with_lines(problems[:MAX_PROBLEMS]), len(problems) - MAX_PROBLEMS
         raise ConfigError([*told, f"and {more} more problems"] if more > 0 else told)
-    return replace(cluster, notes=(*notes, *texts.with_lines(cluster.notes)))
+    return replace(cluster, notes=(*notes, *texts.with_lines(map(_cut, cluster.notes))))
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE // 2]}…{line[-MAX_LINE // 2 :]}"
 
 
 def cluster_of(

@@ -80,6 +80,7 @@ def _document(
     cluster = read_cluster(options.files, needs, strict=strict, stored=stored.documents, progress=progress)
     cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
     explain, each_alone = options.explain, options.each_alone
+    document: dict[str, Any]
     if questions:
         document = answered(
             cluster, questions, config, registry, each_alone=each_alone, explain=explain, progress=progress
@@ -95,7 +96,13 @@ def _document(
             explain=explain,
             progress=progress,
         )
-    return {"notes": [*stored.notes, *_left_out(cluster, config), *cluster.notes], **document}
+        document = {"notes": _quota_notes(cluster), **document}
+    return {**document, "notes": [*stored.notes, *_left_out(cluster, config), *cluster.notes, *document["notes"]]}
+
+
+def _quota_notes(cluster: SimulatedCluster) -> list[str]:
+    creation = cluster.creation
+    return [] if creation is None else creation.quotas.notes((pod, 1) for _, pod in creation.pods)
 
 
 def _check_sources(options: argparse.Namespace) -> None:

@@ -160,23 +160,29 @@ def resources(path: str, written: ResourceRequirements) -> Problems:
     """Yield what is wrong with requests and limits of a container, whose amounts can be read."""
     limits = {name: (parse_quantity(text), text) for name, text in (written.limits or {}).items()}
     for name, (amount, text) in limits.items():
-        yield from _amount(f"{path}.limits[{name}]", name, amount, text)
+        yield from _amount(f"{path}.limits[{shown(name)}]", name, amount, text)
     for name, text in (written.requests or {}).items():
         amount = parse_quantity(text)
         limit = limits.get(name)
         may_differ = ("/" not in name or "kubernetes.io/" in name) and not name.startswith(_HUGE)
-        yield from _amount(f"{path}.requests[{name}]", name, amount, text, is_huge_checked=False)
+        yield from _amount(f"{path}.requests[{shown(name)}]", name, amount, text, is_huge_checked=False)
         if limit is None:
             if not may_differ:
                 yield f"{path}.limits", required("Limit must be set for non overcommitable resources")
         elif amount != limit[0] and not may_differ:
-            yield f"{path}.requests", invalid(f"{text}", f"must be equal to {name} limit of {limit[1]}")
+            yield f"{path}.requests", invalid(_text(text), f"must be equal to {shown(name)} limit of {_text(limit[1])}")
         elif amount > limit[0]:
-            yield f"{path}.requests", invalid(f"{text}", f"must be less than or equal to {name} limit of {limit[1]}")
-        yield from _pages(f"{path}.requests[{name}]", name, amount, text)
+            detail = f"must be less than or equal to {shown(name)} limit of {_text(limit[1])}"
+            yield f"{path}.requests", invalid(_text(text), detail)
+        yield from _pages(f"{path}.requests[{shown(name)}]", name, amount, text)
     names = {*limits, *(written.requests or {})}
     if any(name.startswith(_HUGE) for name in names) and not names & {"cpu", "memory"}:
         yield path, forbidden("HugePages require cpu or memory")
+
+
+def _text(amount: Any) -> str:
+    text: str = shown(f"{amount}")
+    return text
 
 
 def _amount(path: str, name: str, amount: int, text: Any, *, is_huge_checked: bool = True) -> Problems:
@@ -187,7 +193,7 @@ def _amount(path: str, name: str, amount: int, text: Any, *, is_huge_checked: bo
             yield path, invalid(shown(name), "must be a standard resource type or fully qualified")
         yield path, invalid(shown(name), "must be a standard resource for containers")
     if "/" in name and "kubernetes.io/" not in name and amount % NANO:
-        yield path, invalid(f"{text}", "must be an integer")
+        yield path, invalid(_text(text), "must be an integer")
     if is_huge_checked:
         yield from _pages(path, name, amount, text)
 
@@ -200,4 +206,4 @@ def _pages(path: str, name: str, amount: int, text: Any) -> Problems:
     except ValueError:
         size = 0
     if size <= 0 or size % NANO or -(-amount // NANO) % (size // NANO):
-        yield path, invalid(f"{text}", f"{text} is not positive integer multiple of {shown(name)}")
+        yield path, invalid(_text(text), f"{_text(text)} is not positive integer multiple of {shown(name)}")

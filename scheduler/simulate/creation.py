@@ -26,6 +26,8 @@ from scheduler.simulate.daemon_sets import daemon_pods
 from scheduler.simulate.defaults import completed_pod
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.quotas import NEEDS as OF_QUOTAS
+from scheduler.simulate.quotas import Quotas
 from scheduler.simulate.validation import new_pod_problems
 from scheduler.simulate.workloads import CONTROLLERS, Expansion, NewPod, Owned, Room, expanded
 from scheduler.simulate.written import decoded, raw_of, reworded
@@ -40,6 +42,7 @@ USED: Final = frozenset(
         "Job (batch/v1)",
         "LimitRange",
         "PriorityClass (scheduling.k8s.io/v1)",
+        "ResourceQuota",
         "ResourceClaimTemplate (resource.k8s.io/v1)",
         "RuntimeClass (node.k8s.io/v1)",
     }
@@ -49,7 +52,7 @@ USED: Final = frozenset(
 
 def wide_pod_type(needs: Iterable[str]) -> type[Pod]:
     """Return the struct for new pods: with what is read on this way, besides what plugins need."""
-    return pod_type({*needs, *OF_ADMISSION, *OF_CLAIMS, *OF_VALIDATION})
+    return pod_type({*needs, *OF_ADMISSION, *OF_CLAIMS, *OF_QUOTAS, *OF_VALIDATION})
 
 
 class Creation:
@@ -78,6 +81,7 @@ class Creation:
         self._wide = wide
         self._admission, self._claims = Admission(every, problems), Claims(every)
         self._class = default_class(every)
+        self.quotas: Final = Quotas(every, stored, problems)
         further: list[OtherObject] = []
         for place, pod in (*written, *self._decoded(new, problems)):
             one, its_objects = self._created(place, pod, problems)

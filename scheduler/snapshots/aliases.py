@@ -108,6 +108,7 @@ class Aliases:
             "labels": self.labels,
             "resource": self.resource,
             "resources": lambda amounts: {self.resource(name): amount for name, amount in amounts.items()},
+            "quota": lambda amounts: {self._charged(name): amount for name, amount in amounts.items()},
             "image": lambda text: self.node_image(with_tag(text)),
             "nodeImage": self.node_image,
             "driver": lambda text: text if text in _DRIVERS else self.name(text),
@@ -136,7 +137,7 @@ class Aliases:
             return [self.of_class(class_, each) for each in value]
         if not isinstance(value, str | dict):
             return value
-        if isinstance(value, dict) is not (class_ in ("labels", "resources", "byPod")):
+        if isinstance(value, dict) is not (class_ in ("labels", "resources", "quota", "byPod")):
             return None  # of another type than it should be
         return self._by_class[class_](value)
 
@@ -212,6 +213,11 @@ class Aliases:
         if text.startswith(_ATTACHABLE):
             return _ATTACHABLE + self.name(text.removeprefix(_ATTACHABLE))
         return self.key(text) if is_extended_resource(text) else text
+
+    def _charged(self, text: str) -> str:
+        """Return what stands for something that quotas count: `pods`, `requests.example.com/gpu`."""
+        prefix, dot, resource = text.partition(".")
+        return f"{prefix}{dot}{self.resource(resource)}" if prefix in ("requests", "limits") else self.resource(text)
 
     def _label(self, key: str, value: Any) -> Any:
         return self.value(key, value) if isinstance(value, str) else value

@@ -43,8 +43,8 @@ FIELDS: Final[Mapping[str, str]] = {
         "nodeName@name schedulerName priority priorityClassName@class preemptionPolicy runtimeClassName@name "
         "nodeSelector@labels affinity:Affinity tolerations:[]Toleration "
         "topologySpreadConstraints:[]TopologySpreadConstraint containers:[]Container initContainers:[]Container "
-        "overhead@resources resources:Resources schedulingGates:[]Gate volumes:[]Volume hostNetwork hostUsers "
-        "resourceClaims:[]PodResourceClaim"
+        "overhead@resources resources:Resources activeDeadlineSeconds schedulingGates:[]Gate volumes:[]Volume "
+        "hostNetwork hostUsers resourceClaims:[]PodResourceClaim"
     ),
     "Affinity": "nodeAffinity:NodeAffinity podAffinity:PodAffinity podAntiAffinity:PodAffinity",
     "NodeAffinity": (
@@ -147,6 +147,11 @@ FIELDS: Final[Mapping[str, str]] = {
     "LimitRangeItem": (
         "type max@resources min@resources default@resources defaultRequest@resources maxLimitRequestRatio@resources"
     ),
+    "ResourceQuota": "metadata:Meta spec:QuotaSpec status:QuotaStatus",
+    "QuotaSpec": "hard@quota scopes scopeSelector:ScopeSelector",
+    "QuotaStatus": "used@quota",
+    "ScopeSelector": "matchExpressions:[]ScopeRequirement",
+    "ScopeRequirement": "scopeName operator values@class",
     # storage
     "PersistentVolume": "metadata:Meta spec:VolumeSpec status:VolumeStatus",
     "VolumeSpec": (
@@ -284,6 +289,7 @@ KINDS: Final = (
     _kind("Service", "", "v1", "services", "pods are not spread by default over the pods of their Service"),
     _kind("ReplicationController", "", "v1", "replicationcontrollers", _SPREAD),
     _kind("LimitRange", "", "v1", "limitranges", "new pods get none of its requests and limits"),
+    _kind("ResourceQuota", "", "v1", "resourcequotas", "it is not said where new pods would exceed one"),
     _kind("PersistentVolume", "", "v1", "persistentvolumes", _VOLUMES),
     _kind("ReplicaSet", "apps", "v1", "replicasets", _SPREAD),
     _kind("StatefulSet", "apps", "v1", "statefulsets", _SPREAD),

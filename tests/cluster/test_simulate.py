@@ -52,6 +52,7 @@ CLASSES: Final[list[Object]] = [
         "globalDefault": True,
         "preemptionPolicy": "Never",
     },
+    {"apiVersion": "node.k8s.io/v1", "kind": "RuntimeClass", "metadata": {"name": "sim-bare"}, "handler": "bare"},
     {
         "apiVersion": "node.k8s.io/v1",
         "kind": "RuntimeClass",
@@ -111,6 +112,10 @@ WORKLOADS: Final[list[Object]] = [
         completionMode="Indexed",
     ),
     a_workload("Job", "later", a_spec(restartPolicy="Never"), "batch/v1", suspend=True),
+    a_workload("Job", "any", a_spec(restartPolicy="Never"), "batch/v1", parallelism=2),
+    a_workload("Job", "of-others", a_spec(restartPolicy="Never"), "batch/v1", managedBy="example.com/queue"),
+    a_workload("Deployment", "paused", a_spec(), replicas=2, paused=True),
+    a_workload("ReplicaSet", "a-name-of-sixty-characters-that-is-longer-than-generated-ones", a_spec()),
     a_workload("DaemonSet", "agent", a_spec(nodeSelector=POOL)),
     a_workload(
         "DaemonSet",
@@ -155,6 +160,7 @@ REFUSED: Final[dict[str, dict[str, Any]]] = {
     "no-runtime": a_spec(runtimeClassName="sim-none"),
     "an-overhead": a_spec(overhead={"cpu": "1"}),
     "another-overhead": a_spec(runtimeClassName="sim-kata", overhead={"cpu": "1"}),
+    "overhead-of-no-class": a_spec(runtimeClassName="sim-bare", overhead={"cpu": "1"}),
     "a-conflict": a_spec(runtimeClassName="sim-kata", nodeSelector={"kata": "no"}),
     "too-much": a_spec(containers=[{"name": "c", "image": "i", "resources": {"limits": {"cpu": "3"}}}]),
     "too-little": a_spec(containers=[{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1m"}}}]),
@@ -458,6 +464,42 @@ def test_what_is_there_already_is_not_made_again(
 
     assert problems == []
     assert len(ours.pods) == count
+
+
+def test_what_a_quota_does_not_admit_is_noted(cluster: Cluster, api: Client, namespace: str) -> None:
+    if not cluster.has_controllers:
+        pytest.skip("needs controllers")
+    hard = {"requests.cpu": "1", "pods": "9"}
+    quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}
+    sets = a_workload("ReplicaSet", "web", resources_of({"cpu": "300m"}, {}), replicas=4)
+
+    def noted(*objects: Object) -> list[str]:
+        ours, problems = simulated(objects, namespace)
+        assert (problems, ours.creation is not None) == ([], True)
+        return [] if ours.creation is None else ours.creation.quotas.notes((pod, 1) for _, pod in ours.creation.pods)
+
+    def used() -> str | None:
+        status: Object = api.get("ResourceQuota", "q", namespace)["status"]
+        cpu: str | None = status.get("used", {}).get("requests.cpu")
+        return cpu
+
+    def there(kind: str) -> list[Object]:
+        version, _, name = kind.rpartition("/")
+        return [{"apiVersion": version or "v1", "kind": name, **obj} for obj in api.list(kind, namespace)]
+
+    wait_until(lambda: bool(api.list("ServiceAccount", namespace)), 30, "the namespace has its service account")
+    api.create(quota, namespace)
+    wait_until(lambda: used() == "0", 15, "the quota's controller has counted")
+    before = noted(*there("ResourceQuota"), sets)
+    api.create(sets, namespace)
+    wait_until(lambda: used() == "900m", 15, "three pods are admitted")
+    after = noted(*there("ResourceQuota"), *there("Pod"), *there("apps/v1/ReplicaSet"))
+
+    end = "the API server would not admit all, a simulation does"
+    name = f"ResourceQuota {namespace}/q"
+    assert before == [f"{name}: 0 of 1 requests.cpu in use, and 1.2 for 4 new pods: {end}"]
+    assert after == [f"{name}: 0.9 of 1 requests.cpu in use, and 0.3 for 1 new pod: {end}"]
+    assert len(api.list("Pod", namespace)) == 3
 
 
 @pytest.mark.parametrize("name", REFUSED)

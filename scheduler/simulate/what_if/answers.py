@@ -45,7 +45,7 @@ def answered(
     explain: bool = False,
     progress: Progress = SILENT,
 ) -> Document:
-    """Return what `simulate` does, and "whatIf": {"added"?, "removed"?, "drained"?, "copies"?, "utilisation"}.
+    """Return what `simulate` does, "notes", and "whatIf": {"added"?, "removed"?, "drained"?, "copies"?, "utilisation"}.
 
     added: {"like", "nodes": [name], "without": {kind: number of objects that are on the node they are like alone}};
     removed, drained: see `Emptied.told`; copies: see `_place_copies`; utilisation: {"before", "after"}. Pods that come
@@ -63,6 +63,9 @@ def answered(
     changed, added = _changed(cluster, questions, template)
     if added:
         document["added"] = {"like": questions.like, "nodes": added, "without": dict(without)}
+    assert cluster.creation is not None, "a cluster that was read has one"
+    stays = {pod.uid for pod in changed.pods}
+    new = [(pod, 1) for _, pod in cluster.creation.pods if pod.uid in stays]
     with simulation_of(changed, config, registry, progress, shows_writes=not each_alone) as simulation:
 
         async def run() -> None:
@@ -81,13 +84,14 @@ def answered(
                 if emptied:
                     document[what] = [each.told() for each in emptied]
             if template is not None:
-                document["copies"] = await _place_copies(simulation, template, copies, questions, config)
+                document["copies"] = await _place_copies(simulation, template, copies, questions, config, new)
 
         asyncio.run(run())
         kept = [node for node in changed.nodes if node.name not in questions.remove]
         after = utilisation(kept, simulation.engine.pods.values())
         document["utilisation"] = {"before": before, "after": after}
-        return {"pods": list(simulation.results.values()), "whatIf": document}
+        notes = cluster.creation.quotas.notes(new)
+        return {"notes": notes, "pods": list(simulation.results.values()), "whatIf": document}
 
 
 def is_short(document: Document) -> bool:
@@ -131,9 +135,16 @@ def _named(nodes: Iterable[Node], name: str) -> Node:
 
 
 async def _place_copies(
-    simulation: Simulation, template: Template, copies: Iterator[Copy], questions: Questions, config: Config
+    simulation: Simulation,
+    template: Template,
+    copies: Iterator[Copy],
+    questions: Questions,
+    config: Config,
+    new: list[tuple[Pod, int]],
 ) -> Document:
     """Return {"of", "asked", "placed", "nodes": {name: number}, "next"?}; `asked` is None for as many as fit.
+
+    Those that fit are added to the `new` pods: one, and how many like it.
 
     next, the first copy that does not fit: {"name", "message", "gated"?, "nominatedNode", "victims", "explanation"}
     """
@@ -151,6 +162,8 @@ async def _place_copies(
             told["next"] = {"name": str(copy), **kept, "explanation": _explanation(simulation, copy)}
             break
         nodes[result["node"]] += 1
+    if nodes:
+        new.append((copy, nodes.total()))
     told["placed"] = nodes.total()
     told["nodes"] = dict(sorted(nodes.items(), key=lambda each: (-each[1], each[0])))
     if questions.fill and nodes.total() == MAX_COPIES:

@@ -1,6 +1,7 @@
 """Whatever is in a file costs one clear line for each problem, exit code 2, and little memory."""
 
 import gzip
+import json
 import os
 import resource
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,7 @@ from scheduler.simulate.cluster import read_cluster
 from tests.unit.simulate.bad_input import BAD_INPUT, Bad
 
 NODE = "kind: Node\nmetadata: {name: n}\nstatus: {capacity: {cpu: 1, pods: 9}}\n"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 POD = "kind: Pod\nmetadata: {name: p, labels: {a: %s}}\nspec: {containers: [{name: c}]}\n"
 
 
@@ -34,6 +37,32 @@ def test_bad_input_is_told_in_one_line_for_each_problem(
     lines = [line.replace(str(path), "f") for line in err.splitlines()]
     assert (code, out, lines) == (2, "", list(case.problems))
     assert all(line.isprintable() and len(line) < 1000 for line in lines)
+
+
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"tolerations": [{"key": "a", "operator": "Exists", "value": LONG}]},
+        {"tolerations": [{"value": LONG}]},
+        {"schedulingGates": [{"name": LONG}, {"name": LONG}]},
+        {"containers": [{"name": "c", "resources": {"requests": {LONG: "1"}}}]},
+        {"containers": [{"name": "c", "resources": {"requests": {"a.b/c": "9" * 400}, "limits": {"a.b/c": "1"}}}]},
+        {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": LONG, "whenUnsatisfiable": LONG}] * 2},
+        {"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": LONG, "namespaces": [LONG]}]}}},
+        {"resourceClaims": [{"name": LONG}]},
+    ],
+)
+def test_what_may_be_as_long_as_the_file_is_cut(spec: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_text(json.dumps({"kind": "Pod", "metadata": {"name": "p"}, "spec": spec}))
+
+    with pytest.raises(ConfigError) as caught:
+        read_cluster([str(path)])
+
+    assert all(len(line) < 1000 for line in caught.value.problems)
 
 
 def test_there_are_a_hundred_cases_all_different() -> None:
@@ -134,7 +163,7 @@ def test_a_closed_standard_output_does_no_harm(cluster: str) -> None:
         (["/dev/null"], "/dev/null: there is nothing in it"),
         (["-"], "standard input: there is nothing in it"),
         (["-", "-"], "standard input: there is nothing in it\n-: standard input can be read once only"),
-        (["x" * 5000], "x" * 5000 + ": cannot be read: File name too long"),
+        (["x" * 5000], "x" * 450 + "…" + "x" * 414 + ": cannot be read: File name too long"),
         (["a\0b"], "a\\x00b: cannot be read: embedded null byte"),
     ],
 )
