@@ -20,7 +20,7 @@ from scheduler.api.text import encodable_within, printable
 from scheduler.explain.screen import PLAIN, Screen, lines_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
-from scheduler.kube.credentials import current_namespace, load_credentials
+from scheduler.kube.credentials import load_credentials
 from scheduler.kube.service_proxy import NotRunning, RunningScheduler
 from scheduler.runtime.metrics import Metrics
 
@@ -51,7 +51,7 @@ async def _run(options: argparse.Namespace, registry: "Callable[[], Registry]") 
         namespace, name = _pod(options, "default")
         return _show(options, await decided_by_files(options.files, options.config, registry(), namespace, name))
     credentials = await load_credentials(options.kubeconfig, options.context)
-    namespace, name = _pod(options, current_namespace(options.kubeconfig, options.context))
+    namespace, name = _pod(options, credentials.namespace)
     async with Client(credentials, Metrics()) as client:
         scheduler = RunningScheduler(client, options.service_namespace, options.service)
         from_cluster = options.from_cluster
