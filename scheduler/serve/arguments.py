@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from scheduler.config.serving import ServingOptions
+from scheduler.framework.duration import Duration
 
 DEFAULTS: Final = ServingOptions()
 
@@ -117,8 +118,6 @@ def _address(text: str) -> str:
 
 @_checked
 def _duration(text: str) -> float:
-    from scheduler.framework.duration import Duration  # not at the top: its package loads numpy
-
     return max(0.0, Duration.parse(text))
 
 
