@@ -256,7 +256,7 @@ class Aliases:
         return self._by_class[class_](value) if class_ else value
 
     def _hashed(self, part: str) -> str:
-        """A letter, and 39 bits more: no number, fit for every name."""
+        """A letter first: no number, fit for every name."""
         digest = hashlib.blake2b(part.encode(errors="surrogatepass"), key=self._key, digest_size=_BITS // 8).digest()
         text = base64.b32hexencode(digest).decode().lower()
         return "ghijklmnopqrstuvwxyzabcdefghijkl"[int(text[0], 32)] + text[1:]
