@@ -10,6 +10,7 @@ from scheduler.explain.explainer import Explainer
 from scheduler.framework.resources import NODES, PODS, needs_of
 from scheduler.kube.client import Client
 from scheduler.kube.listing import Lister
+from scheduler.progress import SILENT
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import STORED, SimulatedCluster, cluster_of, read_cluster
@@ -37,7 +38,7 @@ async def decided_by_cluster(
     documents = [
         Document(f"{STORED}{resource.plural}", page.whole)
         for resource in resources
-        async for page in lister.pages(resource)
+        for page in await lister.whole(resource, SILENT.count)
     ]
     problems: list[str] = []
     cluster = cluster_of((), problems, _needs(config, registry), stored=documents)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -40,6 +41,19 @@ def a_list(kind: str, *items: Any, more: str = "") -> Answer:
     return Answer(
         body={"kind": f"{kind}List", "apiVersion": "v1", "metadata": {"continue": more}, "items": list(items)}
     )
+
+
+def a_program(directory: Path) -> dict[str, str]:
+    """What a kubeconfig says of a program that gives another token each time, and writes into `runs` that it ran."""
+    version = "client.authentication.k8s.io/v1"
+    program = directory / "program"
+    program.write_text(
+        f"#!/bin/sh\ncd {directory}; echo run >> runs\n"
+        f'echo "{{\\"kind\\": \\"ExecCredential\\", \\"apiVersion\\": \\"{version}\\", '
+        '\\"status\\": {\\"token\\": \\"$(wc -l < runs | tr -d " ")\\"}}"\n'
+    )
+    program.chmod(0o755)
+    return {"command": str(program), "apiVersion": version}
 
 
 class ScriptedApi:
