@@ -89,7 +89,7 @@ def read_kubeconfig(paths: str) -> Kubeconfig:
     read, problems = Kubeconfig(), list[str]()
     is_any = False
     for name in filter(None, paths.split(os.pathsep)):
-        path = Path(name).expanduser()
+        path = Path(os.path.expanduser(name))  # unlike the method of Path, it takes a home that nobody knows as a name
         try:
             content = _content(path)
         except FileNotFoundError:
@@ -314,10 +314,16 @@ def _url_problem(url: Any, schemes: Sequence[str]) -> str:
         host, _ = parts.hostname or "", parts.port
         host.encode("idna")
     except ValueError as error:  # a UnicodeError is one
-        return f"not the URL of a server: {url[:100]!r}: {str(error)[:100]}"
+        why = "" if "@" in url else f": {str(error)[:100]}"
+        return f"not the URL of a server: {_without_password(url)!r}{why}"
     if parts.scheme not in schemes or not host or not url.isascii() or not url.isprintable() or " " in url:
-        return f"not the URL of a server: {url[:100]!r}"
+        return f"not the URL of a server: {_without_password(url)!r}"
     return ""
+
+
+def _without_password(url: str) -> str:
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('//')[0]}//…@{after}"[:100] if at else url[:100]
 
 
 def _near(name: str, entries: Iterable[str]) -> str:

@@ -202,6 +202,18 @@ CLUSTERS: Final = (
     of("cluster", "a number as name", {"tls-server-name": 7}, ".tls-server-name: expected a text, got a number"),
     of("cluster", "a proxy that is none", {"proxy-url": "nonsense"}, f".proxy-url: {NO_URL}'nonsense'"),
     of("cluster", "a proxy of another kind", {"proxy-url": "socks5://a"}, f".proxy-url: {NO_URL}'socks5://a'"),
+    of(
+        "cluster",
+        "a password for a proxy",
+        {"proxy-url": f"socks5://me:{SECRET}@a"},
+        f".proxy-url: {NO_URL}'socks5://…@a'",
+    ),
+    of(
+        "cluster",
+        "an odd password for a proxy",
+        {"proxy-url": f"http://me:{SECRET}/@a"},
+        f".proxy-url: {NO_URL}'http://…@a'",
+    ),
     of("cluster", "a number as proxy", {"proxy-url": 7}, ".proxy-url: expected a text, got a number"),
 )
 

@@ -39,6 +39,7 @@ def test_there_are_eighty_cases_all_different() -> None:
     [
         ("missing", "missing: no such kubeconfig file"),
         ("missing:also-missing", "missing:also-missing: no such kubeconfig file"),
+        ("~nobody-is-called-so/config", "~nobody-is-called-so/config: no such kubeconfig file"),
         ("/", "/: cannot be read: Is a directory"),
         ("/dev/null", "/dev/null: not a kubeconfig: expected a mapping, got nothing"),
         ("/dev/zero", "/dev/zero: not a kubeconfig: larger than 4194304 bytes"),
