@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any, Final
 
 from scheduler.config.serving import ServingOptions
-from scheduler.framework.duration import Duration
 
 DEFAULTS: Final = ServingOptions()
 
@@ -118,6 +117,8 @@ def _address(text: str) -> str:
 
 @_checked
 def _duration(text: str) -> float:
+    from scheduler.framework.duration import Duration  # not at the top: `--help` needs nothing of the framework
+
     return max(0.0, Duration.parse(text))
 
 
