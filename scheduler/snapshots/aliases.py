@@ -74,7 +74,9 @@ _OF_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _ATTACHABLE: Final = "attachable-volumes-"
 
 _PART: Final = re.compile(r"[^-._/:@]+")
-_NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
+_NUMBER: Final = re.compile(r"\d{1,10}", re.ASCII)
+"""Longer ones are numbers of accounts and telephones rather than amounts that somebody compares."""
+
 _ORDINAL: Final = re.compile(r"(.*)-(\d{1,6})", re.ASCII | re.DOTALL)
 _VOLUME_WORDS: Final = frozenset({"aws", "vol", "projects", "zones", "regions", "disks", "UNSPECIFIED"})
 """Parts of volumes' handles that are read: `aws://zone/vol-1`."""
