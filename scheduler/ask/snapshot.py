@@ -5,6 +5,7 @@ Kinds are read one after the other, page by page, and written at once: memory is
 
 import argparse
 import asyncio
+import signal
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -32,6 +33,8 @@ from scheduler.snapshots.kept_fields import KINDS, Kind
 from scheduler.snapshots.reduction import Reduction
 
 STDOUT: Final = STDIN
+TERMINATED: Final = 143
+"""The exit code that tells of a SIGTERM."""
 
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
@@ -40,9 +43,14 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
         return asyncio.run(_run(options, registry))
     except ClusterError as error:
         raise ConfigError([f"{error}; no snapshot was written"]) from error
+    except asyncio.CancelledError:
+        return TERMINATED
 
 
 async def _run(options: argparse.Namespace, registry: Registry) -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # so that no temporary file is left
     target = _target(options)
     config = load_config(options.config, registry)
     progress = on_stderr()

@@ -20,7 +20,7 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.reviews import AUDIENCE, PASSED_ON
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.client import CallLimit, Client, Operation, Reply, content_of
+from scheduler.kube.client import CallLimit, Client, Operation, Reply, content_of, reason_of
 
 TOKEN_SECONDS: Final = 600
 RENEWED_AFTER: Final = 480.0
@@ -227,8 +227,8 @@ def _told(silence: float, *errors: type[Exception]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        reason = f"no answer within {silence:g} s" if isinstance(error, TimeoutError) else str(error)
-        raise ClusterError(f"cannot ask the API server: {reason or type(error).__name__}") from error
+        reason = f"no answer within {silence:g} s" if isinstance(error, TimeoutError) else reason_of(error)
+        raise ClusterError(f"cannot ask the API server: {reason}") from error
 
 
 async def _parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
@@ -236,7 +236,7 @@ async def _parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         async for part in response.content.iter_any():
             yield part
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise ClusterError(str(error) or type(error).__name__) from error
+        raise ClusterError(reason_of(error)) from error
 
 
 _any: Decoder[Any] = Decoder(Any)

@@ -66,6 +66,8 @@ class ScriptedApi:
             deque[Answer],
             {key: deque(each if isinstance(each, tuple) else (each,)) for key, each in script.items()},
         )
+        self.is_hanging = threading.Event()
+        """Set once somebody waits for an answer that does not come."""
         self._ended = threading.Event()
         outer = self
 
@@ -102,6 +104,7 @@ class ScriptedApi:
         else:
             answer = answers.popleft() if len(answers) > 1 else answers[0]
         if answer is HANGS:
+            self.is_hanging.set()
             self._ended.wait()
         if answer is HANGS or answer is LOST:
             request.close_connection = True

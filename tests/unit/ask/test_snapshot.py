@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -263,10 +264,15 @@ BAD = (
     of_limits("an error without a word", Answer(500, b""), "500: HTTP 500"),
     of_limits("a redirect", Answer(302, b"", {"Location": "https://login.example"}), "302: HTTP 302"),
     of_limits("no answer", LOST, "GET /api/v1/limitranges?limit=500: Server disconnected"),
-    of_limits("a hanging server", HANGS, "GET /api/v1/limitranges?limit=500: TimeoutError"),
+    of_limits("a hanging server", HANGS, "GET /api/v1/limitranges?limit=500: no answer in time"),
     of_limits("HTML", Answer(200, b"<html>Please log in"), "JSON is malformed: invalid character (byte 0)"),
     of_limits("nothing", Answer(200, b""), "Input data was truncated"),
     of_limits("half a page", Answer(200, b'{"kind": "LimitRangeList", "items": [{'), "Input data was truncated"),
+    of_limits(
+        "a body that is cut",
+        Answer(200, b'{"kind"', {"Content-Length": "100", "Connection": "close"}),
+        "GET /api/v1/limitranges?limit=500: the server closed the connection before the whole answer had come",
+    ),
     of_limits("a number", Answer(200, b"7"), "Expected `object`, got `int`"),
     of_limits("another object", Answer(200, {"kind": "Status"}), "this is no list: Status"),
     of_limits("no kind", Answer(200, {}), "this is no list: it has no kind"),
@@ -391,6 +397,19 @@ def test_a_disk_that_gets_full_is_said_and_nothing_is_left(tmp_path: Path, limit
     done = in_a_process(tmp_path, f"{tmp_path}/out", subprocess.PIPE, limit, pods)
 
     assert (done.returncode, done.stderr.decode()) == (2, f"{tmp_path}/out: cannot be written: File too large\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_nothing_is_left_of_a_command_that_is_ended(tmp_path: Path, number: int, code: int) -> None:
+    with served(tmp_path, {NODES: HANGS}) as (api, kubeconfig):
+        command = [sys.executable, "-m", "scheduler", "snapshot", f"--kubeconfig={kubeconfig}", f"--out={tmp_path}/out"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+            assert api.is_hanging.wait(60)
+            process.send_signal(number)
+            _, err = process.communicate(timeout=60)
+
+    assert (process.returncode, err) == (code, b"")
     assert [each.name for each in tmp_path.iterdir()] == ["kubeconfig"]
 
 
