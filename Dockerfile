@@ -35,7 +35,7 @@ RUN set -eu; \
     find . -type f \( -name '*_test.py' -o -name '*.pyi' -o -name '*.a' -o -name '*.c' -o -name '*.h' \
         -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' \) -delete; \
     # 73 MB of classes that the kubernetes package generates for every type and call, sync and async. It loads them one by
-    # one when they are asked for. Of the package we use how to find credentials; our client is scheduler/kube/client.py.
+    # one when they are asked for. Of the package we use how to elect a leader; our client is scheduler/kube/client.py.
     # What the package itself loads stays.
     /opt/loadmaster/bin/python -B -c "import sys, pathlib, kubernetes.aio; \
         loaded = {getattr(module, '__file__', None) for module in sys.modules.values()}; \
@@ -46,8 +46,8 @@ RUN set -eu; \
     # nothing here changes after the build, and tools that give all files one date do no harm.
     PYTHONHASHSEED=0 /opt/loadmaster/bin/python -m compileall -qf --invalidation-mode unchecked-hash .; \
     # Fail here if something was removed that is needed.
-    /opt/loadmaster/bin/python -c "import aiohttp, cel_expr_python, cryptography.x509, kopf, kubernetes.aio.config, msgspec, \
-        numpy.testing, opentelemetry.exporter.otlp.proto.http.trace_exporter, orjson, prometheus_client, uvloop, yaml"
+    /opt/loadmaster/bin/python -c "import aiohttp, cel_expr_python, cryptography.x509, kopf, kubernetes.aio.leaderelection, \
+        msgspec, numpy.testing, opentelemetry.exporter.otlp.proto.http.trace_exporter, orjson, prometheus_client, uvloop, yaml"
 
 # Debian and Python without what does not run.
 FROM ${BASE} AS system

@@ -19,7 +19,8 @@ from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
 from scheduler.kube.client_ca import ClusterClientCA
-from scheduler.kube.credentials import is_in_cluster, load_credentials
+from scheduler.kube.credentials import load_credentials
+from scheduler.kube.identity import is_in_cluster
 from scheduler.kube.reviews import Reviews
 from scheduler.logs import Levels
 from scheduler.runtime.metrics import Metrics

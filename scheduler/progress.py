@@ -73,6 +73,10 @@ class Progress:
         """Begin something else, of which there is so much; 0 if nobody knows."""
         self._what, self._total, self.done, self._since = what, total, 0, self._now()
 
+    def count(self, done: int) -> None:
+        """So much of it is done."""
+        self.done = done
+
     def counted(self, things: Iterable[T], what: str, total: int = 0) -> Iterator[T]:
         """Yield them, and count those that are done."""
         self.doing(what, total)

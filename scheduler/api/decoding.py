@@ -9,8 +9,6 @@ from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
-from scheduler.api.folding import fold
-
 T = TypeVar("T")
 Hook = Callable[[type[Any], Any], Any]
 
@@ -44,6 +42,8 @@ class Decoder(Generic[T]):
         except msgspec.ValidationError as error:  # JSON, of another type
             raise Unreadable(error) from error
         except QUICK_ERRORS as error:
+            from scheduler.api.folding import fold  # loads numpy, which asking a running scheduler does without
+
             whole = bytes(data)
             folded = fold(whole)
             if folded is whole:

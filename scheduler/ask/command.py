@@ -3,31 +3,39 @@
 --from FILE ─────────────────────────────────────────────► decide here
 --from-cluster ──────────────► read all that plugins look at ──► decide here
 neither ──► the running scheduler ──(there is none)──────► as --from-cluster, and say so
+
+With --watch, whoever has answered is asked again, and that outlives a scheduler or an API server that is replaced:
+
+ASK ──answer──2 s──► ASK      until the pod has a node, or is gone
+ │ ───no answer────► ASK      after a wait, a few times; then it fails
+ └────not allowed──► (fails)
 """
 
 import argparse
 import asyncio
+import json
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-import orjson
-
 from scheduler.api.labels import subdomain_problems
-from scheduler.api.text import encodable_within, printable
+from scheduler.api.text import printable
+from scheduler.ask.connection import connected
 from scheduler.explain.screen import PLAIN, Screen, lines_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
-from scheduler.kube.credentials import current_namespace, load_credentials
+from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.service_proxy import NotRunning, RunningScheduler
-from scheduler.runtime.metrics import Metrics
 
 if TYPE_CHECKING:
     from scheduler.runtime.registry import Registry
 
 WATCH_SECONDS: Final = 2.0
+OUTAGE: Final = RetryPolicy(first=2.0, limit=15.0, tries=10)
+"""How long watching waits for the next answer: two minutes."""
+
 NOT_FOUND: Final = 1
 
 Document = Mapping[str, Any]
@@ -50,28 +58,62 @@ async def _run(options: argparse.Namespace, registry: "Callable[[], Registry]") 
 
         namespace, name = _pod(options, "default")
         return _show(options, await decided_by_files(options.files, options.config, registry(), namespace, name))
-    credentials = await load_credentials(options.kubeconfig, options.context)
-    namespace, name = _pod(options, current_namespace(options.kubeconfig, options.context))
-    async with Client(credentials, Metrics()) as client:
-        scheduler = RunningScheduler(client, options.service_namespace, options.service)
-        from_cluster = options.from_cluster
-        while True:
-            if not from_cluster:
-                try:
-                    document = await scheduler.explain(namespace, name)
-                    if document.get("leading") is False:
-                        print("no replica that was asked leads: none of them knows the pod's history", file=sys.stderr)
-                except NotRunning as error:
-                    print(f"{error}; deciding here, by what the cluster has now", file=sys.stderr)
-                    from_cluster = True
-            if from_cluster:
-                from scheduler.ask.here import decided_by_cluster
-
-                document = await decided_by_cluster(client, options.config, registry(), namespace, name)
-            code = _show(options, document) if from_cluster else _show_answer(options, document)
-            if not options.watch or document.get("node") or not document["found"]:
-                return code
+    async with connected(options.kubeconfig, options.context) as client:
+        question = _Question(options, registry, client)
+        document = await question.ask()
+        code = _show(options, document)
+        while options.watch and document["found"] and not document.get("node"):
             await asyncio.sleep(WATCH_SECONDS)
+            document = await question.ask_patiently()
+            code = _show(options, document)
+        return code
+
+
+class _Question:
+    """About one pod of a cluster."""
+
+    def __init__(self, options: argparse.Namespace, registry: "Callable[[], Registry]", client: Client) -> None:
+        """Raises ConfigError for what cannot be asked about."""
+        self._options, self._registry, self._client = options, registry, client
+        self._pod = _pod(options, client.credentials.namespace)
+        self._scheduler = RunningScheduler(client, options.service_namespace, options.service)
+        self._is_decided_here = options.from_cluster
+        self._was_answered = False
+
+    async def ask(self) -> Document:
+        """Return what the scheduler says, or what is decided here. Raises ClusterError, ConfigError."""
+        if not self._is_decided_here:
+            try:
+                document = await self._scheduler.explain(*self._pod)
+            except NotRunning as error:
+                if self._was_answered:
+                    raise
+                _say(f"{error}; deciding here, by what the cluster has now")
+                self._is_decided_here = True
+            else:
+                self._was_answered = True
+                if document.get("leading") is False:
+                    _say("no replica that was asked leads: none of them knows the pod's history")
+                return document
+        from scheduler.ask.here import decided_by_cluster
+
+        return await decided_by_cluster(self._client, self._options.config, self._registry(), *self._pod)
+
+    async def ask_patiently(self) -> Document:
+        """The same, a few times where no answer comes."""
+        for failures in range(OUTAGE.tries):
+            try:
+                return await self.ask()
+            except ClusterError as error:
+                if getattr(error, "status", 0) in (401, 403) or failures + 1 == OUTAGE.tries:
+                    raise
+                _say(f"{error}; asking again")
+                await asyncio.sleep(OUTAGE.wait(failures))
+        raise AssertionError("the last try returns or raises")
+
+
+def _say(line: str) -> None:
+    print(printable(line), file=sys.stderr)
 
 
 def pod_reference(text: str, namespace: str) -> tuple[str, str]:
@@ -101,23 +143,21 @@ def _pod(options: argparse.Namespace, default: str) -> tuple[str, str]:
     return namespace, name
 
 
-def _show_answer(options: argparse.Namespace, document: Document) -> int:
-    """Show what somebody else has said. Raises ClusterError for what is no explanation as this version knows them."""
+def _show(options: argparse.Namespace, document: Document) -> int:
+    """Print an explanation. Raises ClusterError for what is none as this version knows them."""
+    is_found = document["found"]
     try:
-        return _show(options, document)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        if options.output == "json":
+            # In ASCII, so that it is JSON whatever the terminal can show, and nothing in it that a terminal obeys.
+            print(json.dumps(document, indent=2))
+        if options.output != "json" or not is_found:
+            text = "\n".join(_lines(document))
+            print(text, file=sys.stdout if is_found else sys.stderr)
+    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ClusterError(
             f"what the scheduler answered cannot be shown: {type(error).__name__}: {error}; "
             "is it of another version than this command? -o json prints it"
         ) from error
-
-
-def _show(options: argparse.Namespace, document: Document) -> int:
-    is_found, is_json = document["found"], options.output == "json"
-    lines = [] if is_json and is_found else list(_lines(document))
-    if is_json:
-        print(orjson.dumps(encodable_within(dict(document)), option=orjson.OPT_INDENT_2).decode())
-    _print(lines, to_stderr=not is_found)
     return 0 if is_found else NOT_FOUND
 
 
@@ -134,11 +174,3 @@ def _screen() -> Screen:
         return PLAIN
     width = shutil.get_terminal_size((PLAIN.width, 24)).columns
     return Screen(width, colour=os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR"))
-
-
-def _print(lines: Iterable[str], *, to_stderr: bool = False) -> None:
-    """Print what the terminal's encoding may not have, too."""
-    stream = sys.stderr if to_stderr else sys.stdout
-    encoding = stream.encoding or "utf-8"
-    for line in lines:
-        stream.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")

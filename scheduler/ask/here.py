@@ -10,6 +10,7 @@ from scheduler.explain.explainer import Explainer
 from scheduler.framework.resources import NODES, PODS, needs_of
 from scheduler.kube.client import Client
 from scheduler.kube.listing import Lister
+from scheduler.progress import on_stderr
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import STORED, SimulatedCluster, cluster_of, read_cluster
@@ -33,12 +34,13 @@ async def decided_by_cluster(
     config = load_config(config_path, registry)
     with engine_of(SimulatedCluster((), ()), config, registry) as engine:
         resources = (NODES, PODS, *engine.watched.values())
-    lister = Lister(client)
-    documents = [
-        Document(f"{STORED}{resource.plural}", page.whole)
-        for resource in resources
-        async for page in lister.pages(resource)
-    ]
+    progress, documents = on_stderr(), list[Document]()
+    lister = Lister(client, progress.say)
+    with progress.shown():
+        for resource in resources:
+            progress.doing(f"reading the cluster's {resource.plural}")
+            pages = await lister.whole(resource, progress.count)
+            documents += (Document(f"{STORED}{resource.plural}", page.whole) for page in pages)
     problems: list[str] = []
     cluster = cluster_of((), problems, _needs(config, registry), stored=documents)
     # What the API server has accepted is not to be judged: an object that we cannot read costs itself only.

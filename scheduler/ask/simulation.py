@@ -4,15 +4,14 @@ import argparse
 import asyncio
 from functools import partial
 
-from scheduler.ask.snapshot import MAKES, further_kinds, without
+from scheduler.ask.connection import connected
+from scheduler.ask.kinds import MAKES, further_kinds, without
 from scheduler.config.documents import Document
 from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.kube.client import BadStatus, Client
-from scheduler.kube.credentials import load_credentials
+from scheduler.kube.client import BadStatus
 from scheduler.kube.listing import Lister
 from scheduler.progress import Progress
-from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
 from scheduler.simulate import command
 from scheduler.simulate.cluster import STORED
@@ -34,22 +33,18 @@ def _read(options: argparse.Namespace, config: Config, registry: Registry, progr
 async def _documents(
     options: argparse.Namespace, config: Config, registry: Registry, progress: Progress
 ) -> command.Stored:
-    credentials = await load_credentials(options.kubeconfig, options.context)
     stored, refused = command.Stored([], []), set[str]()
-    async with Client(credentials, Metrics()) as client:
+    async with connected(options.kubeconfig, options.context) as client:
         lister = Lister(client, progress.say)
         for kind in (*KINDS, *further_kinds(config, registry)):
             if MAKES.get(kind.name) in refused:
                 continue  # all of its pods would be made anew
             progress.doing(f"reading the cluster's {kind.resource.plural}")
-            documents = []
             try:
-                async for page in lister.pages(kind.resource):
-                    documents.append(Document(f"{STORED}{kind.resource.plural}", page.whole))
-                    progress.done += len(page.items)
+                pages = await lister.whole(kind.resource, progress.count)
             except BadStatus as error:
                 refused.add(kind.name)
                 stored.notes.append(f"left out: {kind.name or kind.resource.name}: {without(kind, error)}")
             else:
-                stored.documents.extend(documents)
+                stored.documents.extend(Document(f"{STORED}{kind.resource.plural}", page.whole) for page in pages)
     return stored

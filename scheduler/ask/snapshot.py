@@ -5,8 +5,8 @@ Kinds are read one after the other, page by page, and written at once: memory is
 
 import argparse
 import asyncio
+import signal
 import sys
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -15,19 +15,17 @@ from typing import BinaryIO, Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.ask.connection import connected
+from scheduler.ask.kinds import MAKES, further_kinds, without
 from scheduler.config.documents import STDIN
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.resources import needs_of
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
-from scheduler.kube.credentials import load_credentials
-from scheduler.kube.listing import Expired, Lister
+from scheduler.kube.listing import BEGINNINGS, Expired, Lister
 from scheduler.progress import Progress, on_stderr
-from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
-from scheduler.simulate.cluster import SimulatedCluster
-from scheduler.simulate.engine import engine_of
 from scheduler.snapshots.aliases import Aliases
 from scheduler.snapshots.file import SnapshotFile, check_target
 from scheduler.snapshots.header import VERSION, Header, LeftOut
@@ -35,15 +33,8 @@ from scheduler.snapshots.kept_fields import KINDS, Kind
 from scheduler.snapshots.reduction import Reduction
 
 STDOUT: Final = STDIN
-BEGINNINGS: Final = 3
-"""How often a kind is read from its beginning, if the API server forgets the list meanwhile."""
-
-_OF_PLUGINS: Final = "the plugin that reads it gives other answers than in the cluster"
-MAKES: Final = {"Deployment": "ReplicaSet"}
-"""Kinds of which it shows in others only which pods they have."""
-
-_AGGREGATED: Final = frozenset({"metrics.k8s.io", "topology.node.k8s.io"})
-"""Groups of which others than the API server answer: they may be out of order for long."""
+TERMINATED: Final = 143
+"""The exit code that tells of a SIGTERM."""
 
 
 def run(options: argparse.Namespace, registry: Registry) -> int:
@@ -52,14 +43,18 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
         return asyncio.run(_run(options, registry))
     except ClusterError as error:
         raise ConfigError([f"{error}; no snapshot was written"]) from error
+    except asyncio.CancelledError:
+        return TERMINATED
 
 
 async def _run(options: argparse.Namespace, registry: Registry) -> int:
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # so that no temporary file is left
     target = _target(options)
     config = load_config(options.config, registry)
-    credentials = await load_credentials(options.kubeconfig, options.context)
     progress = on_stderr()
-    async with Client(credentials, Metrics()) as client:
+    async with connected(options.kubeconfig, options.context) as client:
         server = await _server_version(client)
         header = Header(
             version=VERSION,
@@ -71,11 +66,10 @@ async def _run(options: argparse.Namespace, registry: Registry) -> int:
         with progress.shown(), SnapshotFile(target, header, force=options.force) as file:
             taking = _Taking(Lister(client, progress.say), file, _reduction(options, config, registry), progress)
             for kind in (*KINDS, *further_kinds(config, registry)):
-                await taking.take(kind, is_left_out=options.anonymise and kind not in KINDS)
-            left_out = tuple(taking.left_out)
-            size = file.complete(left_out)
-    for each in left_out:
-        progress.say(f"left out: {each.kind}: {each.why}")
+                await taking.take(kind)
+            size = file.complete(tuple(taking.left_out))
+    for line in taking.said:
+        progress.say(line)
     where = "standard output" if options.out == STDOUT else options.out
     progress.say(
         f"{where}: {_objects(taking.objects)} of {taking.kinds} kinds in {_amount(size)}, of an API server {server}"
@@ -89,16 +83,15 @@ class _Taking:
     def __init__(self, lister: Lister, file: SnapshotFile, reduction: Reduction, progress: Progress) -> None:
         self._lister, self._file, self._reduction, self._progress = lister, file, reduction, progress
         self.left_out: list[LeftOut] = []
+        self.said: list[str] = []
+        """What is left out, for whoever takes the snapshot."""
         self.objects = self.kinds = 0
+        self._refused: set[str] = set()
 
-    async def take(self, kind: Kind, *, is_left_out: bool = False) -> None:
+    async def take(self, kind: Kind) -> None:
         """Read a kind, and write it. Raises ClusterError, ConfigError."""
-        owned = MAKES.get(kind.name)
-        if any(each.kind == owned for each in self.left_out):
-            self._leave_out(kind, f"without any {owned}, a simulation would make all of its pods anew")
-            return
-        if is_left_out:
-            self._leave_out(kind, "what names stand in it is not known, so they cannot be replaced")
+        if why := self._why_not(kind):
+            self._leave_out(kind, why)
             return
         for beginning in range(BEGINNINGS):
             self._file.begin()
@@ -112,11 +105,23 @@ class _Taking:
                 self._progress.say(f"{error}; reading it again")
             except BadStatus as error:
                 self._file.take_back()
-                self._leave_out(kind, without(kind, error))
+                self._refused.add(kind.name)
+                # The API server's words have the name of whoever asked it.
+                self._leave_out(kind, without(kind, error), f"HTTP {error.status}; in a simulation, {kind.without}")
                 return
         self.objects += count
         self.kinds += count > 0
-        self.left_out += (LeftOut(kind.name, note) for note in notes)
+        for note in notes:
+            self._leave_out(kind, note)
+
+    def _why_not(self, kind: Kind) -> str:
+        """Why a kind is not even read; empty if it is."""
+        owned = MAKES.get(kind.name)
+        if owned in self._refused:
+            return f"without any {owned}, a simulation would make all of its pods anew"
+        if self._reduction.is_anonymous and kind not in KINDS:
+            return "what names stand in it is not known, so they cannot be replaced"
+        return ""
 
     async def _take(self, kind: Kind) -> tuple[int, list[str]]:
         """Return the number of objects, and what is to be said."""
@@ -141,17 +146,13 @@ class _Taking:
             notes.append(f"{_objects(unreadable)} cannot be read")
         return count, notes
 
-    def _leave_out(self, kind: Kind, why: str) -> None:
-        self.left_out.append(LeftOut(kind.name or kind.resource.name, why))
-
-
-def without(kind: Kind, error: BadStatus) -> str:
-    """Return what it means to do without a kind that cannot be read. Raises ClusterError where that is no answer."""
-    if not kind.without:
-        raise ClusterError(f"{error}; a simulation needs {kind.resource.plural}") from error
-    if error.status not in (403, 405) and kind.resource.group not in _AGGREGATED:
-        raise error
-    return f"{error}; in a simulation, {kind.without}"
+    def _leave_out(self, kind: Kind, why: str, anonymous: str = "") -> None:
+        """Note it. `anonymous`: what an anonymised snapshot says instead of `why`."""
+        name = kind.name or kind.resource.name
+        self.said.append(f"left out: {name}: {why}")
+        if self._reduction.is_anonymous:
+            name, why = kind.name or "a kind that a plugin looks at", anonymous or why
+        self.left_out.append(LeftOut(name, why))
 
 
 def _target(options: argparse.Namespace) -> Path | BinaryIO:
@@ -168,16 +169,6 @@ def _target(options: argparse.Namespace) -> Path | BinaryIO:
 def _reduction(options: argparse.Namespace, config: Config, registry: Registry) -> Reduction:
     enabled = {name for profile in config.profiles for name in profile.enabled}
     return Reduction(Aliases() if options.anonymise else None, needs_of(registry[name] for name in enabled))
-
-
-def further_kinds(config: Config, registry: Registry) -> Iterator[Kind]:
-    """Yield those that only plugins of this configuration look at. The name of such a kind is in its lists."""
-    known = {kind.resource for kind in KINDS}
-    with engine_of(SimulatedCluster((), ()), config, registry) as engine:
-        resources = tuple(engine.watched.values())
-    for resource in resources:
-        if resource not in known:
-            yield Kind("", resource, _OF_PLUGINS)
 
 
 class _Version(msgspec.Struct, rename="camel"):

@@ -21,10 +21,14 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.cycle.records import Record
 from scheduler.explain.explanation import Document, explain
+from scheduler.explain.near import near
 from scheduler.explain.waking import events_in_words
 from scheduler.framework.queued import QueuedPod
 
 MAX_NEAR: Final = 3
+MAX_SCHEDULER: Final = 253
+"""Characters of a scheduler's name: the API server takes any, of any length."""
+
 MAX_HISTORY: Final = 10
 MAX_BEST: Final = 5
 SECONDS_AT_A_STRETCH: Final = 0.003
@@ -50,7 +54,7 @@ class Explainer:
             document: Document = {"namespace": namespace, "name": name, "leading": self._is_leading()}
             pod = self._find(namespace, name)
             if pod is None:
-                return document | {"found": False, "state": "unknown", "near": self._near(namespace, name)}
+                return document | {"found": False, "state": "unknown", "near": await self._near(namespace, name)}
             document |= {"found": True, **self._state(pod)}
             document["history"] = [self._told(record) for record in self._engine.records.of(pod.uid)[-MAX_HISTORY:]]
             if document["state"] in _WITHOUT_A_NODE:
@@ -61,9 +65,10 @@ class Explainer:
         pods = self._engine.pods.values()
         return next((pod for pod in pods if pod.name == name and pod.namespace == namespace), None)
 
-    def _near(self, namespace: str, name: str) -> list[str]:
+    async def _near(self, namespace: str, name: str) -> list[str]:
         names = {str(pod) for pod in self._engine.pods.values() if not pod.node_name or pod.name == name}
-        return get_close_matches(f"{namespace}/{name}", sorted(names)[:10_000], MAX_NEAR)
+        own_first = sorted(names, key=lambda each: (not each.startswith(f"{namespace}/"), each))
+        return await near(f"{namespace}/{name}", own_first, MAX_NEAR)
 
     async def _explain(self, pod: Pod) -> Document:
         steps = explain(self._engine.frameworks[pod.spec.scheduler_name], self._engine.cache.table, pod)
@@ -90,7 +95,8 @@ class Explainer:
         if pod.node_name:
             return common | {"state": f"runs on {pod.node_name}", "node": pod.node_name, "about": about}
         if scheduler not in engine.frameworks:
-            return common | {"state": f"is for another scheduler: {scheduler!r}", "about": list(self._other(scheduler))}
+            name = scheduler[:MAX_SCHEDULER]
+            return common | {"state": f"is for another scheduler: {name!r}", "about": list(self._other(name))}
         where, queued = self._place(pod.uid)
         about += self._waiting(pod, where, queued)
         return common | {"state": where, "attempts": queued.attempts if queued is not None else 0, "about": about}

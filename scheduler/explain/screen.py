@@ -120,7 +120,7 @@ def _groups(explanation: Document, screen: Screen) -> Iterator[str]:
         yield from _wrapped(text, "  ", screen, hanging=11)
     more = len(groups) - MAX_GROUPS + explanation["moreGroups"]
     if more > 0:
-        yield f"  ... and {_count(more, 'more group')} (all of them with -o json)"
+        yield from _wrapped(f"... and {_count(more, 'more group')} (all of them with -o json)", "  ", screen)
 
 
 def _suggestion(each: Document, screen: Screen) -> Iterator[str]:

@@ -6,6 +6,7 @@ of lower priority that would have to go; and one more node like those there are.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from shlex import quote
 from typing import Final
 
 import numpy as np
@@ -155,7 +156,10 @@ def of_room(room: Room) -> Suggestion:
     by_namespace: dict[str, list[str]] = {}
     for victim in room.victims:
         by_namespace.setdefault(victim.namespace, []).append(victim.name)
-    commands = (f"kubectl delete pod --namespace {where} {' '.join(them)}" for where, them in by_namespace.items())
+    commands = (
+        f"kubectl delete pod --namespace {quote(where)} {' '.join(map(quote, them))}"
+        for where, them in by_namespace.items()
+    )
     return Suggestion(text, [room.node_name], command=" && ".join(commands), obstacle=room.obstacle)
 
 

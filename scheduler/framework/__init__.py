@@ -1,143 +1,21 @@
-"""All that a plugin author imports: `from scheduler import framework as fw`."""
+"""All that a plugin author imports: `from scheduler import framework as fw`. The names are those in `exported`.
 
-from scheduler.api.objects import Node as Node
-from scheduler.api.objects import Taint as Taint
-from scheduler.api.objects import Toleration as Toleration
-from scheduler.api.pod import Pod as Pod
-from scheduler.api.undecoded import NotDecoded as NotDecoded
-from scheduler.api.unstructured import Unstructured as Unstructured
-from scheduler.framework.awaited import together as together
-from scheduler.framework.change_log import BoundedLog as BoundedLog
-from scheduler.framework.cycle_state import Cloneable as Cloneable
-from scheduler.framework.cycle_state import CycleState as CycleState
-from scheduler.framework.diagnosis import Diagnosis as Diagnosis
-from scheduler.framework.diagnosis import NodeToStatus as NodeToStatus
-from scheduler.framework.diagnosis import rows_with as rows_with
-from scheduler.framework.dry_run import PRIORITY_OFFSET as PRIORITY_OFFSET
-from scheduler.framework.dry_run import DryRun as DryRun
-from scheduler.framework.dry_run import DryRuns as DryRuns
-from scheduler.framework.dry_run import NodeSimulation as NodeSimulation
-from scheduler.framework.dry_run import Reprieves as Reprieves
-from scheduler.framework.dry_run_filter import BulkSimulator as BulkSimulator
-from scheduler.framework.dry_run_filter import DryRunFilter as DryRunFilter
-from scheduler.framework.dry_run_filter import IgnoresPods as IgnoresPods
-from scheduler.framework.dry_run_filter import LowerPods as LowerPods
-from scheduler.framework.dry_run_filter import MonotoneInPods as MonotoneInPods
-from scheduler.framework.dry_run_filter import SimulatedNode as SimulatedNode
-from scheduler.framework.dry_run_filter import SimulatedNodes as SimulatedNodes
-from scheduler.framework.duration import Duration as Duration
-from scheduler.framework.errors import ApiError as ApiError
-from scheduler.framework.errors import AttemptFailed as AttemptFailed
-from scheduler.framework.errors import BindRejected as BindRejected
-from scheduler.framework.errors import ClusterError as ClusterError
-from scheduler.framework.errors import PluginError as PluginError
-from scheduler.framework.errors import SchedulerError as SchedulerError
-from scheduler.framework.events import ANY as ANY
-from scheduler.framework.events import ASSIGNED_POD as ASSIGNED_POD
-from scheduler.framework.events import CSI_DRIVER as CSI_DRIVER
-from scheduler.framework.events import CSI_NODE as CSI_NODE
-from scheduler.framework.events import CSI_STORAGE_CAPACITY as CSI_STORAGE_CAPACITY
-from scheduler.framework.events import DEVICE_CLASS as DEVICE_CLASS
-from scheduler.framework.events import NAMESPACE as NAMESPACE
-from scheduler.framework.events import NODE as NODE
-from scheduler.framework.events import PERSISTENT_VOLUME as PERSISTENT_VOLUME
-from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM as PERSISTENT_VOLUME_CLAIM
-from scheduler.framework.events import POD as POD
-from scheduler.framework.events import RESOURCE_CLAIM as RESOURCE_CLAIM
-from scheduler.framework.events import RESOURCE_SLICE as RESOURCE_SLICE
-from scheduler.framework.events import STORAGE_CLASS as STORAGE_CLASS
-from scheduler.framework.events import UNSCHEDULABLE_POD as UNSCHEDULABLE_POD
-from scheduler.framework.events import VOLUME_ATTACHMENT as VOLUME_ATTACHMENT
-from scheduler.framework.events import Action as Action
-from scheduler.framework.events import ClusterEvent as ClusterEvent
-from scheduler.framework.events import ClusterEventWithHint as ClusterEventWithHint
-from scheduler.framework.events import QueueingHint as QueueingHint
-from scheduler.framework.events import on as on
-from scheduler.framework.extenders import ExtendedPostFilterPlugin as ExtendedPostFilterPlugin
-from scheduler.framework.extenders import ExtenderError as ExtenderError
-from scheduler.framework.extenders import Overtaken as Overtaken
-from scheduler.framework.extenders import PreemptionExtenders as PreemptionExtenders
-from scheduler.framework.extenders import Victims as Victims
-from scheduler.framework.handle import Access as Access
-from scheduler.framework.handle import ApiWriter as ApiWriter
-from scheduler.framework.handle import Binder as Binder
-from scheduler.framework.handle import Counter as Counter
-from scheduler.framework.handle import EventRecorder as EventRecorder
-from scheduler.framework.handle import Evictor as Evictor
-from scheduler.framework.handle import Handle as Handle
-from scheduler.framework.handle import Histogram as Histogram
-from scheduler.framework.handle import Jobs as Jobs
-from scheduler.framework.handle import Listener as Listener
-from scheduler.framework.handle import Metrics as Metrics
-from scheduler.framework.handle import ObjectLister as ObjectLister
-from scheduler.framework.handle import PodActivator as PodActivator
-from scheduler.framework.handle import PodNominator as PodNominator
-from scheduler.framework.handle import PodsInPreBind as PodsInPreBind
-from scheduler.framework.handle import Reader as Reader
-from scheduler.framework.handle import Repetition as Repetition
-from scheduler.framework.handle import WaitingPod as WaitingPod
-from scheduler.framework.handle import WaitingPods as WaitingPods
-from scheduler.framework.nodes import Aspect as Aspect
-from scheduler.framework.nodes import BoolColumn as BoolColumn
-from scheduler.framework.nodes import ImageState as ImageState
-from scheduler.framework.nodes import Int32Column as Int32Column
-from scheduler.framework.nodes import Int64Column as Int64Column
-from scheduler.framework.nodes import NodeColumns as NodeColumns
-from scheduler.framework.nodes import NodeInfo as NodeInfo
-from scheduler.framework.nodes import Rows as Rows
-from scheduler.framework.nominated import NominatedPods as NominatedPods
-from scheduler.framework.obstacles import Change as Change
-from scheduler.framework.obstacles import ExplainPlugin as ExplainPlugin
-from scheduler.framework.obstacles import ExplainRoomPlugin as ExplainRoomPlugin
-from scheduler.framework.obstacles import Obstacle as Obstacle
-from scheduler.framework.obstacles import Remedy as Remedy
-from scheduler.framework.obstacles import Room as Room
-from scheduler.framework.obstacles import Shortage as Shortage
-from scheduler.framework.plugin import MAX_NODE_SCORE as MAX_NODE_SCORE
-from scheduler.framework.plugin import MAX_PERMIT_SECONDS as MAX_PERMIT_SECONDS
-from scheduler.framework.plugin import MIN_NODE_SCORE as MIN_NODE_SCORE
-from scheduler.framework.plugin import BindPlugin as BindPlugin
-from scheduler.framework.plugin import FilterNodesPlugin as FilterNodesPlugin
-from scheduler.framework.plugin import FilterPlugin as FilterPlugin
-from scheduler.framework.plugin import NormalizeScorePlugin as NormalizeScorePlugin
-from scheduler.framework.plugin import PermitPlugin as PermitPlugin
-from scheduler.framework.plugin import PermitWait as PermitWait
-from scheduler.framework.plugin import Plugin as Plugin
-from scheduler.framework.plugin import PostBindPlugin as PostBindPlugin
-from scheduler.framework.plugin import PostFilterPlugin as PostFilterPlugin
-from scheduler.framework.plugin import PostFilterResult as PostFilterResult
-from scheduler.framework.plugin import PreBindPlugin as PreBindPlugin
-from scheduler.framework.plugin import PreEnqueuePlugin as PreEnqueuePlugin
-from scheduler.framework.plugin import PreFilterExtensions as PreFilterExtensions
-from scheduler.framework.plugin import PreFilterPlugin as PreFilterPlugin
-from scheduler.framework.plugin import PreFilterResult as PreFilterResult
-from scheduler.framework.plugin import PreScorePlugin as PreScorePlugin
-from scheduler.framework.plugin import QueueSortPlugin as QueueSortPlugin
-from scheduler.framework.plugin import ReservePlugin as ReservePlugin
-from scheduler.framework.plugin import ScoreNodesPlugin as ScoreNodesPlugin
-from scheduler.framework.plugin import ScorePlugin as ScorePlugin
-from scheduler.framework.plugin import SignPlugin as SignPlugin
-from scheduler.framework.plugin import Write as Write
-from scheduler.framework.pods import PodCounts as PodCounts
-from scheduler.framework.pods import PodIndex as PodIndex
-from scheduler.framework.pods import PodMatch as PodMatch
-from scheduler.framework.pods import TermKind as TermKind
-from scheduler.framework.pods import TermWeights as TermWeights
-from scheduler.framework.queued import QueuedPod as QueuedPod
-from scheduler.framework.resources import POD_DISRUPTION_BUDGET as POD_DISRUPTION_BUDGET
-from scheduler.framework.resources import REPLICA_SET as REPLICA_SET
-from scheduler.framework.resources import REPLICATION_CONTROLLER as REPLICATION_CONTROLLER
-from scheduler.framework.resources import SERVICE as SERVICE
-from scheduler.framework.resources import STATEFUL_SET as STATEFUL_SET
-from scheduler.framework.shared import Shared as Shared
-from scheduler.framework.status import SKIP as SKIP
-from scheduler.framework.status import Code as Code
-from scheduler.framework.status import Status as Status
-from scheduler.framework.status import pending as pending
-from scheduler.framework.status import unresolvable as unresolvable
-from scheduler.framework.status import unschedulable as unschedulable
-from scheduler.framework.stored_columns import ChangedRows as ChangedRows
-from scheduler.framework.stored_columns import Column as Column
-from scheduler.framework.stored_columns import StoredColumns as StoredColumns
-from scheduler.framework.topology import Topology as Topology
-from scheduler.framework.volumes import VolumeIndex as VolumeIndex
+They are loaded when the first one is asked for, as numpy and all kinds of objects come with them: a command that only
+asks a running scheduler needs `scheduler.framework.errors`, and ends sooner than these would be loaded.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scheduler.framework.exported import *  # noqa: F403
+else:
+
+    def __getattr__(name: str) -> Any:
+        """Find the names that are not there yet, and put all of them here."""
+        if not name.startswith("_"):
+            exported = vars(import_module(f"{__name__}.exported"))
+            globals().update((each, value) for each, value in exported.items() if not each.startswith("_"))
+            if name in exported:
+                return exported[name]
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -328,7 +328,7 @@ class Client:
         except CannotConnect as error:
             raise NotSent(f"{operation.verb} {path}: {error}") from error
         except (BadAnswer, OSError) as error:
-            raise AnswerLost(f"{operation.verb} {path}: {_text(error)}") from error
+            raise AnswerLost(f"{operation.verb} {path}: {reason_of(error)}") from error
         return Reply(answer.status, answer.body, _seconds(answer.retry_after) if answer.retry_after else 0.0)
 
     async def _request(
@@ -358,11 +358,11 @@ class Client:
                 content = await content_of(response)
                 return Reply(response.status, content, _seconds(response.headers.get("Retry-After")))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-            raise NotSent(f"{operation.verb} {path}: {_text(error)}") from error
+            raise NotSent(f"{operation.verb} {path}: {reason_of(error)}") from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             if fenced is not None and fenced.refused:
                 raise NotSent(f"{operation.verb} {path}: this replica does not lead") from error
-            raise AnswerLost(f"{operation.verb} {path}: {_text(error)}") from error
+            raise AnswerLost(f"{operation.verb} {path}: {reason_of(error)}") from error
 
     def _adopt(self) -> None:
         """Use the newest credentials, if they are of use."""
@@ -451,5 +451,8 @@ def _seconds(retry_after: str | None) -> float:
     return min(seconds, MAX_PAUSE_SECONDS) if seconds > 0 else 0.0  # also of what is not a number
 
 
-def _text(error: Exception) -> str:
-    return str(error) or type(error).__name__
+def reason_of(error: Exception) -> str:
+    """Say why there is no answer, also where the library has words for programmers, or none."""
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return "the server closed the connection before the whole answer had come"
+    return str(error) or ("no answer in time" if isinstance(error, TimeoutError) else type(error).__name__)

@@ -57,7 +57,7 @@ class ExecPlugin:
         if version not in API_VERSIONS:
             raise ConfigError([f"users[…].user.exec.apiVersion: need one of {', '.join(API_VERSIONS)}"])
         if config.get("interactiveMode") == "Always":
-            raise ConfigError(["users[…].user.exec.interactiveMode: Always, but there is no terminal"])
+            raise ConfigError(["users[…].user.exec.interactiveMode: Always, but it gets no terminal here"])
         self._name = command
         # A path is relative to the kubeconfig, a plain name is looked up in PATH.
         self._command = str(directory / command) if os.sep in command else command

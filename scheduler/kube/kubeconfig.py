@@ -1,8 +1,11 @@
-"""Kubeconfig files, looked at before the library reads them: it checks little, and its words are for programmers.
+"""Kubeconfig files: merged as kubectl merges them, and checked.
 
 All problems of the files are told at once, each with its path. No value is shown that might be a secret.
 
     ~/.kube/config: clusters[main].cluster.server: expected the URL of a server, got a number
+
+What is read here and not heeded is refused, lest somebody else is asked than kubectl would ask, or as somebody else.
+Rules: tools/clientcmd/loader.go and validation.go in client-go 0.36.3.
 """
 
 import base64
@@ -56,12 +59,15 @@ _PEM: Final = {
 }
 
 
+_IMPERSONATION: Final = ("as", "as-uid", "as-groups", "as-user-extra")
+
+
 class Entry(NamedTuple):
     """What a file says of a cluster, a context or a user."""
 
     place: str
     directory: Path
-    """Other files are named relative to it."""
+    """Absolute. Other files are named relative to it."""
 
     content: Content
     is_there: bool
@@ -83,7 +89,7 @@ def read_kubeconfig(paths: str) -> Kubeconfig:
     read, problems = Kubeconfig(), list[str]()
     is_any = False
     for name in filter(None, paths.split(os.pathsep)):
-        path = Path(name).expanduser()
+        path = Path(os.path.expanduser(name))  # unlike the method of Path, it takes a home that nobody knows as a name
         try:
             content = _content(path)
         except FileNotFoundError:
@@ -100,12 +106,29 @@ def read_kubeconfig(paths: str) -> Kubeconfig:
     return read
 
 
-def check_kubeconfig(paths: str, context: str | None) -> None:
-    """Raise ConfigError for what is wrong with the context in use, or with any entry."""
+class Context(NamedTuple):
+    """Whom to ask, and as whom."""
+
+    cluster: Entry
+    user: Entry | None
+    """None for nobody in particular."""
+
+    namespace: str
+
+
+def read_context(paths: str, name: str | None = None) -> Context:
+    """Return a context, by default the current one. Raises ConfigError for what is wrong with it, or with any entry."""
     read = read_kubeconfig(paths)
-    problems = list(_problems(read, paths, context))
+    problems = list(_problems(read, paths, name))
     if problems:
         raise ConfigError(_limited(problems))
+    content = read.entries["contexts"][name or read.current_context].content
+    user = content.get("user")
+    return Context(
+        read.entries["clusters"][content["cluster"]],
+        read.entries["users"][user] if user else None,
+        content.get("namespace") or "default",
+    )
 
 
 def _content(path: Path) -> Mapping[Any, Any]:
@@ -160,7 +183,7 @@ def _taken(read: Kubeconfig, source: Path, content: Mapping[Any, Any]) -> Proble
                 found = entry.get(inner)
                 if found is None or isinstance(found, dict):
                     read.entries[key].setdefault(
-                        entry["name"], Entry(path, source.parent, found or {}, is_there=found is not None)
+                        entry["name"], Entry(path, source.absolute().parent, found or {}, is_there=found is not None)
                     )
                 else:
                     yield f"{path}: expected a mapping, got {_what(found)}"
@@ -218,11 +241,11 @@ def _pem_problem(value: Any) -> str:
         return ""
     if not isinstance(value, str):
         return f"expected a text, got {_what(value)}"
-    return "" if b"-----BEGIN " in _decoded(value) else "expected a PEM file in base64"
+    return "" if b"-----BEGIN " in decoded(value) else "expected a PEM file in base64"
 
 
-def _decoded(text: str) -> bytes:
-    """Empty if it is no base64."""
+def decoded(text: str) -> bytes:
+    """Return what is in base64; empty if it is none."""
     try:
         return base64.b64decode("".join(text.split()), validate=True)
     except ValueError:  # also of a text that is not ASCII
@@ -257,8 +280,29 @@ def _of_user(path: str, user: Content) -> Problems:
     for key in ("exec", "auth-provider"):
         if user.get(key) is not None and not isinstance(user[key], dict):
             yield f"{path}.{key}: expected a mapping, got {_what(user[key])}"
-    if user.get("auth-provider") is not None and user.get("exec") is None and not user.get("token"):
-        yield f"{path}.auth-provider: Kubernetes has none any more: use exec, with the plugin of your provider"
+    if _is_either(user, "client-certificate") and not _is_either(user, "client-key"):
+        yield f"{path}.client-key: required with a client-certificate"
+    provider = user.get("auth-provider")
+    if isinstance(provider, dict) and user.get("exec") is None and not user.get("token"):
+        if provider.get("name") != "oidc":
+            yield f"{path}.auth-provider: Kubernetes has only 'oidc' now: use exec, with the plugin of your provider"
+        elif not id_token(user):
+            yield f"{path}.auth-provider.config.id-token: required; kubectl gets one when it asks for anything"
+    for key in _IMPERSONATION:
+        if user.get(key):
+            yield f"{path}.{key}: to act as somebody else is not supported here: take a context of that user's own"
+
+
+def _is_either(user: Content, key: str) -> bool:
+    return bool(user.get(key) or user.get(f"{key}-data"))
+
+
+def id_token(user: Content) -> str:
+    """Return the token of the provider `oidc`, which kubectl renews; empty if there is none."""
+    provider = user.get("auth-provider")
+    config = provider.get("config") if isinstance(provider, dict) else None
+    token = config.get("id-token") if isinstance(config, dict) else None
+    return token if isinstance(token, str) else ""
 
 
 def _url_problem(url: Any, schemes: Sequence[str]) -> str:
@@ -270,10 +314,16 @@ def _url_problem(url: Any, schemes: Sequence[str]) -> str:
         host, _ = parts.hostname or "", parts.port
         host.encode("idna")
     except ValueError as error:  # a UnicodeError is one
-        return f"not the URL of a server: {url[:100]!r}: {str(error)[:100]}"
+        why = "" if "@" in url else f": {str(error)[:100]}"
+        return f"not the URL of a server: {_without_password(url)!r}{why}"
     if parts.scheme not in schemes or not host or not url.isascii() or not url.isprintable() or " " in url:
-        return f"not the URL of a server: {url[:100]!r}"
+        return f"not the URL of a server: {_without_password(url)!r}"
     return ""
+
+
+def _without_password(url: str) -> str:
+    before, at, after = url.rpartition("@")
+    return f"{before.partition('//')[0]}//…@{after}"[:100] if at else url[:100]
 
 
 def _near(name: str, entries: Iterable[str]) -> str:
@@ -288,15 +338,7 @@ def _what(value: Any) -> str:
     """Name a value by its type."""
     if value is None:
         return "nothing"
-    kinds = {
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-        str: "a text",
-        list: "a list",
-        dict: "a mapping",
-    }
-    return kinds.get(type(value), "something else")
+    return _TYPES.get(type(value), "something else")
 
 
 def yaml_problem(error: yaml.YAMLError) -> str:

@@ -3,9 +3,10 @@
 LIST ──page────────────────► CONTINUE   until there is no further page
  │ ──404───────────────────► (nothing)  the resource is not served
  │ ──429, 5xx, no answer───► LIST       after a wait, a few times; then it fails
+ │ ──401───────────────────► LIST       likewise, if we were known before: credentials end, and are renewed
  └──else───────────────────► (fails)
 CONTINUE ──410, with a new place─► CONTINUE   what follows is of a later moment
-         ──410──► (fails)  Expired: to be listed again from its beginning
+         ──410, once more────────► (fails)    Expired: to be listed again from its beginning
 """
 
 import asyncio
@@ -26,6 +27,9 @@ PAGE: Final = 500
 TRIES: Final = RetryPolicy(first=0.5, limit=4.0, tries=4)
 SECONDS: Final = 30.0
 """For one page."""
+
+BEGINNINGS: Final = 3
+"""How often a list is begun, if the API server forgets it meanwhile."""
 
 Pause = Callable[[float], Awaitable[None]]
 
@@ -76,6 +80,27 @@ class Lister:
         self._on_retry = on_retry
         self._pause = pause
         self._operation = Operation("GET", "lists", CallLimit(1), SECONDS)
+        self._is_known = False
+        """Whether the API server has accepted our credentials."""
+
+    async def whole(self, resource: ApiResource, counted: Callable[[int], None]) -> list[Page]:
+        """Return all pages, begun again where the API server forgets the list. Raises ClusterError.
+
+        `counted` is told after each page how many objects there are so far.
+        """
+        for beginning in range(BEGINNINGS):
+            pages, count = list[Page](), 0
+            try:
+                async for page in self.pages(resource):
+                    pages.append(page)
+                    count += len(page.items)
+                    counted(count)
+                return pages
+            except Expired as error:
+                if beginning + 1 == BEGINNINGS:
+                    raise
+                self._on_retry(f"{error}; reading it again")
+        raise AssertionError("the last beginning returns or raises")
 
     async def pages(self, resource: ApiResource) -> AsyncIterator[Page]:
         """Yield the pages of a resource; none if it is not served. Raises ClusterError."""
@@ -85,8 +110,8 @@ class Lister:
             if reply.status == 404 and not more:
                 return
             if reply.status == 410 and more:
-                more, is_later = _place_after(reply), True
-                if not more:
+                more, was_later, is_later = _place_after(reply), is_later, True
+                if not more or was_later:
                     raise Expired(f"listing {resource.name}: {reply.message}")
                 continue
             if not reply.ok:
@@ -98,9 +123,11 @@ class Lister:
             if not page.kind.endswith("List"):
                 raise ClusterError(f"listing {resource.name}: this is no list: {page.kind or 'it has no kind'}")
             yield Page(page.kind.removesuffix("List"), page.items or [], msgspec.Raw(reply.body), is_later)
-            more, is_later = page.metadata.continue_, False
+            former, more, is_later = more, page.metadata.continue_, False
             if not more:
                 return
+            if more == former:
+                raise ClusterError(f"listing {resource.name}: after a page comes the same one again")
 
     async def _page(self, resource: ApiResource, more: str) -> Reply:
         """Return an answer that says something. Raises ClusterError if none comes."""
@@ -112,8 +139,9 @@ class Lister:
             except NoReply as error:
                 outcome = error
             if isinstance(outcome, Reply) and meaning_of(outcome) is Meaning.SETTLED:
+                self._is_known = True
                 return outcome
-            if failures + 1 < TRIES.tries and outcome.status != 401:
+            if failures + 1 < TRIES.tries and (outcome.status != 401 or self._is_known):
                 self._on_retry(f"listing {resource.name}: {outcome.message}; trying again")
                 # A Retry-After has been waited for by the client.
                 await self._pause(TRIES.wait(failures))

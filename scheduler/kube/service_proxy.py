@@ -9,8 +9,8 @@ call, is of no use to the API server, and ends ten minutes after what it is for.
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -20,7 +20,7 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.reviews import AUDIENCE, PASSED_ON
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.client import CallLimit, Client, Operation, Reply, content_of
+from scheduler.kube.client import CallLimit, Client, Operation, Reply, content_of, reason_of
 
 TOKEN_SECONDS: Final = 600
 RENEWED_AFTER: Final = 480.0
@@ -124,21 +124,22 @@ class RunningScheduler:
         service = f"https:{quote(self._name)}:{PORT}"
         url = f"/api/v1/namespaces/{quote(self._namespace)}/services/{service}/proxy/{path}"
         credentials = client.credentials
-        try:
-            async with (await client.authorized_session()).get(
+        session = await client.authorized_session()
+        with _told(silence, aiohttp.ClientError, OSError):
+            response = await session.get(
                 f"{credentials.server}{url}{'?' if query else ''}{query}",
                 headers={PASSED_ON: f"Bearer {token}", "Accept": accept},
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=silence),
                 allow_redirects=False,
                 server_hostname=credentials.server_hostname,
                 ssl=credentials.ssl_context,
-            ) as response:
+            )
+        # No other OSError: that is of whoever reads, and may write to a full disk.
+        with _told(silence, aiohttp.ClientError, TimeoutError):
+            async with response:
                 if response.status == 401:
                     self._token = ""  # to have a new one made shows whose credentials are not accepted
                 yield response
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            reason = f"no answer within {silence:g} s" if isinstance(error, TimeoutError) else str(error)
-            raise ClusterError(f"cannot ask the API server: {reason or type(error).__name__}") from error
 
     async def _ask(self, query: Mapping[str, str]) -> dict[str, Any]:
         is_used = bool(self._token)
@@ -168,9 +169,9 @@ class RunningScheduler:
         if status in (502, 503):
             raise NotRunning(f"{where} leads to no running scheduler: {said or f'HTTP {status}'}")
         if status == 401:
-            raise ClusterError(f"the scheduler does not accept the token of {self.account}")
+            raise Refused(status, f"the scheduler does not accept the token of {self.account}")
         if status == 403:
-            raise ClusterError(f"asking is not allowed: {said or 'HTTP 403'}")
+            raise Refused(status, f"asking is not allowed: {said or 'HTTP 403'}")
         if status == 200:
             raise ClusterError(f"{where} answered what is no explanation: is Loadmaster behind it?")
         raise ClusterError(f"{where} answered HTTP {status}" + (f": {said}" if said else ""))
@@ -185,7 +186,10 @@ class RunningScheduler:
             "kind": "TokenRequest",
             "spec": {"audiences": [AUDIENCE], "expirationSeconds": seconds},
         }
+        version = self._client.credentials.version
         reply = await self._client.call(self._create, path, msgspec.json.encode(request))
+        if reply.status == 401 and self._client.credentials.version != version:  # ours had ended, and were renewed
+            reply = await self._client.call(self._create, path, msgspec.json.encode(request))
         if reply.status == 404:
             raise NotRunning(f"there is no scheduler {self._name} in the namespace {self._namespace}: {reply.message}")
         if not reply.ok:
@@ -202,7 +206,7 @@ class NotRunning(ClusterError):
 
 
 class Refused(ClusterError):
-    """The API server gives no token to ask with."""
+    """Asking is not allowed, or the API server gives no token to ask with."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -217,12 +221,22 @@ class _TokenRequest(msgspec.Struct, frozen=True):
     status: _TokenStatus = _TokenStatus()
 
 
+@contextmanager
+def _told(silence: float, *errors: type[Exception]) -> Iterator[None]:
+    """Make a ClusterError of an answer that does not come; `silence`: the seconds that were waited for it."""
+    try:
+        yield
+    except errors as error:
+        reason = f"no answer within {silence:g} s" if isinstance(error, TimeoutError) else reason_of(error)
+        raise ClusterError(f"cannot ask the API server: {reason}") from error
+
+
 async def _parts_of(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
     try:
         async for part in response.content.iter_any():
             yield part
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise ClusterError(str(error) or type(error).__name__) from error
+        raise ClusterError(reason_of(error)) from error
 
 
 _any: Decoder[Any] = Decoder(Any)

@@ -53,7 +53,7 @@ def _load_client(context: ssl.SSLContext, certificate: bytes, key: bytes) -> Non
         context.load_cert_chain(files[0], files[1], password=lambda: b"")  # no question at a terminal for a locked key
 
 
-def read(path: str | None) -> bytes:
+def read(path: str | Path | None) -> bytes:
     """Return what a file contains; empty without a path. Raises OSError, ConfigError."""
     if not path:
         return b""

@@ -117,7 +117,7 @@ def _address(text: str) -> str:
 
 @_checked
 def _duration(text: str) -> float:
-    from scheduler.framework.duration import Duration  # not at the top: its package loads numpy
+    from scheduler.framework.duration import Duration  # not at the top: `--help` needs nothing of the framework
 
     return max(0.0, Duration.parse(text))
 

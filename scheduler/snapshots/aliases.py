@@ -74,7 +74,9 @@ _OF_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _ATTACHABLE: Final = "attachable-volumes-"
 
 _PART: Final = re.compile(r"[^-._/:@]+")
-_NUMBER: Final = re.compile(r"\d{1,18}", re.ASCII)
+_NUMBER: Final = re.compile(r"\d{1,10}", re.ASCII)
+"""Longer ones are numbers of accounts and telephones rather than amounts that somebody compares."""
+
 _ORDINAL: Final = re.compile(r"(.*)-(\d{1,6})", re.ASCII | re.DOTALL)
 _VOLUME_WORDS: Final = frozenset({"aws", "vol", "projects", "zones", "regions", "disks", "UNSPECIFIED"})
 """Parts of volumes' handles that are read: `aws://zone/vol-1`."""
@@ -262,7 +264,7 @@ class Aliases:
         return self._by_class[class_](value) if class_ else value
 
     def _hashed(self, part: str) -> str:
-        """A letter, and 39 bits more: no number, fit for every name."""
+        """A letter first: no number, fit for every name."""
         digest = hashlib.blake2b(part.encode(errors="surrogatepass"), key=self._key, digest_size=_BITS // 8).digest()
         text = base64.b32hexencode(digest).decode().lower()
         return "ghijklmnopqrstuvwxyzabcdefghijkl"[int(text[0], 32)] + text[1:]

@@ -12,7 +12,7 @@ import stat
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, Self
@@ -50,9 +50,12 @@ class SnapshotFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
+        try:
+            with suppress(OSError):  # a full disk, of which `add` has told
+                self._file.close()
+        finally:
+            if self._path is not None:
+                self._path.unlink(missing_ok=True)
 
     def begin(self) -> None:
         """What follows belongs together, until the next call."""

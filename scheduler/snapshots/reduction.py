@@ -10,6 +10,9 @@ from scheduler.api.decoding import Decoder
 from scheduler.snapshots.aliases import Aliases
 from scheduler.snapshots.kept_fields import ANNOTATIONS, FIELDS, Kind
 
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation with all of the object as somebody wrote it, env included."""
+
 _decoder: Final[Decoder[dict[str, Any]]] = Decoder(dict[str, Any])
 
 
@@ -46,6 +49,10 @@ class Reduction:
         self._aliases = aliases
         self._needs: Sequence[Sequence[str]] = () if aliases else [_path(need) for need in sorted(needs)]
 
+    @property
+    def is_anonymous(self) -> bool:
+        return self._aliases is not None
+
     def reduced(self, raw: msgspec.Raw | bytes, kind: Kind) -> bytes:
         """Return an object as it stands in the snapshot, in JSON. Raises Unreadable."""
         content = _decoder.decode(raw)
@@ -59,6 +66,9 @@ class Reduction:
         if kind.name == "Pod":
             for path in self._needs:
                 _add(kept, content, path)
+            annotations = kept.get("metadata", {}).get("annotations")
+            if isinstance(annotations, dict):
+                annotations.pop(_LAST_APPLIED, None)
         return msgspec.json.encode({**head, **kept})
 
     def _object(self, value: Any, kind: str) -> dict[str, Any] | None:

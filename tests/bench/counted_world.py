@@ -23,9 +23,10 @@ from scheduler.kube.adapters import EventsByProfile, StatusPatches
 from scheduler.kube.api_writer import PluginWriter
 from scheduler.kube.binder import ApiBinder
 from scheduler.kube.client import Client
-from scheduler.kube.credentials import Credentials, Identity
+from scheduler.kube.credentials import Credentials
 from scheduler.kube.events import Events
 from scheduler.kube.evictor import ApiEvictor
+from scheduler.kube.identity import Identity
 from scheduler.kube.intake import pod_intake
 from scheduler.kube.status import PodStatuses
 from scheduler.kube.tls_files import TlsFiles

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -42,6 +43,19 @@ def a_list(kind: str, *items: Any, more: str = "") -> Answer:
     )
 
 
+def a_program(directory: Path) -> dict[str, str]:
+    """What a kubeconfig says of a program that gives another token each time, and writes into `runs` that it ran."""
+    version = "client.authentication.k8s.io/v1"
+    program = directory / "program"
+    program.write_text(
+        f"#!/bin/sh\ncd {directory}; echo run >> runs\n"
+        f'echo "{{\\"kind\\": \\"ExecCredential\\", \\"apiVersion\\": \\"{version}\\", '
+        '\\"status\\": {\\"token\\": \\"$(wc -l < runs | tr -d " ")\\"}}"\n'
+    )
+    program.chmod(0o755)
+    return {"command": str(program), "apiVersion": version}
+
+
 class ScriptedApi:
     """404 to what is not in the script, as an API server that does not serve it."""
 
@@ -52,6 +66,8 @@ class ScriptedApi:
             deque[Answer],
             {key: deque(each if isinstance(each, tuple) else (each,)) for key, each in script.items()},
         )
+        self.is_hanging = threading.Event()
+        """Set once somebody waits for an answer that does not come."""
         self._ended = threading.Event()
         outer = self
 
@@ -88,6 +104,7 @@ class ScriptedApi:
         else:
             answer = answers.popleft() if len(answers) > 1 else answers[0]
         if answer is HANGS:
+            self.is_hanging.set()
             self._ended.wait()
         if answer is HANGS or answer is LOST:
             request.close_connection = True

@@ -1,5 +1,6 @@
 """`loadmaster explain` against an API server that answers from a script: whatever goes wrong is one clear sentence."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from scheduler.__main__ import main
 from scheduler.ask import command
 from scheduler.kube import credentials, listing, service_proxy
 from scheduler.kube.retries import RetryPolicy
-from tests.unit.ask.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, a_list, status
+from tests.unit.ask.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, a_list, a_program, status
 from tests.unit.kube.fake_api import kubeconfig_text
 
 TOKEN: Final = "POST /api/v1/namespaces/kube-system/serviceaccounts/loadmaster-explain/token"
@@ -39,6 +40,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_proxy, "_SECONDS", 0.2)
     monkeypatch.setattr(credentials, "REJECTED_SECONDS", 0.01)
     monkeypatch.setattr(command, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(command, "OUTAGE", RetryPolicy(first=0.001, limit=0.001, tries=4))
 
 
 @contextmanager
@@ -109,6 +111,11 @@ BAD: Final = (
     ),
     of_answer("no answer", LOST, "cannot ask the API server: Server disconnected"),
     of_answer("a hanging scheduler", HANGS, "cannot ask the API server: no answer within 0.2 s"),
+    of_answer(
+        "a body that is cut",
+        Answer(200, b'{"found"', {"Content-Length": "100", "Connection": "close"}),
+        "cannot ask the API server: the server closed the connection before the whole answer had come",
+    ),
     of_answer("too much", Answer(200, b" " * 4000), "the answer has more than 2000 bytes"),
     odd("a number as state", "AttributeError: 'int' object has no attribute 'isprintable'", state=7),
     odd("a number as lines", "TypeError: 'int' object is not iterable", about=7),
@@ -171,6 +178,7 @@ NOT_RUNNING: Final = (
     of_answer("503", status(503, "no endpoints"), f"{SERVICE} leads to no running scheduler: no endpoints"),
     of_answer("503 in HTML", Answer(503, b"<html>"), f"{SERVICE} leads to no running scheduler: HTTP 503"),
     of_answer("502", status(502, "bad gateway"), f"{SERVICE} leads to no running scheduler: bad gateway"),
+    of_answer("an escape sequence", status(503, "\x1b[31m"), f"{SERVICE} leads to no running scheduler: \\x1b[31m"),
     of_answer("no Service", status(404, 'services "a" not found'), f'{SERVICE} is not there: services "a" not found'),
     of_token(
         "no account",
@@ -198,7 +206,7 @@ def test_without_a_scheduler_it_is_decided_here_and_said(
         (Answer(200, b"<html>"), "listing nodes: JSON is malformed: invalid character (byte 0)"),
         (Answer(200, {"kind": "Status"}), "listing nodes: this is no list: Status"),
         (LOST, "listing nodes: GET /api/v1/nodes?limit=500: Server disconnected"),
-        (HANGS, "listing nodes: GET /api/v1/nodes?limit=500: TimeoutError"),
+        (HANGS, "listing nodes: GET /api/v1/nodes?limit=500: no answer in time"),
     ],
     ids=["403", "500", "410", "HTML", "no list", "lost", "hangs"],
 )
@@ -207,7 +215,10 @@ def test_a_cluster_that_cannot_be_read_is_one_sentence(
 ) -> None:
     code = explain(tmp_path, {"GET /api/v1/nodes": answer}, "--from-cluster")
 
-    assert (code, capsys.readouterr()) == (2, ("", said + "\n"))
+    out, err = capsys.readouterr()
+    *before, last = err.splitlines()
+    assert (code, out, last) == (2, "", said)
+    assert set(before) <= {f"{said.replace(': 500', '')}; trying again"}
 
 
 def a_pod(name: str, scheduler: str = "loadmaster", **spec: Any) -> dict[str, Any]:
@@ -272,6 +283,67 @@ def test_watching_ends_with_the_pod(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_watching_ends_where_the_scheduler_cannot_be_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), status(403, "no more"))}, "--watch") == 2
     assert capsys.readouterr().err == "asking is not allowed: no more\n"
+
+
+def test_watching_outlives_a_scheduler_that_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bound = Answer(200, {**FOUND, "node": "n1", "state": "bound"})
+    away = (status(503, "no endpoints"), HANGS, status(500, "etcd is away"))
+
+    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), *away, bound)}, "--watch") == 0
+    out, err = capsys.readouterr()
+    assert out == "shop/web  unschedulable\nshop/web  bound\n"
+    assert err.splitlines() == [
+        f"{SERVICE} leads to no running scheduler: no endpoints; asking again",
+        "cannot ask the API server: no answer within 0.2 s; asking again",
+        f"{SERVICE} answered HTTP 500: etcd is away; asking again",
+    ]
+
+
+def test_watching_ends_where_no_answer_comes_any_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), status(503, "no endpoints"))}, "--watch") == 2
+    said = f"{SERVICE} leads to no running scheduler: no endpoints"
+    assert capsys.readouterr().err.splitlines() == [f"{said}; asking again"] * 3 + [said]
+
+
+def test_credentials_that_have_come_to_their_end_are_renewed_while_a_pod_is_watched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "REJECTED_SECONDS", 10.0)
+    script = {
+        TOKEN: (A_TOKEN, status(401, "expired"), A_TOKEN),
+        EXPLAIN: (Answer(200, FOUND), status(401, "expired"), Answer(200, {**FOUND, "node": "n1", "state": "bound"})),
+    }
+    with served(tmp_path, script) as (api, kubeconfig):
+        kubeconfig.write_text(kubeconfig_text(api.url, exec=a_program(tmp_path)))
+        assert main(["explain", "shop/web", "--watch", f"--kubeconfig={kubeconfig}"]) == 0
+
+    assert (tmp_path / "runs").read_text().split() == ["run", "run"]
+    assert capsys.readouterr() == ("shop/web  unschedulable\nshop/web  bound\n", "")
+
+
+def test_json_is_ascii_and_nothing_that_a_terminal_obeys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = {**FOUND, "state": "\x9b31m \u202e ä", "about": ["\x1b]0;title\x07"]}
+
+    assert explain(tmp_path, {EXPLAIN: Answer(200, hostile)}, "--output=json") == 0
+    out = capsys.readouterr().out
+    assert out.replace("\n", "").isprintable()
+    assert out.isascii()
+    assert json.loads(out) == hostile
+
+
+@pytest.mark.parametrize("levels", [50, 300, 900])
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_deep_answer_is_shown_or_one_sentence(
+    levels: int, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deep: Any = 1
+    for _ in range(levels):
+        deep = [deep]
+
+    code = explain(tmp_path, {EXPLAIN: Answer(200, {**FOUND, "more": deep})}, f"--output={output}")
+
+    out, err = capsys.readouterr()
+    assert (code, bool(out), len(err.splitlines())) in ((0, True, 0), (2, False, 1))
 
 
 def test_what_cannot_be_shown_is_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

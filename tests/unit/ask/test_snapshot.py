@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from scheduler.__main__ import main
 from scheduler.kube import credentials, listing
 from scheduler.kube.retries import RetryPolicy
 from scheduler.snapshots.kept_fields import KINDS
-from tests.unit.ask.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, a_list, status
+from tests.unit.ask.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, a_list, a_program, status
 from tests.unit.kube.fake_api import kubeconfig_text
 
 PODS, NODES, LIMITS = "GET /api/v1/pods", "GET /api/v1/nodes", "GET /api/v1/limitranges"
@@ -159,6 +160,50 @@ def test_a_list_that_is_forgotten_is_read_again(tmp_path: Path, capsys: pytest.C
     assert "listing pods: too old; reading it again\n" in capsys.readouterr().err
 
 
+def test_a_list_that_is_forgotten_wherever_it_is_gone_on_with_is_read_again(tmp_path: Path) -> None:
+    forgotten = status(410, "too old", metadata={"continue": "later"})
+    pages = (a_list("Pod", named("old"), more="2"), forgotten, forgotten, a_list("Pod", named("new")))
+    code, out = snapshot(tmp_path, {PODS: pages})
+
+    assert (code, names_in(out)) == (0, ["new", "n1"])
+
+
+def test_replica_sets_of_a_later_moment_cost_no_deployments(tmp_path: Path) -> None:
+    expired = status(410, "too old", metadata={"continue": "later"})
+    sets = (a_list("ReplicaSet", named("a"), more="2"), expired, a_list("ReplicaSet", named("b")))
+    deployments = a_list("Deployment", named("web") | {"spec": {"template": {}}})
+    script: Script = {"GET /apis/apps/v1/replicasets": sets, "GET /apis/apps/v1/deployments": deployments}
+    _, out = snapshot(tmp_path, script)
+
+    assert [each["kind"] for each in content_of(out)["leftOut"]] == ["ReplicaSet"]
+    assert sorted(names_in(out)) == ["a", "b", "n1", "web", "web"]
+
+
+def test_credentials_that_come_to_their_end_are_renewed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "REJECTED_SECONDS", 10.0)
+    pages = (a_list("Pod", named("a"), more="2"), status(401, "expired"), a_list("Pod", named("b")))
+    with served(tmp_path, {PODS: pages}) as (api, kubeconfig):
+        kubeconfig.write_text(kubeconfig_text(api.url, exec=a_program(tmp_path)))
+        out = tmp_path / "out"
+        assert main(["snapshot", f"--kubeconfig={kubeconfig}", f"--out={out}"]) == 0
+
+    assert names_in(out) == ["a", "b", "n1"]
+    assert (tmp_path / "runs").read_text().split() == ["run", "run"]
+    assert capsys.readouterr().err.splitlines()[0] == "listing pods: expired; trying again"
+
+
+def test_an_anonymised_snapshot_does_not_tell_who_took_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    refused = status(403, 'User "ada@corp.example" cannot list resource "limitranges"')
+    code, out = snapshot(tmp_path, {LIMITS: refused}, "--anonymise")
+
+    (left_out,) = content_of(out)["leftOut"]
+    why = "HTTP 403; in a simulation, new pods get none of its requests and limits"
+    assert (code, left_out) == (0, {"kind": "LimitRange", "why": why})
+    assert "ada@corp.example" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "trouble",
     [status(429, "too many requests"), status(500, "etcd is away"), status(503, "starting"), HANGS],
@@ -208,16 +253,26 @@ BAD = (
     Bad("a login that ends", {PODS: status(401, "who?")}, "listing pods: 401: who?; a simulation needs pods"),
     Bad("a list forgotten again and again", {PODS: FORGOTTEN}, "listing pods: too old"),
     of_limits("a login that ends later", status(401, "who?"), "401: who?"),
+    of_limits(
+        "a page that comes again and again",
+        a_list("LimitRange", named("a"), more="2"),
+        "after a page comes the same one again",
+    ),
     of_limits("busy for ever", status(429, "slow down"), "429: slow down"),
     of_limits("no etcd", status(500, "etcd is away"), "500: etcd is away"),
     of_limits("a bad gateway", Answer(502, b"<html>Bad Gateway</html>"), "502: <html>Bad Gateway</html>"),
     of_limits("an error without a word", Answer(500, b""), "500: HTTP 500"),
     of_limits("a redirect", Answer(302, b"", {"Location": "https://login.example"}), "302: HTTP 302"),
     of_limits("no answer", LOST, "GET /api/v1/limitranges?limit=500: Server disconnected"),
-    of_limits("a hanging server", HANGS, "GET /api/v1/limitranges?limit=500: TimeoutError"),
+    of_limits("a hanging server", HANGS, "GET /api/v1/limitranges?limit=500: no answer in time"),
     of_limits("HTML", Answer(200, b"<html>Please log in"), "JSON is malformed: invalid character (byte 0)"),
     of_limits("nothing", Answer(200, b""), "Input data was truncated"),
     of_limits("half a page", Answer(200, b'{"kind": "LimitRangeList", "items": [{'), "Input data was truncated"),
+    of_limits(
+        "a body that is cut",
+        Answer(200, b'{"kind"', {"Content-Length": "100", "Connection": "close"}),
+        "GET /api/v1/limitranges?limit=500: the server closed the connection before the whole answer had come",
+    ),
     of_limits("a number", Answer(200, b"7"), "Expected `object`, got `int`"),
     of_limits("another object", Answer(200, {"kind": "Status"}), "this is no list: Status"),
     of_limits("no kind", Answer(200, {}), "this is no list: it has no kind"),
@@ -320,10 +375,12 @@ def test_an_older_file_is_replaced_by_choice(tmp_path: Path) -> None:
     assert (code, names_in(out)) == (0, ["web", "n1"])
 
 
-def in_a_process(tmp_path: Path, out: str, stdout: Any, limit: int | None = None) -> subprocess.CompletedProcess[bytes]:
+def in_a_process(
+    tmp_path: Path, out: str, stdout: Any, limit: int | None = None, pods: int = 500
+) -> subprocess.CompletedProcess[bytes]:
     """Run the command in a process that may write files of `limit` bytes."""
     many = a_list(
-        "Pod", *({**named(f"web-{number}"), "spec": {"nodeName": os.urandom(99).hex()}} for number in range(500))
+        "Pod", *({**named(f"web-{number}"), "spec": {"nodeName": os.urandom(99).hex()}} for number in range(pods))
     )
     with served(tmp_path, {PODS: many}) as (_, kubeconfig):
         return subprocess.run(
@@ -335,10 +392,24 @@ def in_a_process(tmp_path: Path, out: str, stdout: Any, limit: int | None = None
         )
 
 
-def test_a_disk_that_gets_full_is_said_and_nothing_is_left(tmp_path: Path) -> None:
-    done = in_a_process(tmp_path, f"{tmp_path}/out", subprocess.PIPE, limit=10_000)
+@pytest.mark.parametrize(("limit", "pods"), [(10_000, 500), (1_000, 20)], ids=["while it is written", "at its end"])
+def test_a_disk_that_gets_full_is_said_and_nothing_is_left(tmp_path: Path, limit: int, pods: int) -> None:
+    done = in_a_process(tmp_path, f"{tmp_path}/out", subprocess.PIPE, limit, pods)
 
     assert (done.returncode, done.stderr.decode()) == (2, f"{tmp_path}/out: cannot be written: File too large\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["kubeconfig"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_nothing_is_left_of_a_command_that_is_ended(tmp_path: Path, number: int, code: int) -> None:
+    with served(tmp_path, {NODES: HANGS}) as (api, kubeconfig):
+        command = [sys.executable, "-m", "scheduler", "snapshot", f"--kubeconfig={kubeconfig}", f"--out={tmp_path}/out"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+            assert api.is_hanging.wait(60)
+            process.send_signal(number)
+            _, err = process.communicate(timeout=60)
+
+    assert (process.returncode, err) == (code, b"")
     assert [each.name for each in tmp_path.iterdir()] == ["kubeconfig"]
 
 

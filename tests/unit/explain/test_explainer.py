@@ -68,6 +68,16 @@ async def test_a_pod_of_a_scheduler_with_almost_our_name_is_told_so() -> None:
     ]
 
 
+async def test_a_name_of_a_scheduler_is_no_longer_than_names_are() -> None:
+    scheduler = an_engine()
+    pod = a_pod("web")
+    long = msgspec.structs.replace(pod.spec, scheduler_name="loadmaster" * 50_000)
+    scheduler.see(msgspec.structs.replace(pod, spec=long))
+    document = await about(scheduler, "web")
+    assert len(str(document["state"])) < 300
+    assert all(len(line) < 300 for line in document["about"])  # type: ignore[attr-defined]
+
+
 async def test_an_unknown_pod_is_told_with_names_that_may_be_meant() -> None:
     scheduler = an_engine()
     scheduler.see(a_pod("web-1"))

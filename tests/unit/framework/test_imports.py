@@ -18,11 +18,23 @@ def loaded_by(statement: str) -> list[str]:
 
 
 def test_the_interface_loads_no_module_of_the_engine() -> None:
-    loaded = loaded_by("from scheduler import framework as fw")
+    loaded = loaded_by("from scheduler import framework as fw; fw.Plugin")
 
     rooms = [name.split(".")[1] for name in loaded if "." in name]
     assert {room: rooms.count(room) for room in ENGINE} == dict.fromkeys(ENGINE, 0)
     assert set(rooms) == {"api", "framework"}
+
+
+def test_errors_come_without_all_that_plugins_may_use() -> None:
+    loaded = loaded_by("from scheduler.framework.errors import ConfigError")
+
+    assert set(loaded) == {
+        "scheduler",
+        "scheduler.api",
+        "scheduler.api.text",
+        "scheduler.framework",
+        "scheduler.framework.errors",
+    }
 
 
 def test_plugins_of_the_tree_import_what_plugin_authors_import() -> None:

@@ -202,6 +202,18 @@ CLUSTERS: Final = (
     of("cluster", "a number as name", {"tls-server-name": 7}, ".tls-server-name: expected a text, got a number"),
     of("cluster", "a proxy that is none", {"proxy-url": "nonsense"}, f".proxy-url: {NO_URL}'nonsense'"),
     of("cluster", "a proxy of another kind", {"proxy-url": "socks5://a"}, f".proxy-url: {NO_URL}'socks5://a'"),
+    of(
+        "cluster",
+        "a password for a proxy",
+        {"proxy-url": f"socks5://me:{SECRET}@a"},
+        f".proxy-url: {NO_URL}'socks5://…@a'",
+    ),
+    of(
+        "cluster",
+        "an odd password for a proxy",
+        {"proxy-url": f"http://me:{SECRET}/@a"},
+        f".proxy-url: {NO_URL}'http://…@a'",
+    ),
     of("cluster", "a number as proxy", {"proxy-url": 7}, ".proxy-url: expected a text, got a number"),
 )
 
@@ -220,10 +232,15 @@ USERS: Final = (
     of(
         "user",
         "no such certificate",
-        {"client-certificate": "no"},
+        {"client-certificate": "no", "client-key": "/dev/null"},
         ".client-certificate: no: No such file or directory",
     ),
-    of("user", "a certificate that is none", {"client-certificate-data": SECRET}, f".client-certificate-data: {PEM}"),
+    of(
+        "user",
+        "a certificate that is none",
+        {"client-certificate-data": SECRET, "client-key": "/dev/null"},
+        f".client-certificate-data: {PEM}",
+    ),
     of("user", "a number as key", {"client-key-data": 7}, ".client-key-data: expected a text, got a number"),
     of(
         "user",
@@ -235,9 +252,33 @@ USERS: Final = (
     of("user", "a text as program", {"exec": SECRET}, ".exec: expected a mapping, got a text"),
     of(
         "user",
+        "a certificate without its key",
+        {"client-certificate": "/dev/null"},
+        ".client-key: required with a client-certificate",
+    ),
+    of(
+        "user",
         "a provider of old",
         {"token": "", "auth-provider": {"name": "gcp"}},
-        ".auth-provider: Kubernetes has none any more: use exec, with the plugin of your provider",
+        ".auth-provider: Kubernetes has only 'oidc' now: use exec, with the plugin of your provider",
+    ),
+    *(
+        of(
+            "user",
+            f"a provider without a token: {config}",
+            {"token": "", "auth-provider": {"name": "oidc", "config": config}},
+            ".auth-provider.config.id-token: required; kubectl gets one when it asks for anything",
+        )
+        for config in ({}, None, "text", {"id-token": 7})
+    ),
+    *(
+        of(
+            "user",
+            f"somebody else: {key}",
+            {key: value},
+            f".{key}: to act as somebody else is not supported here: take a context of that user's own",
+        )
+        for key, value in (("as", "eve"), ("as-groups", ["system:masters"]), ("as-user-extra", {"a": ["b"]}))
     ),
     raw(
         "user: a token of two lines",

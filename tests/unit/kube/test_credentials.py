@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 import trustme
-import yaml
 
 from scheduler.framework.errors import ConfigError
 from scheduler.kube import credentials as module
 from scheduler.kube.client import CallLimit, Client, NotSent, Operation
-from scheduler.kube.credentials import current_namespace, load_credentials
+from scheduler.kube.credentials import load_credentials
 from scheduler.logs import TextFormatter
 from scheduler.runtime.metrics import Metrics
 from tests.fakes import run
@@ -76,29 +75,17 @@ def test_an_unknown_context_is_named(tmp_path: Path) -> None:
     assert problem_of(kubeconfig, "other") == "DIR/kubeconfig: there is no context 'other'; there is 'main'"
 
 
-async def test_a_pod_without_a_token_is_told_what_may_be_the_reason(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
-    monkeypatch.setattr(module, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
-
-    with pytest.raises(ConfigError) as raised:
-        await load_credentials()
-
-    (problem,) = raised.value.problems
-
-    assert problem.startswith(
-        f"in-cluster service account: no token at {tmp_path / 'token'}: is automountServiceAccount"
-    )
-
-
-def test_a_client_certificate_without_its_key_is_a_mistake(tmp_path: Path) -> None:
-    certificate = tmp_path / "client.pem"
+def test_a_client_certificate_with_a_key_that_is_none_is_a_mistake(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "client.pem", tmp_path / "key.pem"
     trustme.CA().issue_cert("me").cert_chain_pems[0].write_to_path(str(certificate))
+    key.write_text("nothing")
     kubeconfig = tmp_path / "kubeconfig"
-    kubeconfig.write_text(kubeconfig_text(SERVER, None, **{"client-certificate": str(certificate)}))
+    user = {"client-certificate": certificate.name, "client-key": key.name}
+    kubeconfig.write_text(kubeconfig_text(SERVER, None, **user))
 
-    assert problem_of(kubeconfig).startswith("DIR/kubeconfig: client-certificate DIR/client.pem, client-key None: ")
+    said = problem_of(kubeconfig)
+
+    assert said.startswith("DIR/kubeconfig: client-certificate DIR/client.pem, client-key DIR/key.pem: ")
 
 
 async def test_a_token_file_is_read_again(tmp_path: Path) -> None:
@@ -167,7 +154,7 @@ async def test_what_became_unreadable_changes_nothing_and_tells_no_secret(
             "users: [",
             f"{kubeconfig_text(SERVER, token='second-secret')}\n  x: y: second-secret",
             "users: [{user: {token: second-secret}}]\ncontexts: [{name: a}]\ncurrent-context: a\n",
-            kubeconfig_text(SERVER, token="second-secret").replace("  user:", "  other:"),
+            kubeconfig_text(SERVER, token="second-secret").replace("  user:\n    token", "  other:\n    token"),
             kubeconfig_text(SERVER, token="second-secret\nX: y"),
             kubeconfig_text(SERVER, {"certificate-authority-data": "bm90aGluZw=="}, token="second-secret"),
         ):
@@ -243,13 +230,3 @@ async def test_a_replaced_client_certificate_is_shown_by_new_connections(tmp_pat
             await credentials.refresh()
             assert (await client.call(operation, "/x")).status == 200
             assert server.connections == 2
-
-
-@pytest.mark.parametrize(
-    ("context", "namespace"), [(None, "shop"), ("plain", "default"), ("shop", "shop"), ("unknown", "default")]
-)
-def test_the_namespace_is_that_of_the_context(tmp_path: Path, context: str | None, namespace: str) -> None:
-    path = tmp_path / "config"
-    contexts = [{"name": "shop", "context": {"namespace": "shop"}}, {"name": "plain", "context": {}}]
-    path.write_text(yaml.safe_dump({"current-context": "shop", "contexts": contexts}))
-    assert current_namespace(str(path), context) == namespace

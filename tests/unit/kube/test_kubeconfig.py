@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.kube.credentials import current_namespace
-from scheduler.kube.kubeconfig import check_kubeconfig
+from scheduler.kube.kubeconfig import read_context
 from tests.unit.kube.bad_kubeconfigs import BAD_KUBECONFIGS, SECRET, Bad
 from tests.unit.kube.fake_api import kubeconfig_text
 
@@ -40,6 +39,7 @@ def test_there_are_eighty_cases_all_different() -> None:
     [
         ("missing", "missing: no such kubeconfig file"),
         ("missing:also-missing", "missing:also-missing: no such kubeconfig file"),
+        ("~nobody-is-called-so/config", "~nobody-is-called-so/config: no such kubeconfig file"),
         ("/", "/: cannot be read: Is a directory"),
         ("/dev/null", "/dev/null: not a kubeconfig: expected a mapping, got nothing"),
         ("/dev/zero", "/dev/zero: not a kubeconfig: larger than 4194304 bytes"),
@@ -81,8 +81,8 @@ def test_of_several_files_the_first_that_has_an_entry_counts(tmp_path: Path) -> 
     odd.write_text("clusters: [{name: main, cluster: {server: 7}}]")
     paths = os.pathsep.join(map(str, (first, second, tmp_path / "missing", odd)))
 
-    check_kubeconfig(paths, None)
-    assert current_namespace(paths) == "one"
+    context = read_context(paths)
+    assert (context.namespace, context.cluster.content["server"]) == ("one", "http://127.0.0.1:9")
 
 
 def test_what_is_not_in_use_may_be_a_name_alone(tmp_path: Path) -> None:
@@ -93,4 +93,4 @@ def test_what_is_not_in_use_may_be_a_name_alone(tmp_path: Path) -> None:
         .replace("clusters:\n", "clusters:\n- {name: other, cluster: null}\n")
     )
 
-    check_kubeconfig(str(path), None)
+    assert read_context(str(path)).user is not None

@@ -1,5 +1,6 @@
 """A running scheduler is asked through the API server; whatever goes wrong is one clear sentence."""
 
+import errno
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -154,3 +155,13 @@ async def test_the_leader_is_looked_for(tmp_path: Path) -> None:
 async def test_a_recording_that_cannot_be_is_one_sentence(tmp_path: Path, answer: Answer, sentence: str) -> None:
     with pytest.raises(ClusterError, match=sentence):
         await recorded(tmp_path, answer)
+
+
+async def test_what_fails_in_the_hands_of_whoever_reads_is_not_put_down_to_the_api_server(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(RECORD_TOKEN, a_token())
+    api.on(RECORD_PATH, Answer(200, "a trace"))
+    async with fake_client(tmp_path, api) as client:
+        with pytest.raises(OSError, match="No space left on device"):
+            async with RunningScheduler(client, "kube-system", "loadmaster", RECORD).record(5):
+                raise OSError(errno.ENOSPC, "No space left on device")

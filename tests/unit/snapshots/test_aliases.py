@@ -51,6 +51,10 @@ def test_whole_numbers_in_labels_stay_as_gt_compares_them(aliases: Aliases, text
     assert aliases.value("example.com/generation", text) == text
 
 
+def test_numbers_of_accounts_do_not_stay(aliases: Aliases) -> None:
+    assert "123456789012" not in aliases.value("example.com/account", "123456789012")
+
+
 def test_no_alias_is_a_number(aliases: Aliases) -> None:
     assert not any(aliases.name(f"{number:x}").isdigit() for number in range(2000))
 

@@ -79,6 +79,13 @@ def test_what_plugins_need_is_kept_too_but_not_with_other_names() -> None:
     assert SECRET not in json.dumps(reduced(POD, aliases=Aliases(), needs=needs))
 
 
+def test_what_kubectl_notes_of_the_whole_object_is_never_kept() -> None:
+    made = reduced(POD, needs=("metadata.annotations",))
+
+    assert made["metadata"]["annotations"] == {"tier": "gold"}
+    assert SECRET not in json.dumps(made)
+
+
 def test_of_annotations_only_those_are_kept_that_are_read() -> None:
     annotations = {"pv.kubernetes.io/bind-completed": "yes", "volume.kubernetes.io/selected-node": "n1", "a": SECRET}
     made = reduced({"metadata": {"name": "a", "annotations": annotations}}, "PersistentVolumeClaim")
