@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import signal
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -28,12 +27,6 @@ from tests.controlplane.foreign import ClusterError, choose
 from tests.controlplane.kubeconfig import KubeconfigError
 
 MakeNodes = Callable[..., list[str]]
-
-
-def pytest_configure() -> None:
-    """Let what is started here end at Ctrl-C: a shell starts what runs in the background with SIGINT ignored."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
