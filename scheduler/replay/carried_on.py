@@ -169,10 +169,13 @@ class CarriedOn(Player):
     def _uncount(self, line: Line) -> None:
         """What was assumed in vain then, was not assumed here; what is gone, went before."""
 
-    def _pod(self, line: Line) -> None:
-        super()._pod(line)
-        for uid in self._evicted & self.engine.pods.keys():
-            del self.engine.pods[uid]
+    def _show(self, pod: Pod) -> None:
+        """Let plugins see a pod where it is here, not where it was then."""
+        uid = pod.uid
+        if uid in self._own:
+            super()._show(pod.bound_to(self._own[uid]))
+        elif uid not in self._evicted and not (uid in self._waiting and pod.node_name):
+            super()._show(pod)
 
     def _pod_gone(self, line: Line) -> None:
         super()._pod_gone(line)

@@ -331,7 +331,11 @@ class Player:
             self.engine.objects.remove(resource, _text(line[3]))
 
     def _pod(self, line: Line) -> None:
-        pods, pod = self.engine.pods, self._pods(line[2])
+        self._show(self._pods(line[2]))
+
+    def _show(self, pod: Pod) -> None:
+        """Let plugins see a version of a pod."""
+        pods = self.engine.pods
         known = pods.get(pod.uid)
         if known is not None:
             pod.derive_like(known)

@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import pytest
@@ -474,6 +474,56 @@ def test_another_configuration_left_to_itself_packs_pods(tmp_path: Path, capsys:
     assert (now["pods"], now["pending"]) == (then["pods"], then["pending"]) == (20, 0)
     main(["replay", str(path), f"--config={config}"])
     assert "nodes with pods                          9           3" in capsys.readouterr().out
+
+
+ONLY_NODE_1: Final = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  pluginConfig:
+  - name: NodeAffinity
+    args:
+      addedAffinity:
+        requiredDuringSchedulingIgnoredDuringExecution:
+          nodeSelectorTerms:
+          - matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [node-1]}]
+"""
+
+
+def test_a_pod_that_waits_here_makes_room_wherever_it_went_then(tmp_path: Path, capsys: CaptureFixture) -> None:
+    large = {"resources": {"requests": {"cpu": "3"}}}
+
+    async def recorded() -> None:
+        stage = with_nodes(Stage(), 2)
+
+        async def play() -> None:
+            there = {"nodeSelector": {"kubernetes.io/hostname": "node-1"}}
+            before = stage.pod("before", {"container": large, "priority": 100, **there})
+            await stage.schedule()
+            stage.pod("high", {"container": large, "priority": 100})
+            await stage.schedule()
+            stage.engine.handlers.pod_deleted(stage.engine.pods[before.uid])
+            stage.pod("low", {"container": large})
+            await stage.schedule()
+
+        await stage.recorded(tmp_path / "a.trace", play)
+        stage.close()
+
+    fakes.run(recorded())
+    assert [line[6][0] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == DECIDE] == [
+        "node-1",
+        "node-0",
+        "node-1",
+    ]
+    config = tmp_path / "new.yaml"
+    config.write_text(ONLY_NODE_1)
+
+    _, document = replayed(capsys, tmp_path / "a.trace", f"--config={config}")
+
+    found = document["carriedOn"]
+    assert found["evicted"] == 1, "low makes room for high, which waited on no node"
+    assert (found["now"]["pods"], found["now"]["pending"]) == (1, 0)
 
 
 def test_a_busy_hour_left_to_itself_evicts_and_waits(tmp_path: Path, capsys: CaptureFixture) -> None:
