@@ -1,6 +1,7 @@
 """The result of a simulation, as text for people and as JSON for programs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import dropwhile
 from typing import Any, Final
 
 import orjson
@@ -61,7 +62,8 @@ def as_text(document: Result, *, explain: bool) -> str:
     if pods or told is None:
         lines.append(f"{placed} of {len(pods)} pods placed")
     if told is not None:
-        lines += ["", *map(printable, lines_of(told))] if pods else map(printable, lines_of(told))
+        below = dropwhile(lambda line: not line, map(printable, lines_of(told)))
+        lines += ["", *below] if pods else below
     return "\n".join(lines)
 
 

@@ -22,7 +22,7 @@ from scheduler.simulate.written import reworded, without_null
 LABEL: Final = "ResourceQuota"
 
 NEEDS: Final = ("spec.activeDeadlineSeconds", "spec.priorityClassName")
-"""What it reads of pods, besides what scheduling reads."""
+"""What it reads of new pods, besides what scheduling reads."""
 
 MAX_NOTED: Final = 10
 """Quotas that are named."""
@@ -33,6 +33,9 @@ _DEMANDED: Final = frozenset(
     f"{prefix}{resource}" for prefix in ("", "requests.", "limits.") for resource in (CPU, MEMORY)
 )
 """Where a quota has one of these, each container has to say it."""
+
+_OF_NEW_PODS: Final = frozenset({"Terminating", "NotTerminating", "PriorityClass"})
+"""Scopes for which that is read."""
 
 Amounts = Mapping[str, int]
 """As quotas name them → billionths."""
@@ -111,13 +114,14 @@ class _Quota:
         spec = written.spec
         self._hard = _read(spec.hard, "spec.hard")
         self._used = Counter(_read(written.status.used, "status.used"))
-        self._is_counted = written.status.used is not None
         selector = spec.scope_selector or _Selector()
         scopes = (_Requirement(scope_name=scope, operator="Exists") for scope in spec.scopes or ())
         self._scopes = (*scopes, *(selector.match_expressions or ()))
+        reads_more = any(scope.scope_name in _OF_NEW_PODS for scope in self._scopes)
+        self._is_counted = written.status.used is not None or reads_more
 
     def count(self, pod: Any) -> None:
-        """Count a pod that is there, unless the quota's controller has."""
+        """Count a pod that is there, unless the quota's controller has, or only new pods say whether they count."""
         if not self._is_counted and not pod.is_terminated and self._is_for(pod):
             self._used.update(_charge(pod))
 
@@ -200,13 +204,11 @@ def _matches(scope: _Requirement, pod: Any) -> bool:
     """pods.go (podMatchesScopeFunc)."""
     match scope.scope_name:
         case "Terminating" | "NotTerminating" as name:
-            # Pods that are there were read without it.
-            deadline = getattr(pod.spec, "active_deadline_seconds", None)
-            return (deadline is not None) is (name == "Terminating")
+            return (pod.spec.active_deadline_seconds is not None) is (name == "Terminating")
         case "BestEffort" | "NotBestEffort" as name:
             return _is_best_effort(pod) is (name == "BestEffort")
         case "PriorityClass":
-            return _has_class(scope, getattr(pod.spec, "priority_class_name", None) or "")
+            return _has_class(scope, pod.spec.priority_class_name or "")
         case "CrossNamespacePodAffinity":
             return any(map(_is_of_other_namespaces, _affinity_terms(pod)))
         case _:

@@ -373,7 +373,26 @@ ADMISSION: Final[tuple[Json, ...]] = (
         "kind": "PodDisruptionBudget",
         "metadata": {"name": "b", "generation": 1},
         "spec": {"maxUnavailable": "50%", "selector": SELECTOR, "unhealthyPodEvictionPolicy": "AlwaysAllow"},
-        "status": {"observedGeneration": 1, "disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1},
+        "status": {
+            "observedGeneration": 1,
+            "expectedPods": 2,
+            "disruptionsAllowed": 1,
+            "currentHealthy": 2,
+            "desiredHealthy": 1,
+        },
+    },
+    {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "q"},
+        "spec": {
+            "hard": {"pods": "1", "requests.cpu": "1", "limits.memory": "1Gi", "requests.hugepages-2Mi": "2Mi"},
+            "scopes": ["NotBestEffort"],
+            "scopeSelector": {
+                "matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}]
+            },
+        },
+        "status": {"used": {"pods": "1"}},
     },
 )
 """What decides what becomes of a new pod."""

@@ -1,7 +1,7 @@
 """Nodes like one that is there, as they join the cluster: new names, and nothing on them but what each node has.
 
-What comes with a node: the pods of DaemonSets and static pods, which are there before any other, and the objects of
-`node_objects`.
+What comes with a node: the pods of DaemonSets and static pods, and the objects of `node_objects`. Those that run on the
+model run on the new node before anything else does; those that wait for the model wait for the new node, too.
 """
 
 from collections.abc import Collection, Iterator, Sequence

@@ -19,6 +19,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.progress import SILENT, Progress
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
+from scheduler.simulate.checks import shown
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.daemon_sets import node_of
 from scheduler.simulate.defaults import DEFAULT_SCHEDULER
@@ -153,7 +154,7 @@ async def _place_copies(
     wanted = islice(copies, questions.copies)
     for pod, objects in simulation.progress.counted(wanted, "placing copies", questions.count or 0):
         (copy,) = adopted([pod], config)
-        _check_scheduler(copy, config)
+        _check_asks_us(copy, config)
         simulation.add_objects(objects)
         result = await simulation.place(copy)
         del simulation.results[copy.uid]
@@ -171,7 +172,9 @@ async def _place_copies(
     return told
 
 
-def _check_scheduler(pod: Pod, config: Config) -> None:
+def _check_asks_us(pod: Pod, config: Config) -> None:
+    if pod.node_name:
+        raise ConfigError([f"{pod}: spec.nodeName is {shown(pod.node_name)}, so no scheduler is asked where it goes"])
     names = [profile.scheduler_name for profile in config.profiles]
     if pod.spec.scheduler_name not in names:
         near = get_close_matches(pod.spec.scheduler_name, [*names, DEFAULT_SCHEDULER], 1)

@@ -36,7 +36,8 @@ def lines_of(told: Document) -> Iterator[str]:
 def _emptied(what: str, told: Document) -> Iterator[str]:
     come = told["evicted"] - len(told["lost"])
     found = f", {told['placed']} of {_count(come, 'replacement')} found a node" if come else ""
-    yield f"{what} {told['node']}: {_count(told['evicted'], 'pod')} evicted{found}"
+    gone = "evicted" if what == "drained" else "gone with it"
+    yield f"{what} {told['node']}: {_count(told['evicted'], 'pod')} {gone}{found}"
     if told["lost"]:
         yield f"  lost, as no controller makes them anew: {_some(told['lost'])}"
     for each in told["refused"]:

@@ -113,6 +113,11 @@ def test_a_quota_without_a_status_counts_the_pods_that_are_there() -> None:
     assert note == exceeded("requests.cpu", "1", "1", "1")
 
 
+@pytest.mark.parametrize("scope", ["PriorityClass", "NotTerminating", "BestEffort", "CrossNamespacePodAffinity"])
+def test_a_quota_with_scopes_and_without_a_status_is_read_beside_pods_that_are_there(scope: str) -> None:
+    assert notes(stored(a_pod("there")), a_quota({"pods": "1"}, scopes=[scope])) == []
+
+
 def test_each_namespace_has_its_own() -> None:
     other = asking()
     other["metadata"]["namespace"] = "other"

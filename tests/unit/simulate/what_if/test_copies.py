@@ -233,6 +233,11 @@ def test_without_nodes_nothing_fits() -> None:
             "did you mean 'default-scheduler'?",
         ),
         (
+            [a_pod("p", nodeName="n1")],
+            {"count": 2},
+            "default/p-1: spec.nodeName is n1, so no scheduler is asked where it goes",
+        ),
+        (
             [a_workload("CronJob", "w", {}, "batch/v1")],
             {"fill": True},
             "f:2: spec.template: Required value",

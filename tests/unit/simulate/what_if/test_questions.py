@@ -113,6 +113,28 @@ def test_the_answers_are_text_for_people(file: str, capsys: pytest.CaptureFixtur
     assert any(line.startswith("UTILISATION") for line in lines)
 
 
+@pytest.mark.parametrize(
+    ("options", "start"),
+    [
+        (["--utilisation"], ["1 of 1 pods placed", "", "UTILISATION"]),
+        (["--fill"], ["2 copies of pod/default/p fit"]),
+        (
+            ["--remove", "n1"],
+            ["2 of 2 pods placed", "", "removed n1: 1 pod gone with it, 1 of 1 replacement found a node"],
+        ),
+    ],
+)
+def test_the_answers_begin_without_a_gap(
+    file: str, options: list[str], start: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", file, *options]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    first = lines.index(start[0])
+    assert [line[: len(end)] for line, end in zip(lines[first:], start, strict=False)] == start
+    assert first == 0 or lines[first - 1]
+
+
 def test_the_document_has_all_of_it(file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", file, "--remove", "n1", "--count", "1", "-o", "json"]) == 0
 
