@@ -20,6 +20,7 @@ from scheduler.kube.credentials import load_credentials
 from scheduler.kube.service_proxy import RunningScheduler
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
+from scheduler.serve.http_log import HTTP_LOG
 
 CLOSE_SECONDS = 1.0
 
@@ -53,7 +54,7 @@ async def _run(options: argparse.Namespace) -> int:
 @asynccontextmanager
 async def served(page: LocalPage, port: int) -> AsyncIterator[None]:
     """Serve it on this machine meanwhile. Raises ConfigError if the port cannot be had."""
-    server = web.Server(page.answer, handler_cancellation=True, access_log=None)
+    server = web.Server(page.answer, handler_cancellation=True, access_log=None, logger=HTTP_LOG)
     try:
         listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", port)
     except OSError as error:

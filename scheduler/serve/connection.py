@@ -23,6 +23,7 @@ from typing import Final, cast
 from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 
+from scheduler.serve.http_log import HTTP_LOG
 from scheduler.serve.limits import MAX_FIELDS, MAX_HEAD_LINE, Limits
 
 MAX_UNSENT: Final = 64 * 1024
@@ -149,6 +150,7 @@ class Connection(asyncio.Protocol):
         self._http = web.Server(
             lambda request: self._handler(self, request),
             access_log=None,
+            logger=HTTP_LOG,
             keepalive_timeout=2 * self._limits.idle_seconds,  # our timer is first
             lingering_time=0,
             max_line_size=MAX_HEAD_LINE,

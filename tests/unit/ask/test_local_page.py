@@ -1,5 +1,6 @@
 """The page on this machine: for who started the command, through the API server, and for nobody else."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http.cookies import SimpleCookie
@@ -224,6 +225,21 @@ async def test_a_pod_that_is_not_there_is_an_answer(tmp_path: Path) -> None:
 
         status, text, _ = await browser.get(f"{browser.place}debug/explain?namespace=a&name=b")
         assert (status, text) == (404, '{"found": false, "state": "unknown"}')
+
+
+@pytest.mark.parametrize(
+    "said", [b"\x16\x03\x01\x02\x00", b"GET * HTTP/1.1\r\n\r\n", b"GET /\xff HTTP/1.1\r\n\r\n", b"?\r\n\r\n"]
+)
+async def test_what_is_no_http_is_no_traceback_on_the_terminal(
+    tmp_path: Path, said: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with browsing(tmp_path, an_api()) as browser:
+        reader, writer = await asyncio.open_connection("127.0.0.1", browser.page.port)
+        writer.write(said)
+        assert (await reader.read()).startswith(b"HTTP/1.0 400")
+        writer.close()
+
+    assert caplog.records == []
 
 
 async def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:

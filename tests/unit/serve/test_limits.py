@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from scheduler.api.reviews import User
+from scheduler.serve.answers import Answer
 from scheduler.serve.limits import MAX_HEAD_LINE, Limits
 from tests.fakes import sample
 from tests.unit.serve.serving import FakeReviews, Served, a_server, any_certificate
@@ -174,13 +175,31 @@ async def test_more_handshakes_than_an_address_may_have_are_refused() -> None:
         pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\nA: %s\r\n\r\n" % (b"a" * 2 * MAX_HEAD_LINE), id="a long header"),
         pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: a\r\n" * 100 + b"\r\n", id="many headers"),
         pytest.param(b"\x00\x01\x02 nothing\r\n\r\n", id="no HTTP"),
+        pytest.param(b"GET * HTTP/1.1\r\nHost: x\r\n\r\n", id="no path"),
+        pytest.param(b"GET /livez HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", id="two hosts"),
     ],
 )
-async def test_a_head_out_of_bounds_is_a_bad_request(head: bytes) -> None:
+async def test_a_head_out_of_bounds_is_a_bad_request_and_no_line_of_the_log(
+    head: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async with a_server(limits=PATIENT) as served, connected(served) as (reader, writer):
         writer.write(head)
 
         assert (await rest_of(reader)).startswith((b"HTTP/1.0 400", b"HTTP/1.1 400"))
+    assert caplog.records == []
+
+
+async def test_a_page_that_fails_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(_accept: str) -> Answer:
+        raise ZeroDivisionError
+
+    async with a_server(further={"/broken": broken}, always_allow=("*",)) as served:
+        status, _ = await served.get("/broken")
+
+    assert status == 500
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert record.exc_info[0] is ZeroDivisionError
 
 
 @pytest.mark.parametrize(
