@@ -1,7 +1,8 @@
 """Credentials from a program that a kubeconfig names: `users[…].user.exec`.
 
 The program may hang, print without end, or print anything. So it gets EXEC_SECONDS and MAX_OUTPUT bytes, in a process
-group of its own that is killed when either is used up, and what it prints is never logged: it may have secrets.
+group of its own that is killed when either is used up, and what it prints is never logged: it may have secrets. What it
+says of errors, such as where to log in, is shown on a terminal, as kubectl does it.
 
 Rule: plugin/pkg/client/auth/exec in client-go 0.36.3, which knows no limit of time. The output is asked for again when
 it has expired, or after a 401; without an expiry only after a 401.
@@ -10,6 +11,7 @@ it has expired, or after a 401; without an expiry only after a 401.
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -84,7 +86,7 @@ class ExecPlugin:
                 env=environment,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
+                stderr=None if sys.stderr is not None and sys.stderr.isatty() else asyncio.subprocess.DEVNULL,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:

@@ -73,6 +73,16 @@ _ADDRESSES: Final = frozenset({"", "0.0.0.0", "127.0.0.1", "::", "::1"})
 _OF_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
 _ATTACHABLE: Final = "attachable-volumes-"
 
+_WORDS: Final = frozenset(
+    {
+        *("ContainersReady", "DisruptionTarget", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready"),
+        *("DiskPressure", "MemoryPressure", "NetworkUnavailable", "PIDPressure"),
+        *("PodResizeInProgress", "PodResizePending", "Deferred", "Infeasible"),
+        *("PreemptionByScheduler", "SchedulerError", "SchedulingGated", "Unschedulable"),
+    }
+)
+"""Types and reasons of conditions that are Kubernetes' own: others name what people run on their nodes."""
+
 _PART: Final = re.compile(r"[^-._/:@]+")
 _NUMBER: Final = re.compile(r"\d{1,10}", re.ASCII)
 """Longer ones are numbers of accounts and telephones rather than amounts that somebody compares."""
@@ -116,7 +126,7 @@ class Aliases:
             "driver": lambda text: text if text in _DRIVERS else self.name(text),
             "volume": self._volume,
             "address": lambda text: text if text in _ADDRESSES else self._token(text),
-            "word": lambda text: text if text.isalpha() else self.name(text),
+            "word": lambda text: text if text in _WORDS else self.name(text),
             "byPod": lambda by_pod: {self.pod(name): value for name, value in by_pod.items()},
             "fingerprint": lambda _: None,  # of the pods' names
         }

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 
 ENGINE = ("runtime", "state", "queue", "cycle", "config", "kube", "serve", "simulate")
@@ -23,6 +25,19 @@ def test_the_interface_loads_no_module_of_the_engine() -> None:
     rooms = [name.split(".")[1] for name in loaded if "." in name]
     assert {room: rooms.count(room) for room in ENGINE} == dict.fromkeys(ENGINE, 0)
     assert set(rooms) == {"api", "framework"}
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "from scheduler.framework import *; found = FilterPlugin",
+        "from scheduler.framework import FilterPlugin as found",
+        "import scheduler.framework; found = scheduler.framework.FilterPlugin",
+        "import scheduler.framework; assert 'FilterPlugin' in dir(scheduler.framework); found = 1",
+    ],
+)
+def test_the_names_are_there_however_they_are_imported(statement: str) -> None:
+    assert "scheduler.framework.exported" in loaded_by(f"{statement}; assert found")
 
 
 def test_errors_come_without_all_that_plugins_may_use() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,17 @@ async def test_a_plugin_is_told_what_is_asked_of_it(tmp_path: Path) -> None:
     told = (tmp_path / "told").read_text()
 
     assert told == f'{{"apiVersion":"{V1}","kind":"ExecCredential","spec":{{"interactive":false}}}} y a b\n'
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+async def test_what_a_plugin_says_of_errors_is_for_terminals_alone(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    with pytest.raises(ConfigError):
+        await a_plugin(a_program(tmp_path, "echo log in first >&2; exit 1")).run()
+
+    assert capfd.readouterr().err == ("log in first\n" if is_terminal else "")
 
 
 async def test_a_path_is_relative_to_the_kubeconfig(tmp_path: Path) -> None:

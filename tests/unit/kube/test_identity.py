@@ -1,5 +1,6 @@
 """Who we are to the API server, as kubectl would read it of a kubeconfig, or client-go of a pod's service account."""
 
+import base64
 import os
 import tempfile
 from pathlib import Path
@@ -133,6 +134,25 @@ async def test_keys_are_left_in_no_other_file(tmp_path: Path, monkeypatch: pytes
     await authorization_of(tmp_path, **{name: name for name in names})
 
     assert list(elsewhere.iterdir()) == []
+
+
+async def test_certificates_may_stand_in_the_kubeconfig_itself(tmp_path: Path) -> None:
+    authority = trustme.CA()
+    issued = authority.issue_cert("me")
+    files = {name: tmp_path / name for name in ("ca", "certificate", "key")}
+    authority.cert_pem.write_to_path(str(files["ca"]))
+    issued.cert_chain_pems[0].write_to_path(str(files["certificate"]))
+    issued.private_key_pem.write_to_path(str(files["key"]))
+    data = {name: base64.b64encode(path.read_bytes()).decode() for name, path in files.items()}
+    path = tmp_path / "kubeconfig"
+    user = {"client-certificate-data": data["certificate"], "client-key-data": data["key"], "client-key": "elsewhere"}
+    path.write_text(kubeconfig_text(SERVER, {"certificate-authority-data": data["ca"]}, **user))
+
+    credentials = await load_credentials(str(path))
+
+    assert credentials.certificate == files["certificate"].read_bytes()
+    assert [each["subject"] for each in credentials.ssl_context.get_ca_certs()] != []
+    assert credentials.authorization is None
 
 
 @pytest.mark.parametrize(("namespace", "taken"), [(None, "default"), ("shop", "shop")])

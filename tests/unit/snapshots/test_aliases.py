@@ -137,6 +137,10 @@ def test_what_decides_by_itself_stays(aliases: Aliases, class_: str, value: Any)
     assert aliases.of_class(class_, value) == value
 
 
+def test_conditions_that_are_not_of_kubernetes_do_not_stay(aliases: Aliases) -> None:
+    assert aliases.of_class("word", "AcmeDiskBroken") == aliases.name("AcmeDiskBroken")
+
+
 def test_a_volume_keeps_the_form_that_is_read(aliases: Aliases) -> None:
     zone, number = aliases.name("eu-1a"), aliases.name("0a1b")
 
