@@ -41,7 +41,9 @@ def test_a_member_that_is_cut_off_is_left_out() -> None:
     assert not found_in.end
 
 
-@pytest.mark.parametrize("data", [b"<html>", gzip.compress(b"<html>"), gzip.compress(b"")])
+@pytest.mark.parametrize(
+    "data", [b"<html>", gzip.compress(b"<html>"), gzip.compress(b"")], ids=["text", "packed", "nothing"]
+)
 def test_what_is_no_trace_is_refused(data: bytes) -> None:
     with pytest.raises(BadStream):
         list(Members().feed(data))
