@@ -4,12 +4,12 @@ from collections.abc import Awaitable, Mapping, Sequence
 from typing import TypeVar
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.observer import FILTER, PREEMPT, PRIORITIZE, Observer, Saying
+from scheduler.cycle.observer import FILTER, PREEMPT, PRIORITIZE, ExtenderAnswer, Observer
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.conversation import Conversation
 from scheduler.framework.extenders import Victims
 
-T = TypeVar("T", bound=Saying)
+T = TypeVar("T", bound=ExtenderAnswer)
 
 
 class ObservedConversation:
@@ -33,7 +33,7 @@ class ObservedConversation:
         try:
             answer = await work
         except Exception as error:
-            self._observer.extenders_said(self.pod.uid, verb, error)
+            self._observer.extenders_answered(self.pod.uid, verb, error)
             raise
-        self._observer.extenders_said(self.pod.uid, verb, answer)
+        self._observer.extenders_answered(self.pod.uid, verb, answer)
         return answer

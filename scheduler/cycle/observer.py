@@ -16,7 +16,7 @@ from scheduler.state.observer import StateObserver
 FILTER, PRIORITIZE, PREEMPT = "filter", "prioritize", "preempt"
 """What extenders are asked."""
 
-Saying: TypeAlias = FilterVerdict | Mapping[str, int] | Mapping[str, Victims]
+ExtenderAnswer: TypeAlias = FilterVerdict | Mapping[str, int] | Mapping[str, Victims]
 """And what they answer, all of them together."""
 
 
@@ -54,7 +54,7 @@ class Observer(StateObserver, Protocol):
     def searching(self, pod: Pod) -> None:
         """Such an attempt searches nodes right after this, or once more among those that extenders have left."""
 
-    def extenders_said(self, uid: str, verb: str, answer: Saying | Exception) -> None:
+    def extenders_answered(self, uid: str, verb: str, answer: ExtenderAnswer | Exception) -> None:
         """Its extenders have answered: it goes on right after this. `verb`: FILTER, PRIORITIZE or PREEMPT."""
 
     def decided_with_extenders(

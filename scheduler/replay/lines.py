@@ -41,8 +41,8 @@ DECIDE, PRE_BIND, BOUND, UNDO, ANSWER, END = (
     "decide", "prebind", "bound", "undo", "answer", "end",
 )  # fmt: skip
 # An attempt in which extenders are asked.
-ASKING, SEARCH, SAID, DECIDED, GAVE_UP = (
-    "asking", "search", "said", "decided", "gave up",
+ASKING, SEARCH, EXTENDERS, DECIDED, GAVE_UP = (
+    "asking", "search", "extenders", "decided", "gave up",
 )  # fmt: skip
 
 

@@ -28,10 +28,10 @@ from scheduler.framework.errors import ApiError, ConfigError
 from scheduler.framework.events import POD
 from scheduler.framework.resources import struct_of
 from scheduler.replay import lines
+from scheduler.replay.extender_answers import WrittenAnswer
 from scheduler.replay.lines import Decision, Number, decision_of, encoded
 from scheduler.replay.replayed_calls import ReplayedCalls
 from scheduler.replay.replayed_extenders import ReplayedAttempts
-from scheduler.replay.sayings import Said
 from scheduler.replay.silence import Silence
 from scheduler.replay.trace_file import Line, Trace
 from scheduler.replay.trace_time import TraceClock, turns
@@ -130,7 +130,7 @@ class Player:
             lines.UNDO: self._undo,
             lines.ANSWER: self._answer,
             lines.SEARCH: self._search,
-            lines.SAID: self._hear,
+            lines.EXTENDERS: self._extenders,
         }
         """Those that let tasks of plugins go on."""
         self.begun_at = 0.0
@@ -187,10 +187,10 @@ class Player:
         if attempt is not None:
             await attempt.search(self._pods(line[4]) if len(line) > 4 else self.engine.pods[uid], start)
 
-    async def _hear(self, line: Line) -> None:
+    async def _extenders(self, line: Line) -> None:
         attempt = self._extended.get(_text(line[2]))
         if attempt is not None:
-            await attempt.hear(_said(line[3]))
+            await attempt.hear(_extender_answer(line[3]))
 
     def _gave_up(self, line: Line) -> None:
         self._extended.take(_text(line[2]))
@@ -393,5 +393,5 @@ _status = Decoder[int | None](int | None).quick
 _bytes = Decoder[bytes](bytes).quick
 _node = Decoder[Node](Node).quick
 _call = Decoder[Call](Call).quick
-_said = Decoder[Said](Said).quick
+_extender_answer = Decoder[WrittenAnswer](WrittenAnswer).quick
 _decision = Decoder[Decision](Decision).quick

@@ -21,12 +21,12 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.engine import Engine
-from scheduler.cycle.observer import Call, Saying
+from scheduler.cycle.observer import Call, ExtenderAnswer
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
 from scheduler.framework.queued import QueuedPod
 from scheduler.replay import lines
-from scheduler.replay.sayings import said
+from scheduler.replay.extender_answers import written_answer
 from scheduler.replay.start import StateAtStart
 from scheduler.runtime.framework import Framework
 
@@ -244,8 +244,8 @@ class _Recording:
         own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
         self._write(lines.SEARCH, pod.uid, self._algorithm.next_start, *own)
 
-    def extenders_said(self, uid: str, verb: str, answer: Saying | Exception) -> None:
-        self._write(lines.SAID, uid, self._made(lambda: said(verb, answer)))
+    def extenders_answered(self, uid: str, verb: str, answer: ExtenderAnswer | Exception) -> None:
+        self._write(lines.EXTENDERS, uid, self._made(lambda: written_answer(verb, answer)))
 
     def decided_with_extenders(
         self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException

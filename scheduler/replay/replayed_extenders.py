@@ -1,6 +1,6 @@
 """Attempts in which extenders are asked, decided once more: they search when they did, and hear what they heard.
 
-asking ──► WAITS ──search──► it searches, in the state as it is ──► WAITS ──said──► it goes on ──► … ──► decided
+asking ──► WAITS ──search──► it searches, in the state as it is ──► WAITS ──extenders──► it goes on ──► … ──► decided
              └──gave up──► nothing comes of it
 """
 
@@ -15,12 +15,12 @@ from scheduler.cycle.extended_algorithm import Attempt, Decided, ExtendedAlgorit
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extenders import Victims
-from scheduler.replay.sayings import (
+from scheduler.replay.extender_answers import (
     Agreed,
     Failed,
     Filtered,
     Rated,
-    Said,
+    WrittenAnswer,
     error_of,
     scores_of,
     verdict_of,
@@ -51,13 +51,13 @@ class ReplayedAttempt:
         self.outcome: Decided | Exception = OtherWay("it asks its extenders what they were not asked")
         self._engine = engine
         self._searches: asyncio.Queue[tuple[Pod, int]] = asyncio.Queue()
-        self._said: asyncio.Queue[Said] = asyncio.Queue()
+        self._answers: asyncio.Queue[WrittenAnswer] = asyncio.Queue()
 
     async def run(self, metrics: Metrics) -> None:
         """Decide, as far as the trace goes."""
         table = self._engine.cache.table
         algorithm = ExtendedAlgorithm(self._engine.algorithm, table, self._ready, metrics)
-        conversation = partial(_Conversation, self._said, table)
+        conversation = partial(_Conversation, self._answers, table)
         try:
             self.outcome = await algorithm.schedule(Attempt(self.framework, conversation, self._newest, self._state))
         except Exception as error:  # noqa: BLE001  whatever a plugin raises is what the attempt came to
@@ -68,9 +68,9 @@ class ReplayedAttempt:
         self._searches.put_nowait((pod, start))
         await turns()
 
-    async def hear(self, said: Said) -> None:
+    async def hear(self, answer: WrittenAnswer) -> None:
         """Let it go on with an answer."""
-        self._said.put_nowait(said)
+        self._answers.put_nowait(answer)
         await turns()
 
     async def _ready(self) -> None:
@@ -120,8 +120,8 @@ class ReplayedAttempts:
 class _Conversation:
     """Implements scheduler.extenders.conversation.Conversation: what was said then."""
 
-    def __init__(self, said: "asyncio.Queue[Said]", table: NodeTable, pod: Pod) -> None:
-        self._said = said
+    def __init__(self, answers: "asyncio.Queue[WrittenAnswer]", table: NodeTable, pod: Pod) -> None:
+        self._answers = answers
         self._table = table
         self.pod = pod
 
@@ -135,9 +135,9 @@ class _Conversation:
         return victims_of(await self._next(Agreed), self._table)
 
     async def _next(self, kind: type[S]) -> S:
-        said = await self._said.get()
-        if isinstance(said, Failed):
-            raise error_of(said)
-        if not isinstance(said, kind):
+        answer = await self._answers.get()
+        if isinstance(answer, Failed):
+            raise error_of(answer)
+        if not isinstance(answer, kind):
             raise OtherWay("it asks its extenders something else than they were asked")
-        return said
+        return answer

@@ -12,9 +12,9 @@ from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.extender import CallFailed
 from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
 from scheduler.framework.status import unresolvable, unschedulable
-from scheduler.replay.lines import ASKING, DECIDED, GAVE_UP, SAID, SEARCH, encode
+from scheduler.replay.extender_answers import Agreed, Room, error_of, scores_of, verdict_of, written_answer
+from scheduler.replay.lines import ASKING, DECIDED, EXTENDERS, GAVE_UP, SEARCH, encode
 from scheduler.replay.recorder import without_secrets
-from scheduler.replay.sayings import Agreed, Room, error_of, said, scores_of, verdict_of
 from tests import fakes
 from tests.fakes.extenders import FakeExtender, an_extender, asking
 from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes
@@ -104,7 +104,7 @@ def test_attempts_that_ask_extenders_are_decided_again(tmp_path: Path, capsys: C
     assert "ExtenderError: it is away" in texts
     assert "preemption: it is away" in texts
     assert len(begun) >= document["decisions"]
-    assert {SAID, GAVE_UP} <= set(kinds_of(path))
+    assert {EXTENDERS, GAVE_UP} <= set(kinds_of(path))
 
 
 def test_searches_of_a_part_of_the_nodes_begin_where_they_began(tmp_path: Path, capsys: CaptureFixture) -> None:
@@ -167,7 +167,7 @@ def test_a_configuration_with_extenders_is_read_again_without_their_addresses(
 def test_what_is_left_of_nodes_takes_as_few_names_as_may_be(left: tuple[str, ...]) -> None:
     refusals = {name: unschedulable("full") if name < "node-5" else unresolvable("never") for name in NAMES}
     verdict = FilterVerdict(NAMES, left, {name: refusals[name] for name in NAMES if name not in left})
-    made = said(FILTER, verdict)
+    made = written_answer(FILTER, verdict)
     assert len(made.names) <= len(NAMES) // 2  # type: ignore[union-attr]
     assert verdict_of(made, NAMES) == FilterVerdict(NAMES, list(left), verdict.refusals)  # type: ignore[arg-type]
 
@@ -175,14 +175,14 @@ def test_what_is_left_of_nodes_takes_as_few_names_as_may_be(left: tuple[str, ...
 def test_a_long_reason_for_many_nodes_is_written_once() -> None:
     names = tuple(f"node-{number}" for number in range(5_000))
     refusals = {name: unschedulable("x" * 60_000) for name in names}
-    assert len(encode((SAID, 0, "uid", said(FILTER, FilterVerdict(names, (), refusals))))) < 150_000
+    assert len(encode((EXTENDERS, 0, "uid", written_answer(FILTER, FilterVerdict(names, (), refusals))))) < 150_000
 
 
 def test_scores_victims_and_errors_are_what_they_were() -> None:
     scores = {"n1": 10, "n2": -3, "n3": 10}
-    assert scores_of(said(PRIORITIZE, scores)) == scores  # type: ignore[arg-type]
-    assert said(PREEMPT, {"n1": Victims([], 2)}) == Agreed((Room("n1", (), 2),))
-    assert said(PREEMPT, {}) == Agreed(())
+    assert scores_of(written_answer(PRIORITIZE, scores)) == scores  # type: ignore[arg-type]
+    assert written_answer(PREEMPT, {"n1": Victims([], 2)}) == Agreed((Room("n1", (), 2),))
+    assert written_answer(PREEMPT, {}) == Agreed(())
     for error in (ExtenderError("it is away"), Overtaken("too late")):
-        found = error_of(said(FILTER, error))  # type: ignore[arg-type]
+        found = error_of(written_answer(FILTER, error))  # type: ignore[arg-type]
         assert (type(found), str(found)) == (type(error), str(error))

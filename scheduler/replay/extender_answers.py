@@ -5,7 +5,7 @@ from typing import cast
 
 import msgspec
 
-from scheduler.cycle.observer import PREEMPT, Saying
+from scheduler.cycle.observer import PREEMPT, ExtenderAnswer
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.preemption import PodsOnNodes
 from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
@@ -56,10 +56,10 @@ class Failed(msgspec.Struct, array_like=True, frozen=True, tag="error"):
     is_overtaken: bool
 
 
-Said = Filtered | Rated | Agreed | Failed
+WrittenAnswer = Filtered | Rated | Agreed | Failed
 
 
-def said(verb: str, answer: Saying | Exception) -> Said:
+def written_answer(verb: str, answer: ExtenderAnswer | Exception) -> WrittenAnswer:
     """Reduce an answer to what decisions depend on."""
     if isinstance(answer, Exception):
         return Failed(str(answer), isinstance(answer, Overtaken))
@@ -86,32 +86,32 @@ def _filtered(verdict: FilterVerdict) -> Filtered:
     return Filtered(are_left, tuple(names), tuple(refusals))
 
 
-def verdict_of(said: Filtered, asked: Sequence[str]) -> FilterVerdict:
+def verdict_of(answer: Filtered, asked: Sequence[str]) -> FilterVerdict:
     """The answer to a question about these nodes."""
-    names = frozenset(said.names)
-    passed = [name for name in asked if (name in names) is said.are_left]
+    names = frozenset(answer.names)
+    passed = [name for name in asked if (name in names) is answer.are_left]
     refusals = {
         name: unresolvable(each.message) if each.is_final else unschedulable(each.message)
-        for each in said.refusals
+        for each in answer.refusals
         for name in each.names
     }
     return FilterVerdict(asked, passed, refusals)
 
 
-def scores_of(said: Rated) -> dict[str, int]:
+def scores_of(answer: Rated) -> dict[str, int]:
     """Node → what is added to its score."""
-    return {name: score for score, names in said.scores for name in names}
+    return {name: score for score, names in answer.scores for name in names}
 
 
-def victims_of(said: Agreed, table: PodsOnNodes) -> dict[str, Victims]:
+def victims_of(answer: Agreed, table: PodsOnNodes) -> dict[str, Victims]:
     """Node → who may be evicted there, of those that are there."""
     found = {}
-    for room in said.rooms:
+    for room in answer.rooms:
         there = {pod.uid: pod for pod in table.pods_on(room.node)} if table.row_of(room.node) is not None else {}
         found[room.node] = Victims([there[uid] for uid in room.uids if uid in there], room.violations)
     return found
 
 
-def error_of(said: Failed) -> ExtenderError | Overtaken:
+def error_of(answer: Failed) -> ExtenderError | Overtaken:
     """What was raised instead of an answer."""
-    return Overtaken(said.message) if said.is_overtaken else ExtenderError(said.message)
+    return Overtaken(answer.message) if answer.is_overtaken else ExtenderError(answer.message)
