@@ -191,6 +191,20 @@ def test_a_narrow_window_needs_no_scrolling_sideways(visitor: Visitor) -> None:
     visitor.page.set_viewport_size({"width": 320, "height": 740})
 
     visitor.until("document.documentElement.scrollWidth <= innerWidth")
+    reason = visitor.page.locator("#queue td.reason").first.bounding_box()
+    assert reason
+    assert reason["width"] > 150
+
+
+def test_forced_colours_leave_what_a_colour_says(browser: Browser, small: Stage) -> None:
+    colours = "(chosen) => [...document.querySelectorAll(chosen)].map((each) => getComputedStyle(each).backgroundColor)"
+    with visiting(browser, small.url, "dark", forced_colors="active") as visitor:
+        visitor.ready()
+        legend = visitor.page.evaluate(colours, "#map-legend span:nth-child(-n + 8) i")
+        tabs = visitor.page.evaluate(colours, "#queue-tabs button")
+
+    assert len(set(legend)) == len(legend) == 8
+    assert tabs[0] not in tabs[1:]
 
 
 def test_the_map_has_the_same_width_with_a_scrollbar(visitor: Visitor) -> None:

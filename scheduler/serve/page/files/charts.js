@@ -125,7 +125,7 @@ export class Figures {
       const values = this.columns[name] ?? [];
       context.strokeStyle = colour(paint);
       context.lineWidth = 1.75;
-      context.lineJoin = "round";
+      context.lineJoin = context.lineCap = "round"; // so that a value alone is a dot that is seen
       context.beginPath();
       let isDrawing = false;
       let before = 0;
