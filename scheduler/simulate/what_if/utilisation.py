@@ -1,5 +1,6 @@
 """How much of the nodes is requested: in all, by zone, and on the fullest and the emptiest nodes."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -46,7 +47,8 @@ def utilisation(nodes: Sequence[Node], pods: Iterable[Pod]) -> Document:
         if zone is not None:
             zones[zone].add(offered, taken)
         share, resource = max(
-            ((taken.get(name, 0) / amount, name) for name, amount in offered.items() if amount), default=(0.0, PODS)
+            ((_share(taken.get(name, 0), amount), name) for name, amount in offered.items() if amount or name in taken),
+            default=(0.0, PODS),
         )
         by_share.append((share, node.name, resource, taken.get(resource, 0), offered.get(resource, 0)))
     by_share.sort(key=lambda each: (-each[0], each[1]))
@@ -59,6 +61,11 @@ def utilisation(nodes: Sequence[Node], pods: Iterable[Pod]) -> Document:
         "fullest": [_node(*each[1:]) for each in by_share[:EXTREMES]],
         "emptiest": [_node(*each[1:]) for each in emptiest],
     }
+
+
+def _share(requested: int, allocatable: int) -> float:
+    """Of a resource that a node had once, as devices whose plugin has ended, more than all may be taken."""
+    return requested / allocatable if allocatable else math.inf if requested else 0.0
 
 
 def _node(name: str, resource: str, requested: int, allocatable: int) -> Document:
@@ -128,4 +135,5 @@ def _extreme(nodes: Sequence[Document], place: int) -> str:
 
 
 def _percent(requested: int, allocatable: int) -> str:
-    return f"{100 * requested / allocatable:.1f} %" if allocatable else "0 %"
+    share = 100 * _share(requested, allocatable)
+    return f"{share:.1f} %" if math.isfinite(share) else "more than all"

@@ -1,7 +1,7 @@
 """How much of the nodes is requested."""
 
 from scheduler.simulate.what_if.utilisation import rows, utilisation
-from tests.unit.simulate.what_if.world import a_node, a_pod, asked, cluster_with, on
+from tests.unit.simulate.what_if.world import Json, a_node, a_pod, asked, cluster_with, on
 
 
 def test_it_is_told_in_all_by_zone_and_of_the_fullest_and_emptiest_nodes() -> None:
@@ -68,6 +68,17 @@ def test_as_text_it_is_a_table_of_both() -> None:
         ("fullest node", "n1: pods 0.0 %", "n1: cpu 37.5 %"),
         ("emptiest node", "n1: pods 0.0 %", "n1: cpu 37.5 %"),
     ]
+
+
+def test_what_is_taken_of_devices_that_are_gone_is_more_than_all() -> None:
+    node = a_node("n1", amounts={"example.com/gpu": 0})
+    devices: Json = {"containers": [{"name": "c", "resources": {"limits": {"example.com/gpu": 1}}}]}
+    cluster = cluster_with(a_node("n0"), node, on("n0", "full", cpu=4), on("n1", "web", **devices))
+
+    told = utilisation(cluster.nodes, cluster.pods)
+
+    assert told["fullest"][0] == {"name": "n1", "resource": "example.com/gpu", "requested": 1, "allocatable": 0}
+    assert ("fullest node", "n1: example.com/gpu more than all", "-") in list(rows(told, utilisation((), ())))
 
 
 def test_nodes_that_offer_nothing_are_no_trouble() -> None:
