@@ -59,11 +59,7 @@ def answered(
         raise ConfigError(problems)
     before = utilisation(cluster.nodes, cluster.pods)
     copies = copies_of(template, cluster) if template is not None else iter(())
-    document: Document = {}
-    without = on_it_alone(_named(cluster.nodes, questions.like), cluster.others) if questions.add else {}
-    changed, added = _changed(cluster, questions, template)
-    if added:
-        document["added"] = {"like": questions.like, "nodes": added, "without": dict(without)}
+    changed, document = _changed(cluster, questions, template)
     assert cluster.creation is not None, "a cluster that was read has one"
     stays = {pod.uid for pod in changed.pods}
     new = [(pod, 1) for _, pod in cluster.creation.pods if pod.uid in stays]
@@ -76,10 +72,7 @@ def answered(
             if each_alone:
                 await simulation.judge_each()
             else:
-                await simulation.schedule_waiting()
-                simulation.rest()
-                for pod in simulation.placed():
-                    budgets.give(pod)
+                await _place_waiting(simulation, budgets)
             drained = [await evictions.drain(name) for name in questions.drain]
             for what, emptied in (("removed", removed), ("drained", drained)):
                 if emptied:
@@ -115,11 +108,13 @@ def _template(cluster: SimulatedCluster, questions: Questions, problems: list[st
 
 def _changed(
     cluster: SimulatedCluster, questions: Questions, template: Template | None
-) -> tuple[SimulatedCluster, list[str]]:
-    """The cluster as it is asked about, but for the pods that go, and the names of the nodes that are added."""
-    changed, added = cluster, list[str]()
+) -> tuple[SimulatedCluster, Document]:
+    """The cluster as it is asked about, but for the pods that go, and {"added"?}: see `answered`."""
+    changed, told = cluster, Document()
     if questions.add:  # first: the node that they are like may be one that goes
+        without = on_it_alone(_named(cluster.nodes, questions.like), cluster.others)
         changed, added = with_nodes(cluster, questions.add, questions.like)
+        told["added"] = {"like": questions.like, "nodes": added, "without": dict(without)}
     own = own_pods(template, cluster) if template is not None else set()
     gone = set(questions.remove)
     pods = tuple(
@@ -128,7 +123,14 @@ def _changed(
         if pod.uid not in own and (pod.node_name or not (is_of_daemon_set(pod) and node_of(pod) in gone))
     )
     nodes = tuple(cordoned(node) if node.name in questions.drain else node for node in changed.nodes)
-    return replace(changed, nodes=nodes, pods=pods), added
+    return replace(changed, nodes=nodes, pods=pods), told
+
+
+async def _place_waiting(simulation: Simulation, budgets: Budgets) -> None:
+    await simulation.schedule_waiting()
+    simulation.rest()
+    for pod in simulation.placed():
+        budgets.give(pod)
 
 
 def _named(nodes: Iterable[Node], name: str) -> Node:
