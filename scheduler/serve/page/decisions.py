@@ -1,7 +1,8 @@
 """The latest decisions, and how long they took, from the records of the pods that have new ones."""
 
+import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from scheduler.api.pod import Pod
@@ -31,15 +32,19 @@ class Looked(NamedTuple):
 class DecisionPicture:
     """Follows the records."""
 
-    def __init__(self, records: DecisionRecords, pods: Mapping[str, Pod]) -> None:
+    def __init__(self, records: DecisionRecords, pods: Mapping[str, Pod], now: Callable[[], float] = time.time) -> None:
+        """`now`: the records' clock."""
         self._records = records
         self._pods = pods
+        self._now = now
+        self._looked = now()
         self._changed = records.follow()
         self._latest: deque[dict[str, Any]] = deque(maxlen=MAX_KEPT)
 
     def look(self) -> Looked:
         """Tell what is new. A pod that was placed is told again once it is bound, or has failed to be."""
-        records = []
+        records, before = [], self._looked
+        self._looked = self._now()
         while self._changed:
             record = self._records.latest(self._changed.popleft())
             if record is not None:
@@ -52,7 +57,8 @@ class DecisionPicture:
         self._latest.extend(shown)
         binding = [record.ended - record.at for record in records if record.result == "bound"]
         more = len(records) - len(shown)
-        return Looked(_event(shown, more), [record.seconds for record in records], binding)
+        deciding = [record.seconds for record in records if record.at >= before]  # not again, once it is bound
+        return Looked(_event(shown, more), deciding, binding)
 
     def latest(self) -> bytes:
         """Tell what was told before."""

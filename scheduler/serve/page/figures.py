@@ -84,10 +84,12 @@ def quantile(bounds: Sequence[float], counts: Sequence[float], share: float) -> 
 
 
 def _middle_and_slow(seconds: Sequence[float]) -> tuple[float | None, float | None]:
-    if not seconds:
-        return None, None
     ordered = sorted(seconds)
-    return tuple(round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 6) for share in (0.5, 0.99))  # type: ignore[return-value]
+    return _at(ordered, 0.5), _at(ordered, 0.99)
+
+
+def _at(ordered: Sequence[float], share: float) -> float | None:
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 6) if ordered else None
 
 
 def _bounds(histogram: Histogram) -> Sequence[float]:

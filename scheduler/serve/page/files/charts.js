@@ -4,6 +4,7 @@ import { age, put, seconds, short } from "./text.js";
 
 const KEPT = 600;
 const SHORTEST = 60; // seconds
+const JOINED = 30; // seconds between two values, at most
 
 const CHARTS = [
   { id: "chart-rate", unit: short, series: [["scheduled", "bound", "--good"], ["unschedulable", "unschedulable", "--warn"], ["error", "failed", "--bad"]] },
@@ -72,79 +73,77 @@ export class Figures {
     });
   }
 
-  draw({ id, unit, series, isLog }) {
-    const canvas = document.getElementById(id);
-    const width = canvas.clientWidth;
-    const height = canvas.clientHeight;
-    if (!width || !height) return;
+  draw(chart) {
+    const canvas = document.getElementById(chart.id);
+    const size = { width: canvas.clientWidth, height: canvas.clientHeight };
+    if (!size.width || !size.height) return;
     const scale = Math.min(2, devicePixelRatio || 1);
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
+    canvas.width = Math.round(size.width * scale);
+    canvas.height = Math.round(size.height * scale);
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
     const context = canvas.getContext("2d");
     context.setTransform(scale, 0, 0, scale, 0, 0);
-    const at = this.columns.at;
+    const axes = this.axes(chart, size);
+    this.grid(context, chart, axes, size, colour);
+    for (const [name, , paint] of [...chart.series].reverse()) this.line(context, this.columns[name] ?? [], axes, colour(paint));
+    const said = chart.series.map(([name, text]) => `${text} ${chart.unit(this.latest(name))}`).join(", ");
+    canvas.setAttribute("aria-label", `Now: ${said}`);
+  }
+
+  // {span: seconds across, x(at), y(value), ticks}
+  axes({ series, isLog }, { width, height }) {
+    const { at } = this.columns;
     const end = at.at(-1) ?? 0;
     const span = Math.max(SHORTEST, end - (at[0] ?? end));
-    let most = 0;
-    let least = Infinity;
-    for (const [name] of series)
-      for (const value of this.columns[name] ?? [])
-        if (value !== null) {
-          most = Math.max(most, value);
-          if (value > 0) least = Math.min(least, value);
-        }
-    const low = isLog ? Math.log10(Math.min(least, 0.001) || 0.001) : 0;
+    const values = series.flatMap(([name]) => this.columns[name] ?? []).filter((value) => value > 0);
+    const most = values.reduce((before, value) => Math.max(before, value), 0);
+    const least = values.reduce((before, value) => Math.min(before, value), 0.001);
+    const low = isLog ? Math.floor(Math.log10(least)) : 0;
     const high = isLog ? Math.ceil(Math.log10(Math.max(most, 0.01))) : nice(most);
-    const place = (value) => {
-      const share = isLog ? (Math.log10(Math.max(value, 1e-6)) - Math.floor(low)) / (high - Math.floor(low)) : value / high;
-      return height - 16 - Math.max(0, Math.min(1, share)) * (height - 30);
+    const share = (value) => ((isLog ? Math.log10(Math.max(value, 1e-6)) : value) - low) / (high - low);
+    return {
+      span,
+      x: (when) => width - ((end - when) / span) * width,
+      y: (value) => height - 16 - Math.max(0, Math.min(1, share(value))) * (height - 30),
+      ticks: isLog ? every(range(low, high)).map((power) => 10 ** power) : [0, high / 2, high],
     };
+  }
+
+  grid(context, { unit }, { span, y, ticks }, { width, height }, colour) {
     context.font = "10px system-ui, sans-serif";
-    const ticks = isLog ? range(Math.floor(low), high).map((power) => 10 ** power) : [0, high / 2, high];
-    const each = Math.ceil(ticks.length / 5);
-    ticks.forEach((tick, i) => {
-      if (isLog && i % each) return;
-      const y = Math.round(place(tick)) + 0.5;
-      context.strokeStyle = colour("--line");
-      context.lineWidth = 1;
-      context.beginPath();
-      context.moveTo(0, y);
-      context.lineTo(width, y);
-      context.stroke();
-      context.fillStyle = colour("--sub");
-      context.fillText(unit(tick), 2, y - 3);
-    });
+    context.lineWidth = 1;
+    context.strokeStyle = colour("--line");
     context.fillStyle = colour("--sub");
+    for (const tick of ticks) {
+      const top = Math.round(y(tick)) + 0.5;
+      context.beginPath();
+      context.moveTo(0, top);
+      context.lineTo(width, top);
+      context.stroke();
+      context.fillText(unit(tick), 2, top - 3);
+    }
     context.textAlign = "right";
     context.fillText("now", width - 2, height - 3);
     context.textAlign = "left";
     context.fillText(`${age(span)} ago`, 2, height - 3);
-    for (const [name, , paint] of [...series].reverse()) {
-      const values = this.columns[name] ?? [];
-      context.strokeStyle = colour(paint);
-      context.lineWidth = 1.75;
-      context.lineJoin = context.lineCap = "round"; // so that a value alone is a dot that is seen
-      context.beginPath();
-      let isDrawing = false;
-      let before = 0;
-      values.forEach((value, i) => {
-        if (value === null) return;
-        const x = width - ((end - at[i]) / span) * width;
-        const y = place(value);
-        if (isDrawing && at[i] - before < 30) context.lineTo(x, y);
-        else {
-          context.moveTo(x, y);
-          context.lineTo(x + 1, y);
-        }
-        isDrawing = true;
-        before = at[i];
-      });
-      context.stroke();
-    }
-    const said = series.map(([name, text]) => `${text} ${unit(this.latest(name))}`).join(", ");
-    canvas.setAttribute("aria-label", `Now: ${said}`);
+  }
+
+  // Values far apart are not joined: nothing is known of the time between.
+  line(context, values, { x, y }, paint) {
+    const { at } = this.columns;
+    context.strokeStyle = paint;
+    context.lineWidth = 1.75;
+    context.lineJoin = context.lineCap = "round"; // so that a value alone is a dot that is seen
+    context.beginPath();
+    let before = -Infinity;
+    values.forEach((value, i) => {
+      if (value === null) return;
+      if (at[i] - before >= JOINED) context.moveTo(x(at[i]), y(value));
+      context.lineTo(x(at[i]) + (at[i] - before >= JOINED ? 1 : 0), y(value));
+      before = at[i];
+    });
+    context.stroke();
   }
 
   tiles() {
@@ -162,6 +161,12 @@ function nice(value) {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 2, 5, 10].map((step) => step * power).find((step) => step >= value) ?? value;
+}
+
+// Five of them at most.
+function every(values) {
+  const step = Math.ceil(values.length / 5);
+  return values.filter((_, i) => i % step === 0);
 }
 
 function range(first, last) {

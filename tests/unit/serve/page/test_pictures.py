@@ -98,6 +98,7 @@ async def test_a_decision_is_told_once_it_is_made_and_again_once_it_is_bound() -
     ((first,), (second,)) = (named("decisions", events(each.told))[0]["decisions"] for each in (placed, bound))
     assert (first["result"], first["name"], first["node"]) == ("placed", "web", "n")
     assert (second["result"], second["uid"]) == ("bound", "u")
+    assert [(len(each.deciding), len(each.binding)) for each in (placed, bound)] == [(1, 0), (0, 1)]
     assert picture.look().told == b""
 
 
