@@ -18,6 +18,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.api.labels import subdomain_problems
@@ -74,7 +75,8 @@ class _Question:
 
     def __init__(self, options: argparse.Namespace, registry: "Callable[[], Registry]", client: Client) -> None:
         """Raises ConfigError for what cannot be asked about."""
-        self._options, self._registry, self._client = options, registry, client
+        self._options, self._client = options, client
+        self._registry = cache(registry)  # plugins are loaded once, however often it is asked
         self._pod = _pod(options, client.credentials.namespace)
         self._scheduler = RunningScheduler(client, options.service_namespace, options.service)
         self._is_decided_here = options.from_cluster

@@ -1,15 +1,17 @@
 """`loadmaster explain` against an API server that answers from a script: whatever goes wrong is one clear sentence."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pytest
 
+from plugins import IN_TREE
 from scheduler.__main__ import main
 from scheduler.ask import command
+from scheduler.framework import Plugin
 from scheduler.kube import credentials, listing, service_proxy
 from scheduler.kube.retries import RetryPolicy
 from tests.unit.ask.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, a_list, a_program, status
@@ -297,6 +299,24 @@ def test_watching_outlives_a_scheduler_that_is_replaced(tmp_path: Path, capsys: 
         "cannot ask the API server: no answer within 0.2 s; asking again",
         f"{SERVICE} answered HTTP 500: etcd is away; asking again",
     ]
+
+
+def test_watching_a_cluster_loads_plugins_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+
+    def registry(*_: object) -> Mapping[str, type[Plugin]]:
+        loaded.append(1)
+        return IN_TREE
+
+    monkeypatch.setattr("scheduler.__main__._registry", registry)
+    waits = a_list("Pod", a_pod("web", "nobody"))
+    bound = a_list("Pod", a_pod("web", nodeName="n1"))
+
+    assert explain(tmp_path, {"GET /api/v1/pods": (waits, waits, bound)}, "--from-cluster", "--watch") == 0
+    assert loaded == [1]
+    assert capsys.readouterr().out.splitlines()[-1] == "shop/web  runs on n1"
 
 
 def test_watching_ends_where_no_answer_comes_any_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
