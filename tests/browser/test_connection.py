@@ -72,6 +72,22 @@ def test_an_error_on_the_page_is_told(visitor: Visitor) -> None:
     visitor.complaints.clear()
 
 
+def test_what_an_extension_adds_is_neither_loaded_nor_told(visitor: Visitor) -> None:
+    visitor.page.evaluate(
+        """() => new Promise((done) => {
+          const image = document.createElement("img");
+          image.src = "https://elsewhere.example/inject.png";
+          image.onerror = done;
+          document.body.append(image);
+        })"""
+    )
+
+    expect(visitor.page.get_by_role("alert")).to_have_count(0)
+    assert any("Content Security Policy" in each for each in visitor.complaints)
+    visitor.complaints.clear()
+    visitor.strangers.clear()  # Playwright has heard of it; it was not sent
+
+
 def test_without_scripts_it_says_what_it_needs(browser: Browser, small: Stage) -> None:
     with visiting(browser, small.url, java_script_enabled=False) as visitor:
         expect(visitor.page.locator("noscript p")).to_be_visible()

@@ -18,6 +18,7 @@
     "error",
     (event) => {
       const file = event.target?.src || event.target?.href;
+      if (file && !file.startsWith(new URL(".", location).href)) return; // of a browser's extension: the policy forbids it
       if (file) tell(`${file.split("/").pop()} could not be loaded.`);
       else tell(`Something went wrong on this page: ${String(event.message).slice(0, 300)}.`);
     },
