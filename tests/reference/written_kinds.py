@@ -46,7 +46,7 @@ Written by `make reference` from the API's description; not to be edited. `a:B` 
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 '''
 
