@@ -51,6 +51,7 @@ extenders:
 """
 FIRING: Final = 'max_over_time(ALERTS{alertstate="firing"}[10m])'
 HINTS: Final = "scheduler_queueing_hint_execution_duration_seconds_count"
+TIMED: Final = (HINTS, "scheduler_plugin_execution_duration_seconds_count")
 OF_TARGETS: Final = {"job", "namespace", "instance", "pod", "metrics_path"}
 """Labels that Prometheus adds."""
 OF_PROMETHEUS: Final = {"up", "ALERTS"}
@@ -116,9 +117,10 @@ def prometheus(
         probe(replicas)
         wait_until(lambda: len(prometheus.query('up{job="loadmaster"} == 1')) == 4, 30, "all pages are scraped")
         work(api)
-        time_hints(api, replicas[0].port)
-        wait_until(lambda: prometheus.query(HINTS), 10, "they are scraped")  # only what grows has a rate
-        time_hints(api, replicas[0].port)
+        time_more(api, replicas[0].port)
+        for family in TIMED:
+            wait_until(partial(prometheus.query, family), 10, "they are scraped")
+        time_more(api, replicas[0].port)  # only what grows has a rate
         probe(replicas)
         yield prometheus
 
@@ -166,15 +168,20 @@ def work(api: Client) -> None:
         wait_until(partial(is_bound, name), 40, f"{name} is bound")
 
 
-def time_hints(api: Client, port: int) -> None:
-    """Change a node until one more hint is timed: a tenth of them is, and none while the pod is in backoff."""
-    before, turns = metric(port, HINTS), count()
+def time_more(api: Client, port: int) -> None:
+    """Place pods and change a node until another plugin's call and another hint are timed: a tenth of them is.
 
-    def is_timed() -> bool:
-        api.patch("Node", "small", {"metadata": {"labels": {"turn": f"{before}-{next(turns)}"}}})
-        return metric(port, HINTS) > before
+    No hint is asked while the pod is in backoff.
+    """
+    before, turns = {family: metric(port, family) for family in TIMED}, count()
 
-    wait_until(is_timed, 30, "a hint is timed")
+    def are_timed() -> bool:
+        turn = f"{before[HINTS]:g}-{next(turns)}"
+        api.patch("Node", "small", {"metadata": {"labels": {"turn": turn}}})
+        api.create(a_pod(f"turn-{turn}", cpu="10m", memory="1Mi"), "work")
+        return all(metric(port, family) > before[family] for family in TIMED)
+
+    wait_until(are_timed, 30, "a plugin's call and a hint are timed")
 
 
 def queries() -> dict[str, str]:
