@@ -3,13 +3,16 @@
 import asyncio
 from pathlib import Path
 
-from tests.bench.replay import record, replay
+import pytest
+
+from tests.bench.replay import KINDS, record, replay
 
 
-def test_a_trace_is_made_and_replayed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_trace_is_made_and_replayed(tmp_path: Path, kind: str) -> None:
     trace = tmp_path / "there" / "small.trace"
 
-    asyncio.run(record(trace, nodes=5, pods=20))
+    asyncio.run(record(trace, kind, nodes=5, pods=20))
     run = replay(trace)
 
     assert run.per_second > 0
