@@ -227,6 +227,23 @@ def test_an_expression_may_be_slow_now_and_then() -> None:
     assert all(quick.matches(view()) for _ in range(500))
 
 
+def test_a_collection_of_garbage_within_an_evaluation_is_not_held_against_the_expression() -> None:
+    pause, once_more = (0.0, 0.4), (1.0, 1.0001)
+    clock = iter((*pause, *once_more) * 100)
+    quick = Expression("true", lambda: next(clock))
+
+    assert all(quick.matches(view()) for _ in range(100))
+
+
+def test_an_expression_that_takes_long_twice_is_slow() -> None:
+    clock = iter((0.0, 0.4, 1.0, 1.4))
+    slow = Expression("true", lambda: next(clock))
+
+    assert slow.matches(view())
+    with pytest.raises(SelectorError, match="too slow: 400 ms for one device"):
+        slow.matches(view())
+
+
 @pytest.mark.parametrize(
     ("expression", "problem"),
     [
