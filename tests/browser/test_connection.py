@@ -63,6 +63,13 @@ def test_a_page_that_does_not_start_says_so(browser: Browser, small: Stage) -> N
         expect(visitor.page.get_by_role("alert")).to_contain_text("The page has not started yet")
 
 
+def test_a_page_that_has_started_does_not_say_later_that_it_has_not(browser: Browser, small: Stage) -> None:
+    with visiting(browser, small.url, prepare=lambda page: page.clock.install()) as visitor:
+        visitor.ready()
+        visitor.page.clock.fast_forward(20_000)
+        expect(visitor.page.get_by_role("alert")).to_have_count(0)
+
+
 def test_an_error_on_the_page_is_told(visitor: Visitor) -> None:
     visitor.page.evaluate("void setTimeout(() => { throw new Error('oh <b>no</b>'); })")
 

@@ -4,6 +4,8 @@
 (() => {
   const SLOW_MS = 15000;
   const said = [];
+  let hasStarted = false;
+  document.addEventListener("started", () => (hasStarted = true));
 
   function tell(text) {
     if (said.includes(text) || said.length > 3) return;
@@ -29,7 +31,8 @@
   addEventListener("DOMContentLoaded", () => {
     document.getElementById("reload").addEventListener("click", () => location.reload());
     for (const text of said.splice(0)) tell(text);
-    const slow = setTimeout(() => tell("The page has not started yet: its scripts have not come, or this browser does not run them."), SLOW_MS);
-    document.addEventListener("started", () => clearTimeout(slow));
+    setTimeout(() => {
+      if (!hasStarted) tell("The page has not started yet: its scripts have not come, or this browser does not run them.");
+    }, SLOW_MS); // the modules have run by now, if they have come
   });
 })();
