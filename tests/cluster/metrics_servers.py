@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlparse
 
 import trustme
 
-from tests.controlplane import Cluster, wait_until
+from tests.controlplane import Cluster, KubectlError, wait_until
 
 GROUP = "/apis/metrics.k8s.io/v1beta1"
 
@@ -125,7 +125,17 @@ def behind_an_api_service(cluster: Cluster, server: MetricsServer) -> Iterator[N
         cluster.kubectl("apply", "-f", "-", stdin=json.dumps(each))
     try:
         cluster.kubectl("wait", "--for=condition=Available", "apiservice/v1beta1.metrics.k8s.io", "--timeout=60s")
+        wait_until(lambda: _is_discovered(cluster), 30, "kubectl finds nodes.metrics.k8s.io")
         yield
     finally:
         cluster.kubectl("delete", "apiservice", "v1beta1.metrics.k8s.io")
         cluster.kubectl("delete", "service", "fake-metrics", "-n", "kube-system")
+
+
+def _is_discovered(cluster: Cluster) -> bool:
+    """The group may be available a moment before the list of all resources has it."""
+    try:
+        found = cluster.kubectl("api-resources", "--api-group=metrics.k8s.io", "--output=name")
+    except KubectlError:  # the list says of the group that it is stale
+        return False
+    return "nodes.metrics.k8s.io" in found
