@@ -157,6 +157,8 @@ async def a_watch(directory: Path, api: WatchApi | None = None, *, asked: int = 
     api = api or WatchApi()
     token = directory / "token"
     token.write_text("first")
+    # aiohttp waits a minute for whoever connects at the moment when a test closes the server, and answers nobody then.
+    await api.server.start_server(shutdown_timeout=0.1)
     async with api.server:
         kubeconfig = directory / "kubeconfig"
         kubeconfig.write_text(kubeconfig_text(str(api.server.make_url("/")), tokenFile=str(token)))
