@@ -8,9 +8,9 @@ import numpy as np
 
 from plugins.shared.column_math import pick
 from plugins.shared.queueing import any_pod
-from plugins.shared.remedies import UNSCHEDULABLE_TAINT, cordoned
+from plugins.shared.remedies import cordoned
 from scheduler import framework as fw
-from scheduler.api.tolerations import is_tolerated
+from scheduler.api.tolerations import UNSCHEDULABLE_TAINT, is_tolerated
 
 UNSCHEDULABLE: Final = fw.unresolvable("node(s) were unschedulable")
 

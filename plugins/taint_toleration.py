@@ -9,12 +9,13 @@ import numpy as np
 
 from plugins.shared.column_math import normalized, pick
 from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
-from plugins.shared.remedies import UNSCHEDULABLE_TAINT, cordoned, toleration_of
+from plugins.shared.remedies import cordoned, toleration_of
 from scheduler import framework as fw
 from scheduler.api.tolerations import (
     KEEPS_PODS_AWAY,
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
+    UNSCHEDULABLE_TAINT,
     first_untolerated,
     is_tolerated,
     relevant,

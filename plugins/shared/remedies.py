@@ -1,12 +1,7 @@
 """What several plugins say of a node, and suggest."""
 
-from typing import Final
-
 from scheduler import framework as fw
-from scheduler.api.tolerations import NO_SCHEDULE
-
-UNSCHEDULABLE_TAINT: Final = fw.Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
-"""The taint that stands for `spec.unschedulable`: pods that tolerate it may run there."""
+from scheduler.api.tolerations import UNSCHEDULABLE_TAINT
 
 
 def cordoned(node_name: str) -> fw.Obstacle:

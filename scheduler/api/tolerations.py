@@ -16,6 +16,8 @@ PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 KEEPS_PODS_AWAY: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
 """The effects for which a node refuses pods; PreferNoSchedule only lowers its score."""
 
+UNSCHEDULABLE_TAINT: Final = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+"""The taint that stands for `spec.unschedulable`: pods that tolerate it may run there."""
 
 _FEW: Final = 16
 """So many tolerations are simply compared."""

@@ -11,12 +11,13 @@ their replacements, which the budgets count as ready where they find a node; unt
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from msgspec.structs import replace
 
-from scheduler.api.objects import Node, Taint
+from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
+from scheduler.api.tolerations import UNSCHEDULABLE_TAINT
 from scheduler.framework.events import RESOURCE_CLAIM
 from scheduler.simulate.engine import Result, Simulation
 from scheduler.simulate.what_if.budgets import Budgets
@@ -29,13 +30,12 @@ from scheduler.simulate.what_if.replacements import (
     without_user,
 )
 
-_CORDONED: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
-
 
 def cordoned(node: Node) -> Node:
     """Return the node after `kubectl cordon`, with the taint that its controller adds."""
-    others = tuple(taint for taint in node.taints if (taint.key, taint.effect) != (_CORDONED.key, _CORDONED.effect))
-    return replace(node, spec=replace(node.spec, unschedulable=True, taints=(*others, _CORDONED)))
+    cordon = UNSCHEDULABLE_TAINT
+    others = tuple(taint for taint in node.taints if (taint.key, taint.effect) != (cordon.key, cordon.effect))
+    return replace(node, spec=replace(node.spec, unschedulable=True, taints=(*others, cordon)))
 
 
 @dataclass(slots=True)
