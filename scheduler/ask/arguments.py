@@ -2,6 +2,7 @@
 
 import argparse
 
+from scheduler.cluster_arguments import add_cluster_arguments, add_service_arguments
 from scheduler.loading.arguments import add_plugin_arguments
 
 DESCRIPTION = """\
@@ -27,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-n", "--namespace", default="", help="its namespace; default: that of the kubeconfig's context"
     )
-    parser.add_argument("--kubeconfig", metavar="FILE", help="how to reach the cluster; default: your own kubeconfig")
-    parser.add_argument("--context", help="a context of the kubeconfig; default: the current one")
+    add_cluster_arguments(parser)
     source = parser.add_mutually_exclusive_group()
     source.add_argument(
         "--from-cluster",
@@ -43,13 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="read files as `simulate` does, and decide here",
     )
-    parser.add_argument("--service", default="loadmaster", help="the scheduler's Service; default: %(default)s")
-    parser.add_argument(
-        "--service-namespace",
-        default="kube-system",
-        metavar="NAMESPACE",
-        help="and its namespace; default: %(default)s",
-    )
+    add_service_arguments(parser)
     parser.add_argument(
         "--config", metavar="FILE", help="KubeSchedulerConfiguration to decide by here; default: all default plugins"
     )

@@ -2,6 +2,8 @@
 
 import argparse
 
+from scheduler.cluster_arguments import add_cluster_arguments, add_service_arguments
+
 DESCRIPTION = """\
 Show the page of the running scheduler: the cluster, the queue, decisions as they are made, why a pod is pending. The
 command listens on this machine only, asks the scheduler through the API server as `loadmaster explain` does, and prints
@@ -20,15 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.add_argument("--port", type=_port, default=0, help="where it listens on 127.0.0.1; default: any free one")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="how to reach the cluster; default: your own kubeconfig")
-    parser.add_argument("--context", help="a context of the kubeconfig; default: the current one")
-    parser.add_argument("--service", default="loadmaster", help="the scheduler's Service; default: %(default)s")
-    parser.add_argument(
-        "--service-namespace",
-        default="kube-system",
-        metavar="NAMESPACE",
-        help="and its namespace; default: %(default)s",
-    )
+    add_cluster_arguments(parser)
+    add_service_arguments(parser)
 
 
 def _port(text: str) -> int:

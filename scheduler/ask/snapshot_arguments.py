@@ -2,6 +2,7 @@
 
 import argparse
 
+from scheduler.cluster_arguments import add_cluster_arguments
 from scheduler.loading.arguments import add_plugin_arguments
 
 DEFAULT_OUT = "snapshot.json.gz"
@@ -33,8 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="put other names in the place of all that people chose: pods, namespaces, labels, images, …",
     )
-    parser.add_argument("--kubeconfig", metavar="FILE", help="how to reach the cluster; default: your own kubeconfig")
-    parser.add_argument("--context", help="a context of the kubeconfig; default: the current one")
+    add_cluster_arguments(parser)
     parser.add_argument(
         "--config",
         metavar="FILE",

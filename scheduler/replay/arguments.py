@@ -3,6 +3,7 @@
 import argparse
 from typing import Final
 
+from scheduler.cluster_arguments import add_cluster_arguments, add_service_arguments
 from scheduler.loading.arguments import add_plugin_arguments
 
 RECORD: Final = """\
@@ -33,15 +34,8 @@ def add_record_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--out", metavar="FILE", required=True, help="where to; it must not exist")
     parser.add_argument("--seconds", type=_seconds, default=0, metavar="N", help="how long; default: until Ctrl-C")
-    parser.add_argument("--kubeconfig", metavar="FILE", help="how to reach the cluster; default: your own kubeconfig")
-    parser.add_argument("--context", help="a context of the kubeconfig; default: the current one")
-    parser.add_argument("--service", default="loadmaster", help="the scheduler's Service; default: %(default)s")
-    parser.add_argument(
-        "--service-namespace",
-        default="kube-system",
-        metavar="NAMESPACE",
-        help="and its namespace; default: %(default)s",
-    )
+    add_cluster_arguments(parser)
+    add_service_arguments(parser)
 
 
 def add_replay_arguments(parser: argparse.ArgumentParser) -> None:
