@@ -8,6 +8,7 @@ import pytest
 
 from tests.cluster.bind_watch import BindWatch
 from tests.cluster.loadmaster import install_rbac, start
+from tests.cluster.proxied import own_address
 from tests.cluster.requeue_stage import Stage, Timings
 from tests.controlplane import (
     BuildError,
@@ -27,6 +28,15 @@ from tests.controlplane.foreign import ClusterError, choose
 from tests.controlplane.kubeconfig import KubeconfigError
 
 MakeNodes = Callable[..., list[str]]
+
+
+@pytest.fixture(scope="session")
+def address() -> str:
+    """Where the API server's service proxy finds a scheduler of this machine."""
+    found = own_address()
+    if not found:
+        pytest.skip("the API server's proxy leads to no loopback address, and this machine has no other")
+    return found
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,7 @@ from scheduler.__main__ import main
 from scheduler.explain.screen import Screen, lines_of
 from tests.cluster.explain_kinds import KINDS, NAMESPACE, POD, PRIORITY_CLASSES, Kind
 from tests.cluster.loadmaster import http_get, install_rbac, node_of, sum_of
-from tests.cluster.proxied import asker, own_address, proxied
+from tests.cluster.proxied import asker, proxied
 from tests.controlplane import ApiError, Client, Cluster, Component, ControlPlane, wait_until
 from tests.controlplane.client import Object
 
@@ -53,10 +53,7 @@ def admin(own: ControlPlane) -> Iterator[Client]:
 
 
 @pytest.fixture(scope="module")
-def loadmaster(own: ControlPlane, admin: Client) -> Iterator[Component]:
-    address = own_address()
-    if not address:
-        pytest.skip("the API server's proxy leads to no loopback address, and this machine has no other")
+def loadmaster(own: ControlPlane, admin: Client, address: str) -> Iterator[Component]:
     with proxied(own, admin, address) as process:
         yield process
 

@@ -18,7 +18,7 @@ from scheduler.replay.recorder import OTHER_CONFIG
 from tests.cluster.devices import a_claim, device_class, devices_on
 from tests.cluster.extender_server import ExtenderServer, Slow
 from tests.cluster.loadmaster import install_rbac, node_of
-from tests.cluster.proxied import asker, own_address, proxied
+from tests.cluster.proxied import asker, proxied
 from tests.cluster.test_volumes import a_class, a_volume
 from tests.controlplane import ApiError, Client, Component, ControlPlane, Settings, a_node, a_pod, condition, wait_until
 from tests.controlplane.client import Object
@@ -87,10 +87,7 @@ def config(extender: ExtenderServer, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.fixture(scope="module")
-def loadmaster(own: ControlPlane, admin: Client, config: Path) -> Iterator[Component]:
-    address = own_address()
-    if not address:
-        pytest.skip("the API server's proxy leads to no loopback address, and this machine has no other")
+def loadmaster(own: ControlPlane, admin: Client, config: Path, address: str) -> Iterator[Component]:
     with proxied(own, admin, address, f"--config={config}") as process:
         yield process
 
