@@ -16,7 +16,7 @@ from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAI
 from scheduler.kube.api_writer import Done, PluginWriter, Send, Writing, has_all
 from scheduler.kube.client import AnswerLost, Client, NotSent, Operation, Reply
 from scheduler.kube.retries import Failed, Read
-from tests.fakes.virtual_time import run_virtually
+from scheduler.runtime.virtual_time import run_virtually
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
 CLAIM = "/api/v1/namespaces/default/persistentvolumeclaims/data"

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from kubernetes.aio.leaderelection import leaderelection as library
 
 from scheduler.kube.lease import Lease
+from scheduler.runtime.virtual_time import run_virtually
 from tests.fakes import Metrics
-from tests.fakes.virtual_time import run_virtually
 from tests.unit.kube.lease_server import Fault, LeaseServer, Replica
 
 REPLICAS = 2

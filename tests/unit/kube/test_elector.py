@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from kubernetes.aio.leaderelection import leaderelection as library
 
+from scheduler.runtime.virtual_time import run_virtually
 from tests.fakes import Metrics
-from tests.fakes.virtual_time import run_virtually
 from tests.unit.kube.lease_server import Fault, LeaseServer, Replica
 
 A_LEASE = {"holderIdentity": "a", "leaseDurationSeconds": 15, "leaseTransitions": 3, "renewTime": "t0"}

@@ -12,8 +12,8 @@ import uvloop
 from scheduler.runtime import tasks as module
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
+from scheduler.runtime.virtual_time import run_virtually
 from tests.fakes import sample, settle
-from tests.fakes.virtual_time import run_virtually
 
 
 class Supervised:

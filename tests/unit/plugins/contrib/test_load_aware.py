@@ -11,9 +11,9 @@ from plugins.contrib.load_aware.measurements import Measurement, Usage
 from plugins.contrib.load_aware.plugin import LoadAware
 from scheduler import framework as fw
 from scheduler.framework.arguments import parse_arguments
+from scheduler.runtime.virtual_time import run_virtually
 from scheduler.testing import a_cluster, a_handle, a_node, a_pod, check_plugin, schedule, started
 from tests.fakes import a_framework
-from tests.fakes.virtual_time import run_virtually
 from tests.unit.plugins.contrib.metrics import (
     LONG_AGO,
     NOW,
