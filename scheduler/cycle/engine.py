@@ -36,7 +36,8 @@ from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_limits import Limits
 from scheduler.runtime.pre_binding import PodsInPreBind
-from scheduler.runtime.profile import ProfilePlugins
+from scheduler.runtime.profile import ProfilePlugins, build
+from scheduler.runtime.profile_spec import ProfileSpec
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.waiting import WaitingPods
@@ -56,8 +57,9 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What makes the parts of an engine through which all attempts go; with traces on, these are others."""
+    """What makes the parts of an engine; with traces on, or in a test of a plugin, these are others."""
 
+    plugins: Callable[[ProfileSpec, Registry], ProfilePlugins] = build
     framework: Callable[..., Framework] = Framework
     loop: Callable[..., SchedulingLoop] = SchedulingLoop
     failure: Callable[..., FailureHandler] = FailureHandler
@@ -174,7 +176,7 @@ def build_engine(
     """Put a scheduler together and start its plugins; `now` in seconds, monotonic; `tasks` are its own by default.
 
     `asking`: the extenders, and what they need; without it none is asked, whatever the configuration says.
-    `parts`: what makes those through which attempts go.
+    `parts`: what makes its parts.
 
     Raises ConfigError if a profile cannot be built, or a plugin does not start.
     """
@@ -216,7 +218,7 @@ def build_engine(
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int, limits: Limits) -> Framework:
         return parts.framework(plugins, of, cache.table, nominator, metrics, percentage, limits)
 
-    profiles = Profiles(handle, framework)
+    profiles = Profiles(handle, framework, parts.plugins)
     profiles.swap(profiles.prepare(config, registry))
     roster = Roster(nobody_is_asked, metrics) if asking is None else asking.roster
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)

@@ -105,6 +105,9 @@ class Resources:
 MakeHandle = Callable[[str], tuple[EngineHandle, ProfileObjects, ProfileShared]]
 """By the name of a profile."""
 
+MakePlugins = Callable[[ProfileSpec, Registry], ProfilePlugins]
+"""Of a profile of the configuration. Raises ConfigError."""
+
 MakeFramework = Callable[[ProfilePlugins, EngineHandle, int, Limits], Framework]
 """Of plugins, their handle, a percentage of nodes to score, and limits."""
 
@@ -112,8 +115,9 @@ MakeFramework = Callable[[ProfilePlugins, EngineHandle, int, Limits], Framework]
 class Profiles:
     """All of them, by name."""
 
-    def __init__(self, handle: MakeHandle, framework: MakeFramework) -> None:
+    def __init__(self, handle: MakeHandle, framework: MakeFramework, plugins: MakePlugins = profile.build) -> None:
         self._handle = handle
+        self._plugins = plugins
         self._framework = framework
         self._running: dict[str, _Running] = {}
         self._retiring: list[_Running] = []
@@ -143,7 +147,7 @@ class Profiles:
             for name, origin in origins.items()
             if (running := self._running.get(name)) is not None and running.origin == origin
         }
-        plugins = _make({name: origin.spec for name, origin in origins.items() if name not in stays}, registry)
+        plugins = self._made({name: origin.spec for name, origin in origins.items() if name not in stays}, registry)
         limits = Limits(config.loadmaster.plugin_limits)
         made: dict[str, _Running] = {}
         with ExitStack() as undo:
@@ -157,6 +161,18 @@ class Profiles:
                 made[name] = _Running(origins[name], framework, objects, shared)
             undo.pop_all()
         return Prepared({name: stays.get(name) or made[name] for name in origins}, made, limits)
+
+    def _made(self, specs: Mapping[str, ProfileSpec], registry: Registry) -> dict[str, ProfilePlugins]:
+        made: dict[str, ProfilePlugins] = {}
+        problems: list[str] = []
+        for name, spec in specs.items():
+            try:
+                made[name] = self._plugins(spec, registry)
+            except ConfigError as error:
+                problems += error.problems
+        if problems:
+            raise ConfigError(problems)
+        return made
 
     def swap(self, prepared: Prepared) -> Collection[str]:
         """Put them to work; return the names of the profiles that are new, others than before, or gone.
@@ -213,19 +229,6 @@ def _origin(spec: ProfileSpec, config: Config, registry: Registry) -> Origin:
         percentage = config.percentage_of_nodes_to_score
     names = profile.plugin_names(spec)
     return Origin(spec, percentage, {name: registry[name] for name in names if name in registry})
-
-
-def _make(specs: Mapping[str, ProfileSpec], registry: Registry) -> dict[str, ProfilePlugins]:
-    made: dict[str, ProfilePlugins] = {}
-    problems: list[str] = []
-    for name, spec in specs.items():
-        try:
-            made[name] = profile.build(spec, registry)
-        except ConfigError as error:
-            problems += error.problems
-    if problems:
-        raise ConfigError(problems)
-    return made
 
 
 def _hand_over(old: _Running | None, new: _Running) -> None:

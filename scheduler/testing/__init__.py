@@ -7,11 +7,13 @@
 
     plugin = started(TeamBudget(), a_handle(nodes, {"budgets.v1.example.com": [budget]}))    then ask it by hand
     schedule(TeamBudget(), pod, nodes, {"budgets.v1.example.com": [budget]})                 or let it decide alone
+    with a_scheduler(TeamBudget(), nodes=[node]) as scheduler: ...                           or in a whole scheduler
     check_plugin(TeamBudget(), [pod], nodes, {"budgets.v1.example.com": [budget]})           or check all its promises
 
 For anything without a keyword there are `pod_from_dict` and `node_from_dict`, which take what stands in a manifest.
 """
 
+from scheduler.testing.api_server import Event as Event
 from scheduler.testing.contract import check_plugin as check_plugin
 from scheduler.testing.handles import Cluster as Cluster
 from scheduler.testing.handles import Objects as Objects
@@ -28,5 +30,8 @@ from scheduler.testing.objects import node_from_dict as node_from_dict
 from scheduler.testing.objects import pod_from_dict as pod_from_dict
 from scheduler.testing.objects import preferred as preferred
 from scheduler.testing.objects import required as required
+from scheduler.testing.scheduler import Outcome as Outcome
+from scheduler.testing.scheduler import Scheduler as Scheduler
+from scheduler.testing.scheduler import a_scheduler as a_scheduler
 from scheduler.testing.scheduling import Decision as Decision
 from scheduler.testing.scheduling import schedule as schedule

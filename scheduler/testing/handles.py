@@ -1,8 +1,9 @@
 """A cluster in memory, and the handle over it that a plugin is started with."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import Handle, Listener, ObjectLister
@@ -15,6 +16,7 @@ from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
+from scheduler.testing.objects import decoded_for
 
 P = TypeVar("P", bound=Plugin)
 
@@ -31,6 +33,23 @@ class Cluster(NodeTable):
         if row is None:
             raise KeyError(name)
         return self.info(row)
+
+    def decoded_for(self, needs: Sequence[str]) -> "Cluster":
+        """The same nodes in the same rows, with their pods as they are decoded for plugins with these `needs`."""
+        if all(type(pod) is pod_type(needs) for name in self._names_in_use() for pod in self.pods_on(name)):
+            return self
+        copy = Cluster(capacity=self.size)
+        copy.lay_out(*self.layout())
+        for name in self._names_in_use():
+            node = self.node(name)
+            if node is not None:
+                copy.set_node(node)
+            for pod in self.pods_on(name):
+                copy.add_pod(name, decoded_for(pod, needs))
+        return copy
+
+    def _names_in_use(self) -> Sequence[str]:
+        return (*self.node_names(), *self.placeholder_names())
 
 
 def a_cluster(*nodes: Node, pods: Mapping[str, Iterable[Pod]] | None = None) -> Cluster:

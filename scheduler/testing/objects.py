@@ -44,6 +44,15 @@ def pod_from_dict(manifest: Any, needs: Iterable[str] = ()) -> Pod:
     return convert(manifest, pod_type(needs))
 
 
+def decoded_for(pod: Pod, needs: Iterable[str]) -> Pod:
+    """The pod as the scheduler decodes it for plugins with these `needs`: with them, and nothing else beyond its own.
+
+    What the pod was made without stays absent. Raises ValueError for a path that pods do not have.
+    """
+    wanted = pod_type(needs)
+    return pod if type(pod) is wanted else reread(pod, wanted)
+
+
 def a_container(
     name: str = "main",
     *,

@@ -9,8 +9,9 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.profile import POINTS, ProfilePlugins
 from scheduler.testing.handles import Cluster, GivenObjects, a_handle
+from scheduler.testing.objects import decoded_for
+from scheduler.testing.profile import profile_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,8 @@ def schedule(plugin: Plugin, pod: Pod, nodes: Cluster, objects: GivenObjects = N
     Nothing is bound. Raises PluginError for what it raises, and for answers that its extension points do not allow;
     ConfigError if it does not start.
     """
-    at = {point: (plugin,) if isinstance(plugin, kinds) else () for point, kinds in POINTS.items()}
-    plugins, handle = ProfilePlugins(at, {plugin.name: 1}, {plugin.name: plugin}), a_handle(nodes, objects)
+    pod, nodes = decoded_for(pod, plugin.needs), nodes.decoded_for(plugin.needs)
+    plugins, handle = profile_of(plugin), a_handle(nodes, objects)
     plugins.start(handle)
     framework = Framework(plugins, handle, nodes, handle.nominator, handle.metrics)
     algorithm, state = Algorithm(nodes), CycleState()

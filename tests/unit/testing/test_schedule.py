@@ -1,8 +1,11 @@
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
 import pytest
 
 from scheduler import framework as fw
 from scheduler.framework.errors import ConfigError
-from scheduler.testing import a_cluster, a_node, a_pod, an_object, schedule
+from scheduler.testing import a_cluster, a_node, a_pod, an_object, check_plugin, schedule
 
 SMALL = fw.unschedulable("node(s) too small")
 WRONG_TEAM = fw.unresolvable("no team")
@@ -70,3 +73,39 @@ def test_a_node_of_a_cluster_is_found_by_its_name() -> None:
     assert [pod.name for pod in nodes["a"].pods] == ["there"]
     with pytest.raises(KeyError):
         nodes["b"]
+
+
+class Tier(fw.FilterPlugin):
+    """Keeps the pods of a tier, which an annotation names, to nodes where no pod of another tier is."""
+
+    name = "Tier"
+    needs: ClassVar[Sequence[str]] = ("metadata.annotations[example.com/tier]",)
+
+    def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        return fw.unschedulable("of another tier") if {self.of(pod)} < {self.of(each) for each in node.pods} else None
+
+    def of(self, pod: fw.Pod) -> Any:
+        return (pod.metadata.annotations or {}).get("example.com/tier")
+
+
+class Undeclared(Tier):
+    name = "Undeclared"
+    needs: ClassVar[Sequence[str]] = ()
+
+
+GOLD, PLAIN = a_pod("gold", annotations={"example.com/tier": "gold"}), a_pod("plain")
+
+
+def test_pods_have_what_the_plugin_needs_on_nodes_too() -> None:
+    nodes = a_cluster(a_node("a"), a_node("b"), a_node("c"), pods={"a": [GOLD, a_pod("other")], "b": [PLAIN]})
+    nodes.remove_node("c")
+
+    decision = schedule(Tier(), PLAIN, nodes)
+    check_plugin(Tier(), [GOLD, PLAIN], nodes)
+
+    assert set(decision.refusals) == {"a"}
+
+
+def test_what_the_plugin_does_not_say_is_not_there_in_a_test_either() -> None:
+    with pytest.raises(fw.PluginError, match="NotDecoded"):
+        schedule(Undeclared(), GOLD, a_cluster(a_node("a"), pods={"a": [GOLD]}))

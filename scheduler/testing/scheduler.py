@@ -1,0 +1,222 @@
+"""A whole scheduler over a cluster in memory, in virtual time: every extension point is run as in a cluster.
+
+    with a_scheduler(Partners(), nodes=[a_node("a")]) as scheduler:
+        scheduler.create(left)                                  it is tried, and Permit holds it
+        scheduler.advance(30)                                   30 s pass at once, with all that happens in them
+        assert scheduler.outcome(left).held_by == ("Partners",)
+
+Queue, loop, engine and event loop are those of the program. Only the API server is in memory, where what is written
+takes effect at once. Time passes in `advance`, and nowhere else.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.config.types import Config
+from scheduler.cycle.engine import PLAIN, Engine, Parts, build_engine
+from scheduler.cycle.writers import Writers
+from scheduler.framework.handle import ApiWriter, NoWrites, Reader
+from scheduler.framework.plugin import Plugin
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.profile_spec import Plugins, ProfileSpec
+from scheduler.runtime.registry import Registry
+from scheduler.runtime.tasks import Tasks
+from scheduler.runtime.virtual_time import VirtualTimeLoop
+from scheduler.testing.api_server import ApiServer, Event, VirtualReader
+from scheduler.testing.objects import decoded_for
+from scheduler.testing.profile import profile_of
+
+T = TypeVar("T")
+
+PROFILE: Final = "default-scheduler"
+
+MOMENT: Final = 1e-6
+"""Seconds in which everything happens that need not wait: virtual time only passes when nothing else is left to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What has become of a pod so far."""
+
+    node: str = ""
+    """Where it was bound; empty until then."""
+
+    message: str = ""
+    """Why its last attempt failed, as the pod's owner reads it."""
+
+    held_by: tuple[str, ...] = ()
+    """The Permit plugins that hold it."""
+
+    gated_by: str = ""
+    """The PreEnqueue plugin that keeps it out of the queue."""
+
+    nominated_node: str = ""
+    """The node where it is expected, as room is made for it or as its binding has begun."""
+
+
+@contextmanager
+def a_scheduler(
+    *plugins: Plugin,
+    nodes: Iterable[Node] = (),
+    objects: Mapping[str, Iterable[Any]] | None = None,
+    api: ApiWriter | None = None,
+    reader: Reader | None = None,
+) -> Iterator["Scheduler"]:
+    """Start a scheduler with these plugins in its profile, in this order, for the length of a `with` block.
+
+    Where none of them sorts the queue, PrioritySort does; where none binds, DefaultBinder. Others, such as
+    NodeResourcesFit, are there only if they are given. `objects`: resource, as in events and `reads`, → its objects.
+    `api` and `reader` take the place of the handle's, which refuse everything.
+
+    Raises ConfigError if a plugin does not start, LookupError for objects of a resource that no plugin names.
+    """
+    profile = profile_of(*plugins)
+    config = Config((ProfileSpec(PROFILE, Plugins()),))
+    with Scheduler(config, {}, Parts(plugins=lambda *_: profile), api=api, reader=reader) as scheduler:
+        scheduler.set_node(*nodes)
+        for resource, each in (objects or {}).items():
+            scheduler.put(resource, *each)
+        yield scheduler
+
+
+class Scheduler:
+    """A scheduler over a cluster in memory. Each method returns when nothing is left to do but to wait."""
+
+    def __init__(
+        self,
+        config: Config,
+        registry: Registry,
+        parts: Parts = PLAIN,
+        *,
+        api: ApiWriter | None = None,
+        reader: Reader | None = None,
+    ) -> None:
+        self._make: Callable[[Writers, Metrics, Tasks], Engine] = lambda writers, metrics, tasks: build_engine(
+            config, registry, writers, metrics, asyncio.get_running_loop().time, tasks, parts=parts
+        )
+        self._api: ApiWriter = api or NoWrites()
+        self._reader: Reader = reader or VirtualReader()
+        self._server = ApiServer()
+        self._runner = asyncio.Runner(loop_factory=VirtualTimeLoop)
+
+    def __enter__(self) -> "Scheduler":
+        try:
+            self._runner.run(self._start())
+        except BaseException:
+            self._runner.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            self._runner.run(self._stop())
+            if kind is None:
+                self.check_invariants()
+        finally:
+            self._runner.close()
+
+    def create(self, *pods: Pod) -> None:
+        """Let pods come, all at once. Those with a node run there."""
+        self._do(self._show, pods)
+
+    def update(self, *pods: Pod) -> None:
+        """Let pods have a new version."""
+        self.create(*pods)
+
+    def delete(self, *pods: Pod) -> None:
+        """Let pods be gone."""
+        self._do(self.engine.handlers.pod_deleted, [self.engine.pods.get(pod.uid, pod) for pod in pods])
+
+    def set_node(self, *nodes: Node) -> None:
+        """Let nodes come, or have a new version."""
+        self._do(self.engine.handlers.node_changed, nodes)
+
+    def remove_node(self, *nodes: Node) -> None:
+        """Let nodes be gone; pods on them stay until they are deleted."""
+        self._do(self.engine.handlers.node_deleted, nodes)
+
+    def put(self, resource: str, *objects: Any) -> None:
+        """Let objects of a resource come, or have a new version. Raises LookupError if no plugin names the resource."""
+        self._check_watched(resource)
+        self._do(partial(self.engine.object_handlers.object_changed, resource), objects)
+
+    def remove(self, resource: str, *objects: Any) -> None:
+        """Let objects of a resource be gone. Raises LookupError if no plugin names the resource."""
+        self._check_watched(resource)
+        self._do(partial(self.engine.object_handlers.object_deleted, resource), objects)
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass, and all happen that happens in it. 0: let happen what a test has set off itself."""
+        self._do(self._show, (), seconds)
+
+    def outcome(self, pod: Pod) -> Outcome:
+        """What has become of a pod so far."""
+        uid, engine = pod.uid, self.engine
+        newest = engine.pods.get(uid)
+        waiting = [framework.handle.waiting_pods.get(uid) for framework in engine.frameworks.values()]
+        gates = {queued.pod.uid: queued.gating_plugin for queued in engine.queue.pending_pods()["gated"]}
+        return Outcome(
+            node=newest.node_name if newest is not None else "",
+            message=self._server.messages.get(uid, ""),
+            held_by=next((each.pending_plugins for each in waiting if each is not None), ()),
+            gated_by=gates.get(uid, ""),
+            nominated_node=self._server.nominated.get(uid, ""),
+        )
+
+    @property
+    def bound(self) -> Sequence[Pod]:
+        """The pods that were bound, in this order, with their nodes."""
+        return self._server.bound
+
+    @property
+    def evicted(self) -> Sequence[Pod]:
+        """The pods that plugins have evicted, in this order. They are gone at once."""
+        return self._server.evicted
+
+    @property
+    def events(self) -> Sequence[Event]:
+        """The Events about pods, in this order."""
+        return self._server.events
+
+    def check_invariants(self) -> None:
+        """Raise AssertionError if the scheduler's own tables are inconsistent. Done at the end of the `with` block."""
+        for part in (self.engine.cache, self.engine.queue, self.engine.nominator):
+            part.check_invariants()
+
+    async def _start(self) -> None:
+        metrics = Metrics()
+        self._tasks = tasks = Tasks(metrics)
+        server = self._server
+        writers = Writers(server, server, server, server, self._api, self._reader)
+        self.engine = server.engine = self._make(writers, metrics, tasks)
+        tasks.start("scheduling", self.engine.loop.run())
+        tasks.start("queue", self.engine.queue.run_flushers())
+        await asyncio.sleep(MOMENT)
+
+    async def _stop(self) -> None:
+        await self.engine.loop.finish(0)
+        await self._tasks.close()
+        self.engine.close()
+
+    def _show(self, pod: Pod) -> None:
+        self.engine.handlers.pod_changed(decoded_for(pod, self.engine.profiles.resources.needs))
+
+    def _check_watched(self, resource: str) -> None:
+        if resource not in self.engine.watched:
+            raise LookupError(f"{resource!r} is not watched: no plugin names it in its events or in `reads`")
+
+    def _do(self, change: Callable[[T], None], given: Iterable[T], seconds: float = 0.0) -> None:
+        async def done() -> None:
+            for each in given:
+                change(each)
+            if seconds:
+                await asyncio.sleep(seconds)
+            await asyncio.sleep(MOMENT)
+
+        self._runner.run(done())
