@@ -10,8 +10,8 @@
 
 Old plugins go on with the bindings that they have begun, and are stopped then; what only they watched is closed then.
 Old extenders answer what they have been asked, and their connections are closed then (`extenders/roster.py`).
-What fails before the swap changes nothing. What fails after it, which nothing should, ends the program: its restart
-reads the same file.
+What old plugins do wrong on the way costs what they kept (`cycle/hand_over.py`). What else fails before the swap
+changes nothing. What fails after it, which nothing should, ends the program: its restart reads the same file.
 """
 
 import asyncio
@@ -20,13 +20,14 @@ import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from scheduler.config.notes import notes
 from scheduler.config.reloadable import needs_a_restart, reloaded
 from scheduler.config.source import Loaded
 from scheduler.config.types import Config
 from scheduler.cycle.engine import Engine, queue_settings
+from scheduler.cycle.hand_over import KeptFails, Lost
 from scheduler.cycle.profiles import Prepared, Resources
 from scheduler.extenders.roster import Prepared as PreparedExtenders
 from scheduler.framework.errors import ClusterError, ConfigError
@@ -34,6 +35,7 @@ from scheduler.loading.registry import PluginRegistry
 from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.containment import AT_WORK_SECONDS, Contained, TooLong
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.plugin_faults import described
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
 
@@ -93,6 +95,18 @@ class Cluster(Protocol):
 
     async def tell(self, type_: str, reason: str, note: str) -> None:
         """Send an Event about ourselves. Raises nothing."""
+
+
+class _Swapped(NamedTuple):
+    """Profiles were exchanged."""
+
+    changed: frozenset[str]
+    """The profiles that are new, others than before, or gone."""
+
+    settings: QueueSettings
+    """What the queue is to go by."""
+
+    lost: Sequence[Lost]
 
 
 class Reloader:
@@ -186,7 +200,7 @@ class Reloader:
             _close(loaded.registry, self.registry)
             return
         try:
-            changed, settings = await self._swap(loaded)
+            swapped = await self._swap(loaded)
         except Exception as error:  # noqa: BLE001  the plugin boundary: nothing was swapped
             _close(loaded.registry, self.registry)
             if not isinstance(error, TooLong):  # which would hold everything up again
@@ -196,8 +210,8 @@ class Reloader:
         # No `await` since the swap.
         self._replaced.append(self._file.registry)
         self._file, self.problems, self.reloaded_at = loaded, (), time.time()
-        self._follow(loaded.config, changed, settings)
-        await self._finish(changed, started)
+        self._follow(loaded.config, swapped)
+        await self._finish(swapped, started)
 
     def _why(self, error: Exception) -> Sequence[str]:
         match error:
@@ -209,13 +223,19 @@ class Reloader:
                 return (str(error),)
             case _:
                 self._tasks.report("reload", self._source.name, "A configuration could not be taken over", error)
-                return (f"{type(error).__name__}: {error}",)
+                return (described(error),)
 
-    async def _swap(self, loaded: Loaded) -> tuple[frozenset[str], QueueSettings]:
-        """Make all ready, then exchange the profiles; return those that changed, and what the queue is to go by.
+    async def _swap(self, loaded: Loaded) -> _Swapped:
+        """Make all ready, then exchange the profiles. Raises what keeps it from that."""
+        lost: list[Lost] = []
+        while True:
+            try:
+                return await self._try_to_swap(loaded, lost)
+            except KeptFails as failed:  # new plugins are made, which take over nothing of it
+                lost += failed.lost
 
-        Raises what keeps it from that.
-        """
+    async def _try_to_swap(self, loaded: Loaded, lost: Sequence[Lost]) -> _Swapped:
+        """The same, but without what is lost of what the plugins at work keep. Raises KeptFails, too."""
         engine, config = self._engine, reloaded(self.config, loaded.config)
         prepared, members = await self._prepare(config, loaded.registry)
         extenders = members.extenders
@@ -224,8 +244,8 @@ class Reloader:
                 settings = queue_settings(config, prepared.frameworks, extenders)  # asks the plugins, which may raise
             async with asyncio.timeout(READY_SECONDS):
                 await self._cluster.open(replace(prepared.resources, whole_nodes=extenders.need_whole_nodes))
-            with Contained(AT_WORK_SECONDS):
-                changed = frozenset(engine.profiles.swap(prepared))
+            lost = (*lost, *engine.profiles.hand_over(prepared, AT_WORK_SECONDS, lost))
+            changed = frozenset(engine.profiles.swap(prepared))
         except BaseException:
             with Contained(AT_WORK_SECONDS):
                 engine.profiles.discard(prepared)
@@ -233,7 +253,7 @@ class Reloader:
             raise
         if engine.roster.swap(members):
             changed |= engine.frameworks.keys()  # any pod may have been refused, or no room been made for it, by one
-        return changed, settings
+        return _Swapped(changed, settings, lost)
 
     async def _prepare(self, config: Config, registry: Registry) -> tuple[Prepared, PreparedExtenders]:
         """Make profiles and extenders. Raises ConfigError with what is wrong with either."""
@@ -265,7 +285,7 @@ class Reloader:
                         return prepared
                 await asyncio.sleep(0)
 
-    def _follow(self, new: Config, changed: frozenset[str], settings: QueueSettings) -> None:
+    def _follow(self, new: Config, swapped: _Swapped) -> None:
         """Have everything go by the configuration whose profiles were just swapped."""
         engine = self._engine
         for path in needs_a_restart(self.config, new):
@@ -273,15 +293,15 @@ class Reloader:
         for note in notes(new, self._file.registry):
             _logger.warning(note)
         self.config = reloaded(self.config, new)
-        engine.use(self.config, settings, changed)
+        engine.use(self.config, swapped.settings, swapped.changed)
         self._cluster.report_as(tuple(engine.frameworks))
 
-    async def _finish(self, changed: frozenset[str], started: float) -> None:
+    async def _finish(self, swapped: _Swapped, started: float) -> None:
         await _in_turn(self._engine.handlers.profiles_changed())
-        await _in_turn(self._engine.queue.ask_again(changed))
+        await _in_turn(self._engine.queue.ask_again(swapped.changed))
         await self._retire()
         self._reloads.labels("success").inc()
-        names = ",".join(sorted(changed)) or "none"
+        names = ",".join(sorted(swapped.changed)) or "none"
         seconds = round(self._now() - started, 3)
         _logger.info(
             "The configuration has changed",
@@ -290,6 +310,8 @@ class Reloader:
         await self._cluster.tell(
             "Normal", "ConfigurationChanged", f"The configuration has changed; profiles concerned: {names}"
         )
+        for lost in swapped.lost:
+            await self._cluster.tell("Warning", "PluginStateLost", f"The configuration has changed; {lost}")
 
     async def _refuse(self, problems: Sequence[str]) -> None:
         self._reloads.labels("error").inc()
@@ -305,8 +327,13 @@ class Reloader:
         await self._cluster.tell("Warning", "ConfigurationRefused", note + more)
 
     async def _retire(self) -> None:
-        with Contained(AT_WORK_SECONDS):
-            self._engine.profiles.retire(self._engine.loop.is_used)
+        with closing(self._engine.profiles.retiring(self._engine.loop.is_used)) as steps:
+            is_over = object()
+            while True:
+                with Contained(AT_WORK_SECONDS):
+                    if next(steps, is_over) is is_over:
+                        break
+                await asyncio.sleep(0)
         await self._engine.roster.retire(self._engine.loop.is_asking)
         if not self._engine.profiles.is_retiring:
             for registry in self._replaced:

@@ -1,7 +1,7 @@
 """The profiles at work, and how those of a changed configuration take their place.
 
-    prepare ─► PREPARED: plugins made and started; nothing has changed ─┬─ swap ────► AT WORK
-                                                                        └─ discard ─► (stopped)
+    prepare ─► PREPARED: plugins made and started; nothing has changed ─┬─ hand_over, swap ─► AT WORK
+                                                                        └─ discard ─────────► (stopped)
     AT WORK ──swap, and its profile has changed or is gone──► RETIRING ──its last binding has ended──► (stopped)
 
 A profile that is as before, down to the classes of its plugins, stays as it is, with its stored answers; only the
@@ -10,10 +10,11 @@ under way end with the plugins that they have.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 from scheduler.config.types import Config
+from scheduler.cycle.hand_over import Lost, hand_over
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.resources import ApiResource, needs_of, parts_read, resources_to_watch, writes_of
@@ -45,11 +46,21 @@ class _Running:
     framework: Framework
     objects: ProfileObjects
     shared: ProfileShared
+    resources: "Resources"
+    """What its plugins read and write, as they said it when they were started."""
 
     def stop(self) -> None:
-        self.framework.plugins.stop()
-        self.objects.close()
-        self.shared.close()
+        for _ in self.stopping():
+            pass
+
+    def stopping(self) -> Generator[None]:
+        """The same, plugin by plugin."""
+        with closing(self.framework.plugins.stopping()) as steps:
+            try:
+                yield from steps
+            finally:
+                self.objects.close()
+                self.shared.close()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +82,8 @@ class Prepared:
 
     @property
     def resources(self) -> "Resources":
-        """What the plugins read and write. Raises ValueError for what is no resource."""
-        return Resources.of(
-            plugin for each in self.running.values() for plugin in each.framework.plugins.by_name.values()
-        )
+        """What the plugins read and write."""
+        return Resources.union(each.resources for each in self.running.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +107,26 @@ class Resources:
 
     @classmethod
     def of(cls, plugins: Iterable[Plugin]) -> "Resources":
+        """Ask the plugins. Raises ValueError for what is no resource, and what they raise."""
         every = list(plugins)
         return cls(resources_to_watch(every), parts_read(every), writes_of(every), needs_of(every))
+
+    @classmethod
+    def union(cls, several: Iterable["Resources"]) -> "Resources":
+        """What all of these have together, without extenders."""
+        every = list(several)
+        watched = {name: resource for each in every for name, resource in each.watched.items()}
+        whole = {name for each in every for name in each.watched.keys() - each.parts_read.keys()}
+        parts = {
+            name: frozenset[str]().union(*(each.parts_read.get(name, ()) for each in every))
+            for name in watched.keys() - whole
+        }
+        return cls(
+            dict(sorted(watched.items())),
+            parts,
+            frozenset[tuple[ApiResource, str, tuple[str, ...]]]().union(*(each.written for each in every)),
+            frozenset[str]().union(*(each.needs for each in every)),
+        )
 
 
 MakeHandle = Callable[[str], tuple[EngineHandle, ProfileObjects, ProfileShared]]
@@ -158,7 +185,8 @@ class Profiles:
                 yield from of_profile.starting(handle)
                 undo.callback(of_profile.stop)
                 framework = self._framework(of_profile, handle, origins[name].percentage, limits)
-                made[name] = _Running(origins[name], framework, objects, shared)
+                resources = Resources.of(of_profile.by_name.values())
+                made[name] = _Running(origins[name], framework, objects, shared, resources)
             undo.pop_all()
         return Prepared({name: stays.get(name) or made[name] for name in origins}, made, limits)
 
@@ -174,22 +202,27 @@ class Profiles:
             raise ConfigError(problems)
         return made
 
+    def hand_over(self, prepared: Prepared, seconds: float, without: Collection[Lost] = ()) -> list[Lost]:
+        """Give what was made what its predecessors keep; no decision may come between that and `swap`.
+
+        The rest is as `hand_over.hand_over` says it. What it raises changes nothing.
+        """
+        before = self._running
+        pairs = [(before[name].framework, each.framework) for name, each in prepared.made.items() if name in before]
+        return hand_over(pairs, seconds, without)
+
     def swap(self, prepared: Prepared) -> Collection[str]:
         """Put them to work; return the names of the profiles that are new, others than before, or gone.
 
-        Raises ConfigError, changing nothing, if a plugin does not take over what its predecessor kept.
+        No plugin is asked for anything.
         """
-        resources = prepared.resources
-        for name, running in prepared.made.items():
-            _hand_over(self._running.get(name), running)
-        # No plugin is asked from here on: nothing comes between.
         changed = {name for name, each in self._running.items() if prepared.running.get(name) is not each}
         self._retiring += (self._running[name] for name in changed)
         changed |= prepared.made.keys()
         self._running = dict(prepared.running)
         for each in self._running.values():
             each.framework.use_limits(prepared.limits)
-        self.resources = resources
+        self.resources = prepared.resources
         self.frameworks.clear()
         self.frameworks.update(prepared.frameworks)
         return changed
@@ -207,15 +240,14 @@ class Profiles:
     @property
     def needed(self) -> frozenset[str]:
         """The event resources that plugins read, those of retiring profiles too."""
-        retiring = (plugin for each in self._retiring for plugin in each.framework.plugins.by_name.values())
-        return frozenset({*self.resources.watched, *resources_to_watch(retiring)})
+        return frozenset(self.resources.watched.keys()).union(*(each.resources.watched for each in self._retiring))
 
-    def retire(self, is_busy: Callable[[Framework], bool]) -> None:
-        """Stop the profiles that were replaced and have no binding under way any more."""
+    def retiring(self, is_busy: Callable[[Framework], bool]) -> Generator[None]:
+        """Stop the profiles that were replaced and have no binding under way any more, plugin by plugin."""
         for running in tuple(self._retiring):
             if not is_busy(running.framework):
                 self._retiring.remove(running)
-                running.stop()
+                yield from running.stopping()
 
     def stop(self) -> None:
         """Stop all plugins, when no pod is scheduled any more."""
@@ -229,20 +261,3 @@ def _origin(spec: ProfileSpec, config: Config, registry: Registry) -> Origin:
         percentage = config.percentage_of_nodes_to_score
     names = profile.plugin_names(spec)
     return Origin(spec, percentage, {name: registry[name] for name in names if name in registry})
-
-
-def _hand_over(old: _Running | None, new: _Running) -> None:
-    """Give the plugins of a profile what those of the same names before them keep. Raises ConfigError."""
-    if old is None:
-        return
-    for name, plugin in new.framework.plugins.by_name.items():
-        before = old.framework.plugins.by_name.get(name)
-        if before is None:
-            continue
-        try:
-            kept = before.kept()
-            if kept is not None:
-                plugin.take_over(kept)
-        except BaseException as error:  # also what would end the program
-            detail = f"plugin {name!r} does not take over from its predecessor: {type(error).__name__}: {error}"
-            raise ConfigError([f"profile {new.framework.name!r}: {detail}"]) from error

@@ -97,7 +97,8 @@ class Plugin(ABC):
         """Return what its successor is to have when the profile's configuration has changed; None for nothing.
 
         Called between two decisions. Pods whose binding is under way still come to this plugin, to be unreserved or
-        bound: so return what it keeps, not a copy, and as plain values if the plugin's own file may change.
+        bound: so return what it keeps, not a copy, and as plain values if the plugin's own file may change. What is
+        raised costs what was kept; the new plugin is taken anyway.
         """
         return None
 

@@ -55,7 +55,7 @@ from scheduler.queue.sorting import SortKey, sort_key_of
 from scheduler.queue.unschedulable_pods import UnschedulablePods
 from scheduler.runtime.changes import pod_changes
 from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.plugin_faults import PluginFaults
+from scheduler.runtime.plugin_faults import PluginFaults, is_of_tree
 
 _log = logging.getLogger(__name__)
 
@@ -510,5 +510,5 @@ class SchedulingQueue:
 
 
 def _sorts_as(a: QueueSortPlugin, b: QueueSortPlugin) -> bool:
-    """Whether both give a pod the same key."""
-    return type(a) is type(b) and arguments_of(a) == arguments_of(b)
+    """Whether both give a pod the same key. Keys of a plugin that is not in-tree may be of no use without it."""
+    return is_of_tree(type(a)) and type(a) is type(b) and arguments_of(a) == arguments_of(b)

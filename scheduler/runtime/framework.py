@@ -114,6 +114,7 @@ class Framework:
             if plugin.signs_spec and Aspect.EXTERNAL not in plugin.aspects  # what is reserved for the pod may be there
         }
         dry_runs.attach(self.filtering, nominator)
+        self._rejector_events: dict[str, Sequence[ClusterEventWithHint]] = {}
 
     def use_limits(self, limits: Limits) -> None:
         """Go by other limits for plugins from the next call on."""
@@ -139,10 +140,15 @@ class Framework:
         return bool(self.plugins.at["post_filter"])
 
     def rejector_events(self) -> dict[str, Sequence[ClusterEventWithHint]]:
-        """Plugin → the events that may help pods it refused, for all plugins that can refuse one."""
-        points = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit")
-        rejectors = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
-        return {name: plugin.events_to_register() for name, plugin in rejectors.items()}
+        """Plugin → the events that may help pods it refused, for all plugins that can refuse one.
+
+        They are asked at the first call only: what a plugin at work would say later keeps no other from its place.
+        """
+        if not self._rejector_events:
+            points = ("pre_enqueue", "pre_filter", "filter", "reserve", "permit")
+            rejectors = {plugin.name: plugin for point in points for plugin in self.plugins.at[point]}
+            self._rejector_events = {name: plugin.events_to_register() for name, plugin in rejectors.items()}
+        return self._rejector_events
 
     def classify(self, state: CycleState, pod: Pod) -> KnownSpec:
         """Find what is known of pods like this one: the start of a decision. Raises PluginError."""

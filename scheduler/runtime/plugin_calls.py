@@ -27,8 +27,8 @@ from scheduler.runtime.instruments import Counter, Histogram
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.plugin_breaker import Breaker
 from scheduler.runtime.plugin_budgets import Budgets
-from scheduler.runtime.plugin_faults import as_plugin_error
-from scheduler.runtime.return_values import AWAITABLE, place_of, wrong_answer
+from scheduler.runtime.plugin_faults import as_plugin_error, place_of
+from scheduler.runtime.return_values import AWAITABLE, wrong_answer
 
 PRE_BIND: Final = "PreBind"
 

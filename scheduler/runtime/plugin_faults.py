@@ -8,6 +8,7 @@ lead to it. In-tree plugins word their errors as kube-scheduler does, so their t
 object that it depends on, is to blame, AttemptFailed is raised: it ends the attempt in the same way, and is no fault.
 """
 
+import inspect
 import logging
 import sys
 import traceback
@@ -19,6 +20,7 @@ from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import AttemptFailed, ClusterError, PluginError, WrongAnswer
+from scheduler.framework.plugin import Plugin
 from scheduler.runtime.metrics import Metrics
 
 MAX_TOLD: Final = 1_000
@@ -51,7 +53,7 @@ def as_plugin_error(point: str, plugin: str, error: BaseException) -> PluginErro
     detail = text_of(error) or type(error).__name__
     if not _is_by_us(error):
         if detail != type(error).__name__ and not isinstance(error, AttemptFailed):
-            detail = f"{type(error).__name__}: {detail}"
+            detail = described(error)
         if point == "PostFilter":  # what it says is all that kube-scheduler says
             detail = f'running PostFilter plugin "{plugin}": {detail}'
     named = PluginError(plugin, point, detail)
@@ -63,9 +65,29 @@ def text_of(error: BaseException) -> str:
     """What an error says, in MAX_TEXT characters; its code is the plugin's, too."""
     try:
         text = str(error)
-    except Exception as another:  # noqa: BLE001  the plugin's own code
+    except BaseException as another:  # noqa: BLE001  the plugin's own code
         text = f"(its text cannot be had: {type(another).__name__})"
     return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+
+
+def described(error: BaseException) -> str:
+    """The type of an error, and what it says."""
+    return f"{type(error).__name__}: {text_of(error)}"
+
+
+def log_fault(message: str, plugin: Plugin, method: str, error: BaseException) -> str:
+    """Log what a plugin raised outside of any attempt, with its author's frames; return file and line, if known."""
+    trace = authors_frames(error.__traceback__)
+    place = _innermost(trace) or place_of(inspect.getattr_static(type(plugin), method, None))
+    fields = {"plugin": plugin.name, "extensionPoint": method, "at": place, "err": described(error)}
+    _logger.error(message, extra=fields, exc_info=(type(error), error, trace))
+    return place
+
+
+def place_of(method: object) -> str:
+    """File and line of a plugin's method; empty if it has none, being written in C."""
+    code = getattr(method, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else ""
 
 
 def authors_frames(trace: TracebackType | None) -> TracebackType | None:
@@ -135,6 +157,11 @@ class PluginFaults:
             _logger.error(
                 "A plugin failed; further failures of this kind are only counted", extra=fields, exc_info=told
             )
+
+    def report_outside(self, message: str, plugin: Plugin, method: str, error: BaseException) -> str:
+        """Log and count what a plugin raised outside of any attempt; return file and line, if known."""
+        self._metrics.plugin_faults.labels(plugin.name, method, "error").inc()
+        return log_fault(message, plugin, method, error)
 
     def is_new(self, fault: Hashable) -> bool:
         """Whether a fault is to be told: it was not, or so long ago that it is forgotten."""

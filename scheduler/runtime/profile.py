@@ -5,7 +5,7 @@ getValidScoreWeights).
 """
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
@@ -35,6 +35,7 @@ from scheduler.framework.plugin import (
     SignPlugin,
 )
 from scheduler.framework.resources import resource_problems, resources_to_watch
+from scheduler.runtime.plugin_faults import described, log_fault
 from scheduler.runtime.profile_spec import PluginRef, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
 
@@ -91,7 +92,7 @@ class ProfilePlugins:
                 try:
                     plugin.start(handle)
                 except BaseException as error:  # also one that would end the program
-                    detail = f"plugin {plugin.name!r} did not start: {type(error).__name__}: {error}"
+                    detail = f"plugin {plugin.name!r} did not start: {described(error)}"
                     raise ConfigError([f"profile {handle.profile_name!r}: {detail}"]) from error
                 undo.callback(_stop, plugin)
                 yield
@@ -108,8 +109,19 @@ class ProfilePlugins:
 
     def stop(self) -> None:
         """Stop every plugin, in the reverse order. What they raise is logged."""
-        for plugin in reversed(tuple(self.by_name.values())):
-            _stop(plugin)
+        for _ in self.stopping():
+            pass
+
+    def stopping(self) -> Generator[None]:
+        """The same, plugin by plugin. Those that are left are stopped if it is closed before its end."""
+        left = list(self.by_name.values())
+        try:
+            while left:
+                _stop(left.pop())
+                yield
+        finally:
+            for plugin in reversed(left):
+                _stop(plugin)
 
 
 def _warn_of_stale_answers(plugin: Plugin) -> None:
@@ -126,8 +138,8 @@ def _warn_of_stale_answers(plugin: Plugin) -> None:
 def _stop(plugin: Plugin) -> None:
     try:
         plugin.stop()
-    except BaseException:  # nothing keeps the others from their turn
-        _logger.exception("A plugin did not stop", extra={"plugin": plugin.name})
+    except BaseException as error:  # noqa: BLE001 - nothing keeps the others from their turn
+        log_fault("A plugin did not stop", plugin, "stop", error)
 
 
 def build(spec: ProfileSpec, registry: Registry) -> ProfilePlugins:

@@ -6,7 +6,6 @@ Nothing is looked at where a plugin answers None, which is what most of them ans
 import inspect
 import math
 from collections.abc import Callable
-from types import CodeType
 from typing import Any, Final
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from scheduler.framework.errors import WrongAnswer
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait, PostFilterResult, PreFilterResult
 from scheduler.framework.status import Status
+from scheduler.runtime.plugin_faults import place_of
 
 STATUS: Final = "None or a Status"
 PRE_FILTER: Final = "None, a PreFilterResult or a Status"
@@ -37,12 +37,6 @@ def wrong_answer(plugin: str, point: str, method: Callable[..., Any], answer: ob
     else:
         detail = f"{name} answered {_shown(answer)}, expected {expected}"
     return WrongAnswer(plugin, point, detail, place_of(method) or name)
-
-
-def place_of(method: Callable[..., Any]) -> str:
-    """File and line of a plugin's method; empty if it has none, being written in C."""
-    code = getattr(method, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else ""
 
 
 def check_status(plugin: str, point: str, method: Callable[..., Any], answer: object, expected: str = STATUS) -> Status:

@@ -473,15 +473,6 @@ async def test_a_plugin_that_would_end_the_program_costs_that_reload_only(point:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_plugin_that_hangs_when_it_is_asked_what_it_keeps_is_not_replaced() -> None:
-    reloading = Reloading(profiles=[a_profile("one", "Keeping", tone="hangs in kept")])
-
-    await reloading.change(profiles=[a_profile("one", "Keeping", tone="fine")])
-
-    assert "plugin 'Keeping' does not take over from its predecessor: OutOfTime" in reloading.reloader.problems[0]
-
-
-@pytest.mark.usefixtures("impatient")
 async def test_a_plugin_that_hangs_when_it_is_stopped_keeps_nothing_from_its_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

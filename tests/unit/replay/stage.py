@@ -17,6 +17,7 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.handle import ApiWriter, NoWrites
 from scheduler.loading.in_tree import in_tree
 from scheduler.replay.recorder import Recorder
+from scheduler.runtime.containment import AT_WORK_SECONDS
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
@@ -59,7 +60,9 @@ class Stage:
     def reconfigure(self, profile: Mapping[str, Any] | None = None, **settings: Any) -> None:
         """Put another configuration to work, as the reloader does."""
         engine, self.config = self.engine, self._config(profile, settings)
-        changed = engine.profiles.swap(engine.profiles.prepare(self.config, self.registry))
+        prepared = engine.profiles.prepare(self.config, self.registry)
+        engine.profiles.hand_over(prepared, AT_WORK_SECONDS)
+        changed = engine.profiles.swap(prepared)
         engine.use(self.config, queue_settings(self.config, engine.frameworks, engine.roster.extenders), changed)
 
     def a_recorder(self, **settings: Any) -> Recorder:

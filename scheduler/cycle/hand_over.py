@@ -1,0 +1,114 @@
+"""What the plugins of a profile leave to their successors: `kept` of the old ones, `take_over` of the new ones.
+
+    kept() ──raises, hangs──► the old plugin is named, and its successor takes over nothing
+       └──► take_over(kept) ──raises, hangs─┬─ in code of a version before ──► KeptFails: as above, with a new successor
+                                            └─ anywhere else ────────────────► the new configuration is refused
+
+So the version at work, whatever it does, never keeps the next one from its place: the author could not mend it.
+"""
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from scheduler.framework.errors import ConfigError
+from scheduler.framework.plugin import Plugin
+from scheduler.loading.modules import PREFIX
+from scheduler.runtime.containment import RENEWED_SECONDS, Contained
+from scheduler.runtime.framework import Framework
+from scheduler.runtime.plugin_faults import described
+
+FAILED = "A plugin failed as it was asked what it keeps for its next version, which takes over nothing"
+
+
+class Lost(NamedTuple):
+    """What a plugin kept, and its successor does not take over."""
+
+    profile: str
+    plugin: str
+    fault: str
+    """What the plugin did, with file and line where they are known."""
+
+    def __str__(self) -> str:
+        return f"profile {self.profile!r}: what plugin {self.plugin!r} kept is lost: {self.fault}"
+
+
+class KeptFails(Exception):
+    """What a plugin kept fails in its own code, as its successor reads it. `lost`: that, and what was lost before."""
+
+    def __init__(self, lost: Sequence[Lost]) -> None:
+        super().__init__("\n".join(map(str, lost)))
+        self.lost = lost
+
+
+class _Heir(NamedTuple):
+    """A new plugin, and what it is to take over."""
+
+    of: Framework
+    plugin: Plugin
+    before: Framework
+    """The profile of its predecessor."""
+    predecessor: Plugin
+    kept: Any
+
+
+def hand_over(pairs: Collection[tuple[Framework, Framework]], seconds: float, without: Collection[Lost]) -> list[Lost]:
+    """Give the new profiles what the old ones keep: pairs of old and new. Return what is lost, besides `without`.
+
+    `seconds`: for all old plugins together, and for each new one. Raises KeptFails; ConfigError if a new plugin fails.
+    """
+    known = {(each.profile, each.plugin) for each in without}
+    lost: list[Lost] = []
+    for heir in list(_heirs(pairs, seconds, known, lost)):
+        with Contained(seconds):
+            spoils = _take_over(heir)
+        if spoils is not None:
+            raise KeptFails([*lost, spoils])
+    return lost
+
+
+def _heirs(
+    pairs: Collection[tuple[Framework, Framework]], seconds: float, known: set[tuple[str, str]], lost: list[Lost]
+) -> Iterator[_Heir]:
+    until = time.monotonic() + seconds
+    for old, new in pairs:
+        for name, plugin in new.plugins.by_name.items():
+            predecessor = old.plugins.by_name.get(name)
+            if predecessor is None or (new.name, name) in known:
+                continue
+            with Contained(max(until - time.monotonic(), RENEWED_SECONDS)):
+                try:
+                    kept = predecessor.kept()
+                except BaseException as error:  # noqa: BLE001 - also what would end the program
+                    lost.append(_lost(old, predecessor, error))
+                    continue
+            if kept is not None:
+                yield _Heir(new, plugin, old, predecessor, kept)
+
+
+def _take_over(heir: _Heir) -> Lost | None:
+    """Return what is lost, if what was kept fails. Raises ConfigError."""
+    try:
+        heir.plugin.take_over(heir.kept)
+    except BaseException as error:  # also what would end the program
+        if _is_of_a_version_before(error.__traceback__, heir.plugin):
+            return _lost(heir.before, heir.predecessor, error)
+        detail = f"plugin {heir.plugin.name!r} does not take over from its predecessor: {described(error)}"
+        raise ConfigError([f"profile {heir.of.name!r}: {detail}"]) from error
+    return None
+
+
+def _lost(profile: Framework, plugin: Plugin, error: BaseException) -> Lost:
+    place = profile.faults.report_outside(FAILED, plugin, "kept", error)
+    return Lost(profile.name, plugin.name, f"{place}: {described(error)}" if place else described(error))
+
+
+def _is_of_a_version_before(trace: TracebackType | None, plugin: Plugin) -> bool:
+    """Whether the innermost code of a plugin's file that failed is of another load than the plugin."""
+    package = ""
+    while trace is not None:
+        top = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        package = top if top.startswith(PREFIX) else package
+        trace = trace.tb_next
+    return bool(package) and package != type(plugin).__module__.partition(".")[0]
