@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from scheduler.api import recent_caches
@@ -203,7 +204,7 @@ def build_engine(
             binder=last_look,
             events=writers.events,
             objects=of_profile,
-            pods=pods,
+            pods=MappingProxyType(pods),
             evictor=writers.evictor,
             metrics=metrics,
             columns=PluginColumns(cache.table),

@@ -3,6 +3,8 @@
 from collections.abc import Collection, Iterable, Sequence
 from typing import Generic, TypeVar
 
+from scheduler.api.read_only import read_only_attribute
+
 ItemT = TypeVar("ItemT")
 
 
@@ -13,18 +15,20 @@ class BoundedLog(Generic[ItemT]):
     changed.
     """
 
-    __slots__ = ("_dropped", "_items", "limit", "position")
+    __slots__ = ("_dropped", "_items", "_position", "limit")
 
     def __init__(self, limit: int = 4096) -> None:
         self.limit = limit
-        self.position = 0
-        """The position of a reader that has seen every change. A plain attribute: it is read for every decision."""
+        self._position = 0
         self._items: list[ItemT] = []
         self._dropped = 0
 
+    position: int = read_only_attribute("_position")
+    """The position of a reader that has seen every change. It is read for every decision."""
+
     def mark(self, item: ItemT) -> None:
         self._items.append(item)
-        self.position += 1
+        self._position += 1
         if len(self._items) > self.limit:
             half = len(self._items) // 2
             del self._items[:half]
@@ -32,8 +36,8 @@ class BoundedLog(Generic[ItemT]):
 
     def mark_all(self) -> None:
         """Say that any item may have changed."""
-        self.position += 1
-        self._dropped = self.position
+        self._position += 1
+        self._dropped = self._position
         self._items.clear()
 
     def since(self, position: int) -> Sequence[ItemT] | None:

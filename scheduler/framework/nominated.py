@@ -1,10 +1,12 @@
 """Pods nominated to nodes on which they are not running yet: a pod that is to be placed yields to them."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.columns import Int64Column, Rows
 
 
@@ -13,19 +15,21 @@ class NominatedPods:
 
     def __init__(self, pods: Mapping[int, Sequence[Pod]], size: int) -> None:
         """`pods` by row, none of them empty; `size`: the number of rows."""
-        self.by_row = pods
         self._size = size
+        self._by_row = MappingProxyType({row: tuple(of_row) for row, of_row in pods.items()})
         self._pods = [pod for of_row in pods.values() for pod in of_row]
         self._rows = np.repeat(np.fromiter(pods, np.int64, len(pods)), [len(of_row) for of_row in pods.values()])
         self._counts: Int64Column | None = None
         self._sums: dict[str, Int64Column] = {}
+
+    by_row: Mapping[int, Sequence[Pod]] = read_only_attribute("_by_row")
 
     def __len__(self) -> int:
         return len(self._pods)
 
     def rows(self) -> Rows:
         """The nodes that have any."""
-        return np.fromiter(self.by_row, np.int64, len(self.by_row))
+        return np.fromiter(self._by_row, np.int64, len(self._by_row))
 
     def counts(self, rows: Rows) -> Int64Column:
         """How many there are for each of `rows`."""

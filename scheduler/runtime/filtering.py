@@ -14,6 +14,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from scheduler.api.pod import Pod
+from scheduler.framework.columns import locked
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
@@ -203,7 +204,7 @@ class Filtering:
 
         `only`: names of the plugins to ask; None for all.
         """
-        rows: Rows = np.array([row])
+        rows: Rows = locked(np.array([row]))
         for step in self.steps:
             if step.name in state.skip_filter or (only is not None and step.name not in only):
                 continue
@@ -235,12 +236,12 @@ class Filtering:
         self, key: tuple[Hashable, Hashable], aspects: tuple[Aspect, ...], dtype: type[np.generic], evaluate: Evaluate
     ) -> Values:
         """Return the column stored under `key`, brought up to date."""
-        return self._store.column(key, aspects, dtype, evaluate).values
+        return self._store.column(key, aspects, dtype, evaluate).shown
 
     def stored_codes(self, step: FilterStep, state: CycleState, pod: Pod, signature: Hashable) -> Int32Column | None:
         """Return a stored code for each row, brought up to date; None if there is no refusal. Raises PluginError."""
         column = self._store.column(step.key(signature), step.aspects, np.int32, partial(step.ask, state, pod))
-        return column.values if column.may_differ else None
+        return column.shown if column.may_differ else None
 
     def _drop_full_numberings(self) -> None:
         """Restart the numberings with too many refusals, and drop stored answers, before any of these is used."""
@@ -258,7 +259,7 @@ class Filtering:
             return self.stored_codes(step, state, pod, signature)
         # Nothing will be stored: only the nodes that passed so far need an answer.
         everything = passing.all()
-        rows = self._store.all_rows() if everything else np.flatnonzero(passing)
+        rows = self._store.all_rows() if everything else locked(np.flatnonzero(passing))
         answers = step.ask(state, pod, rows)
         if answers is None or not answers.any():
             return None

@@ -278,6 +278,7 @@ class Framework:
             return self.scoring.best(state, pod, feasible, known.pod_class, view)
 
     def _run_pre_score(self, known: KnownSpec, state: CycleState, pod: Pod, feasible: Rows) -> None:
+        feasible.flags.writeable = False  # all Score plugins get the same array
         with self._calls.at("PreScore"):
             plugins = self._pre_score
             if not state.record_plugin_metrics:

@@ -40,7 +40,7 @@ class PluginColumns:
         self, key: Hashable, aspects: tuple[Aspect, ...], dtype: npt.DTypeLike, evaluate: Evaluate
     ) -> Values | None:
         column = self.store.column(("plugin", key), aspects, dtype, evaluate)
-        return column.values if column.may_differ else None
+        return column.shown if column.may_differ else None
 
     def changes(self, aspects: tuple[Aspect, ...]) -> LogReader:
         return LogReader(map(self.store.nodes.change_log, aspects))

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from scheduler.api.pod import Pod
+from scheduler.framework.columns import read_only
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Int64Column, Rows
@@ -210,8 +211,7 @@ class Scoring:
     def _normalized(self, step: ScoreStep, state: CycleState, pod: Pod, scores: Int64Column) -> Int64Column:
         """Return what nodes get in the end. Raises PluginError if that is outside the allowed range."""
         if step.normalize is not None:
-            shown = scores.view()
-            shown.flags.writeable = False  # it may be a stored answer
+            shown = read_only(scores)  # it may be a stored answer
             scores = self._calls.run(NORMALIZE, step.name, step.normalize, state, pod, shown)
             check_column(NORMALIZE, step.name, step.normalize, scores, shown)
         lowest, highest = int(scores.min()), int(scores.max())

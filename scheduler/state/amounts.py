@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY
-from scheduler.framework.nodes import Int64Column
 from scheduler.state.go_int64 import add_at, wrapped
+from scheduler.state.live_column import LiveColumn, int64_column
 
 _NATIVE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 """These always have columns."""
@@ -24,8 +24,8 @@ class Amounts:
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self.allocatable = {resource: np.zeros(capacity, np.int64) for resource in _NATIVE}
-        self.requested = {resource: np.zeros(capacity, np.int64) for resource in _NATIVE}
+        self.allocatable = {resource: int64_column(capacity) for resource in _NATIVE}
+        self.requested = {resource: int64_column(capacity) for resource in _NATIVE}
         self.nodes_with: dict[str, int] = {}
         """Resource → how many rows offer some of it."""
         self._unoffered: dict[str, dict[int, int]] = {}
@@ -40,7 +40,7 @@ class Amounts:
         if before == after:
             return False
         for resource in before.keys() - after.keys():
-            self.allocatable[resource][row] = 0
+            self.allocatable[resource].values[row] = 0
             self.nodes_with[resource] -= 1
             if not self.nodes_with[resource]:
                 del self.nodes_with[resource]
@@ -49,7 +49,7 @@ class Amounts:
         for resource, amount in after.items():
             if resource not in self.allocatable:
                 self._make_columns(resource)
-            self.allocatable[resource][row] = amount
+            self.allocatable[resource].values[row] = amount
             if resource not in before:
                 self.nodes_with[resource] = self.nodes_with.get(resource, 0) + 1
         return True
@@ -59,29 +59,29 @@ class Amounts:
         for resource, amount in requests.items():
             column = self.requested.get(resource)
             if column is not None:
-                add_at(column, row, sign * amount)
+                add_at(column.values, row, sign * amount)
             elif amount:
                 self._count_unoffered(resource, row, sign * amount)
 
-    def unoffered(self, resource: str) -> Int64Column | None:
+    def unoffered(self, resource: str) -> LiveColumn[np.int64] | None:
         """Return what is asked for of a resource without columns, as a new one; None if it is nothing."""
         rows = self._unoffered.get(resource)
         if rows is None:
             return None
-        column = np.zeros(self._capacity, np.int64)
-        column[list(rows)] = list(rows.values())
+        column = int64_column(self._capacity)
+        column.values[list(rows)] = list(rows.values())
         return column
 
     def allocatable_at(self, row: int) -> Iterator[tuple[str, int]]:
         """Yield resource and amount of what a row offers; never 0."""
         for resource, column in self.allocatable.items():
-            amount = column.item(row)
+            amount = column.values.item(row)
             if amount:
                 yield resource, amount
 
     def requested_at(self, row: int, pods: Iterable[Mapping[str, int]]) -> dict[str, int]:
         """Return resource → amount of what the pods of a row ask for, in all; never 0. `pods`: what each asks for."""
-        found = {resource: amount for resource, column in self.requested.items() if (amount := column.item(row))}
+        found = {resource: amount for resource, column in self.requested.items() if (amount := column.values.item(row))}
         if row in self._unoffered_at:
             asked = {resource for of_pod in pods for resource in of_pod if resource not in self.requested}
             for resource in asked:
@@ -93,12 +93,12 @@ class Amounts:
     def is_clear(self, row: int) -> bool:
         """Whether nothing is offered or asked for on a row. For tests and debugging."""
         return row not in self._unoffered_at and not any(
-            column[row] for columns in (self.allocatable, self.requested) for column in columns.values()
+            column.values[row] for columns in (self.allocatable, self.requested) for column in columns.values()
         )
 
     def check_invariants(self) -> None:
         """There are columns for what nodes offer, and for nothing else. For tests and debugging."""
-        offered = {resource: int(np.count_nonzero(column)) for resource, column in self.allocatable.items()}
+        offered = {resource: int(np.count_nonzero(column.values)) for resource, column in self.allocatable.items()}
         assert {resource: nodes for resource, nodes in offered.items() if nodes} == self.nodes_with
         assert self.allocatable.keys() == self.requested.keys() == {*_NATIVE, *self.nodes_with}
         assert not self._unoffered.keys() & self.requested.keys()
@@ -112,8 +112,8 @@ class Amounts:
 
     def grow(self, capacity: int) -> None:
         for columns in (self.allocatable, self.requested):
-            for resource, column in columns.items():
-                columns[resource] = np.concatenate([column, np.zeros(capacity - len(column), np.int64)])
+            for column in columns.values():
+                column.grow(capacity)
         self._capacity = capacity
 
     def _count_unoffered(self, resource: str, row: int, amount: int) -> None:
@@ -139,11 +139,11 @@ class Amounts:
         column = self.unoffered(resource)
         for row in self._unoffered.pop(resource, ()):
             self._move(row, -1)
-        self.allocatable[resource] = np.zeros(self._capacity, np.int64)
-        self.requested[resource] = np.zeros(self._capacity, np.int64) if column is None else column
+        self.allocatable[resource] = int64_column(self._capacity)
+        self.requested[resource] = int64_column(self._capacity) if column is None else column
 
     def _drop_columns(self, resource: str) -> None:
         del self.allocatable[resource]
-        column = self.requested.pop(resource)
+        column = self.requested.pop(resource).values
         for row in np.flatnonzero(column).tolist():
             self._count_unoffered(resource, row, column.item(row))

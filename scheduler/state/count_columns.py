@@ -8,6 +8,7 @@ import numpy as np
 
 from scheduler.framework.columns import Int32Column, Int64Column
 from scheduler.framework.topology import Topology
+from scheduler.state.live_column import LiveColumn, int32_column
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 
@@ -34,13 +35,13 @@ class DomainSums(msgspec.Struct, eq=False, gc=False):
 
     topology: Topology
     version: int
-    by_code: Int64Column
+    by_code: LiveColumn[np.int64]
 
 
 class CountColumn(msgspec.Struct, eq=False, gc=False):
     """How many pods of some kind are on each row; at least as long as the table."""
 
-    counts: Int32Column
+    counts: LiveColumn[np.int32]
     used: int = 0
     """When it was last asked for, as a number of requests to its store."""
     stored_sums: tuple[DomainSums, ...] = ()
@@ -48,30 +49,31 @@ class CountColumn(msgspec.Struct, eq=False, gc=False):
 
     def add(self, row: int, pods: int) -> None:
         """Add to the number of pods on a row; `pods` may be negative."""
-        self.counts[row] += pods
+        self.counts.values[row] += pods
         for sums in self.stored_sums:
             topology = sums.topology
             if sums.version == topology.version:
                 code = topology.code_at(row)
                 if code:
-                    sums.by_code[code] += pods
+                    sums.by_code.values[code] += pods
 
     def sums(self, topology: Topology) -> Int64Column:
-        """Return the number of pods of each domain, by code; 0 for code 0. To be read only."""
+        """Return the number of pods of each domain, by code; 0 for code 0."""
         for sums in self.stored_sums:
             if sums.topology is topology and sums.version == topology.version:
-                return sums.by_code
-        by_code = summed(topology, self.counts)
-        if DOMAIN_ROWS * len(by_code) <= len(self.counts):
+                return sums.by_code.shown
+        by_code = LiveColumn(summed(topology, self.counts.values))
+        if DOMAIN_ROWS * len(by_code.values) <= len(self.counts.values):
             valid = [sums for sums in self.stored_sums if sums.version == sums.topology.version]
             self.stored_sums = (DomainSums(topology, topology.version, by_code), *valid[: MAX_TOPOLOGIES - 1])
-        return by_code
+        return by_code.shown
 
     def check_invariants(self) -> None:
         """The stored sums are right. For tests and debugging."""
         for sums in self.stored_sums:
             if sums.version == sums.topology.version:
-                assert np.array_equal(sums.by_code, summed(sums.topology, self.counts)), sums.topology
+                expected = summed(sums.topology, self.counts.values)
+                assert np.array_equal(sums.by_code.values, expected), sums.topology
 
 
 def summed(topology: Topology, counts: Int32Column) -> Int64Column:
@@ -120,7 +122,7 @@ class CountColumns(Generic[KeyT]):
     def add(self, key: KeyT) -> CountColumn:
         """Return a new column of zeros. Call `make_room` first."""
         self._requests += 1
-        column = self._columns[key] = CountColumn(np.zeros(self.capacity, np.int32), self._requests)
+        column = self._columns[key] = CountColumn(int32_column(self.capacity), self._requests)
         return column
 
     def make_room(self) -> list[tuple[KeyT, CountColumn]]:
@@ -157,5 +159,5 @@ class CountColumns(Generic[KeyT]):
 
     def grow(self, capacity: int) -> None:
         for column in self._columns.values():
-            column.counts = np.concatenate([column.counts, np.zeros(capacity - self.capacity, np.int32)])
+            column.counts.grow(capacity)
         self.capacity = capacity

@@ -1,16 +1,24 @@
 """Which nodes have which container images. Rule: pkg/scheduler/backend/cache/cache.go (addNodeImageStates)."""
 
+from collections.abc import KeysView
+from types import MappingProxyType
+
 from scheduler.api.objects import Node
+from scheduler.api.read_only import read_only_attribute
 
 
 class ImageRows:
     """Implements framework.nodes.ImageState: one image name. `size` is what the first node that reported it gave."""
 
-    __slots__ = ("rows", "size")
+    __slots__ = ("_by_row", "_rows", "_size")
 
     def __init__(self, size: int) -> None:
-        self.size = size
-        self.rows: set[int] = set()
+        self._size = size
+        self._by_row: dict[int, None] = {}  # written by the ImageTable alone
+        self._rows = self._by_row.keys()
+
+    size: int = read_only_attribute("_size")
+    rows: KeysView[int] = read_only_attribute("_rows")
 
 
 class ImageTable:
@@ -18,6 +26,7 @@ class ImageTable:
 
     def __init__(self) -> None:
         self.states: dict[str, ImageRows] = {}
+        self.shown = MappingProxyType(self.states)
 
     def add(self, row: int, node: Node) -> None:
         for image in node.status.images or ():
@@ -25,7 +34,7 @@ class ImageTable:
                 state = self.states.get(name)
                 if state is None:
                     state = self.states[name] = ImageRows(image.size_bytes)
-                state.rows.add(row)
+                state._by_row[row] = None
 
     def is_resized_by(self, node: Node) -> bool:
         """Whether an image changes its size when `node`, which has it, reports it again.
@@ -44,6 +53,6 @@ class ImageTable:
             for name in image.names or ():
                 state = self.states.get(name)
                 if state is not None:
-                    state.rows.discard(row)
+                    state._by_row.pop(row, None)
                     if not state.rows:
                         del self.states[name]

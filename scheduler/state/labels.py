@@ -8,7 +8,9 @@ from typing import Final
 
 import numpy as np
 
-from scheduler.framework.nodes import Int32Column, Rows
+from scheduler.api.read_only import ReadOnlyList, read_only_attribute
+from scheduler.framework.columns import Int32Column, Rows, read_only
+from scheduler.state.live_column import int32_column
 
 VALUE_BYTES: Final = 300
 """About what a value of a label takes at most in a column: its text, its code, and the entries for both."""
@@ -18,40 +20,44 @@ class LabelColumn:
     """Implements framework.nodes.Topology: one label key, with a code per row."""
 
     __slots__ = (
+        "_code_of",
         "_codes",
         "_distinct",
         "_distinct_at",
+        "_labelled",
         "_rows_of",
         "_shared",
+        "_values",
+        "_version",
         "asked_for",
-        "code_of",
-        "labelled",
         "size",
-        "values",
-        "version",
     )
 
     def __init__(self, capacity: int) -> None:
-        self._codes = np.zeros(capacity, np.int32)
+        self._codes = int32_column(capacity)
         self._rows_of = [0]
         """Number of rows that have each code; 0 for code 0."""
         self._shared = 0
         """Number of codes that more than one row has."""
-        self._distinct: Rows = np.zeros(0, np.intp)
+        self._distinct: Rows = read_only(np.zeros(0, np.intp))
         self._distinct_at = 0
-        self.values = [""]
-        self.code_of: dict[str, int] = {}
-        self.labelled = 0
+        self._values = ReadOnlyList([""])
+        self._code_of: dict[str, int] = {}
+        self._labelled = 0
         self.asked_for = True
         """Since the last `LabelColumns.forget_idle`."""
-        self.version = 0
+        self._version = 0
         """Changes with any code of any row, and when the column is dropped."""
         self.size = 0
         """Number of rows of the table."""
 
+    values: Sequence[str] = read_only_attribute("_values")
+    labelled: int = read_only_attribute("_labelled")
+    version: int = read_only_attribute("_version")
+
     @property
     def codes(self) -> Int32Column:
-        return self._codes[: self.size]
+        return self._codes.shown[: self.size]
 
     @property
     def is_one_each(self) -> bool:
@@ -59,46 +65,50 @@ class LabelColumn:
 
     @property
     def distinct(self) -> Rows:
-        if self._distinct_at != self.version:
-            self._distinct = np.flatnonzero(self._rows_of)
-            self._distinct_at = self.version
+        if self._distinct_at != self._version:
+            self._distinct = read_only(np.flatnonzero(self._rows_of))
+            self._distinct_at = self._version
         return self._distinct
 
     @property
     def bytes(self) -> int:
         """About how much memory it takes at most."""
-        return self._codes.nbytes + VALUE_BYTES * len(self.values)
+        return self._codes.values.nbytes + VALUE_BYTES * len(self._values)
 
     def code_at(self, row: int) -> int:
         """Return the code of one row, even beyond `size`."""
-        return self._codes.item(row)
+        return self._codes.values.item(row)
+
+    def code_of(self, value: str) -> int:
+        """Return the code of a value; 0 if no row ever had it."""
+        return self._code_of.get(value, 0)
 
     def set(self, row: int, value: str | None) -> None:
-        old = self._codes.item(row)
+        old = self._codes.values.item(row)
         code = 0 if value is None else self._code(value)
         if code == old:
             return
-        self.version += 1
-        self._codes[row] = code
+        self._version += 1
+        self._codes.values[row] = code
         for changed, rows in ((old, -1), (code, 1)):
             if changed:
-                self.labelled += rows
+                self._labelled += rows
                 self._rows_of[changed] += rows
                 # From one row to two the code becomes shared, from two to one it ceases to be.
                 self._shared += rows * (self._rows_of[changed] == (2 if rows > 0 else 1))
 
     def grow(self, capacity: int) -> None:
-        self._codes = np.concatenate([self._codes, np.zeros(capacity - len(self._codes), np.int32)])
+        self._codes.grow(capacity)
 
     def drop(self) -> None:
         """Invalidate what readers derived from the codes: they are no longer maintained."""
-        self.version += 1
+        self._version += 1
 
     def _code(self, value: str) -> int:
-        code = self.code_of.get(value)
+        code = self._code_of.get(value)
         if code is None:
-            code = self.code_of[value] = len(self.values)
-            self.values.append(value)
+            code = self._code_of[value] = len(self._values)
+            list.append(self._values, value)
             self._rows_of.append(0)
         return code
 

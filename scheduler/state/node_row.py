@@ -3,10 +3,14 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+import numpy as np
+
 from scheduler.api.objects import Node, Taint
 from scheduler.api.pod import Pod
-from scheduler.framework.columns import Int64Column
+from scheduler.api.read_only import ReadOnlyDict
 from scheduler.state.amounts import Amounts
+from scheduler.state.live_column import LiveColumn
 
 
 class Allocatable(Mapping[str, int]):
@@ -14,22 +18,22 @@ class Allocatable(Mapping[str, int]):
 
     __slots__ = ("_columns", "_row")
 
-    def __init__(self, columns: Mapping[str, Int64Column], row: int) -> None:
+    def __init__(self, columns: Mapping[str, LiveColumn[np.int64]], row: int) -> None:
         self._columns = columns
         self._row = row
 
     def get(self, resource: str, default: Any = None) -> Any:
         column = self._columns.get(resource)
-        return default if column is None else column.item(self._row) or default
+        return default if column is None else column.values.item(self._row) or default
 
     def __getitem__(self, resource: str) -> int:
-        amount: int = self._columns[resource].item(self._row)
+        amount: int = self._columns[resource].values.item(self._row)
         if not amount:
             raise KeyError(resource)
         return amount
 
     def __iter__(self) -> Iterator[str]:
-        return (resource for resource, column in self._columns.items() if column.item(self._row))
+        return (resource for resource, column in self._columns.items() if column.values.item(self._row))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -38,16 +42,13 @@ class Allocatable(Mapping[str, int]):
         return repr(dict(self))
 
 
-class NodeRow:
+class NodeRow(msgspec.Struct, frozen=True, eq=False, gc=False):
     """Implements framework.nodes.NodeInfo: a lazy view of the table, valid within one decision."""
 
-    __slots__ = ("_amounts", "_pods", "node", "row")
-
-    def __init__(self, row: int, node: Node, pods: Mapping[str, Pod], amounts: Amounts) -> None:
-        self.row = row
-        self.node = node
-        self._pods = pods
-        self._amounts = amounts
+    row: int
+    node: Node
+    _pods: Mapping[str, Pod]
+    _amounts: Amounts
 
     @property
     def name(self) -> str:
@@ -75,4 +76,7 @@ class NodeRow:
 
     @property
     def requested(self) -> Mapping[str, int]:
-        return self._amounts.requested_at(self.row, (pod.requests for pod in self._pods.values()))
+        return ReadOnlyDict(self._amounts.requested_at(self.row, (pod.requests for pod in self._pods.values())))
+
+    def __repr__(self) -> str:
+        return f"<node {self.name}>"

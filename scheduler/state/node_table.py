@@ -14,11 +14,14 @@ A placeholder holds pods whose node has not arrived yet, or was removed before t
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import repeat
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from scheduler.api.objects import Node, Taint
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import ReadOnlyList, read_only_attribute
 from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
 from scheduler.framework.change_log import ChangeLog
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
@@ -28,6 +31,7 @@ from scheduler.state.go_int64 import add_at, wrapped
 from scheduler.state.host_ports import HostPorts
 from scheduler.state.images import ImageRows, ImageTable
 from scheduler.state.labels import LabelColumn, LabelColumns
+from scheduler.state.live_column import LiveColumn, bool_column, int64_column
 from scheduler.state.node_row import NodeRow
 from scheduler.state.pod_index import PodGroupIndex
 from scheduler.state.volume_users import VolumeUsers
@@ -37,67 +41,70 @@ class NodeTable:
     """Implements framework.nodes.NodeColumns. The cache is the only writer; readers see every write at once."""
 
     def __init__(self, capacity: int = 64) -> None:
-        # Plain attributes where nothing is computed: they are read for every decision.
-        self.size = 0
-        self.count = 0
+        self._size = 0
+        self._count = 0
         self._logs = AspectLogs(capacity)
-        self.volumes = VolumeUsers(self._logs.of(Aspect.VOLUMES))
+        self._volumes = VolumeUsers(self._logs.of(Aspect.VOLUMES))
         self._capacity = capacity
         self._free: list[int] = []
         self._row_of: dict[str, int] = {}
-        self._names: list[str] = []
+        self._names: ReadOnlyList[str] = ReadOnlyList()
         self._nodes: list[Node | None] = []
         self._pods: list[dict[str, Pod]] = []
-        self._in_use = np.zeros(capacity, np.bool_)
-        self._unschedulable = np.zeros(capacity, np.bool_)
-        self._pod_count = np.zeros(capacity, np.int64)
-        self._allowed_pods = np.zeros(capacity, np.int64)
+        self._in_use = bool_column(capacity)
+        self._unschedulable = bool_column(capacity)
+        self._pod_count = int64_column(capacity)
+        self._allowed_pods = int64_column(capacity)
         self._amounts = Amounts(capacity)
-        self._non_zero = {CPU: np.zeros(capacity, np.int64), MEMORY: np.zeros(capacity, np.int64)}
-        self._zeros = np.zeros(capacity, np.int64)
-        self._zeros.flags.writeable = False
-        self._taints: dict[Taint, BoolColumn] = {}
+        self._non_zero = {CPU: int64_column(capacity), MEMORY: int64_column(capacity)}
+        self._zeros = int64_column(capacity)
+        self._taints: dict[Taint, LiveColumn[np.bool_]] = {}
         self._labels = LabelColumns(capacity)
-        self.pods = PodGroupIndex(capacity, self._labels.rows_with)
+        self._pod_groups = PodGroupIndex(capacity, self._labels.rows_with)
         self._images = ImageTable()
         self._ports = HostPorts()
         self.is_broken = False
         """Whether a change failed half way: nothing in the table is to be trusted before the cache has made it anew."""
 
-    # What plugins read.
+    # What plugins read: nothing of it can be written to.
+
+    size: int = read_only_attribute("_size")
+    count: int = read_only_attribute("_count")
+    volumes: VolumeUsers = read_only_attribute("_volumes")
+    pods: PodGroupIndex = read_only_attribute("_pod_groups")
+    host_ports: Mapping[tuple[str, int], Mapping[str, Mapping[int, int]]] = read_only_attribute("_ports.rows")
+    images: Mapping[str, ImageRows] = read_only_attribute("_images.shown")
 
     @property
     def in_use(self) -> BoolColumn:
-        return self._in_use[: self.size]
+        return self._in_use.shown[: self.size]
 
     @property
     def unschedulable(self) -> BoolColumn:
-        return self._unschedulable[: self.size]
+        return self._unschedulable.shown[: self.size]
 
     @property
     def pod_count(self) -> Int64Column:
-        return self._pod_count[: self.size]
+        return self._pod_count.shown[: self.size]
 
     @property
     def allowed_pods(self) -> Int64Column:
-        return self._allowed_pods[: self.size]
+        return self._allowed_pods.shown[: self.size]
 
     def allocatable(self, resource: str) -> Int64Column:
-        return self._amounts.allocatable.get(resource, self._zeros)[: self.size]
+        return self._amounts.allocatable.get(resource, self._zeros).shown[: self.size]
 
     def requested(self, resource: str) -> Int64Column:
-        column = self._amounts.requested.get(resource)
-        if column is None:
-            column = self._amounts.unoffered(resource)
-        return (self._zeros if column is None else column)[: self.size]
+        column = self._amounts.requested.get(resource) or self._amounts.unoffered(resource) or self._zeros
+        return column.shown[: self.size]
 
     @property
     def offered(self) -> Mapping[str, int]:
         """Resource → how many nodes offer some of it."""
-        return self._amounts.nodes_with
+        return MappingProxyType(self._amounts.nodes_with)
 
     def non_zero_requested(self, resource: str) -> Int64Column:
-        return self._non_zero[resource][: self.size]
+        return self._non_zero[resource].shown[: self.size]
 
     def label_codes(self, key: str) -> Int32Column:
         return self.topology(key).codes
@@ -106,22 +113,14 @@ class NodeTable:
         return self.topology(key).values
 
     def label_code(self, key: str, value: str) -> int:
-        return self.topology(key).code_of.get(value, 0)
+        return self.topology(key).code_of(value)
 
     def topology(self, key: str) -> LabelColumn:
         return self._labels.column(key, self.size, self._labels_by_row())
 
     @property
     def taints(self) -> Mapping[Taint, BoolColumn]:
-        return {taint: column[: self.size] for taint, column in self._taints.items()}
-
-    @property
-    def host_ports(self) -> Mapping[tuple[str, int], Mapping[str, Mapping[int, int]]]:
-        return self._ports.rows
-
-    @property
-    def images(self) -> Mapping[str, ImageRows]:
-        return self._images.states
+        return MappingProxyType({taint: column.shown[: self.size] for taint, column in self._taints.items()})
 
     def row_of(self, name: str) -> int | None:
         row = self._row_of.get(name)
@@ -130,7 +129,7 @@ class NodeTable:
     def rows_of(self, names: Collection[str]) -> Rows:
         """The rows of those of these nodes that are there, in their order."""
         rows = np.fromiter(map(self._row_of.get, names, repeat(-1)), np.intp, len(names))
-        found: Rows = rows[self._in_use[rows] & (rows >= 0)]
+        found: Rows = rows[self._in_use.values[rows] & (rows >= 0)]
         return found
 
     def names(self) -> Sequence[str]:
@@ -197,22 +196,22 @@ class NodeTable:
             row = self._claim_row(node.name)
         old = self._nodes[row]
         if old is None:
-            self.count += 1
+            self._count += 1
             aspects = ALL_ASPECTS
         else:
             aspects = self._clear_node(row, old, node)
         if self._amounts.set_allocatable(row, amounts):
             aspects |= Aspect.ALLOCATABLE
         self._nodes[row] = node
-        self._names[row] = node.name
-        self._in_use[row] = True
-        self._unschedulable[row] = node.spec.unschedulable
-        self._allowed_pods[row] = amounts.get(PODS, 0)
+        list.__setitem__(self._names, row, node.name)
+        self._in_use.values[row] = True
+        self._unschedulable.values[row] = node.spec.unschedulable
+        self._allowed_pods.values[row] = amounts.get(PODS, 0)
         for taint in node.taints:
             column = self._taints.get(taint)
             if column is None:
-                column = self._taints[taint] = np.zeros(self._capacity, np.bool_)
-            column[row] = True
+                column = self._taints[taint] = bool_column(self._capacity)
+            column.values[row] = True
         self._set_labels(row, old, node)
         self._images.add(row, node)
         if aspects & Aspect.IMAGES and self._images.states:
@@ -230,12 +229,12 @@ class NodeTable:
         self._clear_node(row, node, None)
         self._amounts.set_allocatable(row, {})
         self._nodes[row] = None
-        self._in_use[row] = False
-        self._unschedulable[row] = False
-        self._allowed_pods[row] = 0
-        self._names[row] = ""
+        self._in_use.values[row] = False
+        self._unschedulable.values[row] = False
+        self._allowed_pods.values[row] = 0
+        list.__setitem__(self._names, row, "")
         self._set_labels(row, node, None)
-        self.count -= 1
+        self._count -= 1
         self._logs.of(Aspect.IMAGES).mark_all()
         self._logs.mark(row, ALL_ASPECTS)
         if not self._pods[row]:
@@ -305,13 +304,12 @@ class NodeTable:
 
     def clear(self) -> None:
         """Forget all nodes and pods, whatever state the table is in. Readers learn that any row may have changed."""
-        self.size = self.count = 0
-        for rows in (self._free, self._row_of, self._names, self._nodes, self._pods):
+        self._size = self._count = 0
+        list.clear(self._names)
+        for rows in (self._free, self._row_of, self._nodes, self._pods):
             rows.clear()
-        for column in (self._in_use, self._unschedulable, self._pod_count, self._allowed_pods):
-            column[:] = 0
-        for amounts in self._non_zero.values():
-            amounts[:] = 0
+        for column in self._columns():
+            column.values[:] = 0
         self._amounts = Amounts(self._capacity)
         self._taints.clear()
         self._labels.clear()
@@ -339,10 +337,10 @@ class NodeTable:
         assert sorted([*self._row_of.values(), *self._free]) == list(range(self.size))
         for name, row in self._row_of.items():
             node, pods = self._nodes[row], self._pods[row].values()
-            assert (node is not None) == bool(self._in_use[row]), name
+            assert (node is not None) == bool(self._in_use.values[row]), name
             assert node is not None or pods, f"empty placeholder {name}"
             assert self._names[row] == (name if node is not None else ""), name
-            assert self._pod_count[row] == len(pods), name
+            assert self._pod_count.values[row] == len(pods), name
             expected: dict[str, int] = {}
             for pod in pods:
                 for resource, amount in pod.requests.items():
@@ -350,13 +348,14 @@ class NodeTable:
             requested = self._amounts.requested_at(row, (pod.requests for pod in pods))
             sums = {resource: wrapped(amount) for resource, amount in expected.items()}
             assert requested == {resource: amount for resource, amount in sums.items() if amount}, (name, requested)
-            assert self._non_zero[CPU][row] == wrapped(sum(pod.resources.non_zero_cpu for pod in pods)), name
-            assert self._non_zero[MEMORY][row] == wrapped(sum(pod.resources.non_zero_memory for pod in pods)), name
-            taints = {taint for taint, column in self._taints.items() if column[row]}
+            cpu, memory = self._non_zero[CPU].values[row], self._non_zero[MEMORY].values[row]
+            assert cpu == wrapped(sum(pod.resources.non_zero_cpu for pod in pods)), name
+            assert memory == wrapped(sum(pod.resources.non_zero_memory for pod in pods)), name
+            taints = {taint for taint, column in self._taints.items() if column.values[row]}
             assert taints == (set(node.taints) if node is not None else set()), name
         for row in self._free:
             assert not self._pods[row], row
-            assert self._pod_count[row] == 0, row
+            assert self._pod_count.values[row] == 0, row
             assert self._amounts.is_clear(row), row
         self._amounts.check_invariants()
         self.pods.check_invariants([pods.values() for pods in self._pods])
@@ -390,11 +389,11 @@ class NodeTable:
             pods[uid] = pod
         else:
             del pods[uid]
-        self._pod_count[row] += sign
+        self._pod_count.values[row] += sign
         self._amounts.count(row, requests, sign)
         resources = pod.resources
-        add_at(self._non_zero[CPU], row, sign * resources.non_zero_cpu)
-        add_at(self._non_zero[MEMORY], row, sign * resources.non_zero_memory)
+        add_at(self._non_zero[CPU].values, row, sign * resources.non_zero_cpu)
+        add_at(self._non_zero[MEMORY].values, row, sign * resources.non_zero_memory)
         if pod.host_ports:
             self._ports.count(row, pod.host_ports, sign)
         if pod.storage.volumes:
@@ -405,8 +404,9 @@ class NodeTable:
         """Take the old version's facts out of the columns; return the aspects in which the new one differs, if any."""
         aspects = Aspect(0) if new is None else node_aspects(old, new)
         for taint in set(old.taints):
-            self._taints[taint][row] = False
-            if not self._taints[taint].any():
+            holders = self._taints[taint].values
+            holders[row] = False
+            if not holders.any():
                 del self._taints[taint]
         if self._images.is_resized_by(old):
             aspects |= Aspect.IMAGES
@@ -420,8 +420,8 @@ class NodeTable:
             row = self.size
             if row == self._capacity:
                 self._grow()
-            self.size += 1
-            self._names.append("")
+            self._size += 1
+            list.append(self._names, "")
             self._nodes.append(None)
             self._pods.append({})
             self.pods.resize(self.size)
@@ -432,25 +432,16 @@ class NodeTable:
         del self._row_of[name]
         self._free.append(row)
 
+    def _columns(self) -> Iterator[LiveColumn[Any]]:
+        """Those that are there whatever the nodes have."""
+        yield from (self._in_use, self._unschedulable)
+        yield from (self._pod_count, self._allowed_pods, *self._non_zero.values())
+
     def _grow(self) -> None:
         capacity = 2 * self._capacity
-
-        def longer(column: Int64Column) -> Int64Column:
-            return np.concatenate([column, np.zeros(capacity - len(column), column.dtype)])
-
-        self._in_use = np.concatenate([self._in_use, np.zeros(capacity - len(self._in_use), np.bool_)])
-        self._unschedulable = np.concatenate(
-            [self._unschedulable, np.zeros(capacity - len(self._unschedulable), np.bool_)]
-        )
-        self._pod_count = longer(self._pod_count)
-        self._allowed_pods = longer(self._allowed_pods)
-        self._zeros = longer(self._zeros)
-        self._zeros.flags.writeable = False
-        for resource, non_zero in self._non_zero.items():
-            self._non_zero[resource] = longer(non_zero)
+        for column in (*self._columns(), *self._taints.values(), self._zeros):
+            column.grow(capacity)
         self._amounts.grow(capacity)
-        for taint, column in self._taints.items():
-            self._taints[taint] = np.concatenate([column, np.zeros(capacity - len(column), np.bool_)])
         self._labels.grow(capacity)
         self._logs.grow(capacity)
         self._capacity = capacity

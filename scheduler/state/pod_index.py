@@ -43,7 +43,7 @@ class MatchCounts(NamedTuple):
 
     @property
     def counts(self) -> Int32Column:
-        return self.column.counts[: self.size]
+        return self.column.counts.shown[: self.size]
 
     def sums(self, topology: Topology) -> Int64Column:
         return self.column.sums(topology)
@@ -74,7 +74,7 @@ class PodGroupIndex:
     # What plugins read.
 
     def counts(self, match: PodMatch) -> Int32Column:
-        return self._column(match).counts[: self._size]
+        return self._column(match).counts.shown[: self._size]
 
     def matching(self, match: PodMatch) -> PodCounts:
         return MatchCounts(self._column(match), self._size)
@@ -181,7 +181,7 @@ class PodGroupIndex:
         for match, column in self._matches.items():
             recount = np.zeros(self._capacity, np.int32)
             add_up((group for (namespace, _), group in groups.items() if fulfils(match, namespace, group)), recount)
-            assert np.array_equal(column.counts, recount), match
+            assert np.array_equal(column.counts.values, recount), match
             column.check_invariants()
         self._terms.check_invariants()
 
@@ -203,7 +203,7 @@ class PodGroupIndex:
                 self._unlisted.add(match)
             column = self._matches.add(match)
             self._postings.add(match, match.namespaces, match.selector)
-            add_up(groups, column.counts)
+            add_up(groups, column.counts.values)
             for group in groups:
                 group.columns = (*group.columns, column)
         return column

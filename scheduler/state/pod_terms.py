@@ -15,6 +15,7 @@ import numpy as np
 from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms
 from scheduler.framework.pods import TermKind, TermWeights
 from scheduler.state.count_columns import CountColumn
+from scheduler.state.live_column import int32_column
 from scheduler.state.mentioned_labels import KnownLabels, MentionedLabels
 from scheduler.state.selector_postings import SelectorPostings
 
@@ -206,7 +207,7 @@ class TermTable:
                 for row, pods in term_set.rows.items():
                     recount[topology_key][row] += amount * pods
         for topology_key, column in sums.columns.items():
-            assert np.array_equal(column.counts, recount[topology_key]), topology_key
+            assert np.array_equal(column.counts.values, recount[topology_key]), topology_key
             column.check_invariants()
 
     # Sums.
@@ -251,7 +252,7 @@ class TermTable:
                     column.add(row, amount * pods)
             else:
                 rows = np.fromiter(term_set.rows, np.intp, len(term_set.rows))
-                column.counts[rows] += np.fromiter(term_set.rows.values(), np.int32, len(rows)) * amount
+                column.counts.values[rows] += np.fromiter(term_set.rows.values(), np.int32, len(rows)) * amount
                 column.stored_sums = ()
         term_set.feeds[sums] = feed
         sums.sets[term_set] = None
@@ -261,7 +262,7 @@ class TermTable:
         sums.feeding[topology_key] = sums.feeding.get(topology_key, 0) + 1
         column = sums.columns.get(topology_key)
         if column is None:
-            column = sums.columns[topology_key] = CountColumn(np.zeros(self._capacity, np.int32))
+            column = sums.columns[topology_key] = CountColumn(int32_column(self._capacity))
             self._bytes += _BYTES_PER_COUNT * self._capacity
         return column
 

@@ -5,21 +5,24 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.api.pod_storage import PodStorage, VolumeKey
+from scheduler.api.read_only import ReadOnlyDict, read_only_attribute
 from scheduler.framework.change_log import ChangeLog
 
-_NOWHERE: Final[Mapping[int, int]] = {}
+_NOWHERE: Final[Mapping[int, int]] = ReadOnlyDict()
 
 
 class VolumeUsers:
     """Implements framework.volumes.VolumeIndex. Sparse: pods without volumes cost nothing."""
 
     def __init__(self, changes: ChangeLog) -> None:
-        self.changes = changes
-        self._rows: dict[VolumeKey, dict[int, int]] = {}
+        self._changes = changes
+        self._rows: dict[VolumeKey, ReadOnlyDict[int, int]] = {}
         self._volumes: dict[int, int] = {}
         """Row → number of volumes of its pods."""
         self._odd: dict[int, int] = {}
         """Row → number of pods whose volumes are not regular."""
+
+    changes: ChangeLog = read_only_attribute("_changes")
 
     def users(self, key: VolumeKey) -> Mapping[int, int]:
         return self._rows.get(key, _NOWHERE)
@@ -36,7 +39,7 @@ class VolumeUsers:
         if not storage.regular:
             _add(self._odd, row, sign)
         for key in storage.keys:
-            rows = self._rows.setdefault(key, {})
+            rows = self._rows.setdefault(key, ReadOnlyDict())
             _add(rows, row, sign)
             if not rows:
                 del self._rows[key]
@@ -47,7 +50,7 @@ class VolumeUsers:
 
     def check_invariants(self, pods_by_row: Iterable[Iterable[Pod]]) -> None:
         """The counts are those of the pods. For tests and debugging."""
-        expected = VolumeUsers(self.changes)
+        expected = VolumeUsers(self._changes)
         for row, pods in enumerate(pods_by_row):
             for pod in pods:
                 if pod.storage.volumes:
@@ -60,6 +63,6 @@ class VolumeUsers:
 def _add(counts: dict[int, int], row: int, number: int) -> None:
     total = counts.get(row, 0) + number
     if total:
-        counts[row] = total
+        dict.__setitem__(counts, row, total)
     else:
-        del counts[row]
+        dict.__delitem__(counts, row)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from scheduler.api.weights import weight_of
 from scheduler.framework.change_log import ChangeLog, LogReader
-from scheduler.framework.nodes import Rows
+from scheduler.framework.columns import Rows, read_only
 
 FEW: Final = 8
 """For up to this many values plain Python is faster than numpy."""
@@ -52,13 +52,17 @@ class Stored(LogReader):
 class Column(Stored):
     """The answers of one plugin for one fragment."""
 
-    __slots__ = ("highest", "lowest", "may_differ", "values")
+    __slots__ = ("highest", "lowest", "may_differ", "shown", "values")
+
+    values: Values
+    shown: Values
+    """The same, for plugins: read-only."""
 
     def __init__(self, key: Hashable, logs: Iterable[ChangeLog], dtype: npt.DTypeLike) -> None:
         """Every row of it is stale."""
         super().__init__(key, logs)
         self._positions = [-1] * len(self._logs)
-        self.values: Values = np.zeros(0, dtype)
+        self._use(np.zeros(0, dtype))
         self.lowest = 0
         self.highest = 0
         """No value lies outside these two. They may be wider than the values: refreshing a row only widens them."""
@@ -74,12 +78,12 @@ class Column(Stored):
         if len(rows) == size:
             dtype = self.values.dtype
             # A copy: a plugin may answer with a column of the node table itself.
-            self.values = np.zeros(size, dtype) if answers is None else np.array(answers, dtype)
+            self._use(np.zeros(size, dtype) if answers is None else np.array(answers, dtype))
             self.lowest = self.highest = 0
             self._widen(answers)
             return
         if len(self.values) < size:  # new rows that are nodes are among `rows`
-            self.values = np.concatenate([self.values, np.zeros(size - len(self.values), self.values.dtype)])
+            self._use(np.concatenate([self.values, np.zeros(size - len(self.values), self.values.dtype)]))
         if len(rows) == 1:  # the usual case, at half the price
             [row] = rows
             value = 0 if answers is None else answers.item()
@@ -91,6 +95,10 @@ class Column(Stored):
             return
         self.values[rows] = 0 if answers is None else answers
         self._widen(answers)
+
+    def _use(self, values: Values) -> None:
+        self.values = values
+        self.shown = read_only(values)
 
     def _widen(self, answers: Values | None) -> None:
         if answers is not None and len(answers):

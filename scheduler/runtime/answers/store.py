@@ -18,7 +18,8 @@ from typing import Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.framework.nodes import Aspect, Rows
+from scheduler.framework.columns import Rows, locked
+from scheduler.framework.nodes import Aspect
 from scheduler.runtime.answers.columns import Column, Evaluate, Stored
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.live_nodes import LiveNodes
@@ -183,15 +184,14 @@ class AnswerStore:
         if stale is None or len(stale) * 4 > size:
             return self.all_rows()
         if len(stale) != 1:
-            return np.array(sorted(stale), dtype=np.intp)
+            return locked(np.array(sorted(stale), dtype=np.intp))
         [row] = stale
         if row != self._one_row[0]:  # several columns have the same stale row, one after the other
-            self._one_row = row, np.array((row,), np.intp)
+            self._one_row = row, locked(np.array((row,), np.intp))
         return self._one_row[1]
 
     def all_rows(self) -> Rows:
         """Every row number of the table."""
         if len(self._all_rows) != self.nodes.size:
-            self._all_rows = np.arange(self.nodes.size)
-            self._all_rows.flags.writeable = False
+            self._all_rows = locked(np.arange(self.nodes.size))
         return self._all_rows

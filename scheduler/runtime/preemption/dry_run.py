@@ -20,6 +20,7 @@ from typing import Final, Self
 import numpy as np
 
 from scheduler.api.pod import Pod
+from scheduler.framework.columns import locked
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.dry_run_filter import BulkSimulator, MonotoneInPods, SimulatedNode
 from scheduler.framework.handle import PodNominator
@@ -209,7 +210,7 @@ class DryRun:
     def _codes_now(self, plugin: FilterNodesPlugin) -> Int32Column:
         """What a plugin says of all nodes with the pods that are there."""
         nodes = self._profile.nodes
-        rows = np.flatnonzero(nodes.in_use)
+        rows = locked(np.flatnonzero(nodes.in_use))
         codes = np.zeros(nodes.size, np.int32)
         found = plugin.filter_nodes(self._state, self._pod, nodes, rows)
         if found is not None:

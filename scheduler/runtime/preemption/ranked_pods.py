@@ -14,6 +14,7 @@ import numpy as np
 from scheduler.api.importance import started
 from scheduler.api.pod import Pod
 from scheduler.api.weights import weight_of
+from scheduler.framework.columns import locked
 from scheduler.framework.nodes import Aspect, Int32Column, Int64Column, Rows
 from scheduler.runtime.live_nodes import LiveNodes
 
@@ -128,7 +129,7 @@ class RankedLowerPods:
         self._codes = codes
         self.starts = starts
         """By pod, in microseconds since 1970."""
-        self.counts: Int64Column = np.diff(ends, prepend=0)
+        self.counts: Int64Column = locked(np.diff(ends, prepend=0))
         """How many there are on each node."""
         self.first: Int64Column = ends - self.counts
         """By node the place of its first pod."""

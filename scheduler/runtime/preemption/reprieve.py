@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from scheduler.framework.columns import locked
 from scheduler.framework.dry_run import PRIORITY_OFFSET
 from scheduler.framework.dry_run_filter import SimulatedNodes
 from scheduler.framework.nodes import BoolColumn, Int64Column, Rows
@@ -36,6 +37,8 @@ class Reprieve:
         """Over the victims, each of them PRIORITY_OFFSET."""
         self._first: Int64Column = np.zeros(nodes, np.int64)
         self._let_back()
+        for column in (self.refused, self.victims, self.priority_sums):
+            locked(column)
 
     @property
     def highest_priorities(self) -> Int64Column:

@@ -264,7 +264,7 @@ async def test_a_what_if_that_failed_half_way_is_put_right_before_the_next_decis
     table = scheduler.cache.table
     row = table.row_of("a")
     assert row is not None
-    table.requested("cpu")[row] = 7
+    table._amounts.requested["cpu"].values[row] = 7
     table.is_broken = True
 
     await scheduler.schedule(a_pod("waits", requests={"cpu": "1"}))

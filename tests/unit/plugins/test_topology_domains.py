@@ -5,6 +5,7 @@ import pytest
 
 from plugins.shared.topology_domains import NO_DOMAIN, DomainCounts, Domains
 from scheduler.state.count_columns import CountColumn
+from scheduler.state.live_column import LiveColumn
 from scheduler.state.node_table import NodeTable
 from scheduler.state.pod_index import MatchCounts
 from tests.unit.plugins.cluster import a_cluster, every_row
@@ -17,7 +18,7 @@ def three_nodes() -> NodeTable:
 
 
 def column(*counts: int) -> MatchCounts:
-    return MatchCounts(CountColumn(np.array(counts, np.int32)), len(counts))
+    return MatchCounts(CountColumn(LiveColumn(np.array(counts, np.int32))), len(counts))
 
 
 def sums_at(domains: Domains, counts: MatchCounts, nodes: NodeTable) -> list[int]:

@@ -125,7 +125,7 @@ def test_a_wrong_sum_is_noticed() -> None:
     table = a_table(a_node("a"))
     table.add_pod("a", a_pod(requests={"cpu": "1"}))
 
-    table.requested("cpu")[0] = 7
+    table._amounts.requested["cpu"].values[0] = 7
 
     with pytest.raises(AssertionError, match="cpu"):
         table.check_invariants()
@@ -134,7 +134,7 @@ def test_a_wrong_sum_is_noticed() -> None:
 def test_a_forgotten_pod_is_noticed() -> None:
     table = a_table(a_node("a"))
 
-    table.pod_count[0] += 1
+    table._pod_count.values[0] += 1
 
     with pytest.raises(AssertionError, match="a"):
         table.check_invariants()

@@ -301,7 +301,7 @@ class ManyRows(NodeTable):
 
     def __init__(self, size: int) -> None:
         super().__init__()
-        self.size = size
+        self._size = size
 
 
 @pytest.mark.parametrize(
