@@ -5,6 +5,7 @@ Kinds are read one after the other, page by page, and written at once: memory is
 
 import argparse
 import asyncio
+import re
 import signal
 import sys
 from datetime import UTC, datetime
@@ -59,7 +60,7 @@ async def _run(options: argparse.Namespace, registry: Registry) -> int:
         header = Header(
             version=VERSION,
             taken_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            server=server,
+            server=_without_build(server) if options.anonymise else server,
             loadmaster=version("loadmaster"),
             is_anonymised=options.anonymise,
         )
@@ -175,6 +176,7 @@ class _Version(msgspec.Struct, rename="camel"):
     git_version: str = ""
 
 
+_RELEASE: Final = re.compile(r"v\d{1,3}\.\d{1,3}\.\d{1,3}", re.ASCII)
 _version: Final[Decoder[_Version]] = Decoder(_Version)
 
 
@@ -187,6 +189,12 @@ async def _server_version(client: Client) -> str:
         return _version.decode(reply.body).git_version or "of unknown version"
     except Unreadable:
         return "of unknown version"
+
+
+def _without_build(server: str) -> str:
+    """`v1.36.3-acme.7` ─► `v1.36.3`: who built it is nobody's business."""
+    match = _RELEASE.match(server)
+    return match[0] if match else ""
 
 
 def _objects(count: int) -> str:

@@ -4,22 +4,21 @@ A name is hashed part by part: `web-frontend/eu` ─► `k3f…-b0a…/zz1…`. 
 claim `web-0-data` of the pod `web-0` and its volume `data`, is composed of the same parts here. The key of the hash is
 drawn for each snapshot and kept nowhere.
 
-What decides by itself stays: well-known labels, taints and resources, whole numbers in labels, which `Gt` and `Lt`
-compare, the ordinals of StatefulSets, names of schedulers, which a configuration has; UIDs, by which ties are broken.
-What CEL expressions may speak of stays as well: drivers, attributes and capacities of devices.
+What decides by itself stays, by its whole name: see `words`. So do amounts, times, whole numbers in labels, which `Gt`
+and `Lt` compare, the ordinals of StatefulSets, and UIDs, by which ties are broken. CEL expressions speak of devices by
+the names that these have then: see `expressions`.
 """
 
 import base64
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from scheduler.api.csi_translation import IN_TREE_PLUGINS
-from scheduler.api.devices import CLAIM_FINALIZER
-from scheduler.api.requests import is_extended_resource
+from scheduler.snapshots import words
+from scheduler.snapshots.expressions import Expressions
 from scheduler.snapshots.kept_fields import ANNOTATIONS
 
 Json = dict[str, Any]
@@ -29,67 +28,22 @@ MAX_NAME: Final = 253
 _BITS: Final = 40
 """Of the hash of a part: two of 100,000 parts are alike once in two hundred snapshots."""
 
-KEYS: Final = frozenset(
-    {
-        CLAIM_FINALIZER,
-        "metadata.name",
-        "apps.kubernetes.io/pod-index",
-        "batch.kubernetes.io/job-completion-index",
-        "beta.kubernetes.io/arch",
-        "beta.kubernetes.io/instance-type",
-        "beta.kubernetes.io/os",
-        "controller-revision-hash",
-        "failure-domain.beta.kubernetes.io/region",
-        "failure-domain.beta.kubernetes.io/zone",
-        "kubernetes.io/arch",
-        "kubernetes.io/hostname",
-        "kubernetes.io/metadata.name",
-        "kubernetes.io/os",
-        "node-role.kubernetes.io/control-plane",
-        "node-role.kubernetes.io/master",
-        "pod-template-generation",
-        "pod-template-hash",
-        "statefulset.kubernetes.io/pod-name",
-        "topology.kubernetes.io/region",
-        "topology.kubernetes.io/zone",
-        *(plugin.zone_key for plugin in IN_TREE_PLUGINS if plugin.zone_key),
-    }
-)
-"""Keys of labels and taints that stay, and all of `node.kubernetes.io/`."""
-
-_PLAIN_VALUES: Final = frozenset(
-    {"beta.kubernetes.io/arch", "beta.kubernetes.io/os", "kubernetes.io/arch", "kubernetes.io/os"}
-)
-_OF_NODES: Final = "node.kubernetes.io/"
-_NAMESPACES: Final = frozenset({"default", "kube-node-lease", "kube-public", "kube-system"})
-_PRIORITY_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
-_DRIVERS: Final = frozenset(
-    {"kubernetes.io/no-provisioner", *(name for plugin in IN_TREE_PLUGINS for name in (plugin.name, plugin.driver))}
-)
-_CONTROLLERS: Final = frozenset(
-    {"CronJob", "DaemonSet", "Deployment", "Job", "Node", "Pod", "ReplicaSet", "ReplicationController", "StatefulSet"}
-)
-_ADDRESSES: Final = frozenset({"", "0.0.0.0", "127.0.0.1", "::", "::1"})
 _OF_DEVICE_CLASS: Final = "deviceclass.resource.kubernetes.io/"
-_ATTACHABLE: Final = "attachable-volumes-"
-
-_WORDS: Final = frozenset(
-    {
-        *("ContainersReady", "DisruptionTarget", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready"),
-        *("DiskPressure", "MemoryPressure", "NetworkUnavailable", "PIDPressure"),
-        *("PodResizeInProgress", "PodResizePending", "Deferred", "Infeasible"),
-        *("PreemptionByScheduler", "SchedulerError", "SchedulingGated", "Unschedulable"),
-    }
-)
-"""Types and reasons of conditions that are Kubernetes' own: others name what people run on their nodes."""
+_OF_KUBERNETES: Final = "kubernetes.io/"
+_LONGEST_DOMAIN: Final = 200
+_MAPPINGS: Final = frozenset({"labels", "resources", "quota", "byPod", "capacities"})
 
 _PART: Final = re.compile(r"[^-._/:@]+")
 _NUMBER: Final = re.compile(r"\d{1,10}", re.ASCII)
 """Longer ones are numbers of accounts and telephones rather than amounts that somebody compares."""
 
 _ORDINAL: Final = re.compile(r"(.*)-(\d{1,6})", re.ASCII | re.DOTALL)
-_VOLUME_WORDS: Final = frozenset({"aws", "vol", "projects", "zones", "regions", "disks", "UNSPECIFIED"})
-"""Parts of volumes' handles that are read: `aws://zone/vol-1`."""
+_ZONE: Final = re.compile(r"node-\d{1,4}", re.ASCII)
+"""What a NodeResourceTopology calls a NUMA node."""
+
+_VERSION: Final = re.compile(r"(\d{1,10}\.\d{1,10}\.\d{1,10})([-+][0-9A-Za-z.+-]*)?", re.ASCII)
+_IDENTIFIER: Final = re.compile(r"[0-9A-Za-z]+", re.ASCII)
+_AMOUNT: Final = re.compile(r"\d{1,10}(?:\.\d{1,10})?(?:[KMGTPE]i?|[numk])?", re.ASCII)
 
 
 class Aliases:
@@ -99,6 +53,7 @@ class Aliases:
         """`key`: of the hash; by default a new one."""
         self._key = secrets.token_bytes(32) if key is None else key
         self._token: Final = lru_cache(maxsize=100_000)(self._hashed)
+        self._expressions: Final = Expressions(self.device)
         self._claims: dict[tuple[str, str], str] = {}
         self._namespace = ""
         self._owner_pods: tuple[str, ...] = ()
@@ -108,26 +63,38 @@ class Aliases:
             "Taint": self._taint,
             "Toleration": self._taint,
             "ClaimReference": self._claim_reference,
+            "Consumer": self._consumer,
             "ZoneAttribute": self._zone_attribute,
         }
         self._by_class: Final[Mapping[str, Callable[[Any], Any]]] = {
+            "": self._plain,
+            "whole": lambda text: text,
             "name": self.name,
             "pod": self.pod,
             "claim": self.claim,
             "namespace": self.namespace,
-            "class": lambda text: text if text in _PRIORITY_CLASSES else self.name(text),
+            "class": _unless(words.PRIORITY_CLASSES, self.name),
+            "scheduler": _unless(words.SCHEDULERS, self.name),
+            "apiVersion": self._api_version,
+            "kind": _unless(words.KINDS, self.name),
             "key": self.key,
             "labels": self.labels,
             "resource": self.resource,
-            "resources": lambda amounts: {self.resource(name): amount for name, amount in amounts.items()},
-            "quota": lambda amounts: {self._charged(name): amount for name, amount in amounts.items()},
+            "resources": lambda amounts: self._amounts(self.resource, amounts),
+            "quota": lambda amounts: self._amounts(self._charged, amounts),
             "image": lambda text: self.node_image(with_tag(text)),
             "nodeImage": self.node_image,
-            "driver": lambda text: text if text in _DRIVERS else self.name(text),
+            "driver": _unless(words.DRIVERS, self.name),
+            "drivers": lambda text: ",".join(self.of_class("driver", each) for each in text.split(",")),
             "volume": self._volume,
-            "address": lambda text: text if text in _ADDRESSES else self._token(text),
-            "word": lambda text: text if text in _WORDS else self.name(text),
-            "byPod": lambda by_pod: {self.pod(name): value for name, value in by_pod.items()},
+            "address": _unless(words.ADDRESSES, self._token),
+            "word": _unless(words.PLAIN, self.name),
+            "byPod": lambda by_pod: self._amounts(self.pod, by_pod),
+            "device": self._expressions.known,
+            "attribute": self._attribute,
+            "capacities": lambda amounts: self._amounts(self._attribute, amounts),
+            "expression": self._expressions.rewritten,
+            "zone": lambda text: text if _ZONE.fullmatch(text) else self.name(text),
             "fingerprint": lambda _: None,  # of the pods' names
         }
 
@@ -140,7 +107,7 @@ class Aliases:
         self._owner_pods = tuple(
             owner["name"]
             for owner in (owners if isinstance(owners, list) else ())
-            if isinstance(owner, dict) and owner.get("kind") == "Pod" and isinstance(owner.get("name"), str)
+            if isinstance(owner, dict) and _is_pod(owner) and isinstance(owner.get("name"), str)
         )
 
     def of_class(self, class_: str, value: Any) -> Any:
@@ -149,7 +116,7 @@ class Aliases:
             return [self.of_class(class_, each) for each in value]
         if not isinstance(value, str | dict):
             return value
-        if isinstance(value, dict) is not (class_ in ("labels", "resources", "quota", "byPod")):
+        if isinstance(value, dict) is not (class_ in _MAPPINGS):
             return None  # of another type than it should be
         return self._by_class[class_](value)
 
@@ -165,8 +132,12 @@ class Aliases:
         alias = _PART.sub(lambda part: part[0] if part[0] in kept else self._token(part[0]), text)
         return alias if len(alias) <= longest else f"{self._token(text)}{self._token(f'{text}/')}"
 
+    def _plain(self, text: str) -> str:
+        """Of a field that holds an amount, a time, a UID or a choice."""
+        return text if words.is_plain(text) else self._token(text)
+
     def namespace(self, text: str) -> str:
-        return text if text in _NAMESPACES else self.name(text, MAX_LABEL)
+        return text if text in words.NAMESPACES else self.name(text, MAX_LABEL)
 
     def pod(self, text: str) -> str:
         """Keep the ordinal: StatefulSets make pods and claims by it."""
@@ -190,20 +161,20 @@ class Aliases:
         return f"{self._token(text)}:t"
 
     def _volume(self, text: str) -> str:
-        return self.name(text, len(text) * 10, _VOLUME_WORDS)
+        return self.name(text, len(text) * 10, words.VOLUME_PARTS)
 
     # Labels, taints and resources.
 
     def key(self, text: str) -> str:
         """Return what stands for a key of labels, taints or gates."""
-        if text in KEYS or text.startswith(_OF_NODES):
+        if text in words.KEYS:
             return text
         prefix, slash, name = text.rpartition("/")
-        return f"{self.name(prefix)}{slash}{self.name(name, MAX_LABEL)}"
+        return f"{self.name(prefix, _LONGEST_DOMAIN)}{slash}{self.name(name, MAX_LABEL)}"
 
     def value(self, key: str, text: str) -> str:
         """Return what stands for the value of a label, a taint or a term."""
-        if key in _PLAIN_VALUES or not text or _NUMBER.fullmatch(text):
+        if text in words.VALUES.get(key, ()) or not text or _NUMBER.fullmatch(text):
             return text
         match key:
             case "statefulset.kubernetes.io/pod-name":
@@ -219,65 +190,128 @@ class Aliases:
         return {self.key(key): self._label(key, value) for key, value in labels.items()}
 
     def resource(self, text: str) -> str:
-        """Return what stands for a resource; those that Kubernetes knows stay."""
-        if text.startswith(_OF_DEVICE_CLASS):
-            return _OF_DEVICE_CLASS + self.name(text.removeprefix(_OF_DEVICE_CLASS))
-        if text.startswith(_ATTACHABLE):
-            return _ATTACHABLE + self.name(text.removeprefix(_ATTACHABLE))
-        return self.key(text) if is_extended_resource(text) else text
+        """Return what stands for a resource, which counts as what it stands for: extended or not, scalar or not."""
+        if words.is_resource(text):
+            return text
+        for prefix in (_OF_DEVICE_CLASS, "attachable-volumes-", "hugepages-", "requests."):
+            if text.startswith(prefix):
+                return prefix + self.name(text.removeprefix(prefix))
+        domain, of_kubernetes, name = text.partition(_OF_KUBERNETES)
+        if of_kubernetes:
+            return f"{self.name(domain)}{of_kubernetes}{self.name(name, MAX_LABEL)}"
+        return self.key(text)
 
     def _charged(self, text: str) -> str:
         """Return what stands for something that quotas count: `pods`, `requests.example.com/gpu`."""
-        prefix, dot, resource = text.partition(".")
-        return f"{prefix}{dot}{self.resource(resource)}" if prefix in ("requests", "limits") else self.resource(text)
+        if text in words.COUNTED:
+            return text
+        for prefix in ("requests.", "limits."):
+            if text.startswith(prefix):
+                return prefix + self.resource(text.removeprefix(prefix))
+        return self.resource(text)
+
+    def _amounts(self, alias: Callable[[str], str], amounts: Json) -> Json:
+        return {alias(name): self.of_class("", amount) for name, amount in amounts.items()}
 
     def _label(self, key: str, value: Any) -> Any:
         return self.value(key, value) if isinstance(value, str) else value
 
+    # Devices.
+
+    def device(self, text: str) -> str:
+        """Return what stands for a driver, for a domain, name or value of an attribute, or for a word of an expression.
+
+        Amounts and versions stay, as they are compared, but for identifiers of versions that are words.
+        """
+        if not text or text in words.DEVICES or _AMOUNT.fullmatch(text):
+            return text
+        version = _VERSION.fullmatch(text)
+        return (
+            self._token(text) if version is None else version[1] + _IDENTIFIER.sub(self._identifier, version[2] or "")
+        )
+
+    def _identifier(self, match: re.Match[str]) -> str:
+        return match[0] if words.PRE_RELEASE.fullmatch(match[0]) else self._token(match[0])
+
+    def _attribute(self, text: str) -> str:
+        """Return what stands for an attribute or a capacity, with its domain or without."""
+        domain, slash, name = text.rpartition("/")
+        return f"{self._expressions.known(domain)}{slash}{self._expressions.known(name)}"
+
     # Objects.
 
+    def _api_version(self, text: str) -> str:
+        group, slash, version = text.rpartition("/")
+        kept = version if words.VERSION.fullmatch(version) else self.name(version)
+        return f"{group if group in words.GROUPS else self.name(group)}{slash}{kept}"
+
     def _owner(self, owner: Json) -> Json:
-        kind, name = owner.get("kind"), owner.get("name")
+        name = owner.get("name")
         if isinstance(name, str):
-            owner["name"] = self.pod(name) if kind == "Pod" else self.name(name)
-        if isinstance(kind, str) and kind not in _CONTROLLERS:
-            owner["kind"], owner["apiVersion"] = self.name(kind), self.name(str(owner.get("apiVersion", "")))
+            owner["name"] = self.pod(name) if _is_pod(owner) else self.name(name)
         return owner
 
+    def _consumer(self, consumer: Json) -> Json:
+        name, group, resource = consumer.get("name"), consumer.get("apiGroup"), consumer.get("resource")
+        is_pod = not group and resource == "pods"
+        if isinstance(name, str):
+            consumer["name"] = self.pod(name) if is_pod else self.name(name)
+        if isinstance(group, str) and group not in words.GROUPS:
+            consumer["apiGroup"] = self.name(group)
+        if isinstance(resource, str) and not is_pod:
+            consumer["resource"] = self.name(resource)
+        return consumer
+
     def _requirement(self, requirement: Json) -> Json:
-        key, values = requirement.get("key"), requirement.get("values")
-        if isinstance(key, str):
+        key, values = str(requirement.get("key", "")), requirement.get("values")
+        if isinstance(requirement.get("key"), str):
             requirement["key"] = self.key(key)
-            if isinstance(values, list):
-                requirement["values"] = [self._label(key, value) for value in values]
+        if isinstance(values, list):
+            requirement["values"] = [self._label(key, value) for value in values]
+        elif "values" in requirement:
+            requirement["values"] = self._label(key, values)
         return requirement
 
     def _taint(self, taint: Json) -> Json:
         # The key has its alias already: whether it is a well-known one shows in both.
-        if isinstance(taint.get("value"), str):
-            taint["value"] = self.value(str(taint.get("key", "")), taint["value"])
+        if "value" in taint:
+            taint["value"] = self._label(str(taint.get("key", "")), taint["value"])
         return taint
 
     def _claim_reference(self, reference: Json) -> Json:
         namespace, name = reference.get("namespace"), reference.get("name")
-        if isinstance(namespace, str) and isinstance(name, str):
-            reference["name"] = self._claims.get((namespace, name)) or self.pod(name)
+        if isinstance(name, str):
+            reference["name"] = self._claims.get((str(namespace), name)) or self.pod(name)
+        if isinstance(namespace, str):
             reference["namespace"] = self.namespace(namespace)
         return reference
 
     def _zone_attribute(self, attribute: Json) -> Json:
-        return {} if str(attribute.get("name", "")).startswith("nodeTopologyPodsFingerprint") else attribute
+        name = attribute.get("name")
+        if isinstance(name, str):
+            if name.startswith("nodeTopologyPodsFingerprint"):
+                return {}
+            attribute["name"] = self._plain(name)
+        return attribute
 
     def annotation(self, key: str, value: str) -> str | None:
         """Return what stands for an annotation that is kept; None for none."""
-        class_ = ANNOTATIONS[key]
-        return self._by_class[class_](value) if class_ else value
+        alias: str | None = self._by_class[ANNOTATIONS[key]](value)
+        return alias
 
     def _hashed(self, part: str) -> str:
         """A letter first: no number, fit for every name."""
         digest = hashlib.blake2b(part.encode(errors="surrogatepass"), key=self._key, digest_size=_BITS // 8).digest()
         text = base64.b32hexencode(digest).decode().lower()
         return "ghijklmnopqrstuvwxyzabcdefghijkl"[int(text[0], 32)] + text[1:]
+
+
+def _unless(kept: Container[str], alias: Callable[[str], str]) -> Callable[[str], str]:
+    return lambda text: text if text in kept else alias(text)
+
+
+def _is_pod(owner: Json) -> bool:
+    return owner.get("kind") == "Pod" and owner.get("apiVersion", "v1") == "v1"
 
 
 def with_tag(image: str) -> str:

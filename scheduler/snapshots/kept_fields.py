@@ -3,9 +3,11 @@
 Everything that is not listed is left out: Secrets and ConfigMaps, env, commands, probes, most annotations,
 `managedFields`, parameters of drivers. A test compares the lists with what is decoded elsewhere.
 
-    a         kept as it is, anonymised or not: numbers, amounts, times, choices
-    a@name    a name or the like, for which another one stands in an anonymised snapshot: see `aliases`
-    a:B       an object with the fields of B; `a:[]B` a list of them, `a:{}B` a mapping to them
+    a            an amount, a time, a UID, one of a few words; in an anonymised snapshot anything else gets another name
+    a@name       a name or the like, for which another one stands in an anonymised snapshot: see `aliases`
+    a@whole      what stands for it depends on other fields of its object: see `Aliases.of_kind`
+    a:B          an object with the fields of B; `a:[]B` a list of them, `a:{}B` a mapping to them
+    a@name:{}B   a mapping of names to them
 """
 
 from collections.abc import Mapping
@@ -29,18 +31,18 @@ FIELDS: Final[Mapping[str, str]] = {
     "ClassMeta": f"name@class {_META}",
     "DriverMeta": f"name@driver {_META}",
     "TemplateMeta": "name@name labels@labels annotations@annotations",
-    "Owner": "apiVersion kind name uid controller",
+    "Owner": "apiVersion@apiVersion kind@kind name@whole uid controller",
     # selectors
-    "Requirement": "key operator values",
+    "Requirement": "key@whole operator values@whole",
     "LabelSelector": "matchLabels@labels matchExpressions:[]Requirement",
     "NodeSelectorTerm": "matchExpressions:[]Requirement matchFields:[]Requirement",
     "NodeSelector": "nodeSelectorTerms:[]NodeSelectorTerm",
-    "Taint": "key@key value effect",
-    "Toleration": "key@key operator value effect tolerationSeconds",
+    "Taint": "key@key value@whole effect",
+    "Toleration": "key@key operator value@whole effect tolerationSeconds",
     # pods
     "Pod": "metadata:PodMeta spec:PodSpec status:PodStatus",
     "PodSpec": (
-        "nodeName@name schedulerName priority priorityClassName@class preemptionPolicy runtimeClassName@name "
+        "nodeName@name schedulerName@scheduler priority priorityClassName@class preemptionPolicy runtimeClassName@name "
         "nodeSelector@labels affinity:Affinity tolerations:[]Toleration "
         "topologySpreadConstraints:[]TopologySpreadConstraint containers:[]Container initContainers:[]Container "
         "overhead@resources resources:Resources activeDeadlineSeconds schedulingGates:[]Gate volumes:[]Volume "
@@ -130,7 +132,7 @@ FIELDS: Final[Mapping[str, str]] = {
     "CronJobSpec": "jobTemplate:JobTemplate",
     "JobTemplate": "metadata:TemplateMeta spec:JobSpec",
     "JobStatus": "succeeded conditions:[]JobCondition",
-    "JobCondition": "type status",
+    "JobCondition": "type@word status",
     "PodDisruptionBudget": "metadata:Meta spec:BudgetSpec status:BudgetStatus",
     "BudgetSpec": "selector:LabelSelector minAvailable maxUnavailable unhealthyPodEvictionPolicy",
     "BudgetStatus": (
@@ -160,7 +162,7 @@ FIELDS: Final[Mapping[str, str]] = {
         "awsElasticBlockStore:VolumeID azureDisk:AzureDisk azureFile:Presence cinder:VolumeID "
         "gcePersistentDisk:GCEDisk portworxVolume:VolumeID vsphereVolume:Presence emptyDir:Presence"
     ),
-    "ClaimReference": "apiVersion kind namespace name uid resourceVersion",
+    "ClaimReference": "apiVersion kind namespace@whole name@whole uid resourceVersion",
     "CSISource": "driver@driver volumeHandle@volume",
     "VolumeNodeAffinity": "required:NodeSelector",
     "VolumeStatus": "phase",
@@ -184,11 +186,11 @@ FIELDS: Final[Mapping[str, str]] = {
     "VolumeAttachment": "metadata:Meta spec:AttachmentSpec",
     "AttachmentSpec": "attacher@driver nodeName@name source:AttachmentSource",
     "AttachmentSource": "persistentVolumeName@name",
-    # devices: what CEL expressions speak of stays as it is
+    # devices
     "DeviceClass": "metadata:Meta spec:DeviceClassSpec",
     "DeviceClassSpec": "selectors:[]DeviceSelector extendedResourceName@resource",
     "DeviceSelector": "cel:CEL",
-    "CEL": "expression",
+    "CEL": "expression@expression",
     "ResourceClaim": "metadata:DeviceClaimMeta spec:DeviceClaimSpec status:DeviceClaimStatus",
     "ResourceClaimTemplate": "metadata:Meta spec:DeviceClaimTemplateSpec",
     "DeviceClaimTemplateSpec": "metadata:TemplateMeta spec:DeviceClaimSpec",
@@ -199,43 +201,43 @@ FIELDS: Final[Mapping[str, str]] = {
         "name@name deviceClassName@name selectors:[]DeviceSelector allocationMode count adminAccess "
         "tolerations:[]Toleration capacity:CapacityRequirements"
     ),
-    "CapacityRequirements": "requests",
-    "DeviceConstraint": "requests@name matchAttribute distinctAttribute",
+    "CapacityRequirements": "requests@capacities",
+    "DeviceConstraint": "requests@name matchAttribute@attribute distinctAttribute@attribute",
     "DeviceClaimStatus": "allocation:Allocation reservedFor:[]Consumer devices:[]DeviceStatus",
     "Allocation": "devices:DeviceAllocation nodeSelector:NodeSelector allocationTimestamp",
     "DeviceAllocation": "results:[]DeviceResult",
     "DeviceResult": (
-        "request@name driver pool@name device@name adminAccess tolerations:[]Toleration bindingConditions "
-        "bindingFailureConditions shareID consumedCapacity"
+        "request@name driver@device pool@name device@name adminAccess tolerations:[]Toleration bindingConditions@word "
+        "bindingFailureConditions@word shareID consumedCapacity@capacities"
     ),
-    "Consumer": "apiGroup resource name@pod uid",
-    "DeviceStatus": "driver pool@name device@name conditions:[]DeviceCondition",
-    "DeviceCondition": "type status",
+    "Consumer": "apiGroup@whole resource@whole name@whole uid",
+    "DeviceStatus": "driver@device pool@name device@name conditions:[]DeviceCondition",
+    "DeviceCondition": "type@word status",
     "ResourceSlice": "metadata:Meta spec:SliceSpec",
     "SliceSpec": (
-        "driver pool:Pool nodeName@name nodeSelector:NodeSelector allNodes devices:[]Device perDeviceNodeSelection "
-        "sharedCounters:[]CounterSet"
+        "driver@device pool:Pool nodeName@name nodeSelector:NodeSelector allNodes devices:[]Device "
+        "perDeviceNodeSelection sharedCounters:[]CounterSet"
     ),
     "Pool": "name@name generation resourceSliceCount",
     "Device": (
-        "name@name attributes:{}Attribute capacity:{}Capacity consumesCounters:[]CounterConsumption nodeName@name "
-        "nodeSelector:NodeSelector allNodes taints:[]Taint bindsToNode bindingConditions bindingFailureConditions "
-        "allowMultipleAllocations"
+        "name@name attributes@attribute:{}Attribute capacity@attribute:{}Capacity "
+        "consumesCounters:[]CounterConsumption nodeName@name nodeSelector:NodeSelector allNodes taints:[]Taint "
+        "bindsToNode bindingConditions@word bindingFailureConditions@word allowMultipleAllocations"
     ),
-    "Attribute": "int bool string version",
+    "Attribute": "int bool string@device version@device",
     "Capacity": "value requestPolicy:CapacityPolicy",
     "CapacityPolicy": "default validValues validRange:CapacityRange",
     "CapacityRange": "min max step",
-    "CounterSet": "name@name counters:{}Counter",
+    "CounterSet": "name@name counters@name:{}Counter",
     "Counter": "value",
-    "CounterConsumption": "counterSet@name counters:{}Counter",
+    "CounterConsumption": "counterSet@name counters@name:{}Counter",
     # what plugins of `contrib` read
     "NodeMetrics": "metadata:Meta timestamp window usage@resources",
     "NodeResourceTopology": "metadata:Meta topologyPolicies zones:[]Zone attributes:[]ZoneAttribute",
-    "Zone": "name type costs:[]ZoneCost resources:[]ZoneResource",
-    "ZoneCost": "name value",
+    "Zone": "name@zone type costs:[]ZoneCost resources:[]ZoneResource",
+    "ZoneCost": "name@zone value",
     "ZoneResource": "name@resource available allocatable",
-    "ZoneAttribute": "name value",
+    "ZoneAttribute": "name@whole value",
 }
 """Kind of object, or of a part of one, → its fields."""
 
@@ -245,7 +247,7 @@ ANNOTATIONS: Final[Mapping[str, str]] = {
     "pv.kubernetes.io/bind-completed": "",
     "pv.kubernetes.io/bound-by-controller": "",
     "resource.kubernetes.io/extended-resource-claim": "",
-    "storage.alpha.kubernetes.io/migrated-plugins": "",
+    "storage.alpha.kubernetes.io/migrated-plugins": "drivers",
     "storageclass.beta.kubernetes.io/is-default-class": "",
     "storageclass.kubernetes.io/is-default-class": "",
     "topology.node.k8s.io/fingerprint": "fingerprint",
@@ -307,8 +309,9 @@ KINDS: Final = (
     _kind(
         "VolumeAttachment", "storage.k8s.io", "v1", "volumeattachments", "volumes that are being detached do not count"
     ),
-    _kind("DeviceClass", "resource.k8s.io", "v1", "deviceclasses", _DEVICES),
+    # Slices come before what has expressions: what these may ask about is known then.
     _kind("ResourceSlice", "resource.k8s.io", "v1", "resourceslices", _DEVICES),
+    _kind("DeviceClass", "resource.k8s.io", "v1", "deviceclasses", _DEVICES),
     _kind("ResourceClaim", "resource.k8s.io", "v1", "resourceclaims", _DEVICES),
     _kind("ResourceClaimTemplate", "resource.k8s.io", "v1", "resourceclaimtemplates", _DEVICES),
     _kind("NodeMetrics", "metrics.k8s.io", "v1beta1", "nodes", _EXTENDED),

@@ -26,7 +26,7 @@ class Field(NamedTuple):
     """Of these objects; empty if it holds none."""
 
     class_: str
-    """What stands in it; empty for what stays."""
+    """What stands in it, or in the keys of a mapping to objects; empty for amounts, times, UIDs and choices."""
 
 
 @functools.cache
@@ -90,7 +90,7 @@ class Reduction:
         if field.holder == "{}":
             if not isinstance(value, dict):
                 return None
-            return {name: self._object(each, field.kind) for name, each in value.items()}
+            return {self._leaf(name, field.class_): self._object(each, field.kind) for name, each in value.items()}
         return self._object(value, field.kind)
 
     def _leaf(self, value: Any, class_: str) -> Any:
@@ -98,7 +98,7 @@ class Reduction:
             return self._annotations(value)
         if not _is_plain(value):
             return None
-        return value if self._aliases is None or not class_ else self._aliases.of_class(class_, value)
+        return value if self._aliases is None else self._aliases.of_class(class_, value)
 
     def _annotations(self, value: Any) -> dict[str, str] | None:
         kept = {}

@@ -204,6 +204,12 @@ def test_an_anonymised_snapshot_does_not_tell_who_took_it(tmp_path: Path, capsys
     assert "ada@corp.example" in capsys.readouterr().err
 
 
+def test_an_anonymised_snapshot_does_not_tell_who_built_the_api_server(tmp_path: Path) -> None:
+    built = {"GET /version": Answer(body={"gitVersion": "v1.36.3-corp.7+abc"})}
+
+    assert content_of(snapshot(tmp_path, built, "--anonymise")[1])["snapshot"]["server"] == "v1.36.3"
+
+
 @pytest.mark.parametrize(
     "trouble",
     [status(429, "too many requests"), status(500, "etcd is away"), status(503, "starting"), HANGS],

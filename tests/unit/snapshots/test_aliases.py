@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.labels import label_key_problems, label_value_problems, subdomain_problems
-from scheduler.api.requests import is_extended_resource
+from scheduler.api.requests import is_extended_resource, is_scalar_resource
 from scheduler.snapshots.aliases import MAX_LABEL, MAX_NAME, Aliases
 
 
@@ -66,6 +66,7 @@ def test_no_alias_is_a_number(aliases: Aliases) -> None:
         "topology.kubernetes.io/zone",
         "topology.ebs.csi.aws.com/zone",
         "node.kubernetes.io/unreachable",
+        "node.kubernetes.io/instance-type",
         "metadata.name",
     ],
 )
@@ -75,6 +76,7 @@ def test_well_known_keys_stay(aliases: Aliases, key: str) -> None:
 
 def test_keys_under_well_known_domains_that_people_choose_do_not_stay(aliases: Aliases) -> None:
     assert "secret" not in aliases.key("node-role.kubernetes.io/secret-team")
+    assert "secret" not in aliases.key("node.kubernetes.io/secret-team")
     assert "secret" not in aliases.key("secret.node-restriction.kubernetes.io/a")
 
 
@@ -93,13 +95,27 @@ def test_aliases_are_fit_for_what_they_stand_for(aliases: Aliases, text: str) ->
 
 @pytest.mark.parametrize(
     ("resource", "kept"),
-    [("cpu", True), ("hugepages-2Mi", True), ("example.kubernetes.io/foo", True), ("corp.example/gpu", False)],
+    [
+        ("cpu", True),
+        ("hugepages-2Mi", True),
+        ("hugepages-acme", False),
+        ("acme", False),
+        ("example.kubernetes.io/foo", False),
+        ("corp.example/gpu", False),
+        ("corp.example/" + "x" * 63, False),
+        ("x." * 110 + "example/gpu", False),
+        ("requests.corp.example/gpu", False),
+        ("attachable-volumes-csi-corp.example", False),
+    ],
 )
-def test_resources_that_kubernetes_knows_stay(aliases: Aliases, resource: str, kept: bool) -> None:
+def test_only_resources_of_kubernetes_stay_and_others_count_as_they_did(
+    aliases: Aliases, resource: str, kept: bool
+) -> None:
     alias = aliases.resource(resource)
 
     assert (alias == resource) is kept
     assert is_extended_resource(alias) == is_extended_resource(resource)
+    assert is_scalar_resource(alias) == is_scalar_resource(resource)
 
 
 def test_a_resource_that_stands_for_a_class_of_devices_names_its_alias(aliases: Aliases) -> None:
@@ -130,6 +146,14 @@ def test_an_image_is_the_same_with_its_tag_and_without_the_usual_one(aliases: Al
         ("driver", "kubernetes.io/no-provisioner"),
         ("address", "0.0.0.0"),
         ("word", "Ready"),
+        ("scheduler", "default-scheduler"),
+        ("kind", "DaemonSet"),
+        ("", "WaitForFirstConsumer"),
+        ("", "1500m"),
+        ("", "2026-01-02T03:04:05.123456Z"),
+        ("", "1m30s"),
+        ("", "4b1c7f7e-8f1e-4c53-9a52-5f1d6ec2d3aa"),
+        ("zone", "node-1"),
         ("name", 7),
     ],
 )
@@ -154,11 +178,25 @@ def test_what_is_of_another_type_than_it_should_be_is_left_out(aliases: Aliases,
     assert aliases.of_class(class_, value) is None
 
 
-def test_a_custom_controller_does_not_tell_its_kind(aliases: Aliases) -> None:
-    owner = aliases.of_kind("Owner", {"apiVersion": "corp.example/v1", "kind": "Shop", "name": "eu", "uid": "1"})
+def test_an_owner_keeps_only_what_kubernetes_has_named(aliases: Aliases) -> None:
+    assert aliases.of_class("apiVersion", "apps/v1") == "apps/v1"
+    assert aliases.of_class("apiVersion", "corp.example/v1beta1") == f"{aliases.name('corp.example')}/v1beta1"
+    assert aliases.of_class("kind", "Shop") == aliases.name("Shop")
+    assert aliases.of_kind("Owner", {"apiVersion": "v1", "kind": "Pod", "name": "db-0"})["name"] == aliases.pod("db-0")
 
-    assert not {"Shop", "eu"} & set(owner.values())
-    assert "corp" not in owner["apiVersion"]
-    assert (
-        aliases.of_kind("Owner", {"kind": "ReplicaSet", "apiVersion": "apps/v1", "name": "a"})["kind"] == "ReplicaSet"
-    )
+
+def test_a_consumer_of_devices_keeps_its_kind_if_it_is_a_pod(aliases: Aliases) -> None:
+    pod = {"resource": "pods", "name": "db-0"}
+    other = {"apiGroup": "corp.example", "resource": "shops", "name": "eu"}
+
+    assert aliases.of_kind("Consumer", {**pod}) == {**pod, "name": aliases.pod("db-0")}
+    assert aliases.of_kind("Consumer", {**other}) == {
+        "apiGroup": aliases.name("corp.example"),
+        "resource": aliases.name("shops"),
+        "name": aliases.name("eu"),
+    }
+
+
+def test_versions_of_devices_stay_but_for_the_words_in_them(aliases: Aliases) -> None:
+    assert aliases.device("1.20.3-rc.1") == "1.20.3-rc.1"
+    assert aliases.device("1.20.3-acme.2+b") == f"1.20.3-{aliases.device('acme')}.2+{aliases.device('b')}"
