@@ -9,6 +9,7 @@ examples:
   loadmaster plugins list --plugin-dir .
   loadmaster plugins describe GpuGuard --plugin-dir . --config config.yaml
   loadmaster plugins new GpuGuard
+  loadmaster plugins bench gpu_guard.py --nodes 5000
 """
 
 
@@ -26,3 +27,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     beginning = actions.add_parser("new", help="write a plugin that works, and its test, to begin with")
     beginning.add_argument("name", metavar="NAME", help="the plugin's name, such as GpuGuard")
     beginning.add_argument("--directory", metavar="DIR", default=".", help="where to; default: here")
+    measuring = actions.add_parser("bench", help="measure what the plugins of a file add to a decision")
+    measuring.add_argument("file", metavar="FILE", help="a Python file with plugins")
+    measuring.add_argument("--nodes", type=int, metavar="N", default=5000, help="default: %(default)s")
+    measuring.add_argument(
+        "--pod", metavar="FILE", help="a manifest of the pods that are placed; default: one without labels, of 100m"
+    )
+    measuring.add_argument(
+        "--config",
+        metavar="FILE",
+        help="KubeSchedulerConfiguration with a profile that enables the plugin; default: the default one and it",
+    )
+    measuring.add_argument(
+        "--seconds", type=float, metavar="S", default=20.0, help="stop measuring after so long; default: %(default)g"
+    )
+    measuring.add_argument("-o", "--output", choices=("text", "json"), default="text", help="default: %(default)s")

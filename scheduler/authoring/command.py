@@ -1,8 +1,9 @@
-"""`loadmaster plugins list`, `describe` and `new`."""
+"""`loadmaster plugins list`, `describe`, `new` and `bench`."""
 
 import argparse
 from collections.abc import Iterator
 
+from scheduler.authoring import bench_command
 from scheduler.authoring.describe import described, points_of
 from scheduler.authoring.skeleton import write_skeleton
 from scheduler.config.load import load_config
@@ -14,6 +15,9 @@ from scheduler.loading.registry import PluginRegistry
 
 def run(options: argparse.Namespace, registry: PluginRegistry) -> int:
     """Do what was asked for, and print it. Raises ConfigError."""
+    if options.action == "bench":
+        print(bench_command.report(options, registry))
+        return 0
     if options.action == "new":
         plugin, test = write_skeleton(options.name, options.directory, registry)
         print(f"{plugin}\n{test}")

@@ -6,7 +6,6 @@ victims are gone and its pod is in their place before the next one.
 
 import asyncio
 import cProfile
-import gc
 import statistics
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from scheduler.api.pod import Pod
+from scheduler.authoring.workload import collector_at_rest
 from scheduler.cycle.algorithm import Placed
 from scheduler.framework.cycle_state import CycleState
 from scheduler.runtime.answers.pod_classes import PodClasses
@@ -130,13 +130,11 @@ async def _preempt(world: World, pod: Pod) -> Times:
 @contextmanager
 def settled(profile: cProfile.Profile | None = None) -> Iterator[None]:
     """Keep the garbage collector from walking over the cluster, as the program does."""
-    gc.collect()
-    gc.freeze()
-    if profile is not None:
-        profile.enable()
-    try:
-        yield
-    finally:
+    with collector_at_rest():
         if profile is not None:
-            profile.disable()
-        gc.unfreeze()
+            profile.enable()
+        try:
+            yield
+        finally:
+            if profile is not None:
+                profile.disable()

@@ -1,6 +1,6 @@
 """A cluster in memory for benchmarks of the cycle: an engine whose writers lead nowhere, nodes, and many pods.
 
-Nodes have 32 cores and 256 GiB and lie in three zones, pods ask for 100m and 500Mi, as scheduler_perf's do.
+Nodes are those of `loadmaster plugins bench`, pods ask for 100m and 500Mi, as scheduler_perf's do.
 """
 
 import time
@@ -10,8 +10,11 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 import plugins
-from scheduler.api.objects import Node, node_from_dict
 from scheduler.api.pod import Pod, pod_from_dict
+from scheduler.authoring.workload import HOSTNAME as HOSTNAME
+from scheduler.authoring.workload import ZONE as ZONE
+from scheduler.authoring.workload import node_name as node_name
+from scheduler.authoring.workload import numbered_node as numbered_node
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.cycle.engine import Engine, build_engine
@@ -23,8 +26,6 @@ from scheduler.runtime.metrics import Metrics
 Json = dict[str, Any]
 
 PROFILE: Final = "loadmaster"
-HOSTNAME: Final = "kubernetes.io/hostname"
-ZONE: Final = "topology.kubernetes.io/zone"
 
 
 class NoWorld:
@@ -91,17 +92,6 @@ class World:
         for resource, each in objects:
             if resource in self.engine.watched:
                 self.engine.object_handlers.object_changed(resource, each)
-
-
-def node_name(number: int) -> str:
-    return f"node-{number:06d}"
-
-
-def numbered_node(number: int) -> Node:
-    name = node_name(number)
-    labels = {HOSTNAME: name, ZONE: f"zone-{number % 3}"}
-    allocatable = {"cpu": "32", "memory": "256Gi", "pods": "110", "ephemeral-storage": "100Gi"}
-    return node_from_dict({"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}})
 
 
 def decoded_pod(
