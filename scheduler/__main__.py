@@ -15,12 +15,15 @@ from scheduler.ask.page_arguments import add_arguments as add_page_arguments
 from scheduler.ask.snapshot_arguments import add_arguments as add_snapshot_arguments
 from scheduler.authoring.arguments import add_arguments as add_authoring_arguments
 from scheduler.config.options import RunOptions
+from scheduler.files.memory import memory_of_process
 from scheduler.replay.arguments import add_record_arguments, add_replay_arguments
 from scheduler.run_arguments import IN_CONFIG, LEADER_ELECTION, add_config_arguments, add_run_arguments, shown_flags
 from scheduler.serve.arguments import take_options as take_serving_options
 from scheduler.simulate.arguments import add_arguments as add_simulate_arguments
 
 if TYPE_CHECKING:  # loads numpy, which `--version` and `--help` do without: see `_execute`
+    from _typeshed import SupportsWrite
+
     from scheduler.loading.registry import PluginRegistry
     from scheduler.runtime.registry import Registry
 
@@ -44,9 +47,7 @@ def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that show ASCII only, as stderr does
     try:
-        parser, of_run = _parser()
-        code = _execute(parser.parse_args(argv), of_run, plugins or {})
-        sys.stdout.flush()  # so that a pipe that broke is noticed here
+        return _main(argv, plugins or {})
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read us has seen enough
@@ -58,6 +59,21 @@ def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -
         print(f"standard output: cannot be written: {error.strerror}", file=sys.stderr)
         _write_nowhere()
         return WRONG_INPUT
+    except MemoryError:
+        # Not in the handler: until it is left, the traceback keeps what took the memory.
+        pass
+    print(f"out of memory: this process may have {memory_of_process() >> 20} MiB, and needs more", file=sys.stderr)
+    return WRONG_INPUT
+
+
+def _main(argv: Sequence[str] | None, plugins: "Registry") -> int:
+    parser, of_run = _parser()
+    try:
+        code = _execute(parser.parse_args(argv), of_run, plugins)
+    except SystemExit:  # of the parser, once it has printed what it was asked for, or what is wrong
+        sys.stdout.flush()
+        raise
+    sys.stdout.flush()  # so that a pipe that broke is noticed here
     return code
 
 
@@ -66,9 +82,19 @@ def _write_nowhere() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that raises OSError if help or version cannot be written; argparse says nothing of that, and ends with 0."""
+
+    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
+        if file is not None and file is sys.stdout:
+            file.write(message)
+        else:
+            super()._print_message(message, file)
+
+
 def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
     """The parser of the command line, and that of `run` within it."""
-    parser = argparse.ArgumentParser(prog="loadmaster", description="A Kubernetes scheduler.")
+    parser = _Parser(prog="loadmaster", description="A Kubernetes scheduler.")
     parser.add_argument("--version", action="version", version=f"loadmaster {metadata.version('loadmaster')}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     of_run = commands.add_parser("run", help="schedule the pods of a cluster")

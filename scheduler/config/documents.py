@@ -8,13 +8,13 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
 from scheduler.api.text import encodable_within
 from scheduler.config.yaml_reader import MAX_ALIASED, read_yaml
+from scheduler.files.reading import TooLarge, bounded, chunks, collected, stream_chunks
 from scheduler.framework.errors import ConfigError
 
 STDIN: Final = "-"
@@ -30,28 +30,31 @@ class Document:
     value: Any
 
 
-def read_file(path: str, limit: int | None = None) -> str:
-    """Return the text of a file, or of standard input for `-`. Raises ConfigError, also for one of more bytes."""
-    return text_of(read_bytes(path, limit), path)
+def read_file(path: str, limit: int, pipe_seconds: float) -> str:
+    """Return the text of a file, or of standard input for `-`: `limit` bytes at most. Raises ConfigError.
+
+    `pipe_seconds`: how long a pipe is waited for; 0 if the path must not be one.
+    """
+    return text_of(collected(chunks_of(path, limit, pipe_seconds), limit), path)
 
 
-def read_bytes(path: str, limit: int | None = None) -> bytes:
-    """Return what is in a file, or comes over standard input for `-`. Raises ConfigError, also for more bytes."""
-    size = -1 if limit is None else limit + 1
+def chunks_of(path: str, limit: int, pipe_seconds: float) -> Iterator[bytes]:
+    """Yield what is in a file, or comes over standard input for `-`, bit by bit; arguments are those of `read_file`.
+
+    Raises ConfigError.
+    """
     try:
-        if path == STDIN:
-            if sys.stdin is None:
-                raise ValueError("it is closed")
-            data = sys.stdin.buffer.read(size)
+        if path != STDIN:
+            yield from chunks(path, limit, pipe_seconds)
+        elif sys.stdin is None:
+            raise ValueError("it is closed")
         else:
-            with Path(path).open("rb") as file:
-                data = file.read(size)
+            yield from bounded(stream_chunks(sys.stdin.buffer), limit)
+    except TooLarge as error:
+        raise ConfigError([f"{name_of(path)}: {error}"]) from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError([f"{name_of(path)}: cannot be read: {reason}"]) from error
-    if limit is not None and len(data) > limit:
-        raise ConfigError([f"{name_of(path)}: larger than {limit} bytes"])
-    return data
 
 
 def text_of(data: bytes, path: str) -> str:

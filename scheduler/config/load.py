@@ -25,6 +25,9 @@ STRONG: Final = "loadmaster.podMaxInUnschedulablePodsSeconds"
 MAX_BYTES: Final = 1 << 20
 """Of a file: as much as a ConfigMap holds. It takes half a second to read, and a scheduler at work may have to."""
 
+PIPE_SECONDS: Final = 60.0
+"""For each part of a file that comes through a pipe, as `--config <(command)` makes one."""
+
 MAX_ALIASED: Final = 100_000
 """Bytes that aliases may stand for in a file."""
 
@@ -59,11 +62,14 @@ def load_config(
     return config_of(read_config(path), known_plugins, leader_election, deprecated)
 
 
-def read_config(path: str | None) -> ConfigFile | None:
-    """Read and parse the file, and no more; None if there is none. Raises ConfigError."""
+def read_config(path: str | None, pipe_seconds: float = PIPE_SECONDS) -> ConfigFile | None:
+    """Read and parse the file, and no more; None if there is none. Raises ConfigError.
+
+    `pipe_seconds`: how long a pipe is waited for; 0 if the path must not be one.
+    """
     if path is None:
         return None
-    text, source = read_file(path, MAX_BYTES), name_of(path)
+    text, source = read_file(path, MAX_BYTES, pipe_seconds), name_of(path)
     return ConfigFile(source, text, values_of(text, source))
 
 

@@ -57,7 +57,7 @@ class ConfigurationSource:
 
         Raises ConfigError.
         """
-        file, registry = read_config(self._options.config), before
+        file, registry = read_config(self._options.config, pipe_seconds=0.0), before  # a scheduler at work cannot wait
         if isinstance(before, PluginRegistry):
             registry = renewed = before.renewed()
             await renewed.prepare_meanwhile(self._request(file, renewed))

@@ -18,10 +18,17 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from scheduler.files.reading import TooLarge, chunks, read
 from scheduler.framework.errors import ConfigError
 
 MAX_BYTES: Final = 4 << 20
 """Of a file: thousands of clusters."""
+
+MAX_MERGED: Final = 100_000
+"""Entries that mappings may take over from others."""
+
+PIPE_SECONDS: Final = 5.0
+"""For each part of one that comes through a pipe; a scheduler at work reads its kubeconfig again each minute."""
 
 MAX_PROBLEMS: Final = 20
 MAX_NEAR: Final = 5
@@ -131,20 +138,33 @@ def read_context(paths: str, name: str | None = None) -> Context:
     )
 
 
+class _Loader(yaml.SafeLoader):
+    """Bounds what merged mappings (`<<`) have together: a few lines of them can stand for billions of entries."""
+
+    merged = 0
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        before = len(node.value)
+        super().flatten_mapping(node)
+        self.merged += len(node.value) - before
+        if self.merged > MAX_MERGED:
+            problem = f"merged mappings have more than {MAX_MERGED} entries"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
 def _content(path: Path) -> Mapping[Any, Any]:
     """Raises ConfigError, FileNotFoundError."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+        data = read(path, MAX_BYTES, PIPE_SECONDS)
     except FileNotFoundError:
         raise
+    except TooLarge as error:
+        raise ConfigError([f"{path}: not a kubeconfig: {error}"]) from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ConfigError([f"{path}: cannot be read: {reason}"]) from error
-    if len(data) > MAX_BYTES:
-        raise ConfigError([f"{path}: not a kubeconfig: larger than {MAX_BYTES} bytes"])
     try:
-        content = yaml.safe_load(data.decode())
+        content = yaml.load(data.decode(), _Loader)
     except UnicodeDecodeError as error:
         raise ConfigError([f"{path}: not a text: byte {error.start} is not UTF-8"]) from error
     except yaml.YAMLError as error:
@@ -255,8 +275,7 @@ def decoded(text: str) -> bytes:
 def _file_problem(path: Path) -> str:
     """What is wrong with a file; empty if it can be read."""
     try:
-        with path.open("rb") as file:
-            file.read(1)
+        next(chunks(path, None), b"")
     except (OSError, ValueError) as error:
         return str(error.strerror if isinstance(error, OSError) else error)
     return ""

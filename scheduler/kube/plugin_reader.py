@@ -7,6 +7,7 @@ from typing import Final
 
 import aiohttp
 
+from scheduler.files.reading import read
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NO_CREDENTIALS, Access
 from scheduler.kube.client import USER_AGENT, AnswerTooLong, CallLimit, Client, NoReply, Operation, content_of
@@ -20,6 +21,7 @@ LABEL: Final = "plugin data"
 """The resource of these reads in metrics."""
 
 MAX_TOKEN_BYTES: Final = 64 << 10
+MAX_CA_BYTES: Final = 1 << 20
 
 
 class PluginReader:
@@ -64,11 +66,12 @@ class PluginReader:
         return body
 
     def _context(self, ca_file: str) -> ssl.SSLContext:
-        """Raises OSError for a file that cannot be read, and for one that has no certificates."""
+        """Raises OSError or ValueError for a file that cannot be read, or has no certificates."""
         changed = os.stat(ca_file).st_mtime if ca_file else 0.0
         found = self._contexts.get(ca_file)
         if found is None or found[0] != changed:
-            found = self._contexts[ca_file] = changed, ssl.create_default_context(cafile=ca_file or None)
+            authorities = read(ca_file, MAX_CA_BYTES).decode("ascii", "ignore") if ca_file else None
+            found = self._contexts[ca_file] = changed, ssl.create_default_context(cadata=authorities)
         return found[1]
 
 
@@ -76,8 +79,7 @@ def _authorization(token_file: str) -> dict[str, str]:
     """Raises OSError, and ValueError for what is no token."""
     if not token_file:
         return {}
-    with open(token_file, encoding="ascii") as file:
-        token = file.read(MAX_TOKEN_BYTES).strip()
+    token = read(token_file, MAX_TOKEN_BYTES).decode("ascii").strip()
     if not token or not token.isprintable() or " " in token:
         raise ValueError(f"{token_file}: this is no token")
     return {"Authorization": f"Bearer {token}"}

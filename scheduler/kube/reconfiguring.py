@@ -10,6 +10,7 @@ from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.cycle.profiles import Resources
+from scheduler.files.reading import read
 from scheduler.kube.adapters import EventsByProfile
 from scheduler.kube.client import Client
 from scheduler.kube.further_watches import FurtherWatches
@@ -20,6 +21,9 @@ from scheduler.kube.relister import Relister
 from scheduler.kube.single_events import Regarding, SingleEvents
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+MAX_NAME: Final = 1024
+"""Bytes of the file with the name of our namespace."""
+
 ACTION: Final = "Reconfiguring"
 
 
@@ -96,7 +100,7 @@ class ReconfigurableCluster:
 def this_pod() -> Regarding | None:
     """The pod that this runs in; None outside of a cluster. Its host name is its name, unless it is told otherwise."""
     try:
-        namespace = os.environ.get("POD_NAMESPACE") or NAMESPACE_FILE.read_text().strip()
-    except OSError:
+        namespace = os.environ.get("POD_NAMESPACE") or read(NAMESPACE_FILE, MAX_NAME).decode().strip()
+    except (OSError, ValueError):
         return None
     return Regarding("v1", "Pod", namespace, os.environ.get("POD_NAME") or socket.gethostname())

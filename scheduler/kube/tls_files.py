@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from scheduler.files import reading as files
 from scheduler.framework.errors import ConfigError
 
 MAX_BYTES: Final = 1 << 20
@@ -57,10 +58,10 @@ def read(path: str | Path | None) -> bytes:
     """Return what a file contains; empty without a path. Raises OSError, ConfigError."""
     if not path:
         return b""
-    with Path(path).open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ConfigError([f"{path}: more than {MAX_BYTES} bytes"])
+    try:
+        content = files.read(path, MAX_BYTES)
+    except files.Unfit as error:
+        raise ConfigError([f"{path}: {error}"]) from error
     if not content:
         raise ConfigError([f"{path}: empty"])
     return content

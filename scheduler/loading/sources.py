@@ -5,12 +5,13 @@ the ConfigMap does: so all files are read behind one reading of that link, or th
 """
 
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from scheduler.files.reading import read
 
 ENTRY_POINTS: Final = "loadmaster.plugins"
 """The group in which an installed package names its plugins."""
@@ -125,21 +126,6 @@ def _files(path: str, real: str, problems: list[str]) -> Iterator[PluginFile]:
     for name in names:
         shown = os.path.join(path, name)
         try:
-            yield PluginFile(shown, _content(os.path.join(real, name)))
+            yield PluginFile(shown, read(os.path.join(real, name), MAX_BYTES))
         except (OSError, ValueError) as error:
             problems.append(f"{shown}: cannot be read: {error.strerror if isinstance(error, OSError) else error}")
-
-
-def _content(path: str) -> bytes:
-    """Raises OSError, and ValueError for what is no file of a sensible size."""
-    with open(path, "rb", opener=_open_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise ValueError("this is no file")
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"it has more than {MAX_BYTES >> 20} MiB")
-    return content
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NONBLOCK)  # a pipe would be waited for

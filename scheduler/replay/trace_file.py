@@ -3,28 +3,22 @@
 A trace that was cut off can be replayed up to there: `Trace.incomplete` says so once all lines were read.
 """
 
-import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
 from scheduler.api.decoding import QUICK_ERRORS, Decoder, Unreadable
+from scheduler.files.reading import chunks
+from scheduler.files.unpacking import BadGzip, CutOff, NoGzip, TooDense, unpacked
 from scheduler.framework.errors import ConfigError
 from scheduler.replay.lines import END, FORMAT, MARK, Header
 
-READ: Final = 1 << 16
 MAX_LINE: Final = 64 << 20
 """Bytes. The largest is an answer with the measurements of all nodes."""
 
-MAX_RATIO: Final = 400
-"""Packed to unpacked bytes. Traces of pods that are all alike reach a third of it, a bomb a thousand."""
-
-FREE: Final = 16 << 20
-"""Unpacked bytes before the ratio is looked at."""
-
-GZIP: Final = b"\x1f\x8b"
+PIPE_SECONDS: Final = 60.0
+"""For each part of a trace that comes through a pipe."""
 
 Line = list[msgspec.Raw]
 
@@ -109,39 +103,24 @@ def _texts(path: str) -> Iterator[bytes]:
 
 
 def _unpacked(path: str) -> Iterator[bytes]:
-    packed = unpacked = 0
-    member: zlib._Decompress | None = None
-    for data in _data(path):
-        packed += len(data)
-        while data:
-            if member is None:
-                if not data.startswith(GZIP[: len(data)]):
-                    if packed == len(data):
-                        raise ConfigError([f"{path}: not a trace of Loadmaster: no gzip file"])
-                    raise ConfigError([f"{path}: damaged after {packed - len(data)} bytes: no gzip data"])
-                member = zlib.decompressobj(wbits=31)
-            try:
-                part = member.decompress(data, READ)
-            except zlib.error as error:
-                raise ConfigError([f"{path}: damaged after about {packed - len(data)} bytes: {error}"]) from error
-            unpacked += len(part)
-            if unpacked > FREE and unpacked > MAX_RATIO * packed:
-                raise ConfigError([f"{path}: unpacks to more than {MAX_RATIO} times its size; this is no trace"])
-            yield part
-            data = member.unused_data if member.eof else member.unconsumed_tail
-            if member.eof:
-                member = None
-    if member is not None:
-        raise _Cut("the file is cut off")
+    try:
+        yield from unpacked(_data(path))
+    except CutOff as error:
+        raise _Cut("the file is cut off") from error
+    except TooDense as error:
+        raise ConfigError([f"{path}: {error}; this is no trace"]) from error
+    except BadGzip as error:
+        is_other = isinstance(error, NoGzip) and not error.at
+        where = "not a trace of Loadmaster" if is_other else f"damaged after about {error.at} bytes"
+        raise ConfigError([f"{path}: {where}: {error}"]) from error
 
 
 def _data(path: str) -> Iterator[bytes]:
     try:
-        with Path(path).open("rb") as file:
-            found = False
-            while data := file.read(READ):
-                found = True
-                yield data
+        found = False
+        for data in chunks(path, None, PIPE_SECONDS):
+            found = True
+            yield data
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise ConfigError([f"{path}: cannot be read: {reason}"]) from error

@@ -15,10 +15,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from scheduler.files.reading import read
+
 KUBERNETES: Final = ("1", "36", "3")
 """The version of kube-scheduler whose verdicts are ours."""
 
 START_TIME: Final = "process_start_time_seconds"
+
+_MAX_BYTES: Final = 1 << 20
+"""Of one of Linux' files about the process."""
 
 
 class ProcessMetrics(Collector):
@@ -48,7 +53,8 @@ class ProcessMetrics(Collector):
     def _octets(self) -> dict[str, float]:
         """The counters of the network namespace, which is the pod's."""
         try:
-            lines = [line.split() for line in self._netstat.read_text().splitlines() if line.startswith("IpExt:")]
+            text = read(self._netstat, _MAX_BYTES).decode()
+            lines = [line.split() for line in text.splitlines() if line.startswith("IpExt:")]
             names, values = lines
             return dict(zip(names[1:], map(float, values[1:]), strict=True))
         except (OSError, ValueError):

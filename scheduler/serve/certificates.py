@@ -12,10 +12,10 @@ import logging
 import ssl
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
 from typing import Final, TypeVar
 
 from scheduler.config.serving import ServingOptions
+from scheduler.files.reading import Unfit, read
 from scheduler.framework.errors import ConfigError
 from scheduler.runtime.metrics import Metrics
 from scheduler.serve.own_certificate import ensure_files, is_old, make_pair, today
@@ -160,11 +160,10 @@ def _at_start(what: str, do: Callable[[], T]) -> T:
 
 
 def _read(path: str) -> bytes:
-    with Path(path).open("rb") as file:
-        content = file.read(MAX_BYTES + 1)
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"{path}: larger than {MAX_BYTES} bytes")
-    return content
+    try:
+        return read(path, MAX_BYTES)
+    except Unfit as error:
+        raise ValueError(f"{path}: {error}") from error
 
 
 def _reason(error: Exception) -> str:

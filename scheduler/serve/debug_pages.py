@@ -13,12 +13,16 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
+from scheduler.files.reading import read
 from scheduler.runtime import stack_samples
 from scheduler.serve.answers import JSON, NOT_FOUND, TEXT, Answer
 
 DEFAULT_SECONDS: Final = 10
 MAX_SECONDS: Final = 25
 """The port gives a request 30."""
+
+_MAX_BYTES: Final = 4096
+"""Of Linux' file about the memory of a process."""
 
 BUSY: Final = Answer(429, b"a profile is being taken; one goes on at a time\n")
 BAD_SECONDS: Final = Answer(400, f"seconds: expected a whole number from 1 to {MAX_SECONDS}\n".encode())
@@ -109,7 +113,6 @@ class Memory:
 def resident_bytes() -> int:
     """Of the process, by Linux' books; 0 elsewhere."""
     try:
-        with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[1]) * resource.getpagesize()
+        return int(read("/proc/self/statm", _MAX_BYTES).split()[1]) * resource.getpagesize()
     except (OSError, IndexError, ValueError):
         return 0

@@ -15,6 +15,7 @@ from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
+from scheduler.files.memory import check_memory
 from scheduler.framework.errors import ConfigError
 from scheduler.progress import SILENT, Progress
 from scheduler.simulate.checks import node_problems, pod_problems
@@ -35,6 +36,9 @@ MAX_PROBLEMS: Final = 100
 
 MAX_LINE: Final = 900
 """Characters of a problem that are told: keys and values in it may be as long as the file. Its end says most."""
+
+OBJECTS_PER_CHECK: Final = 1000
+"""After so many objects it is looked how much memory is left."""
 
 MAX_NOTED: Final = 10
 """Unknown fields that are noted where they are allowed, and objects of a running cluster that cannot be read."""
@@ -99,15 +103,23 @@ def cluster_of(
 ) -> SimulatedCluster:
     """Decode pods and nodes, create what controllers would, and add what is wrong to `problems`."""
     reading = _Reading(frozenset(needs), problems, strict=strict)
-    for obj in written_objects(stored, problems):
+    for obj in _within_memory(written_objects(stored, problems)):
         reading.take(obj)
         progress.done += 1
-    for obj in written_objects(documents, problems):
+    for obj in _within_memory(written_objects(documents, problems)):
         reading.look_for_unknown_fields(obj)
         reading.take(obj)
         progress.done += 1
     progress.doing("creating pods")
     return reading.cluster()
+
+
+def _within_memory(objects: Iterable[WrittenObject]) -> Iterator[WrittenObject]:
+    """Yield the objects. Raises MemoryError once there is little memory left."""
+    for number, obj in enumerate(objects):
+        if not number % OBJECTS_PER_CHECK:
+            check_memory()
+        yield obj
 
 
 class _Reading:

@@ -85,6 +85,14 @@ FILES: Final = (
         "a0: &a0 [x, x]\n" + "\n".join(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)),
         "current-context: it has none: --context names one",
     ),
+    raw(
+        "a bomb of merged mappings",
+        "l0: &l0 {"
+        + ", ".join(f"k{i}: v" for i in range(50))
+        + "}\n"
+        + "\n".join(f"l{i}: &l{i} {{<<: [{', '.join([f'*l{i - 1}'] * 10)}]}}" for i in range(1, 9)),
+        "not YAML: merged mappings have more than 100000 entries in line 5, column 5",
+    ),
     raw("another kind", "kind: Pod", "not a kubeconfig: its kind is another one than Config"),
     raw("a list as kind", "kind: [Config]", "not a kubeconfig: its kind is another one than Config"),
     raw("too long", b"#" * ((4 << 20) + 1), "not a kubeconfig: larger than 4194304 bytes"),
@@ -232,13 +240,13 @@ USERS: Final = (
     of(
         "user",
         "no such certificate",
-        {"client-certificate": "no", "client-key": "/dev/null"},
+        {"client-certificate": "no", "client-key": __file__},
         ".client-certificate: no: No such file or directory",
     ),
     of(
         "user",
         "a certificate that is none",
-        {"client-certificate-data": SECRET, "client-key": "/dev/null"},
+        {"client-certificate-data": SECRET, "client-key": __file__},
         f".client-certificate-data: {PEM}",
     ),
     of("user", "a number as key", {"client-key-data": 7}, ".client-key-data: expected a text, got a number"),
@@ -253,7 +261,7 @@ USERS: Final = (
     of(
         "user",
         "a certificate without its key",
-        {"client-certificate": "/dev/null"},
+        {"client-certificate": __file__},
         ".client-key: required with a client-certificate",
     ),
     of(

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.kube import kubeconfig
 from scheduler.kube.kubeconfig import read_context
 from tests.unit.kube.bad_kubeconfigs import BAD_KUBECONFIGS, SECRET, Bad
 from tests.unit.kube.fake_api import kubeconfig_text
@@ -55,6 +56,27 @@ def test_a_path_of_no_use_is_said(
 
     assert main(["snapshot", "--kubeconfig", path]) == 2
     assert capsys.readouterr().err == problem + "\n"
+
+
+def test_a_kubeconfig_may_come_through_a_pipe(capfd: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, kubeconfig_text("http://127.0.0.1:9").encode())
+    os.close(writing)
+
+    assert main(["snapshot", "--out=-", "--kubeconfig", f"/dev/fd/{reading}"]) == 2
+    os.close(reading)
+    assert "Cannot connect to host 127.0.0.1:9" in capfd.readouterr().err
+
+
+def test_a_pipe_in_which_no_kubeconfig_comes_is_not_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubeconfig, "PIPE_SECONDS", 0.01)
+    os.mkfifo(tmp_path / "pipe")
+
+    assert main(["snapshot", "--kubeconfig", f"{tmp_path}/pipe"]) == 2
+    said = f"{tmp_path}/pipe: cannot be read: nothing has come through this pipe for 0.01 s\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize(

@@ -204,9 +204,9 @@ def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
             f"{tmp_path}/none: the directory of plugins cannot be read: No such file or directory",
             f"{tmp_path}/file.py: the directory of plugins cannot be read: Not a directory",
             f"{tmp_path}/odd/folder.py: cannot be read: Is a directory",
-            f"{tmp_path}/odd/huge.py: cannot be read: it has more than 4 MiB",
+            f"{tmp_path}/odd/huge.py: cannot be read: larger than 4194304 bytes",
             f"{tmp_path}/odd/lost.py: cannot be read: No such file or directory",
-            f"{tmp_path}/odd/pipe.py: cannot be read: this is no file",
+            f"{tmp_path}/odd/pipe.py: cannot be read: this is no ordinary file",
         ),
     )
 

@@ -80,9 +80,9 @@ def replay(capsys: pytest.CaptureFixture[str], path: Path, *options: str) -> tup
 
 BAD: Final[dict[str, tuple[bytes | Callable[[], bytes], str]]] = {
     "empty": (b"", "the file is empty"),
-    "text": (b"hello\n", "not a trace of Loadmaster: no gzip file"),
-    "JSON that is not packed": (b"".join(WHOLE), "not a trace of Loadmaster: no gzip file"),
-    "a zip file": (b"PK\x03\x04rest", "not a trace of Loadmaster: no gzip file"),
+    "text": (b"hello\n", "not a trace of Loadmaster: no gzip data"),
+    "JSON that is not packed": (b"".join(WHOLE), "not a trace of Loadmaster: no gzip data"),
+    "a zip file": (b"PK\x03\x04rest", "not a trace of Loadmaster: no gzip data"),
     "one byte": (b"\x1f", "not a trace of Loadmaster"),
     "half of gzip's head": (b"\x1f\x8b", "not a trace of Loadmaster"),
     "another gzip file": (gzip.compress(b"hello\n"), "not a trace of Loadmaster"),

@@ -6,7 +6,8 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Mapping
+import tracemalloc
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -70,9 +71,12 @@ def test_there_are_a_hundred_cases_all_different() -> None:
 
 
 def simulated(
-    *arguments: str, stdout: int = subprocess.PIPE, environment: Mapping[str, str] = MappingProxyType({})
+    *arguments: str,
+    stdout: int = subprocess.PIPE,
+    environment: Mapping[str, str] = MappingProxyType({}),
+    memory: int = 3 << 29,
 ) -> tuple[int, bytes, bytes]:
-    """Run it in a process that may have 1.5 GiB of addresses."""
+    """Run it in a process that may have so many bytes of addresses, by default 1.5 GiB."""
     done = subprocess.run(
         [sys.executable, "-m", "scheduler", "simulate", *arguments],
         stdout=stdout,
@@ -80,7 +84,7 @@ def simulated(
         stdin=subprocess.DEVNULL,
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **environment},
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29)),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory)),
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -97,12 +101,91 @@ def test_little_input_takes_little_memory(what: str, tmp_path: Path) -> None:
 
 
 def test_what_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "MAX_UNPACKED", 1 << 20)
+    monkeypatch.setattr(files, "MAX_BYTES", 1 << 20)
     path = tmp_path / "f.gz"
     path.write_bytes(gzip.compress(b" " * (2 << 20)))
 
     with pytest.raises(ConfigError, match="larger than 1048576 bytes once it is unpacked"):
         read_cluster([str(path)])
+
+
+def a_bomb(path: Path) -> None:
+    path.write_bytes(gzip.compress(b" " * (100 << 20), 9))
+
+
+def a_sparse_file(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 5 << 30)
+
+
+def a_sparse_file_of_a_size_that_may_be(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 500 << 20)
+
+
+def a_pipe_in_a_directory(path: Path) -> None:
+    path.mkdir()
+    os.mkfifo(path / "a.json")
+
+
+def a_link_to_a_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (a_bomb, "f: packed by gzip, but cannot be unpacked: unpacks to more than 400 times its size"),
+        (a_sparse_file, "f: larger than"),
+        (a_sparse_file_of_a_size_that_may_be, "f: not a text: there are only zeros in it"),
+        (a_pipe_in_a_directory, "f/a.json: cannot be read: this is no ordinary file"),
+        (a_link_to_a_device, "f: not a text: there are only zeros in it"),
+    ],
+)
+def test_a_file_without_an_end_costs_a_line_and_little_memory(
+    make: Callable[[Path], None], problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 2 << 30)
+    make(tmp_path / "f")
+    tracemalloc.start()
+
+    with pytest.raises(ConfigError) as caught:
+        read_cluster([str(tmp_path / "f")])
+    _, peak = tracemalloc.get_traced_memory()
+
+    tracemalloc.stop()
+    assert [line.replace(str(tmp_path / "f"), "f")[: len(problem)] for line in caught.value.problems] == [problem]
+    assert peak < 40 << 20
+
+
+def test_all_files_together_may_have_so_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_BYTES", 3 * len(NODE))
+    for name in "abcd":
+        (tmp_path / f"{name}.yaml").write_text(NODE.replace("name: n", f"name: {name}"))
+
+    with pytest.raises(ConfigError) as caught:
+        read_cluster([str(tmp_path)])
+
+    why = f"which is what the files before it leave of {3 * len(NODE)}"
+    assert caught.value.problems == (f"{tmp_path}/d.yaml: larger than 0 bytes, {why}",)
+
+
+def test_half_of_the_memory_is_the_bound_where_there_is_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "memory_of_process", lambda: 1 << 30)
+
+    assert files.max_bytes() == 1 << 29
+
+
+def test_a_cluster_that_does_not_fit_into_memory_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "f.json"
+    pod = {"kind": "Pod", "spec": {"nodeName": "n", "containers": [{"name": "c"}]}}
+    pods = [{**pod, "metadata": {"name": f"p{i}", "uid": f"u{i}", "resourceVersion": "1"}} for i in range(60_000)]
+    path.write_text(json.dumps({"kind": "List", "items": pods}))
+
+    code, out, err = simulated(str(path), memory=256 << 20)
+
+    assert (code, out) == (2, b"")
+    assert err == b"out of memory: this process may have 256 MiB, and needs more\n"
 
 
 @pytest.fixture
