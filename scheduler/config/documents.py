@@ -19,6 +19,9 @@ from scheduler.framework.errors import ConfigError
 
 STDIN: Final = "-"
 
+PIPE_SECONDS: Final = 60.0
+"""For each part of a file that comes through a pipe, as `--config <(command)` makes one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -30,7 +33,7 @@ class Document:
     value: Any
 
 
-def read_file(path: str, limit: int, pipe_seconds: float) -> str:
+def read_file(path: str, limit: int, pipe_seconds: float = PIPE_SECONDS) -> str:
     """Return the text of a file, or of standard input for `-`: `limit` bytes at most. Raises ConfigError.
 
     `pipe_seconds`: how long a pipe is waited for; 0 if the path must not be one.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
-from scheduler.config.documents import name_of, parse_documents, read_file
+from scheduler.config.documents import PIPE_SECONDS, name_of, parse_documents, read_file
 from scheduler.config.extenders import leave_to_extenders, read_extenders
 from scheduler.config.places import with_lines
 from scheduler.config.plugin_request import requested_plugins
@@ -24,9 +24,6 @@ STRONG: Final = "loadmaster.podMaxInUnschedulablePodsSeconds"
 
 MAX_BYTES: Final = 1 << 20
 """Of a file: as much as a ConfigMap holds. It takes half a second to read, and a scheduler at work may have to."""
-
-PIPE_SECONDS: Final = 60.0
-"""For each part of a file that comes through a pipe, as `--config <(command)` makes one."""
 
 MAX_ALIASED: Final = 100_000
 """Bytes that aliases may stand for in a file."""
