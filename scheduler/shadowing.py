@@ -31,7 +31,7 @@ from scheduler.kube.deadlines import COMPARISON_SECONDS, FIRST_COMPARISON, Deadl
 from scheduler.kube.further_watches import FurtherWatches
 from scheduler.kube.intake import node_intake, pod_intake
 from scheduler.kube.permissions import Permission, reading_permissions
-from scheduler.kube.plugin_reader import PluginReader
+from scheduler.kube.plugin_reader import SilentReader
 from scheduler.kube.relister import Relister
 from scheduler.kube.watch import Watch
 from scheduler.port import Inside, Shown, open_port
@@ -90,7 +90,7 @@ class Shadowing:
             tasks.start("task watch", tasks.watch())
             tasks.start("credentials", credentials.keep_fresh())
             silence = Silence()
-            writers = Writers(silence, silence, silence, silence, NoWrites(), PluginReader(client))
+            writers = Writers(silence, silence, silence, silence, NoWrites(), SilentReader(client))
             with Contained(AT_START_SECONDS):
                 engine = build_engine(config, registry, writers, metrics, time.monotonic, tasks)
             stack.callback(engine.close)

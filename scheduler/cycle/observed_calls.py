@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Mapping
 from datetime import datetime
+from hashlib import blake2b
 from typing import Any, TypeVar
 
 from scheduler.cycle.observer import Call, Observer
@@ -39,6 +40,9 @@ class ObservedCalls:
     async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
         return await self._observed(Call("read", "", "", url), self._reader.read(url, seconds, access))
 
+    async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        return await self._observed(posting(url, body), self._reader.post(url, body, seconds, access))
+
     def now(self) -> datetime:
         return self._reader.now()
 
@@ -52,6 +56,11 @@ class ObservedCalls:
         if self.observer is not None:
             self.observer.answered(call, answer)
         return answer
+
+
+def posting(url: str, body: bytes) -> Call:
+    """The call that posts `body`, of which no more than a digest is kept."""
+    return Call("post", "", "", url, blake2b(body, digest_size=16).hexdigest())
 
 
 def creation(resource: str, content: Mapping[str, Any]) -> Call:

@@ -231,7 +231,7 @@ NO_CREDENTIALS: Final = Access()
 
 
 class Reader(Protocol):
-    """Reads data that cannot be watched, such as metrics: in the background, never in a decision."""
+    """HTTP for plugins: reads data that cannot be watched, and posts. Awaited, so never in a decision."""
 
     async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
         """Return what there is at a URL, within `seconds`.
@@ -239,6 +239,14 @@ class Reader(Protocol):
         A path, such as `/apis/metrics.k8s.io/v1beta1/nodes`, is asked of the API server, as the scheduler's account;
         anything else by http or https. Redirections are not followed. Raises ApiError for any answer but a good one of
         at most 32 MiB.
+        """
+
+    async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        """Post JSON to an http or https URL once, and return the answer, within `seconds`.
+
+        Limits are those of `read`; of both together, 10 go elsewhere than to the API server at once, and others wait,
+        which counts. Raises ApiError, with the status of an answer that is not 2xx; 0 if there is none, and then
+        nobody knows whether it was done. Simulations and shadows post nothing.
         """
 
     def now(self) -> datetime:
@@ -253,6 +261,9 @@ class NoReads:
 
     async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
         raise ApiError(0, f"nothing is read here, so not {url} either")
+
+    async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        raise ApiError(0, f"nothing is posted here, so nothing to {url} either")
 
 
 Listener: TypeAlias = Callable[[Any | None, Any | None], None]

@@ -282,7 +282,7 @@ class Player:
         answer: Any
         if status is not None:
             answer = ApiError(status, _text(line[4]))
-        elif call.verb == "read":
+        elif call.verb in ("read", "post"):
             answer = _bytes(line[4])
         elif call.verb == "delete":
             answer = None

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from scheduler.cycle.observed_calls import creation
+from scheduler.cycle.observed_calls import creation, posting
 from scheduler.cycle.observer import Call
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NO_CREDENTIALS, Access
@@ -75,6 +75,10 @@ class ReplayedCalls:
 
     async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
         content: bytes = await self._answered(Call("read", "", "", url))
+        return content
+
+    async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        content: bytes = await self._answered(posting(url, body))
         return content
 
     def now(self) -> datetime:

@@ -36,3 +36,7 @@ class SimulatedReader:
         if not self._read[resource]:
             raise ApiError(404, f"the files have no {plural} of {group}/{version}")
         return msgspec.json.encode({"items": self._read[resource]})
+
+    async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        """Raises ApiError: a simulation changes nothing."""
+        raise ApiError(0, f"a simulation posts nothing, so nothing to {url} either")

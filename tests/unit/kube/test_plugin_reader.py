@@ -11,7 +11,7 @@ from aiohttp import web
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import Access
 from scheduler.kube import client as client_module
-from scheduler.kube.plugin_reader import PluginReader
+from scheduler.kube.plugin_reader import MAX_ELSEWHERE, PluginReader, SilentReader
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
 
@@ -116,3 +116,76 @@ async def test_what_is_no_token_is_not_sent(tmp_path: Path, text: str) -> None:
                 await PluginReader(client).read(url, 5, access)
 
     assert seen == []
+
+
+@asynccontextmanager
+async def a_listener(status: int = 200) -> AsyncIterator[tuple[str, list[tuple[str, bytes]], list[int]]]:
+    """Take what is posted; yields where, the content types and bodies that came, and how many were there at once."""
+    came: list[tuple[str, bytes]] = []
+    at_once: list[int] = []
+    here = 0
+
+    async def serve(request: web.Request) -> web.Response:
+        nonlocal here
+        here += 1
+        at_once.append(here)
+        came.append((request.content_type, await request.read()))
+        await asyncio.sleep(0.01)
+        here -= 1
+        return web.Response(status=status, body=b"" if status == 204 else b"taken")
+
+    app = web.Application()
+    app.router.add_post("/{path:.*}", serve)
+    runner = web.AppRunner(app, shutdown_timeout=0)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}", came, at_once
+    finally:
+        await runner.cleanup()
+
+
+@pytest.mark.parametrize(("status", "answer"), [(200, b"taken"), (201, b"taken"), (204, b"")])
+async def test_a_body_is_posted_once_as_json(tmp_path: Path, status: int, answer: bytes) -> None:
+    async with a_listener(status) as (url, came, _), fake_client(tmp_path, FakeApi()) as client:
+        assert await PluginReader(client).post(f"{url}/take", b'{"pod": "cart"}', 5) == answer
+
+    assert came == [("application/json", b'{"pod": "cart"}')]
+
+
+@pytest.mark.parametrize("status", [302, 404, 409, 500, 503])
+async def test_a_post_that_is_refused_is_not_repeated(tmp_path: Path, status: int) -> None:
+    async with a_listener(status) as (url, came, _), fake_client(tmp_path, FakeApi()) as client:
+        with pytest.raises(ApiError, match="HTTP") as refused:
+            await PluginReader(client).post(url, b"{}", 5)
+
+    assert refused.value.status == status
+    assert len(came) == 1
+
+
+async def test_ten_calls_go_elsewhere_at_once_and_the_others_wait(tmp_path: Path) -> None:
+    async with a_listener() as (url, came, at_once), fake_client(tmp_path, FakeApi()) as client:
+        reader = PluginReader(client)
+        await asyncio.gather(*(reader.post(url, b"{}", 20) for _ in range(35)))
+
+    assert len(came) == 35
+    assert max(at_once) <= MAX_ELSEWHERE
+
+
+async def test_to_wait_for_others_counts_as_time(tmp_path: Path) -> None:
+    async with a_server(seconds=5) as (url, _), fake_client(tmp_path, FakeApi()) as client:
+        reader = PluginReader(client)
+        calls = [reader.post(url, b"{}", 0.1) for _ in range(MAX_ELSEWHERE + 1)]
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [type(each) for each in outcomes] == [ApiError] * len(calls)
+
+
+async def test_nothing_is_posted_to_the_api_server_nor_by_a_shadow(tmp_path: Path) -> None:
+    async with a_listener() as (url, came, _), fake_client(tmp_path, FakeApi()) as client:
+        for reader, where in ((PluginReader(client), "/api/v1/pods"), (SilentReader(client), url)):
+            with pytest.raises(ApiError):
+                await reader.post(where, b"{}", 5)
+
+    assert came == []

@@ -35,6 +35,9 @@ class FakeReader:
             raise answer
         return answer
 
+    async def post(self, url: str, body: bytes, seconds: float, access: fw.Access | None = None) -> bytes:
+        raise AssertionError("nothing is posted")
+
 
 def node_metrics(name: str, cpu: Any = "1", memory: Any = "1Gi", at: datetime = NOW) -> dict[str, Any]:
     """An object of metrics.k8s.io."""

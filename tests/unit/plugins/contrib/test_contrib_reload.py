@@ -39,6 +39,9 @@ class SlowReader:
             self.reading -= 1
         raise AssertionError("unreachable")
 
+    async def post(self, url: str, body: bytes, seconds: float, access: fw.Access | None = None) -> bytes:
+        raise AssertionError("nothing is posted")
+
 
 @pytest.fixture
 def reader(monkeypatch: pytest.MonkeyPatch) -> SlowReader:
