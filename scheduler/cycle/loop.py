@@ -34,6 +34,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
+from scheduler.framework.plugin import PermitWait
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.queue.scheduling_queue import SchedulingQueue
@@ -254,7 +255,7 @@ class SchedulingLoop:
         attempt = _Attempt(framework, state, queued, pod, placed, started, on_hold=False)
         try:
             refusal = framework.run_reserve(state, pod, placed.node_name)
-            holds: dict[str, float] = {}
+            holds: dict[str, PermitWait] = {}
             if refusal is None:
                 holds, refusal = framework.run_permit(state, pod, placed.node_name)
         except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within

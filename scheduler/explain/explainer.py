@@ -153,7 +153,7 @@ class Explainer:
             yield f"tried {queued.attempts} times" if queued.attempts > 1 else "tried once"
         waiting = framework.handle.waiting_pods.get(pod.uid)
         if waiting is not None:
-            yield f"waits for the Permit of {', '.join(waiting.pending_plugins)}"
+            yield f"waits for the Permit of {waiting}"
         if queued is None:
             return
         if where == "backing off":

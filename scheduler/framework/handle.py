@@ -54,6 +54,12 @@ class WaitingPod(Protocol):
     def pending_plugins(self) -> tuple[str, ...]:
         """The plugins that still hold the pod."""
 
+    def message_of(self, plugin: str) -> str:
+        """Return what the pod waits for, as that plugin said; empty if it said nothing or does not hold the pod."""
+
+    def seconds_left(self, plugin: str) -> float:
+        """Return after how many seconds that plugin rejects the pod; 0 if it does not hold the pod."""
+
     def allow(self, plugin: str) -> None:
         """Stop holding the pod for `plugin`; when no plugin holds it any more, it is bound."""
 

@@ -308,6 +308,9 @@ class PermitWait:
 
     timeout: float
 
+    message: str = ""
+    """What the pod waits for, for people: `2 of 3 pods of the gang have a node`."""
+
 
 class PermitPlugin(Plugin):
     @abstractmethod

@@ -17,6 +17,7 @@ from scheduler.framework.nodes import Aspect, BoolColumn, Rows
 from scheduler.framework.plugin import (
     BindPlugin,
     PermitPlugin,
+    PermitWait,
     Plugin,
     PostBindPlugin,
     PostFilterPlugin,
@@ -327,16 +328,16 @@ class Framework:
                     errors.append(error)
         return errors
 
-    def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[dict[str, float], Status | None]:
-        """Return plugin → seconds for those that hold the pod, and the first refusal."""
-        holds: dict[str, float] = {}
+    def run_permit(self, state: CycleState, pod: Pod, node_name: str) -> tuple[dict[str, PermitWait], Status | None]:
+        """Return plugin → for how long and for what, of those that hold the pod, and the first refusal."""
+        holds: dict[str, PermitWait] = {}
         with self._calls.at("Permit") as timer:
             for plugin in self._permit:
                 answer = self._calls.run("Permit", plugin.name, plugin.permit, state, pod, node_name)
                 if answer is None:
                     continue
                 found = check_permit(plugin.name, plugin.permit, answer)
-                if isinstance(found, float):
+                if isinstance(found, PermitWait):
                     holds[plugin.name] = found
                 else:
                     refusal = _rejection("Permit", plugin, plugin.permit, found)

@@ -75,14 +75,17 @@ def check_post_filter(
     return found, None if status is None else check_status(plugin, "PostFilter", method, status, POST_FILTER)
 
 
-def check_permit(plugin: str, method: Callable[..., Any], answer: object) -> Status | float:
-    """The same for Permit: a refusal, or for how many seconds the pod is held."""
+def check_permit(plugin: str, method: Callable[..., Any], answer: object) -> Status | PermitWait:
+    """The same for Permit: a refusal, or for how long the pod is held, MAX_PERMIT_SECONDS at most."""
     if not isinstance(answer, PermitWait):
         return check_status(plugin, "Permit", method, answer, PERMIT)
     timeout: object = answer.timeout
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or math.isnan(timeout):
         raise wrong_answer(plugin, "Permit", method, timeout, "a PermitWait of seconds")
-    return min(float(timeout), MAX_PERMIT_SECONDS)
+    message: object = answer.message
+    if not isinstance(message, str):
+        raise wrong_answer(plugin, "Permit", method, message, "a PermitWait with a text")
+    return PermitWait(min(float(timeout), MAX_PERMIT_SECONDS), message)
 
 
 def check_score(plugin: str, method: Callable[..., Any], answer: object) -> int:

@@ -11,33 +11,51 @@ from collections.abc import Iterator, Mapping
 
 from scheduler.api.pod import Pod
 from scheduler.framework.duration import Duration
-from scheduler.framework.plugin import MAX_PERMIT_SECONDS
+from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait
 from scheduler.framework.status import Code, Status, unschedulable
 
 
 class WaitingPod:
     """One pod on hold. Its outcome is a future: None for allowed, else the refusal."""
 
-    def __init__(self, pod: Pod, timeouts: Mapping[str, float]) -> None:
-        """`timeouts`: seconds for each plugin that holds the pod. Needs a running event loop."""
+    def __init__(self, pod: Pod, holds: Mapping[str, PermitWait]) -> None:
+        """`holds`: for how long and for what each plugin holds the pod. Needs a running event loop."""
         loop = asyncio.get_running_loop()
         self.pod = pod
         self._outcome: asyncio.Future[Status | None] = loop.create_future()
+        self._messages = {plugin: hold.message for plugin, hold in holds.items()}
+        seconds_of = {plugin: min(hold.timeout, MAX_PERMIT_SECONDS) for plugin, hold in holds.items()}
         self._timers = {
             plugin: loop.call_later(
-                min(seconds, MAX_PERMIT_SECONDS),
+                seconds,
                 self.reject,
                 plugin,
-                f"rejected due to timeout after waiting {Duration(min(seconds, MAX_PERMIT_SECONDS))}"
-                f" at plugin {plugin}",
+                f"rejected due to timeout after waiting {Duration(seconds)} at plugin {plugin}",
             )
-            for plugin, seconds in timeouts.items()
+            for plugin, seconds in seconds_of.items()
         }
 
     @property
     def pending_plugins(self) -> tuple[str, ...]:
         """The plugins that still hold the pod."""
         return tuple(self._timers)
+
+    def message_of(self, plugin: str) -> str:
+        """Return what the pod waits for, as that plugin said; empty if it said nothing or does not hold the pod."""
+        return self._messages[plugin] if plugin in self._timers else ""
+
+    def seconds_left(self, plugin: str) -> float:
+        """Return after how many seconds that plugin rejects the pod; 0 if it does not hold the pod."""
+        timer = self._timers.get(plugin)
+        return 0.0 if timer is None else timer.when() - asyncio.get_running_loop().time()
+
+    def __str__(self) -> str:
+        """The plugins that still hold the pod, with what for and how long: `Gang: 2 of 3 pods (30s left)`."""
+        return ", ".join(
+            f"{plugin}{message and f': {message}'} ({Duration(round(self.seconds_left(plugin)))} left)"
+            for plugin in self._timers
+            for message in (self.message_of(plugin),)
+        )
 
     def allow(self, plugin: str) -> None:
         """Stop holding the pod for `plugin`; the last one lets it go."""
@@ -77,8 +95,8 @@ class WaitingPods:
     def __iter__(self) -> Iterator[WaitingPod]:
         return iter(tuple(self._pods.values()))
 
-    def add(self, pod: Pod, timeouts: Mapping[str, float]) -> WaitingPod:
-        waiting = self._pods[pod.uid] = WaitingPod(pod, timeouts)
+    def add(self, pod: Pod, holds: Mapping[str, PermitWait]) -> WaitingPod:
+        waiting = self._pods[pod.uid] = WaitingPod(pod, holds)
         return waiting
 
     def get(self, uid: str) -> WaitingPod | None:

@@ -1,12 +1,17 @@
 """The scheduler run over a cluster that is given as data: same tables, plugins, queue and loop, no API server.
 
-A binding takes effect at once, and comes back as if the watch had reported it.
+A binding takes effect at once, and comes back as if the watch had reported it. Time passes only where pods wait for it:
+
+    each pod in turn ─► placed, refused, or on hold in Permit while the others have their turn
+    time passes ──────► timers of plugins go off, until the next is the time-out of a pod on hold
+    if others found no room, or pods on hold were rejected: these are rejected at their time-outs,
+        and what the queue wakes then has another turn, once
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
@@ -15,21 +20,28 @@ from scheduler.cycle.algorithm import Placed
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.errors import PluginError
+from scheduler.framework.errors import ConfigError, PluginError
 from scheduler.framework.queued import QueuedPod
 from scheduler.progress import SILENT, Progress
 from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.plugin_faults import Fault
 from scheduler.runtime.registry import Registry
-from scheduler.runtime.tasks import Tasks
+from scheduler.runtime.tasks import Tasks, cancel_all
+from scheduler.runtime.virtual_time import NeverAtRest, VirtualTimeLoop
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.explain import Explainer
 from scheduler.simulate.objects import OtherObject, OtherObjects
+from scheduler.simulate.on_hold import PodsOnHold
 from scheduler.simulate.reads import SimulatedReader
+from scheduler.simulate.recording import RecordingWriters, Result
 from scheduler.simulate.writes import SimulatedApi
 
-Result = dict[str, Any]
-"""One pod of the JSON document: see `simulate`."""
+T = TypeVar("T")
+
+MAX_TASKS: Final = 5
+"""How many tasks that never wait are named."""
+
+BACKOFF_SECONDS: Final = 1.0
+"""Between two looks at the pods whose backoff may be over."""
 
 
 def simulate(
@@ -48,9 +60,11 @@ def simulate(
     The objects that plugins look up are taken out of `others`.
     With `each_alone` every pod is judged on the cluster as given, in the given order.
 
-    Return {"pods": [{"namespace", "name", "node", "nominatedNode", "victims", "message", "gated"?, "nodes"?}]}: `gated`
-    names the PreEnqueue plugin that holds the pod back; `nodes`, with `explain`, has the verdict on every node, as
-    NodeVerdicts. How a plugin failed for a pod is in `fault`: {"plugin", "extensionPoint", "type", "at", "traceback"}.
+    Return {"pods": [{"namespace", "name", "node", "nominatedNode", "victims", "message", "gated"?, "permit"?,
+    "nodes"?}]}: `gated` names the PreEnqueue plugin that holds the pod back; `permit` says where a pod waits for Permit
+    plugins: {"node", "plugins": [{"plugin", "message", "secondsLeft"}]}; `nodes`, with `explain`, has the verdict on
+    every node, as NodeVerdicts. How a plugin failed for a pod is in `fault`: {"plugin", "extensionPoint", "type", "at",
+    "traceback"}.
 
     Raises ConfigError if a profile cannot be built, or an object that its plugins look up cannot be read.
     """
@@ -61,7 +75,7 @@ def simulate(
             await simulation.start(explain=explain)
             await (simulation.judge_each() if each_alone else simulation.schedule_waiting())
 
-        asyncio.run(run())
+        simulation.run(run())
         return {"pods": list(simulation.results.values())}
 
 
@@ -69,7 +83,13 @@ class Simulation:
     """An engine over a cluster that is given as data, and what became of its pods."""
 
     def __init__(
-        self, engine: Engine, tasks: Tasks, api: SimulatedApi, recording: "_RecordingWriters", progress: Progress
+        self,
+        engine: Engine,
+        tasks: Tasks,
+        api: SimulatedApi,
+        recording: RecordingWriters,
+        progress: Progress,
+        event_loop: VirtualTimeLoop,
     ) -> None:
         self.engine = engine
         self.progress = progress
@@ -79,6 +99,25 @@ class Simulation:
         self._tasks = tasks
         self._explainer: Explainer | None = None
         self._pending: list[Pod] = []
+        self._event_loop = event_loop
+        self.on_hold = PodsOnHold(engine, event_loop, self.results)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Do `work` in the simulation's time, say of the pods that wait then for what, and end whatever goes on.
+
+        Raises ConfigError if a task of a plugin never waits.
+        """
+        return self._event_loop.run_until_complete(self._to_the_end(work))
+
+    async def _to_the_end(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            result = await work
+            self.on_hold.show()
+        except NeverAtRest as error:
+            raise ConfigError([f"the simulation does not come to rest: {_tasks_at_work()}"]) from error
+        else:
+            await cancel_all(asyncio.all_tasks() - {asyncio.current_task()})
+            return result
 
     async def start(self, *, explain: bool = False) -> None:
         """Take up the pods that wait. From then on no nodes come."""
@@ -97,13 +136,41 @@ class Simulation:
         """Say of each pod where it would go, and change nothing."""
         for pod in self.progress.counted(self._pending, "judging pods", len(self._pending)):
             _judge(self.engine, pod, self.results[pod.uid], self._explainer)
-            await _background()
+            await self._event_loop.at_rest()
 
     async def schedule_waiting(self) -> None:
-        """Try each pod in the queue once: all are popped before the first is tried, whatever a placement may wake."""
+        """Try each pod in the queue once: all are popped before the first is tried, whatever a placement may wake.
+
+        Where pods on hold in Permit are rejected after that, those that this wakes are tried once more.
+        """
         popped = self._pop_all()
         for queued in self.progress.counted(popped, "placing pods", len(popped)):
             await self._attempt(queued)
+        await self.on_hold.let_time_pass()
+        if self.on_hold.may_make_room():
+            await self.on_hold.reject_all()
+            await self._retry()
+            await self.on_hold.let_time_pass()
+
+    async def _retry(self) -> None:
+        """Try each pod once more that the queue wakes, or that has a backoff, until there is none."""
+        queue, tried = self.engine.queue, set[str]()
+        while True:
+            popped = self._pop_all()
+            for queued in popped:
+                uid = queued.pod.uid
+                if uid in tried:
+                    queue.done(uid)
+                    continue
+                tried.add(uid)
+                self.results[uid] |= {"nominatedNode": None, "victims": []}
+                await self._attempt(queued)
+            if popped:
+                continue
+            if not queue.pending_counts()["backoff"]:
+                return
+            await asyncio.sleep(BACKOFF_SECONDS)
+            queue.flush_backoff_completed()
 
     def _pop_all(self) -> list[QueuedPod]:
         popped = []
@@ -122,16 +189,16 @@ class Simulation:
             else:
                 self.results[pod.uid]["nodes"] = nodes
         self.engine.loop.schedule_one(queued)
-        await self.engine.loop.finish(seconds=PERMIT_SECONDS)
-        await _background()
+        await self._event_loop.at_rest()
+        self.on_hold.note(pod)
 
     def rest(self) -> None:
         """Take the pods out of the queue that have had their turn in vain, so that nothing wakes them again.
 
-        Room that is being made for them stays theirs.
+        Room that is being made for them stays theirs. Pods on hold stay there.
         """
         for uid, result in self.results.items():
-            if uid in self.engine.queue:
+            if uid in self.engine.queue and uid not in self.on_hold:
                 pod, node = self.engine.pods[uid], result["nominatedNode"]
                 self.engine.queue.delete(uid)
                 self.engine.nominator.add(pod, node or "")
@@ -144,7 +211,10 @@ class Simulation:
         """Let a new pod come, and try it once. Nothing is said of it node by node."""
         result = self.come(pod)
         for queued in self._pop_all():
-            await self._attempt(queued, explain=False)
+            if queued.pod.uid == pod.uid:
+                await self._attempt(queued, explain=False)
+            else:  # it has had its turn
+                self.engine.queue.done(queued.pod.uid)
         return result
 
     def add_objects(self, objects: Iterable[OtherObject]) -> None:
@@ -173,14 +243,14 @@ def simulation_of(
     *,
     shows_writes: bool = True,
 ) -> Iterator[Simulation]:
-    """A simulation of a cluster, to be used in an event loop. Raises ConfigError, as `simulate` does.
+    """A simulation of a cluster. Raises ConfigError, as `simulate` does.
 
     `shows_writes`: whether what plugins write is visible to the next pod.
     """
-    recording, api, metrics = _RecordingWriters(), SimulatedApi(), Metrics()
+    recording, api, metrics = RecordingWriters(), SimulatedApi(), Metrics()
     writers = Writers(recording, recording, recording, recording, api, SimulatedReader(cluster.others))
-    tasks = Tasks(metrics)
-    engine = build_engine(config, registry, writers, metrics, lambda: 0.0, tasks)
+    tasks, event_loop = Tasks(metrics), VirtualTimeLoop()
+    engine = build_engine(config, registry, writers, metrics, event_loop.time, tasks)
     try:
         recording.bound = engine.handlers.pod_changed
         for framework in engine.frameworks.values():
@@ -189,9 +259,10 @@ def simulation_of(
         api.shows = shows_writes
         progress.doing("taking in nodes and pods")
         _take_in(engine, cluster)
-        yield Simulation(engine, tasks, api, recording, progress)
+        yield Simulation(engine, tasks, api, recording, progress, event_loop)
     finally:
         engine.close()
+        event_loop.close()
 
 
 def _take_in(engine: Engine, cluster: SimulatedCluster) -> None:
@@ -206,7 +277,7 @@ def _take_in(engine: Engine, cluster: SimulatedCluster) -> None:
 @contextmanager
 def engine_of(cluster: SimulatedCluster, config: Config, registry: Registry) -> Iterator[Engine]:
     """An engine that has seen a cluster, to be asked and not run. Raises ConfigError, as `simulate` does."""
-    recording, api = _RecordingWriters(), SimulatedApi()
+    recording, api = RecordingWriters(), SimulatedApi()
     engine = build_engine(
         config, registry, Writers(recording, recording, recording, recording, api), Metrics(), lambda: 0.0
     )
@@ -228,10 +299,14 @@ def _empty(pod: Pod) -> Result:
     }
 
 
-async def _background() -> None:
-    """Wait for other tasks, such as evictions. In a simulation they take no time."""
-    while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
-        await asyncio.wait(tasks)
+def _tasks_at_work() -> str:
+    """Which tasks there are, and where each of them is."""
+    places = []
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        frames = task.get_stack(limit=1)
+        place = f" at {frames[0].f_code.co_filename}:{frames[0].f_lineno}" if frames else ""
+        places.append(f"task {task.get_name()}{place}")
+    return ", ".join(sorted(places)[:MAX_TASKS]) or "a callback is always due"
 
 
 def _judge(engine: Engine, pod: Pod, result: Result, explainer: Explainer | None) -> None:
@@ -252,54 +327,3 @@ def _judge(engine: Engine, pod: Pod, result: Result, explainer: Explainer | None
     else:
         result["message"] = decision.message
         result["nominatedNode"] = decision.nominated_node_name or None
-
-
-PERMIT_SECONDS = 1.0
-"""How long a Permit plugin may hold a pod in a simulation before it counts as waiting."""
-
-
-class _RecordingWriters:
-    """All writers of a simulation: they take effect at once, and record what became of each pod."""
-
-    bound: Callable[[Pod], None]
-
-    def __init__(self) -> None:
-        self.results: dict[str, Result] = {}
-
-    def fault(self, pod: Pod, fault: Fault, trace: str) -> None:
-        if pod.uid in self.results:
-            self.results[pod.uid]["fault"] = {
-                "plugin": fault.plugin,
-                "extensionPoint": fault.point,
-                "type": fault.kind,
-                "at": fault.place,
-                "traceback": trace,
-            }
-
-    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
-        self.results[pod.uid]["node"] = node_name
-        self.results[pod.uid]["message"] = ""
-        self.bound(pod)
-        return ""
-
-    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
-        if reason == "FailedScheduling" and pod.uid in self.results:
-            self.results[pod.uid]["message"] = note
-
-    def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
-        self.results[pod.uid]["message"] = message
-        self.results[pod.uid]["nominatedNode"] = nominated_node_name or None
-
-    def nominate(self, pod: Pod, node_name: str) -> None:
-        self.results[pod.uid]["nominatedNode"] = node_name
-
-    def forget(self, pod: Pod) -> None:
-        """Nothing is waiting to be sent."""
-
-    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
-        """Only record which pod would be evicted: the other pods see the cluster as given."""
-        self.results[preemptor.uid]["victims"].append(str(victim))
-        return True
-
-    def clear_nomination(self, pod: Pod) -> None:
-        """Nominations stay as they were given."""

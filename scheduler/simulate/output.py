@@ -95,7 +95,7 @@ def _message(pod: Result) -> str:
     parts = [pod["message"]] if pod["message"] else []
     if pod.get("gated"):
         parts.append(f"held back by {pod['gated']}")
-    if pod["nominatedNode"]:
+    if pod["nominatedNode"] and "permit" not in pod:
         parts.append(f"nominated to {pod['nominatedNode']}")
     if pod["victims"]:
         parts.append(f"would preempt {', '.join(pod['victims'])}")

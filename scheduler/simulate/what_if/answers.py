@@ -3,7 +3,6 @@
 before ─► nodes added ─► nodes to drain cordoned ─► nodes removed ─► waiting pods ─► drains ─► copies ─► after
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -24,6 +23,7 @@ from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.daemon_sets import node_of
 from scheduler.simulate.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.engine import Simulation, simulation_of
+from scheduler.simulate.on_hold import described
 from scheduler.simulate.what_if.added_nodes import with_nodes
 from scheduler.simulate.what_if.budgets import Budgets
 from scheduler.simulate.what_if.evictions import Evictions, cordoned
@@ -80,7 +80,7 @@ def answered(
             if template is not None:
                 document["copies"] = await _place_copies(simulation, template, copies, questions, config, new)
 
-        asyncio.run(run())
+        simulation.run(run())
         kept = [node for node in changed.nodes if node.name not in questions.remove]
         after = utilisation(kept, simulation.engine.pods.values())
         document["utilisation"] = {"before": before, "after": after}
@@ -145,26 +145,39 @@ async def _place_copies(
     config: Config,
     new: list[tuple[Pod, int]],
 ) -> Document:
-    """Return {"of", "asked", "placed", "nodes": {name: number}, "next"?}; `asked` is None for as many as fit.
+    """Return {"of", "asked", "placed", "nodes": {name: number}, "waiting"?, "next"?}.
 
-    Those that fit are added to the `new` pods: one, and how many like it.
+    asked: None for as many as fit. Those that fit are added to the `new` pods: one, and how many like it.
+
+    waiting: how many copies Permit plugins hold at the end, and what the first of them waits for: {"number", "name",
+    "message", "permit"}
 
     next, the first copy that does not fit: {"name", "message", "gated"?, "nominatedNode", "victims", "explanation"}
     """
     nodes = Counter[str]()
     told: Document = {"of": str(template), "asked": questions.count, "placed": 0, "nodes": nodes}
     wanted = islice(copies, questions.copies)
+    held, refused = list[Pod](), list[Pod]()
     for pod, objects in simulation.progress.counted(wanted, "placing copies", questions.count or 0):
         (copy,) = adopted([pod], config)
         _check_asks_us(copy, config)
         simulation.add_objects(objects)
         result = await simulation.place(copy)
-        del simulation.results[copy.uid]
-        if result["node"] is None:
-            kept = {key: result[key] for key in ("message", "gated", "nominatedNode", "victims") if key in result}
-            told["next"] = {"name": str(copy), **kept, "explanation": _explanation(simulation, copy)}
+        if result["node"] is not None:
+            nodes[result["node"]] += 1
+            del simulation.results[copy.uid]
+        elif simulation.engine.loop.is_binding(copy.uid):
+            held.append(copy)
+        else:
+            refused.append(copy)
             break
-        nodes[result["node"]] += 1
+    await simulation.on_hold.let_time_pass()
+    simulation.on_hold.show()
+    told |= _of_held(simulation, held, nodes, refused)
+    if refused:
+        told["next"] = _next(simulation, refused[0])
+    for pod in (*held, *refused):
+        del simulation.results[pod.uid]
     if nodes:
         new.append((copy, nodes.total()))
     told["placed"] = nodes.total()
@@ -172,6 +185,27 @@ async def _place_copies(
     if questions.fill and nodes.total() == MAX_COPIES:
         told["stopped"] = True
     return told
+
+
+def _of_held(simulation: Simulation, held: Iterable[Pod], nodes: Counter[str], refused: list[Pod]) -> Document:
+    """Count the copies that were on hold where they are now, and return {"waiting"?}: see `_place_copies`."""
+    waiting = {each.pod.uid: each for each in simulation.on_hold}
+    still = [waiting[pod.uid] for pod in held if pod.uid in waiting]
+    for pod in held:
+        result = simulation.results[pod.uid]
+        if result["node"] is not None:
+            nodes[result["node"]] += 1
+        elif pod.uid not in waiting:
+            refused.append(pod)
+    return {"waiting": {"number": len(still), "name": str(still[0].pod), **described(still[0])}} if still else {}
+
+
+def _next(simulation: Simulation, pod: Pod) -> Document:
+    """Why a copy does not fit: see `_place_copies`."""
+    result = simulation.results[pod.uid]
+    keys = ("message", "gated", "nominatedNode", "victims")
+    kept: Document = {key: result[key] for key in keys if key in result}
+    return {"name": str(pod), **kept, "explanation": _explanation(simulation, pod)}
 
 
 def _check_asks_us(pod: Pod, config: Config) -> None:

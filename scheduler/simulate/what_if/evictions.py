@@ -19,7 +19,8 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.tolerations import UNSCHEDULABLE_TAINT
 from scheduler.framework.events import RESOURCE_CLAIM
-from scheduler.simulate.engine import Result, Simulation
+from scheduler.simulate.engine import Simulation
+from scheduler.simulate.recording import Result
 from scheduler.simulate.what_if.budgets import Budgets
 from scheduler.simulate.what_if.owners import controller_of, has_local_data, is_of_daemon_set, is_static
 from scheduler.simulate.what_if.replacements import (
@@ -117,7 +118,9 @@ class Evictions:
         return emptied
 
     def _pods_on(self, name: str) -> Sequence[Pod]:
-        return sorted(self._simulation.engine.cache.table.pods_on(name), key=str)
+        """Those that are bound: one that Permit plugins hold is not there yet."""
+        on_hold, pods = self._simulation.on_hold, self._simulation.engine.cache.table.pods_on(name)
+        return sorted((pod for pod in pods if pod.uid not in on_hold), key=str)
 
     def _wave(self, left: Iterable[Pod]) -> Iterator[Pod]:
         """Yield the pods that the API server evicts now, one after the other."""

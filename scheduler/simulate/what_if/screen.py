@@ -61,6 +61,10 @@ def _copies(told: Document) -> Iterator[str]:
         yield from aligned([("NODE", "COPIES"), *((name, f"{number:,}") for name, number in nodes[:MAX_NODES])])
         if len(nodes) > MAX_NODES:
             yield f"... and {len(nodes) - MAX_NODES:,} more nodes (all of them with -o json)"
+    waiting = told.get("waiting")
+    if waiting is not None:
+        others = f" and {waiting['number'] - 1:,} more" if waiting["number"] > 1 else ""
+        yield f"on hold: {waiting['name']}{others}, {waiting['message']}"
     following = told.get("next")
     if following is not None:
         yield ""

@@ -90,13 +90,13 @@ async def test_a_pod_that_a_plugin_holds_says_which() -> None:
         name = "Holds"
 
         def permit(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.PermitWait:
-            return fw.PermitWait(60)
+            return fw.PermitWait(60, "quota")
 
     scheduler = an_engine(Holds)
     scheduler.see(a_node("n"), a_pod("web"))
     await scheduler.schedule()
     document = await about(scheduler, "web")
     assert document["state"] == "being tried"
-    assert "waits for the Permit of Holds" in document["about"]  # type: ignore[operator]
+    assert "waits for the Permit of Holds: quota (1m0s left)" in document["about"]  # type: ignore[operator]
     scheduler.framework.handle.waiting_pods.reject("default/web")
     await scheduler.loop.finish(1)

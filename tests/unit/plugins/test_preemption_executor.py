@@ -238,7 +238,7 @@ async def test_other_pods_do_not_wait() -> None:
 
 async def test_a_pod_on_hold_is_sent_back_and_not_deleted() -> None:
     scene, low = a_scene(), pod("low", 0)
-    waiting = scene.handle.waiting_pods.add(low, {"Hold": 1000.0})
+    waiting = scene.handle.waiting_pods.add(low, {"Hold": fw.PermitWait(1000.0)})
     await scene.start(low)
     outcome = await waiting.outcome()
 
@@ -249,7 +249,7 @@ async def test_a_pod_on_hold_is_sent_back_and_not_deleted() -> None:
 
 async def test_a_pod_that_was_let_go_just_before_is_deleted() -> None:
     scene, low = a_scene(), pod("low", 0)
-    scene.handle.waiting_pods.add(low, {"Hold": 1000.0}).allow("Hold")
+    scene.handle.waiting_pods.add(low, {"Hold": fw.PermitWait(1000.0)}).allow("Hold")
     await scene.answer()
     await scene.start(low)
 

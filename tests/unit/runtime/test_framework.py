@@ -240,13 +240,15 @@ def permitting(*answers: object) -> Framework:
     ("answers", "holds", "refusal"),
     [
         pytest.param((None, None), {}, None, id="approved"),
-        pytest.param((PermitWait(5), None, PermitWait(7)), {"P0": 5, "P2": 7}, None, id="held by two"),
-        pytest.param((PermitWait(10**9),), {"P0": MAX_PERMIT_SECONDS}, None, id="not for ever"),
+        pytest.param(
+            (PermitWait(5), None, PermitWait(7)), {"P0": PermitWait(5), "P2": PermitWait(7)}, None, id="held by two"
+        ),
+        pytest.param((PermitWait(10**9),), {"P0": PermitWait(MAX_PERMIT_SECONDS)}, None, id="not for ever"),
         pytest.param((PermitWait(5), unschedulable("no")), {}, unschedulable("no").by("P1"), id="denied"),
     ],
 )
 def test_permit_approves_holds_or_denies(
-    answers: tuple[object, ...], holds: dict[str, float], refusal: Status | None
+    answers: tuple[object, ...], holds: dict[str, PermitWait], refusal: Status | None
 ) -> None:
     assert permitting(*answers).run_permit(CycleState(), a_pod(), "n") == (holds, refusal)
 

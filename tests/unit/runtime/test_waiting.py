@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from scheduler.framework.plugin import PermitWait
 from scheduler.framework.status import Status, unschedulable
 from scheduler.runtime.waiting import WaitingPod, WaitingPods
 from scheduler.testing import a_pod
@@ -24,7 +25,7 @@ def timers_left() -> int:
 
 def test_a_pod_is_free_when_every_plugin_allowed_it() -> None:
     async def act() -> tuple[tuple[str, ...], Status | None, int]:
-        waiting = WaitingPod(a_pod(), {"A": LONG, "B": LONG})
+        waiting = WaitingPod(a_pod(), {"A": PermitWait(LONG), "B": PermitWait(LONG)})
         waiting.allow("A")
         pending = waiting.pending_plugins
         waiting.allow("B")
@@ -36,7 +37,7 @@ def test_a_pod_is_free_when_every_plugin_allowed_it() -> None:
 
 def test_a_plugin_that_does_not_hold_the_pod_cannot_free_it() -> None:
     async def act() -> tuple[str, ...]:
-        waiting = WaitingPod(a_pod(), {"A": LONG})
+        waiting = WaitingPod(a_pod(), {"A": PermitWait(LONG)})
         waiting.allow("B")
         pending = waiting.pending_plugins
         waiting.allow("A")
@@ -48,7 +49,7 @@ def test_a_plugin_that_does_not_hold_the_pod_cannot_free_it() -> None:
 
 def test_one_plugin_can_reject_the_pod_for_all() -> None:
     async def act() -> tuple[bool, Status | None, int]:
-        waiting = WaitingPod(a_pod(), {"A": LONG, "B": LONG})
+        waiting = WaitingPod(a_pod(), {"A": PermitWait(LONG), "B": PermitWait(LONG)})
         rejected = waiting.reject("B", "no quota")
         timers = timers_left()
         return rejected, await outcome_of(waiting), timers
@@ -58,7 +59,7 @@ def test_one_plugin_can_reject_the_pod_for_all() -> None:
 
 def test_the_first_outcome_stands() -> None:
     async def act() -> tuple[bool, Status | None, bool, Status | None]:
-        rejected, allowed = WaitingPod(a_pod(), {"A": LONG}), WaitingPod(a_pod(), {"A": LONG})
+        rejected, allowed = WaitingPod(a_pod(), {"A": PermitWait(LONG)}), WaitingPod(a_pod(), {"A": PermitWait(LONG)})
         rejected.reject("A", "first")
         again = rejected.reject("A", "second")
         rejected.allow("A")
@@ -72,7 +73,7 @@ def test_the_first_outcome_stands() -> None:
 @pytest.mark.parametrize(("seconds", "spelled"), [(0.002, "2ms"), (0.0, "0s"), (-1.0, "-1s")])
 def test_a_timeout_rejects_the_pod_and_says_how_long_it_took(seconds: float, spelled: str) -> None:
     async def act() -> Status | None:
-        return await outcome_of(WaitingPod(a_pod(), {"A": LONG, "B": seconds}))
+        return await outcome_of(WaitingPod(a_pod(), {"A": PermitWait(LONG), "B": PermitWait(seconds)}))
 
     message = f"rejected due to timeout after waiting {spelled} at plugin B"
     assert run(act()) == unschedulable(message).by("B")
@@ -81,7 +82,7 @@ def test_a_timeout_rejects_the_pod_and_says_how_long_it_took(seconds: float, spe
 def test_no_plugin_waits_longer_than_fifteen_minutes() -> None:
     async def act() -> list[float]:
         loop = asyncio.get_running_loop()
-        waiting = WaitingPod(a_pod(), {"A": 3600.0})
+        waiting = WaitingPod(a_pod(), {"A": PermitWait(3600.0)})
         scheduled: list[asyncio.TimerHandle] = getattr(loop, "_scheduled")  # noqa: B009
         due = [timer.when() - loop.time() for timer in scheduled]
         waiting.allow("A")
@@ -95,7 +96,7 @@ def test_no_plugin_waits_longer_than_fifteen_minutes() -> None:
 def test_pods_on_hold_are_found_by_uid_until_they_are_removed() -> None:
     async def act() -> None:
         pods = WaitingPods()
-        waiting = pods.add(a_pod(uid="u"), {"A": LONG})
+        waiting = pods.add(a_pod(uid="u"), {"A": PermitWait(LONG)})
 
         assert pods.get("u") is waiting
         assert list(pods) == [waiting]
@@ -112,7 +113,7 @@ def test_pods_on_hold_are_found_by_uid_until_they_are_removed() -> None:
 def test_a_pod_that_is_removed_from_the_cluster_is_rejected() -> None:
     async def act() -> tuple[bool, Status | None, bool]:
         pods = WaitingPods()
-        waiting = pods.add(a_pod(uid="u"), {"A": LONG})
+        waiting = pods.add(a_pod(uid="u"), {"A": PermitWait(LONG)})
         rejected = pods.reject("u")
         return rejected, await outcome_of(waiting), pods.reject("u")
 
@@ -127,7 +128,7 @@ def test_pods_may_be_removed_while_one_looks_at_all_of_them() -> None:
     async def act() -> int:
         pods = WaitingPods()
         for uid in ("u", "v"):
-            pods.add(a_pod(uid=uid), {"A": LONG})
+            pods.add(a_pod(uid=uid), {"A": PermitWait(LONG)})
         for waiting in pods:
             waiting.reject("A", "over")
             pods.remove(waiting.pod.uid)

@@ -9,8 +9,8 @@ from scheduler.cycle.engine import build_engine
 from scheduler.cycle.writers import Writers
 from scheduler.runtime.metrics import Metrics
 from scheduler.simulate.creation import USED
-from scheduler.simulate.engine import _RecordingWriters
 from scheduler.simulate.objects import guessed_plural
+from scheduler.simulate.recording import RecordingWriters
 from scheduler.simulate.writes import SimulatedApi
 
 README = Path(__file__).parents[3] / "README.md"
@@ -25,7 +25,7 @@ def dumped() -> set[str]:
 
 
 def test_the_command_dumps_all_that_default_plugins_look_up() -> None:
-    recording = _RecordingWriters()
+    recording = RecordingWriters()
     writers = Writers(recording, recording, recording, recording, SimulatedApi())
     engine = build_engine(load_config(None, plugins.IN_TREE), plugins.IN_TREE, writers, Metrics(), lambda: 0.0)
     read = {resource.plural for resource in engine.watched.values()}

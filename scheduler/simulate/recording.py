@@ -1,0 +1,57 @@
+"""All that a simulated scheduler writes: it takes effect at once, and what became of each pod is recorded."""
+
+from collections.abc import Callable
+from typing import Any
+
+from scheduler.api.pod import Pod
+from scheduler.runtime.plugin_faults import Fault
+
+Result = dict[str, Any]
+"""One pod of the JSON document: see `scheduler.simulate.engine.simulate`."""
+
+
+class RecordingWriters:
+    """All writers of a simulation: they take effect at once, and record what became of each pod."""
+
+    bound: Callable[[Pod], None]
+
+    def __init__(self) -> None:
+        self.results: dict[str, Result] = {}
+
+    def fault(self, pod: Pod, fault: Fault, trace: str) -> None:
+        if pod.uid in self.results:
+            self.results[pod.uid]["fault"] = {
+                "plugin": fault.plugin,
+                "extensionPoint": fault.point,
+                "type": fault.kind,
+                "at": fault.place,
+                "traceback": trace,
+            }
+
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
+        self.results[pod.uid]["node"] = node_name
+        self.results[pod.uid]["message"] = ""
+        self.bound(pod)
+        return ""
+
+    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None:
+        if reason == "FailedScheduling" and pod.uid in self.results:
+            self.results[pod.uid]["message"] = note
+
+    def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None:
+        self.results[pod.uid]["message"] = message
+        self.results[pod.uid]["nominatedNode"] = nominated_node_name or None
+
+    def nominate(self, pod: Pod, node_name: str) -> None:
+        self.results[pod.uid]["nominatedNode"] = node_name
+
+    def forget(self, pod: Pod) -> None:
+        """Nothing is waiting to be sent."""
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        """Only record which pod would be evicted: the other pods see the cluster as given."""
+        self.results[preemptor.uid]["victims"].append(str(victim))
+        return True
+
+    def clear_nomination(self, pod: Pod) -> None:
+        """Nominations stay as they were given."""
