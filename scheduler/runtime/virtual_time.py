@@ -66,6 +66,9 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._in_threads.discard)
         return future
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - the base's
+        """Wait for no thread: `close` gives the executor up."""
+
     def before_blocking(self, seconds: float | None) -> float:
         """Decide what happens when no task is ready for so many seconds, or None: until something outside happens.
 
