@@ -25,9 +25,26 @@ from scheduler.api.text import printable
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.service_proxy import TRIES, NotRunning, Refused, RunningScheduler
 from scheduler.serve.answers import LEADING
+from scheduler.serve.connection import Connection
+from scheduler.serve.limits import Limits
+from scheduler.serve.streams import Stream, Streams
 
 PAGE: Final = "debug/page/"
+LIVE: Final = "debug/page/live"
 EXPLAIN: Final = "debug/explain"
+
+LIMITS: Final = Limits(
+    connections_per_address=64,  # all come from this machine
+    handshakes_per_second=1000.0,
+    burst=1000,
+    request_seconds=60.0,  # the scheduler takes 30 at most, and the API server is in between
+    streams=4,  # of the six connections that a browser makes, two are left for whatever else is asked
+)
+"""Those of the scheduler's own port, but for what differs on this machine."""
+
+TOO_MANY_LIVE: Final = (
+    f"{LIMITS.streams} windows show the scheduler live already, and a browser has no connections for more: close one"
+)
 
 MAX_REQUESTS: Final = 32
 """Under way at once."""
@@ -66,12 +83,14 @@ class Problem(NamedTuple):
 class LocalPage:
     """Answers the browser."""
 
-    def __init__(self, scheduler: RunningScheduler) -> None:
+    def __init__(self, scheduler: RunningScheduler, limits: Limits = LIMITS) -> None:
         self.port = 0
         """Where it is served; its server says."""
         self._scheduler = scheduler
         self._token, self._place = secrets.token_urlsafe(32), secrets.token_urlsafe(16)
         self._turns = asyncio.Semaphore(MAX_REQUESTS)
+        self.limits = limits
+        self.streams = Streams(limits)
 
     @property
     def url(self) -> str:
@@ -85,8 +104,12 @@ class LocalPage:
             if answer.status != 200:
                 raise ClusterError((await self._problem(answer, PAGE)).message)
 
-    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+    async def answer(self, connection: Connection, request: web.BaseRequest) -> web.StreamResponse:
         """Answer a request, of whomever."""
+        with connection.busy():
+            return await self._answer(connection, request)
+
+    async def _answer(self, connection: Connection, request: web.BaseRequest) -> web.StreamResponse:
         if not self._is_here(request.headers.get("Host", "")):
             return _said(Problem(421, "this is not the address that the command has printed"))
         if request.method not in ("GET", "HEAD"):
@@ -103,7 +126,7 @@ class LocalPage:
         if self._turns.locked():
             return _said(Problem(429, "too many requests at once"))
         async with self._turns, AsyncExitStack() as stack:
-            return await self._forward(stack, request, rest)
+            return await self._forward(stack, connection, request, rest)
 
     def _is_here(self, host: str) -> bool:
         name, _, port = host.partition(":")
@@ -120,7 +143,9 @@ class LocalPage:
     def _is_known(self, cookie: str) -> bool:
         return hmac.compare_digest(cookie.encode(errors="replace"), self._token.encode())
 
-    async def _forward(self, stack: AsyncExitStack, request: web.BaseRequest, path: str) -> web.StreamResponse:
+    async def _forward(
+        self, stack: AsyncExitStack, connection: Connection, request: web.BaseRequest, path: str
+    ) -> web.StreamResponse:
         accept = request.headers.get("Accept", "*/*")[:200]
         try:
             answer = await self._asked(stack, path, request.rel_url.raw_query_string, accept)
@@ -128,6 +153,11 @@ class LocalPage:
                 return _said(await self._problem(answer, path))
             headers = {**_ALWAYS, **{name: answer.headers[name] for name in _KEPT if name in answer.headers}}
             response = web.StreamResponse(status=answer.status, headers=headers)
+            if path == LIVE and request.method != "HEAD":
+                if self.streams.is_full:
+                    return _said(Problem(429, TOO_MANY_LIVE))
+                await self.streams.send(connection, request, response, Stream(_chunks(answer), _always))
+                return response
             await response.prepare(request)
         except NotRunning as error:
             return _said(Problem(503, str(error)))
@@ -189,6 +219,11 @@ async def _chunks(answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes, None]
     with suppress(aiohttp.ClientError, TimeoutError, OSError):
         async for chunk in answer.content.iter_any():
             yield chunk
+
+
+async def _always() -> bool:
+    """The scheduler looks by itself whether the reader may still see a stream."""
+    return True
 
 
 _message: Decoder[dict[str, object]] = Decoder(dict[str, object])

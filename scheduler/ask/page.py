@@ -7,11 +7,8 @@ It stops when it is told to. Credentials are kept fresh meanwhile, as a page may
 
 import argparse
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-
-from aiohttp import web
 
 from scheduler.ask.local_page import LocalPage
 from scheduler.framework.errors import ClusterError, ConfigError
@@ -20,9 +17,7 @@ from scheduler.kube.credentials import load_credentials
 from scheduler.kube.service_proxy import RunningScheduler
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
-from scheduler.serve.http_log import HTTP_LOG
-
-CLOSE_SECONDS = 1.0
+from scheduler.serve.listener import Listener
 
 
 def run(options: argparse.Namespace) -> int:
@@ -43,7 +38,7 @@ async def _run(options: argparse.Namespace) -> int:
         await page.check()
         tasks.start("credentials", credentials.keep_fresh())
         try:
-            async with served(page, options.port):
+            async with served(page, options.port, metrics, tasks):
                 print(f"{page.url}\n\nOpen it in a browser of this machine. Ctrl-C ends it.", flush=True)
                 await stop.wait()
         finally:
@@ -52,17 +47,15 @@ async def _run(options: argparse.Namespace) -> int:
 
 
 @asynccontextmanager
-async def served(page: LocalPage, port: int) -> AsyncIterator[None]:
+async def served(page: LocalPage, port: int, metrics: Metrics, tasks: Tasks) -> AsyncIterator[None]:
     """Serve it on this machine meanwhile. Raises ConfigError if the port cannot be had."""
-    server = web.Server(page.answer, handler_cancellation=True, access_log=None, logger=HTTP_LOG)
-    try:
-        listening = await asyncio.get_running_loop().create_server(server, "127.0.0.1", port)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise ConfigError([f"cannot listen on 127.0.0.1:{port}: {reason}"]) from error
-    page.port = listening.sockets[0].getsockname()[1]
+    listener = Listener(lambda: None, page.answer, page.limits, metrics, tasks)
+    listener.open("127.0.0.1", port)
+    page.port = listener.port
+    accepting = tasks.start("page", listener.accept())
     try:
         yield
     finally:
-        listening.close()
-        await server.shutdown(CLOSE_SECONDS)
+        await tasks.cancel(accepting)
+        await page.streams.finish()
+        await listener.close()

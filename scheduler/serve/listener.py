@@ -36,9 +36,14 @@ class Listener:
     """Serves from `open` to `close`."""
 
     def __init__(
-        self, context: Callable[[], ssl.SSLContext], handler: Handler, limits: Limits, metrics: Metrics, tasks: Tasks
+        self,
+        context: Callable[[], ssl.SSLContext | None],
+        handler: Handler,
+        limits: Limits,
+        metrics: Metrics,
+        tasks: Tasks,
     ) -> None:
-        """`context`: what the next handshake uses."""
+        """`context`: what the next handshake uses; None for HTTP without TLS, whose handshake is the first byte."""
         self._loop = asyncio.get_running_loop()
         self._context = context
         self._handler = handler
@@ -111,12 +116,13 @@ class Listener:
             except BaseException:
                 plain.close()  # from here on the event loop does
                 raise
+            context = self._context()
             await self._loop.connect_accepted_socket(
                 lambda: connection,
                 plain,
-                ssl=self._context(),
-                ssl_handshake_timeout=self._limits.handshake_seconds,
-                ssl_shutdown_timeout=self._limits.close_seconds,
+                ssl=context,
+                ssl_handshake_timeout=self._limits.handshake_seconds if context else None,
+                ssl_shutdown_timeout=self._limits.close_seconds if context else None,
             )
         except OSError as error:  # also ssl.SSLError and TimeoutError
             log.debug("TLS handshake failed", extra={"peer": connection.address, "err": str(error)})

@@ -11,10 +11,13 @@ import aiohttp
 import pytest
 
 from scheduler.api.reviews import PASSED_ON
-from scheduler.ask.local_page import COOKIE, LocalPage
+from scheduler.ask.local_page import COOKIE, LIMITS, LocalPage
 from scheduler.ask.page import served
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.service_proxy import RunningScheduler
+from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.tasks import Tasks
+from scheduler.serve.limits import Limits
 from tests.fakes import FakeClock
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
 
@@ -62,10 +65,16 @@ class Browser:
 
 
 @asynccontextmanager
-async def browsing(directory: Path, api: FakeApi, clock: FakeClock | None = None) -> AsyncIterator[Browser]:
+async def browsing(
+    directory: Path, api: FakeApi, clock: FakeClock | None = None, limits: Limits = LIMITS
+) -> AsyncIterator[Browser]:
+    metrics = Metrics()
     async with fake_client(directory, api) as client:
-        page = LocalPage(RunningScheduler(client, "kube-system", "loadmaster", now=clock or FakeClock()))
-        async with served(page, 0), aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session:
+        page = LocalPage(RunningScheduler(client, "kube-system", "loadmaster", now=clock or FakeClock()), limits)
+        async with (
+            served(page, 0, metrics, Tasks(metrics)),
+            aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session,
+        ):
             yield Browser(page, session)
 
 
@@ -245,5 +254,5 @@ async def test_what_is_no_http_is_no_traceback_on_the_terminal(
 async def test_a_port_that_is_taken_is_one_sentence(tmp_path: Path) -> None:
     async with browsing(tmp_path, an_api()) as browser:
         with pytest.raises(ConfigError, match=r"cannot listen on 127\.0\.0\.1:\d+: Address already in use"):
-            async with served(browser.page, browser.page.port):
+            async with served(browser.page, browser.page.port, Metrics(), Tasks(Metrics())):
                 pass

@@ -34,6 +34,10 @@ LOST: Final = Answer(0)
 """The connection breaks after the request was read."""
 
 
+GOES_ON: Final = Answer(body="data: 1\n\n")
+"""Its body comes at once, and no end as long as somebody reads."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     method: str
@@ -85,7 +89,17 @@ class FakeApi:
         if answer is LOST:
             assert request.transport is not None
             request.transport.abort()
+        if answer is GOES_ON:
+            return await self._go_on(request, answer.body.encode())
         return web.json_response(answer.body, status=answer.status or 500, headers=answer.headers)
+
+    async def _go_on(self, request: web.Request, body: bytes) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await response.write(body)
+        while request.transport is not None:  # noqa: ASYNC110  nobody is told of the reader's end
+            await asyncio.sleep(0.01)
+        return response
 
 
 @asynccontextmanager
