@@ -1,1 +1,1 @@
-"""`loadmaster plugins`: what is loaded, what a plugin is, and a beginning for a new one."""
+"""`loadmaster plugins`: what is loaded, what a plugin is, a beginning for a new one, and what one costs."""

@@ -14,6 +14,7 @@ For anything without a keyword there are `pod_from_dict` and `node_from_dict`, w
 """
 
 from scheduler.testing.api_server import Event as Event
+from scheduler.testing.api_server import HttpAnswers as HttpAnswers
 from scheduler.testing.contract import check_plugin as check_plugin
 from scheduler.testing.handles import Cluster as Cluster
 from scheduler.testing.handles import Objects as Objects

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
-from scheduler.framework.handle import NoReads
+from scheduler.framework.handle import NO_CREDENTIALS, Access, NoReads
 
 BEGIN: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """The time of day at which a test begins."""
@@ -94,3 +94,17 @@ class VirtualReader(NoReads):
 
     def now(self) -> datetime:
         return BEGIN + timedelta(seconds=asyncio.get_running_loop().time())
+
+
+class HttpAnswers(VirtualReader):
+    """A `reader` of which a function answers all that is read and posted."""
+
+    def __init__(self, answer: Callable[[str, bytes | None], bytes]) -> None:
+        """`answer` gets the URL, and what was posted: None for a read. It raises ApiError for any other status."""
+        self._answer = answer
+
+    async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        return self._answer(url, None)
+
+    async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
+        return self._answer(url, body)

@@ -1,0 +1,133 @@
+"""The recipes work as the page says, in a directory with nothing else in it, and the names of Go's page are ours."""
+
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import yaml
+
+from scheduler import framework as fw
+from scheduler import testing
+from scheduler.authoring.one_file import load_file
+from scheduler.config.load import config_from_dict
+from scheduler.framework import handle as handle_module
+from scheduler.loading.in_tree import in_tree
+from scheduler.runtime.profile import POINTS
+
+ROOT = Path(__file__).parents[3]
+EXAMPLES = ROOT / "docs" / "examples"
+RECIPES = (ROOT / "docs" / "plugins" / "recipes.md").read_text()
+GO_NAMES = (ROOT / "docs" / "plugins" / "go-names.md").read_text()
+PLUGINS = sorted(path.stem.removeprefix("test_") for path in EXAMPLES.glob("test_*.py") if path.stem != "test_examples")
+
+
+def run(command: str, directory: Path) -> str:
+    """Run a command as an author does, with Loadmaster's programs in the path and nothing of this repository."""
+    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(directory)}
+    done = subprocess.run(
+        command,
+        shell=True,
+        cwd=directory,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_each_recipe_passes_its_tests_in_an_empty_directory(tmp_path: Path) -> None:
+    for name in PLUGINS:
+        for file in (f"{name}.py", f"test_{name}.py"):
+            shutil.copy(EXAMPLES / file, tmp_path)
+
+    out = run("python -m pytest -q -p no:cacheprovider", tmp_path)
+
+    assert re.search(r"^\d+ passed", out.splitlines()[-1]), out
+    assert len(PLUGINS) == 4
+
+
+def test_the_commands_of_the_page_work(tmp_path: Path) -> None:
+    (commands,) = re.findall(r"^```sh\n(.*?)^```$", RECIPES, re.M | re.S)
+    for file in ("partners.py", "test_partners.py"):
+        shutil.copy(EXAMPLES / file, tmp_path)
+
+    out = run(f"set -e\n{commands}", tmp_path)
+
+    assert "Partners" in out
+
+
+def configurations() -> Iterator[Any]:
+    for text in re.findall(r"^```yaml\n(.*?)^```$", RECIPES, re.M | re.S):
+        yield yaml.safe_load(text)
+
+
+def test_the_configurations_of_the_page_are_accepted() -> None:
+    registry = dict(in_tree())
+    for name in PLUGINS:
+        registry.update(load_file(str(EXAMPLES / f"{name}.py"), in_tree()).registry)
+
+    enabled = [set(config_from_dict(each, registry).profiles[0].enabled) for each in configurations()]
+
+    assert [each - in_tree().keys() for each in enabled] == [{"Deadline"}, {"Licences"}]
+
+
+ROWS: Final = re.findall(r"^\| (?!---)(.*?) \| (.*?) \|", GO_NAMES, re.M)
+NAMES: Final = sorted({name for _, ours in ROWS for name in re.findall(r"`([^`]+)`", ours)} - {"--plugin-dir"})
+VALUES: Final[dict[str, Any]] = {
+    "handle": fw.Handle,
+    "state": fw.CycleState,
+    "nodes": fw.NodeColumns,
+    "node": fw.NodeInfo,
+    "waiting": handle_module.WaitingPod,
+    "fw": fw,
+}
+"""What the page calls by these names."""
+
+NOT_IMPORTED: Final = ("None", "hint", "problems")
+"""What the author writes."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_beside_gos_is_one_of_ours_with_these_parameters(name: str) -> None:
+    path, _, parameters = name.partition("(")
+    first, *rest = path.split(".")
+    if first in NOT_IMPORTED:
+        return
+    found = VALUES[first] if first in VALUES else getattr(fw, first, None) or getattr(testing, first)
+    for part in rest:
+        found = member(found, part)
+
+    if parameters and found not in (testing.a_pod, testing.a_node):
+        ours = inspect.signature(found).parameters
+        wanted = {each.strip().lstrip("*") for each in parameters.rstrip(")").split(",") if each.strip() != ")"}
+        assert wanted - {""} <= ours.keys(), name
+
+
+def member(owner: Any, name: str) -> Any:
+    """A member of a class or module, or the type of one that only instances have."""
+    if inspect.isclass(owner):
+        hints = typing.get_type_hints(owner)
+        if name in hints:
+            return hints[name]
+    return getattr(owner() if owner is fw.CycleState else owner, name)
+
+
+def test_the_page_has_all_extension_points() -> None:
+    methods = {kind.__name__: point for point, (kind, *_) in POINTS.items()} | {"QueueSortPlugin": "less"}
+
+    missing = [
+        kind for kind, method in methods.items() if not any(name.startswith(f"{kind}.{method}(") for name in NAMES)
+    ]
+
+    assert missing == []
