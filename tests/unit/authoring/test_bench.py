@@ -1,6 +1,7 @@
 """`loadmaster plugins bench`: what a plugin adds to a decision."""
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -245,3 +246,18 @@ def test_the_text_is_for_people(tmp_path: Path, capsys: Output) -> None:
     assert any(line.startswith("Filter node by node no ") for line in lines)
     assert any("1200 of no tier" in line for line in lines)
     assert lines[-1].endswith('see "When it must be fast" in docs/plugins.md.')
+
+
+def test_the_page_shows_what_is_printed(capsys: Output) -> None:
+    docs = Path(__file__).parents[3] / "docs"
+    shown = re.search(r"```\n(GpuGuard on .*?)```", (docs / "plugins.md").read_text(), re.S)
+    assert shown is not None
+
+    assert main(["plugins", "bench", f"{docs}/examples/gpu_guard.py", "--nodes=1200", "--seconds=1"]) == 0
+
+    assert words(capsys.readouterr().out) == words(shown[1])
+
+
+def words(text: str) -> list[list[str]]:
+    """The lines without their numbers."""
+    return [re.sub(r"-?[\d,.]+", "", line).split() for line in text.splitlines()]
