@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from scheduler.api.pod import Pod
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import BindRejected
+from scheduler.testing import Event as Event
 
 T = TypeVar("T")
 
@@ -37,17 +38,6 @@ class FakeClock:
 
     def advance(self, seconds: float) -> None:
         self.time += seconds
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """An event that was written. The pod, here and below: its namespace and name."""
-
-    pod: str
-    type: str
-    reason: str
-    action: str
-    note: str
 
 
 @dataclass(frozen=True, slots=True)
