@@ -24,7 +24,7 @@ async def decided_by_files(
     config = load_config(config_path, registry)
     cluster = read_cluster(paths, _needs(config, registry))
     pods = tuple(adopted(cluster.pods, config))
-    return await _decided(SimulatedCluster(cluster.nodes, pods, cluster.others), config, registry, namespace, name)
+    return await decided(SimulatedCluster(cluster.nodes, pods, cluster.others), config, registry, namespace, name)
 
 
 async def decided_by_cluster(
@@ -44,10 +44,10 @@ async def decided_by_cluster(
     problems: list[str] = []
     cluster = cluster_of((), problems, _needs(config, registry), stored=documents)
     # What the API server has accepted is not to be judged: an object that we cannot read costs itself only.
-    return await _decided(cluster, config, registry, namespace, name)
+    return await decided(cluster, config, registry, namespace, name)
 
 
-async def _decided(
+async def decided(
     cluster: SimulatedCluster, config: Config, registry: Registry, namespace: str, name: str
 ) -> dict[str, Any]:
     with engine_of(cluster, config, registry) as engine:
