@@ -70,11 +70,28 @@ class NodePorts(fw.PreFilterPlugin, fw.FilterNodesPlugin, fw.SignPlugin, fw.Expl
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
         """Each port that is in use, and who uses it."""
         return [
-            fw.Obstacle(f"host port {wanted.port}/{wanted.protocol} is in use", example=f"by {other}")
+            fw.Obstacle(
+                f"host port {wanted.port}/{wanted.protocol} is in use", _without(pod, wanted), example=f"by {other}"
+            )
             for wanted in pod.host_ports
             for other in sorted(node.pods, key=str)
             if any(_overlap(wanted, held) for held in other.host_ports)
         ]
+
+
+def _without(pod: fw.Pod, port: HostPort) -> tuple[fw.Remedy, ...]:
+    """Do without a host port, unless all ports of the pod are the host's."""
+    if pod.spec.host_network:
+        return ()
+    spec = pod.spec
+    places = tuple(
+        fw.Change("remove", f"/spec/{key}/{place}/ports/{i}/hostPort")
+        for key, containers in (("containers", spec.containers), ("initContainers", spec.init_containers))
+        for place, container in enumerate(containers or ())
+        for i, each in enumerate(container.ports or ())
+        if (each.host_port, each.protocol or "TCP", each.host_ip) == (port.port, port.protocol, port.ip)
+    )
+    return (fw.Remedy(f"drop host port {port.port}/{port.protocol}", places),) if places else ()
 
 
 def _conflicts(pod: fw.Pod, nodes: fw.NodeColumns) -> Iterator[Mapping[int, int]]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from shlex import quote
 from typing import ClassVar, Final, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from plugins.shared.column_math import normalized, pick
 from plugins.shared.queueing import OncePerEvent, any_pod, queue_if_itself, tolerations_of
-from plugins.shared.remedies import cordoned, toleration_of
+from plugins.shared.remedies import cordoned, toleration_of, without_taint
 from scheduler import framework as fw
 from scheduler.api.tolerations import (
     KEEPS_PODS_AWAY,
@@ -119,13 +120,15 @@ class TaintToleration(
 
 def _obstacle_of(taint: fw.Taint, node_name: str) -> fw.Obstacle:
     text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-    change = (toleration_of(taint),)
     removal = fw.Remedy(
-        f"remove the taint {text} from {node_name}", change, f"kubectl taint nodes {node_name} {quote(text + '-')}"
+        f"remove the taint {text} from {node_name}",
+        (),
+        f"kubectl taint nodes {node_name} {quote(text + '-')}",
+        partial(without_taint, taint=taint),
     )
     if taint.key.startswith(_OF_CONDITIONS):
         return fw.Obstacle(f"taint {text}")  # the node is ill: to tolerate that helps nobody
-    return fw.Obstacle(f"taint {text}", (fw.Remedy(f"tolerate {text}", change), removal))
+    return fw.Obstacle(f"taint {text}", (fw.Remedy(f"tolerate {text}", (toleration_of(taint),)), removal))
 
 
 class _Taints(NamedTuple):

@@ -1,10 +1,11 @@
 """What is to be said of a node that a pod's nodeSelector or required node affinity leaves out."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from shlex import quote
 from typing import Final
 
-from plugins.shared.remedies import pointer
+from plugins.shared.remedies import labelled, pointer
 from scheduler import framework as fw
 from scheduler.api.labels import HOSTNAME
 from scheduler.api.objects import NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
@@ -38,7 +39,7 @@ def _of_label(key: str, wanted: str, node: fw.NodeInfo) -> fw.Obstacle:
         return fw.Obstacle(f"nodeSelector {key}={wanted}", (drop,))
     overwrite = "--overwrite " if key in node.labels else ""
     command = f"kubectl label node {node.name} {overwrite}{quote(f'{key}={wanted}')}"
-    label = fw.Remedy(f"label {node.name} {key}={wanted}", drop.changes, command)
+    label = fw.Remedy(f"label {node.name} {key}={wanted}", (), command, partial(labelled, key=key, value=wanted))
     return fw.Obstacle(f"nodeSelector {key}={wanted}{_here(key, node)}", (drop, label))
 
 

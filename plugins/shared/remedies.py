@@ -1,13 +1,34 @@
 """What several plugins say of a node, and suggest."""
 
+import msgspec
+
 from scheduler import framework as fw
 from scheduler.api.tolerations import UNSCHEDULABLE_TAINT
 
 
 def cordoned(node_name: str) -> fw.Obstacle:
     """The one obstacle of a cordoned node, which two plugins see: `spec.unschedulable`, and a taint beside it."""
-    change = toleration_of(UNSCHEDULABLE_TAINT)
-    return fw.Obstacle("cordoned", (fw.Remedy(f"uncordon {node_name}", (change,), f"kubectl uncordon {node_name}"),))
+    uncordon = fw.Remedy(f"uncordon {node_name}", (), f"kubectl uncordon {node_name}", uncordoned)
+    return fw.Obstacle("cordoned", (uncordon,))
+
+
+def uncordoned(node: fw.Node) -> fw.Node:
+    """Return the node as it is after `kubectl uncordon`, and after the node controller has seen that."""
+    spec = msgspec.structs.replace(node.spec, unschedulable=False)
+    return without_taint(msgspec.structs.replace(node, spec=spec), UNSCHEDULABLE_TAINT)
+
+
+def without_taint(node: fw.Node, taint: fw.Taint) -> fw.Node:
+    """Return the node without this taint, whatever its value."""
+    key = taint.key, taint.effect
+    left = tuple(each for each in node.taints if (each.key, each.effect) != key)
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, taints=left))
+
+
+def labelled(node: fw.Node, key: str, value: str) -> fw.Node:
+    """Return the node with this label."""
+    metadata = msgspec.structs.replace(node.metadata, labels={**node.labels, key: value})
+    return msgspec.structs.replace(node, metadata=metadata)
 
 
 def toleration_of(taint: fw.Taint) -> fw.Change:

@@ -10,6 +10,9 @@ from typing import Final
 HOSTNAME: Final = "kubernetes.io/hostname"
 """The label by which each node is a topology of its own."""
 
+ZONES: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
+"""The labels with the zone of a node, the newer one first."""
+
 MAX_NAME_BYTES: Final = 63
 MAX_PREFIX_BYTES: Final = 253
 

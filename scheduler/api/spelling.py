@@ -22,5 +22,9 @@ def spelled(resource: str, value: int) -> str:
 
 def shortage(resource: str, least: int, most: int, wanted: int) -> str:
     """Say how much is missing on one node or on several: `0.4 to 3 cpu short of 2`."""
-    missing = spelled(resource, least) if least == most else f"{spelled(resource, least)} to {spelled(resource, most)}"
-    return f"{missing} {resource} short of {spelled(resource, wanted)}"
+    return f"{spelled_range(resource, least, most)} {resource} short of {spelled(resource, wanted)}"
+
+
+def spelled_range(resource: str, least: int, most: int) -> str:
+    """Say two amounts that may be the same: `0.4 to 3`."""
+    return spelled(resource, least) if least == most else f"{spelled(resource, least)} to {spelled(resource, most)}"

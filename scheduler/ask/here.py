@@ -1,11 +1,14 @@
 """Decides here, by what a cluster has now or by what is in files, as the scheduler there would."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
+from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
+from scheduler.explain.changes import WrittenPod
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.resources import NODES, PODS, needs_of
 from scheduler.kube.client import Client
@@ -15,6 +18,7 @@ from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import STORED, SimulatedCluster, cluster_of, read_cluster
 from scheduler.simulate.engine import engine_of
+from scheduler.simulate.written_pods import written_pod
 
 
 async def decided_by_files(
@@ -23,8 +27,8 @@ async def decided_by_files(
     """Read files as `simulate` does, and explain a pod. Raises ConfigError."""
     config = load_config(config_path, registry)
     cluster = read_cluster(paths, _needs(config, registry))
-    pods = tuple(adopted(cluster.pods, config))
-    return await decided(SimulatedCluster(cluster.nodes, pods, cluster.others), config, registry, namespace, name)
+    cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
+    return await decided(cluster, config, registry, namespace, name)
 
 
 async def decided_by_cluster(
@@ -50,8 +54,13 @@ async def decided_by_cluster(
 async def decided(
     cluster: SimulatedCluster, config: Config, registry: Registry, namespace: str, name: str
 ) -> dict[str, Any]:
+    """Explain a pod of a cluster. Raises ConfigError."""
+
+    def written(pod: Pod) -> WrittenPod | None:
+        return written_pod(pod, cluster.written.get((pod.namespace, pod.name)))
+
     with engine_of(cluster, config, registry) as engine:
-        return await Explainer(engine, lambda: 0.0).about(namespace, name)
+        return await Explainer(engine, lambda: 0.0, written=written).about(namespace, name)
 
 
 def _needs(config: Config, registry: Registry) -> frozenset[str]:

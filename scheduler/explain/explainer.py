@@ -20,6 +20,7 @@ from typing import Final
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.cycle.records import Record
+from scheduler.explain.changes import WrittenPod
 from scheduler.explain.explanation import Document, explain
 from scheduler.explain.near import near
 from scheduler.explain.waking import events_in_words
@@ -37,11 +38,18 @@ SECONDS_AT_A_STRETCH: Final = 0.003
 class Explainer:
     """Answers about the pods of one engine, one question at a time."""
 
-    def __init__(self, engine: Engine, now: Callable[[], float], is_leading: Callable[[], bool] = lambda: True) -> None:
-        """`now`: the queue's clock."""
+    def __init__(
+        self,
+        engine: Engine,
+        now: Callable[[], float],
+        is_leading: Callable[[], bool] = lambda: True,
+        written: Callable[[Pod], WrittenPod | None] = lambda _: None,
+    ) -> None:
+        """`now`: the queue's clock. `written`: where a pod is written, if not as the engine has it."""
         self._engine = engine
         self._now = now
         self._is_leading = is_leading
+        self._written = written
         self._turn = asyncio.Lock()
 
     async def about(self, namespace: str, name: str) -> Document:
@@ -71,7 +79,7 @@ class Explainer:
         return await near(f"{namespace}/{name}", own_first, MAX_NEAR)
 
     async def _explain(self, pod: Pod) -> Document:
-        steps = explain(self._engine.frameworks[pod.spec.scheduler_name], self._engine.cache.table, pod)
+        steps = explain(self._engine, pod, self._written(pod))
         began = time.perf_counter()
         while True:
             try:

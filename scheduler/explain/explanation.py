@@ -6,37 +6,41 @@ from typing import Any, Final
 
 from scheduler.api.pod import Pod
 from scheduler.api.spelling import shortage as spelled_shortage
-from scheduler.explain.groups import NamedObstacle, NodeGroup, group_nodes, obstacles_of_pod
+from scheduler.api.spelling import spelled_range
+from scheduler.cycle.engine import Engine
+from scheduler.explain.changes import WrittenPod
+from scheduler.explain.groups import EVEN_EMPTY, NamedObstacle, NodeGroup, group_nodes, obstacles_of_pod
 from scheduler.explain.judgement import Judgement, judge
 from scheduler.explain.suggestions import Suggestion, suggestions
 from scheduler.framework.errors import PluginError
-from scheduler.framework.status import Code, Status
+from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.plugin_faults import as_plugin_error
-from scheduler.state.node_table import NodeTable
 
 MAX_NAMES: Final = 100
 """Of so many nodes of a group the names are told."""
 
 MAX_GROUPS: Final = 100
 
-EVEN_EMPTY: Final = ", even without any pod there"
 MAX_SUGGESTIONS: Final = 10
 
 Document = dict[str, Any]
 
 
-def explain(framework: Framework, table: NodeTable, pod: Pod) -> Generator[None, None, Document]:
+def explain(engine: Engine, pod: Pod, written: WrittenPod | None = None) -> Generator[None, None, Document]:
     """Return what stands against a pod that has no node, and what would help. Between two steps anything may change.
+
+    `written`: where the pod is written, for patches of that; by default it is as the engine has it.
 
     {"nodes": {"count", "fitting", "names"}, "gates": [obstacle], "obstacles": [obstacle],
      "groups": [{"count", "names", "obstacles"}], "moreGroups", "suggestions": [suggestion], "failures": [text]}
 
-    obstacle: {"plugin", "code", "fact", "shortage"?: {"resource", "nearest", "least", "most", "wanted"}}
-    suggestion: {"text", "count", "names", "patch"?, "command"?, "obstacle"?}
+    obstacle: {"plugin", "code", "fact", "shortage"?: {"resource", "nearest", "least", "most", "wanted", "whenEmpty"}}
+    suggestion: {"text", "count", "names", "patch"?, "object"?, "command"?, "obstacle"?}
 
     Amounts are in the units of `Pod.requests`.
     """
+    framework, table = engine.frameworks[pod.spec.scheduler_name], engine.cache.table
     try:
         judgement = judge(framework, table, pod)
     except PluginError as error:
@@ -56,7 +60,7 @@ def explain(framework: Framework, table: NodeTable, pod: Pod) -> Generator[None,
     }
     if not fitting and not judgement.failures:
         found: list[Suggestion] = []
-        for step in suggestions(framework, table, pod, groups, of_pod):
+        for step in suggestions(engine, pod, groups, of_pod, written):
             if step is not None and all(step.text != other.text for other in found):
                 found.append(step)
             yield
@@ -81,28 +85,34 @@ def _gates(framework: Framework, judgement: Judgement) -> Sequence[Status]:
     return found
 
 
-def _told(each: NamedObstacle, ranges: dict[str, tuple[int, int]] | None = None, nodes: int = 1) -> Document:
+def _told(each: NamedObstacle, group: NodeGroup | None = None) -> Document:
+    nodes = 1 if group is None else len(group.nodes)
     told: Document = {"plugin": each.plugin, "code": each.code, "fact": each.obstacle.fact}
     if each.obstacle.example:
         told["fact"] += f" ({'for example ' if nodes > 1 else ''}{each.obstacle.example})"
     shortage = each.obstacle.shortage
     if shortage is not None:
-        least, most = (ranges or {}).get(shortage.resource, (shortage.missing, shortage.missing))
+        missing = shortage.missing, shortage.missing
+        least, most = missing if group is None else group.ranges[shortage.resource]
         told["fact"] = spelled_shortage(shortage.resource, least, most, shortage.wanted)
-        if each.code == Code.UNSCHEDULABLE_AND_UNRESOLVABLE.label:
-            told["fact"] += EVEN_EMPTY
+        if shortage.when_empty:
+            alone = shortage.when_empty, shortage.when_empty
+            empty = alone if group is None else group.empty_ranges[shortage.resource]
+            of_it = "" if empty == (least, most) else f"{spelled_range(shortage.resource, *empty)} of it "
+            told["fact"] += f", {of_it}{EVEN_EMPTY}"
         told["shortage"] = {
             "resource": shortage.resource,
             "nearest": shortage.missing,
             "least": least,
             "most": most,
             "wanted": shortage.wanted,
+            "whenEmpty": shortage.when_empty,
         }
     return told
 
 
 def _group(group: NodeGroup) -> Document:
-    obstacles = [_told(each, group.ranges, len(group.nodes)) for each in group.obstacles]
+    obstacles = [_told(each, group) for each in group.obstacles]
     return {"count": len(group.nodes), "names": group.nodes[:MAX_NAMES], "obstacles": obstacles}
 
 
@@ -111,4 +121,4 @@ def _suggestion(each: Suggestion) -> Document:
     return told | {key: value for key, value in asdict(each).items() if key in _OPTIONAL and value}
 
 
-_OPTIONAL: Final = ("patch", "command", "obstacle")
+_OPTIONAL: Final = ("patch", "object", "command", "obstacle")

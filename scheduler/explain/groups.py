@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,12 @@ NODES_IN_A_STEP: Final = 50
 """About 5 ms."""
 
 
+EVEN_EMPTY: Final = "even without any pod there"
+
+Range = tuple[int, int]
+"""The least and the most."""
+
+
 @dataclass(frozen=True, slots=True)
 class NamedObstacle:
     """An obstacle, and who it is of."""
@@ -39,7 +45,9 @@ class NamedObstacle:
     def key(self) -> tuple[str, str, str]:
         """What tells it from others: amounts do not."""
         shortage = self.obstacle.shortage
-        return self.plugin, self.code, self.obstacle.fact if shortage is None else f"short of {shortage.resource}"
+        if shortage is None:
+            return self.plugin, self.code, self.obstacle.fact
+        return self.plugin, self.code, f"short of {shortage.resource}{EVEN_EMPTY if shortage.when_empty else ''}"
 
 
 @dataclass(slots=True)
@@ -52,8 +60,11 @@ class NodeGroup:
     obstacles: Sequence[NamedObstacle]
     """Those of the first node."""
 
-    ranges: dict[str, tuple[int, int]]
+    ranges: dict[str, Range]
     """Resource → the least and the most that is missing on any of the nodes."""
+
+    empty_ranges: dict[str, Range] = field(default_factory=dict)
+    """The same without any pod there."""
 
     @property
     def distance(self) -> tuple[int, float]:
@@ -79,12 +90,13 @@ def group_nodes(
     groups = []
     for members in by_key.values():
         members.sort(key=lambda member: member[:2])
-        ranges: dict[str, tuple[int, int]] = {}
+        ranges: dict[str, Range] = {}
+        empty: dict[str, Range] = {}
         for _, _, found in members:
             for shortage in _shortages(found):
-                low, high = ranges.get(shortage.resource, (shortage.missing, shortage.missing))
-                ranges[shortage.resource] = min(low, shortage.missing), max(high, shortage.missing)
-        groups.append(NodeGroup([name for _, name, _ in members], members[0][2], ranges))
+                _widen(ranges, shortage.resource, shortage.missing)
+                _widen(empty, shortage.resource, shortage.when_empty)
+        groups.append(NodeGroup([name for _, name, _ in members], members[0][2], ranges, empty))
     groups.sort(key=lambda group: (group.distance, -len(group.nodes), group.nodes[0]))
     return groups
 
@@ -129,6 +141,11 @@ def _obstacles_on(
 def _named(status: Status, told: Sequence[Obstacle]) -> list[NamedObstacle]:
     said = told or [Obstacle(reason) for reason in status.reasons] or [Obstacle(f"refused by {status.plugin}")]
     return [NamedObstacle(status.plugin, status.code.label, obstacle) for obstacle in said]
+
+
+def _widen(ranges: dict[str, Range], resource: str, amount: int) -> None:
+    low, high = ranges.get(resource, (amount, amount))
+    ranges[resource] = min(low, amount), max(high, amount)
 
 
 def _shortages(obstacles: Sequence[NamedObstacle]) -> Iterator[Shortage]:

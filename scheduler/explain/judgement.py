@@ -65,10 +65,16 @@ class Judgement:
             yield None, status
 
 
-def judge(framework: Framework, table: NodeTable, pod: Pod) -> Judgement:
-    """Ask all PreFilter and Filter plugins about all nodes. One that fails is in `failures`, and has no other say."""
+def judge(framework: Framework, table: NodeTable, pod: Pod, row: int | None = None) -> Judgement:
+    """Ask all PreFilter and Filter plugins about all nodes, or about the one in a row.
+
+    One that fails is in `failures`, and has no other say. Raises PluginError if a plugin cannot say what a pod is.
+    """
     state = CycleState()
     found = Judgement(pod, state, table.in_use.copy())
+    if row is not None:
+        found.in_use[:] = False
+        found.in_use[row] = True
     table.pods.decision += 1
     known = framework.classify(state, pod)
     if known.excess:

@@ -1,36 +1,46 @@
 """What would help a pending pod. Nothing is suggested that was not found to work by deciding again with it.
 
 Candidates come from four places: what the plugins say would remove their obstacles, group by group of nodes; the pods
-of lower priority that would have to go; and one more node like those there are.
+of lower priority that would have to go; and one more node like those there are. What changes the cluster is tried out
+as such (`trials.py`).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from shlex import quote
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from scheduler.api.decoding import Unreadable
-from scheduler.api.labels import HOSTNAME
+from scheduler.api.labels import ZONES
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
-from scheduler.explain.changes import Operation, change
+from scheduler.api.selectors import pod_selector_keys
+from scheduler.cycle.engine import Engine
+from scheduler.explain.changes import Operation, WrittenPod, change
 from scheduler.explain.groups import NamedObstacle, NodeGroup, remedies_for
 from scheduler.explain.judgement import Judgement, judge
+from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
 from scheduler.framework.obstacles import Change, ExplainRoomPlugin, Remedy, Room
 from scheduler.framework.plugin import PostFilterPlugin
-from scheduler.framework.status import Code, Status
+from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
+from scheduler.state.new_nodes import lasting_taints, names_of
 from scheduler.state.node_table import NodeTable
 
 MAX_GROUPS: Final = 8
 """Of so many groups of nodes, the nearest ones, remedies are tried."""
 
+MAX_SINGLES: Final = 24
+"""So many remedies are tried alone: one of them may be enough, though it is of one obstacle of several."""
+
 MAX_ROOMS: Final = 3
-MAX_SHAPES: Final = 8
-"""Of so many kinds of nodes it is asked whether one more would do."""
+MAX_MODELS: Final = 16
+"""Of so many nodes it is asked whether one more like it would do."""
+
+NODES_IN_A_STEP: Final = 500
 
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
@@ -52,52 +62,87 @@ class Suggestion:
     """Where it would fit then, the first by name."""
 
     patch: list[Operation] = field(default_factory=list)
-    """A JSON Patch of the pod; empty if the cluster is to be changed."""
+    """A JSON Patch of the object in which the pod is written; empty if the cluster is to be changed."""
+
+    object: dict[str, str] = field(default_factory=dict)
+    """What the patch is for, if not the pod itself: `kind`, `namespace` and `name`."""
 
     command: str = ""
     obstacle: str = ""
     """Why it does not happen by itself, though it would help."""
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked about."""
+
+    framework: Framework
+    table: NodeTable
+    trials: Trials
+    pod: Pod
+    written: WrittenPod | None
+
+    def patched(self, changes: Iterable[Change]) -> tuple[Pod, dict[str, Any]]:
+        """Return the changed pod, and what a suggestion says of the patch. Raises ValueError, Unreadable."""
+        other, patch = change(self.pod, changes, self.written)
+        written = self.written
+        if not patch or written is None or written.kind == "Pod":
+            return other, {"patch": patch}
+        of = {"kind": written.kind, "namespace": written.namespace, "name": written.name}
+        return other, {"patch": patch, "object": of}
+
+
 def suggestions(
-    framework: Framework,
-    table: NodeTable,
+    engine: Engine,
     pod: Pod,
     groups: Sequence[NodeGroup],
     of_pod: Sequence[NamedObstacle],
+    written: WrittenPod | None = None,
 ) -> Iterator[Suggestion | None]:
     """Yield what would help. Each step takes about as long as a decision; None is a step that found nothing."""
-    yield from _remedies(framework, table, pod, groups[:MAX_GROUPS], of_pod)
+    framework = engine.frameworks[pod.spec.scheduler_name]
+    asked = Asked(framework, engine.cache.table, Trials(engine, framework), pod, written)
+    yield from _remedies(asked, groups[:MAX_GROUPS], of_pod)
     if not of_pod:
-        yield from _rooms(framework, table, pod)
-        yield from _one_more_node(framework, table, pod, groups)
+        yield from _rooms(asked)
+        yield from _one_more_node(asked, groups)
 
 
 def _remedies(
-    framework: Framework,
-    table: NodeTable,
-    pod: Pod,
-    groups: Sequence[NodeGroup],
-    of_pod: Sequence[NamedObstacle],
+    asked: Asked, groups: Sequence[NodeGroup], of_pod: Sequence[NamedObstacle]
 ) -> Iterator[Suggestion | None]:
     first = [each.obstacle.remedies for each in of_pod]
     if not all(first):
         return
     always = tuple(remedies[0] for remedies in first)
+    seen: set[frozenset[str]] = set()
     works: list[frozenset[str]] = []
     if always and not groups:
         groups = [NodeGroup([""], (), {})]
+    for group, remedies in _wanted(groups):
+        wanted = (*always, *remedies)
+        texts = frozenset(remedy.text for remedy in wanted)
+        if not wanted or texts in seen or any(enough <= texts for enough in works):
+            continue
+        seen.add(texts)
+        found = _tried(asked, wanted, group.nodes[0])
+        if found is not None:
+            works.append(texts)
+        yield found
+
+
+def _wanted(groups: Sequence[NodeGroup]) -> Iterator[tuple[NodeGroup, Sequence[Remedy]]]:
+    """Yield what is to be tried for each group: each remedy alone, then those that remove all of its obstacles."""
+    if groups and not groups[0].obstacles:
+        yield groups[0], ()
+    singles = 0
     for group in groups:
-        for remedies in remedies_for(group):
-            wanted = (*always, *remedies)
-            changes = _each_once(change for remedy in wanted for change in remedy.changes)
-            texts = frozenset(remedy.text for remedy in wanted)
-            if not wanted or any(enough <= texts for enough in works):
-                continue
-            found = _tried(framework, table, pod, wanted, changes, group.nodes[0])
-            if found is not None:
-                works.append(texts)
-            yield found
+        for remedy in (remedy for each in group.obstacles for remedy in each.obstacle.remedies):
+            if singles < MAX_SINGLES:
+                singles += 1
+                yield group, (remedy,)
+    for group in groups:
+        yield from ((group, remedies) for remedies in remedies_for(group))
 
 
 def _each_once(changes: Iterable[Change]) -> list[Change]:
@@ -108,40 +153,46 @@ def _each_once(changes: Iterable[Change]) -> list[Change]:
     return found
 
 
-def _tried(
-    framework: Framework,
-    table: NodeTable,
-    pod: Pod,
-    remedies: Sequence[Remedy],
-    changes: Sequence[Change],
-    node: str,
-) -> Suggestion | None:
+def _tried(asked: Asked, remedies: Sequence[Remedy], node_name: str) -> Suggestion | None:
     try:
-        other, patch = change(pod, changes)
-        fits = judge(framework, table, other).fits
+        other, _ = asked.patched(_each_once(change for remedy in remedies for change in remedy.changes))
+        own = (change for remedy in remedies if not remedy.command for change in remedy.changes)
+        _, patch = asked.patched(_each_once(own))
+        text = " and ".join(dict.fromkeys(remedy.text for remedy in remedies))
+        commands = dict.fromkeys(remedy.command for remedy in remedies if remedy.command)
+        if not commands:
+            nodes = asked.trials.nodes_for(other)
+            return Suggestion(text, nodes, **patch) if nodes else None
+        node = asked.table.node(node_name)
+        if node is None:
+            return None
+        for remedy in remedies:
+            if remedy.node is not None:
+                node = remedy.node(node)
+        fits = asked.trials.fits_changed(other, node)
     except (Unreadable, ValueError, PluginError):
         return None
-    names = table.names()
-    text = " and ".join(dict.fromkeys(remedy.text for remedy in remedies))
-    commands = [remedy.command for remedy in remedies if remedy.command]
-    if not commands:
-        return Suggestion(text, sorted(names[row] for row in fits.tolist()), patch) if len(fits) else None
-    if table.row_of(node) not in fits.tolist():
-        return None
-    patch = change(pod, _each_once(each for remedy in remedies if not remedy.command for each in remedy.changes))[1]
-    return Suggestion(text, [node], patch, " && ".join(dict.fromkeys(commands)))
+    return Suggestion(text, [node_name], command=" && ".join(commands), **patch) if fits else None
 
 
-def _rooms(framework: Framework, table: NodeTable, pod: Pod) -> Iterator[Suggestion | None]:
-    judgement = judge(framework, table, pod)  # anew: others had their turn since the last time
-    for plugin in framework.plugins.of("post_filter", PostFilterPlugin):
+def _rooms(asked: Asked) -> Iterator[Suggestion | None]:
+    judgement = judge(asked.framework, asked.table, asked.pod)  # anew: others had their turn since the last time
+    for plugin in asked.framework.plugins.of("post_filter", PostFilterPlugin):
         if isinstance(plugin, ExplainRoomPlugin) and not judgement.failures:
-            try:
-                rooms = plugin.rooms(judgement.state, judgement.pod, _first_refusals(table, judgement))
-            except Exception:  # noqa: BLE001 - it has nothing to suggest; what is wrong with it shows in its attempts
-                rooms = ()
-            for room in rooms[:MAX_ROOMS]:
-                yield of_room(room)
+            found = 0
+            for room in _rooms_of(plugin, asked, judgement):
+                is_true = room is not None and asked.trials.fits_without(asked.pod, room.node_name, room.victims)
+                yield of_room(room) if room is not None and is_true else None
+                found += is_true
+                if found == MAX_ROOMS:
+                    break
+
+
+def _rooms_of(plugin: ExplainRoomPlugin, asked: Asked, judgement: Judgement) -> Iterator[Room | None]:
+    try:
+        yield from plugin.rooms(judgement.state, judgement.pod, _first_refusals(asked.table, judgement))
+    except Exception:  # noqa: BLE001 - it has nothing more to suggest; what is wrong with it shows in its attempts
+        return
 
 
 def of_room(room: Room) -> Suggestion:
@@ -174,53 +225,52 @@ def _first_refusals(table: NodeTable, judgement: Judgement) -> dict[str, Status]
     return found
 
 
-def _one_more_node(
-    framework: Framework, table: NodeTable, pod: Pod, groups: Sequence[NodeGroup]
-) -> Iterator[Suggestion | None]:
-    """Ask whether the pod would fit on a node of each kind without the pods there that are not of DaemonSets.
-
-    Those pods stay where they are, so what they mean to the whole zone is no matter of one more node.
-    """
-    if _names_a_node(pod):
-        return
-    shapes: dict[str, str] = {}
-    for group in groups:
-        if all(each.code == Code.UNSCHEDULABLE.label and not each.obstacle.is_of_domain for each in group.obstacles):
-            for name in group.nodes:
-                node = table.node(name)
-                if node is not None and len(shapes) < MAX_SHAPES:
-                    shapes.setdefault(_shape(node), name)
-    for shape, name in shapes.items():
-        row = table.row_of(name)
-        if row is None:
+def _one_more_node(asked: Asked, groups: Sequence[NodeGroup]) -> Iterator[Suggestion | None]:
+    """Ask whether one more node like another would do; of those of a kind that would, one is named."""
+    found: set[str] = set()
+    models = yield from _models(asked, groups)
+    for kind, name in models:
+        if kind in found:
             continue
-        others = [other for other in table.info(row).pods if not _is_of_daemon_set(other)]
-        with table.what_if(row, remove=others):
-            fits = row in judge(framework, table, pod).fits.tolist()
-        like = f"of {shape}, like {name}," if "=" in shape else f"like {name}"
+        fits = asked.trials.fits_new(asked.pod, name)
+        if fits:
+            found.add(kind)
+        like = f"of {kind}, like {name}," if "=" in kind else f"like {name}"
         yield Suggestion(f"one more node {like} would do", [name]) if fits else None
 
 
-def _shape(node: Node) -> str:
+def _models(asked: Asked, groups: Sequence[NodeGroup]) -> Generator[None, None, list[tuple[str, str]]]:
+    """Return the kinds and names of some nodes, the nearest misses first.
+
+    Of each shape comes one, then the rest: pods that come with one node may not come with another.
+    """
+    keys = {*ZONES, *(pod_selector_keys(asked.pod) or ())}
+    keys.update(each.topology_key for each in asked.pod.spec.topology_spread_constraints or ())
+    first: dict[Hashable, tuple[str, str]] = {}
+    others: list[tuple[str, str]] = []
+    for place, name in enumerate(name for group in groups for name in group.nodes):
+        if place % NODES_IN_A_STEP == NODES_IN_A_STEP - 1:
+            yield
+        node = asked.table.node(name)
+        if node is None:
+            continue
+        kind = _kind(node)
+        own = names_of(node)
+        labels = frozenset(
+            (key, value) for key in keys if (value := node.labels.get(key)) is not None and value not in own
+        )
+        shape = (kind, labels, frozenset(lasting_taints(node)))
+        if shape in first:
+            if len(others) < MAX_MODELS:
+                others.append((kind, name))
+        elif len(first) < MAX_MODELS:
+            first[shape] = kind, name
+    return [*first.values(), *others][:MAX_MODELS]
+
+
+def _kind(node: Node) -> str:
     """The pool that a node is of; without such a label, how large it is."""
     for key in POOL_LABELS:
         if key in node.labels:
             return f"{key}={node.labels[key]}"
     return str(sorted((node.status.allocatable or {}).items()))
-
-
-def _is_of_daemon_set(pod: Pod) -> bool:
-    return any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references or ())
-
-
-def _names_a_node(pod: Pod) -> bool:
-    """Whether only nodes of a certain name will do: another one does not help."""
-    spec = pod.spec
-    if spec.node_name or HOSTNAME in (spec.node_selector or ()):
-        return True
-    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
-    required = affinity.required if affinity is not None else None
-    terms = required.node_selector_terms or () if required is not None else ()
-    return any(
-        term.match_fields or any(each.key == HOSTNAME for each in term.match_expressions or ()) for term in terms
-    )

@@ -4,10 +4,11 @@ A decision needs no more than a reason. Whoever asks why a pod is pending wants 
 missing, whose port it is; and what to change. None of this runs in a decision.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import NodeInfo
@@ -35,10 +36,15 @@ class Remedy:
     """In the imperative, without a full stop: `tolerate dedicated=gpu:NoSchedule`."""
 
     changes: tuple[Change, ...]
-    """What it makes of the pod. A remedy that changes the cluster has here what comes to the same for this node."""
+    """What it makes of the pod. A remedy that changes the cluster otherwise than by `node` has here what comes to the
+    same for this node.
+    """
 
     command: str = ""
     """The command that changes the cluster; empty if the pod is to be changed."""
+
+    node: Callable[[Node], Node] | None = None
+    """What the command makes of the node; None if the pod is to be changed."""
 
 
 class Shortage(NamedTuple):
@@ -48,6 +54,9 @@ class Shortage(NamedTuple):
     missing: int
     wanted: int
     """What the pod asks for."""
+
+    when_empty: int = 0
+    """How much would be missing without any pod on the node."""
 
 
 @dataclass(frozen=True, slots=True)

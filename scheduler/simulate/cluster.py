@@ -5,7 +5,7 @@ Each problem is a line with place and field, and all are reported at once:
     nodes.yaml:12: status.allocatable[cpu]: Invalid value: "many": not a quantity such as 500m or 1.5Gi
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -29,6 +29,7 @@ from scheduler.simulate.snapshots import Snapshots
 from scheduler.simulate.storage_defaults import with_storage_defaults
 from scheduler.simulate.strict_fields import unknown_fields
 from scheduler.simulate.written import WrittenObject, decoded, reworded, written_objects
+from scheduler.simulate.written_pods import Source
 
 MAX_PROBLEMS: Final = 100
 """Problems that are told; behind them it says how many more there are."""
@@ -56,6 +57,9 @@ class SimulatedCluster:
 
     creation: Creation | None = None
     """What creates further pods."""
+
+    written: Mapping[tuple[str, str], Source] = field(default_factory=dict)
+    """Namespace and name of a pod without a node → the object in which it is written."""
 
 
 STORED: Final = "the cluster's "
@@ -133,6 +137,7 @@ class _Reading:
         self._pods: list[Pod] = []
         self._new: list[tuple[str, Pod]] = []
         self._others: list[OtherObject] = []
+        self._written: dict[tuple[str, str], Source] = {}
         self._first_place: dict[tuple[str, str], str] = {}
 
     def look_for_unknown_fields(self, obj: WrittenObject) -> None:
@@ -163,6 +168,8 @@ class _Reading:
 
     def _take_pod(self, obj: WrittenObject) -> None:
         pod = decoded(obj.raw, self._pod)
+        if not pod.node_name:
+            self._written[pod.namespace or "default", pod.name] = obj.raw
         if not pod.metadata.resource_version:
             self._new.append((obj.place, decoded(obj.raw, self._wide_pod)))
             return
@@ -187,7 +194,9 @@ class _Reading:
         others = OtherObjects(created.others, USED)
         notes = [] if self._unknown is self._problems else _summed_up(self._unknown, "unknown fields")
         notes += _summed_up([each for each in self._problems if each.startswith(STORED)], "objects that cannot be read")
-        return SimulatedCluster(tuple(self._nodes), pods, others, (*notes, *created.notes, *missing.notes()), created)
+        notes += (*created.notes, *missing.notes())
+        written = {**created.sources, **self._written}
+        return SimulatedCluster(tuple(self._nodes), pods, others, tuple(notes), created, written)
 
     def _note_place(self, place: str, kind: str, name: str, uid: str) -> None:
         self._problems += _repeated(self._first_place, place, kind, name, uid)

@@ -77,6 +77,8 @@ class Creation:
         made = expanded(newest, owned, room, problems)
         new = [*made.pods, *daemon_pods(newest, nodes, owned, room, problems)]
         self.notes: Final = made.notes
+        self.sources: Final = {_named(each): each.source for each in new}
+        """Namespace and name of a pod that a controller makes → the workload, as it is written."""
         every = [*others, *_not_there(made.others, others)]
         self._wide = wide
         self._admission, self._claims = Admission(every, problems), Claims(every)
@@ -142,6 +144,11 @@ class Creation:
             except Unreadable as error:
                 problems.append(f"{pod.place}: {reworded(error)}")
         return pods
+
+
+def _named(pod: NewPod) -> tuple[str, str]:
+    metadata = pod.content["metadata"]
+    return metadata["namespace"], metadata["name"]
 
 
 def _newest(others: Sequence[OtherObject]) -> list[OtherObject]:

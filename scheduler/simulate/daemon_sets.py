@@ -6,25 +6,15 @@ Rules: pkg/controller/daemon/daemon_controller.go (NodeShouldRunDaemonPod) and u
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from scheduler.api.decoding import Unreadable, convert
-from scheduler.api.objects import (
-    Affinity,
-    Node,
-    NodeAffinity,
-    NodeSelector,
-    NodeSelectorRequirement,
-    NodeSelectorTerm,
-    PodSpec,
-    Toleration,
-)
+from scheduler.api.objects import Node, PodSpec, Toleration
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selects
 from scheduler.api.tolerations import first_untolerated
 from scheduler.simulate.generated_names import hash_of, random_names
 from scheduler.simulate.objects import OtherObject
 from scheduler.simulate.workloads import NewPod, Owned, Room, Workload, part
+from scheduler.state.owners import node_of
 
 LABEL: Final = "DaemonSet (apps/v1)"
 
@@ -114,25 +104,3 @@ def _only_on(spec: Mapping[str, Any], node: str) -> dict[str, Any]:
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     return {**affinity, "nodeAffinity": {**part(affinity, "nodeAffinity"), **required}}
-
-
-def pinned(affinity: Affinity | None, node: str) -> Affinity:
-    """Return the affinity of a daemon's pod, made for another node."""
-    own = affinity or Affinity()
-    field = NodeSelectorRequirement(key="metadata.name", operator="In", values=(node,))
-    required = NodeSelector(node_selector_terms=(NodeSelectorTerm(match_fields=(field,)),))
-    towards_nodes = msgspec.structs.replace(own.node_affinity or NodeAffinity(), required=required)
-    return msgspec.structs.replace(own, node_affinity=towards_nodes)
-
-
-def node_of(pod: Pod) -> str:
-    """The node for which a daemon's pod was made: util.GetTargetNodeName."""
-    if pod.node_name:
-        return pod.node_name
-    affinity = pod.spec.affinity
-    required = affinity.node_affinity.required if affinity and affinity.node_affinity else None
-    for term in (required.node_selector_terms or ()) if required else ():
-        for field in term.match_fields or ():
-            if field.key == "metadata.name" and field.operator == "In" and field.values and len(field.values) == 1:
-                return field.values[0]
-    return ""

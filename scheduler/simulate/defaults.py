@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from scheduler.api.decoding import reread
+from scheduler.api.generated_uids import UIDS
 from scheduler.api.objects import (
     Container,
     ContainerPort,
@@ -33,7 +34,6 @@ DEFAULT_SCHEDULER: Final = "default-scheduler"
 
 M = TypeVar("M", bound=ObjectMeta)
 
-UIDS: Final = uuid.UUID("6f1c6b0e-6d0a-4f43-9d1a-3a1f0c7f8f5d")
 _POD_LEVEL: Final = ("cpu", "memory", "hugepages-")
 
 

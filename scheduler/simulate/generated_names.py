@@ -1,14 +1,11 @@
-"""Names, UIDs and hashes of objects that have none yet: as Kubernetes gives them, but the same in every run."""
+"""Names and hashes of objects that have none yet: as Kubernetes gives them, but the same in every run."""
 
 import hashlib
-import uuid
 from collections.abc import Iterator, Mapping
 from itertools import count
 from typing import Any, Final
 
 import msgspec
-
-from scheduler.simulate.defaults import UIDS
 
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Of random names: k8s.io/apimachinery/pkg/util/rand."""
@@ -49,11 +46,6 @@ def random_names(prefix: str, kind: str) -> Iterator[str]:
         if name not in seen:
             seen.add(name)
             yield name
-
-
-def uid_of(kind: str, namespace: str, name: str) -> str:
-    """Return the UID of an object that has none yet, the same in every run."""
-    return str(uuid.uuid5(UIDS, f"{kind}/{namespace}/{name}"))
 
 
 def hash_of(template: Mapping[str, Any]) -> str:

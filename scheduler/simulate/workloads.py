@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from scheduler.api.decoding import Unreadable
+from scheduler.api.generated_uids import uid_of
 from scheduler.api.pod import Pod
 from scheduler.framework.field_errors import required
-from scheduler.simulate.generated_names import MAX_PREFIX, hash_of, random_name, random_names, uid_of
+from scheduler.simulate.generated_names import MAX_PREFIX, hash_of, random_name, random_names
 from scheduler.simulate.objects import OtherObject
 
 Content = Mapping[str, Any]
@@ -32,6 +33,8 @@ class NewPod(NamedTuple):
 
     place: str
     content: dict[str, Any]
+    source: OtherObject
+    """The workload, as it is written."""
 
 
 class Expansion(NamedTuple):
@@ -96,9 +99,10 @@ class Owned:
 class Workload:
     """One object with a template for pods."""
 
-    def __init__(self, kind: str, version: str, obj: OtherObject) -> None:
-        """Raises Unreadable."""
+    def __init__(self, kind: str, version: str, obj: OtherObject, source: OtherObject | None = None) -> None:
+        """`source`: what is written, if the object was made of another one. Raises Unreadable."""
         self.kind, self.version, self.place = kind, version, obj.place
+        self.source = source or obj
         metadata = part(obj.content, "metadata")
         name = metadata.get("name")
         if not isinstance(name, str) or not name:
@@ -162,7 +166,7 @@ class Workload:
             "ownerReferences": [self.reference()],
         }
         content = {"kind": "Pod", "apiVersion": "v1", "metadata": own, "spec": {**part(self.template, "spec"), **spec}}
-        return NewPod(f"{self.place}: {self}: pod {name}", content)
+        return NewPod(f"{self.place}: {self}: pod {name}", content, self.source)
 
 
 def expanded(others: Sequence[OtherObject], owned: Owned, room: Room, problems: list[str]) -> Expansion:
@@ -224,7 +228,8 @@ def _deployment(workload: Workload, owned: Owned) -> Expansion:
     if workload.spec.get("paused") is True:
         return Expansion([], [])
     replica_set = replica_set_of(workload)
-    return Expansion(_replicas(Workload("ReplicaSet", "apps/v1", replica_set), owned).pods, [replica_set])
+    maker = Workload("ReplicaSet", "apps/v1", replica_set, workload.source)
+    return Expansion(_replicas(maker, owned).pods, [replica_set])
 
 
 def replica_set_of(workload: Workload) -> OtherObject:

@@ -290,6 +290,30 @@ class NodeTable:
                 self._try_pod(row, pod, -sign)
             self.restore_order(row, order)
 
+    @contextmanager
+    def what_if_node(self, node: Node, pods: Collection[Pod] = ()) -> Iterator[int]:
+        """Have another version of a node, or a new one with these pods, within a `with` block; yield its row.
+
+        Nothing may await in the block. Unlike `what_if`, this is logged as the change that it is, and so is its end:
+        stored answers stay right, and the row costs what a change of the node costs. Raises ValueError for a quantity
+        that cannot be read.
+        """
+        old = self.node(node.name)
+        row = self.set_node(node)
+        there: list[Pod] = []
+        try:
+            for pod in pods:
+                self.add_pod(node.name, pod)
+                there.append(pod)
+            yield row
+        finally:
+            for pod in there:
+                self.remove_pod(node.name, pod)
+            if old is None:
+                self.remove_node(node.name)
+            else:
+                self.set_node(old)
+
     def order_on(self, row: int) -> tuple[str, ...]:
         """The UIDs of a row's pods, in their order: among equally important ones it decides who is evicted."""
         return tuple(self._pods[row])

@@ -5,13 +5,14 @@ A change is made whole, whatever the listeners do: see `listeners.py`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
 from scheduler.api.versions import is_newer
 from scheduler.framework.handle import Listener
-from scheduler.state.listeners import ObjectListener
+from scheduler.state.listeners import ListenerFailed, ObjectListener
 from scheduler.state.observer import StateObserver
 
 
@@ -114,6 +115,30 @@ class ObjectStore:
             self.observer.object_removed(resource, uid)
         self._tell(listeners, old, None, objects.by_uid)
         return old
+
+    @contextmanager
+    def what_if(self, items: Iterable[tuple[str, Any]]) -> Iterator[None]:
+        """Have further objects, each with its resource, within a `with` block, in which nothing may await.
+
+        Listeners are told of each, and of its end; the observer of nothing. One of a name that is taken is left out.
+        """
+        observer, self.observer = self.observer, None
+        failures, there = self.listener_failures, list[tuple[str, str]]()
+        try:
+            for resource, obj in items:
+                metadata = obj.metadata
+                if self.get(resource, metadata.name, metadata.namespace) is None:
+                    there.append((resource, metadata.uid))
+                    self.set(resource, obj)
+            yield
+        finally:
+            for resource, uid in reversed(there):
+                self.remove(resource, uid)
+            if self.listener_failures != failures:
+                for resource in dict.fromkeys(resource for resource, _ in there):
+                    with suppress(ListenerFailed):  # it stays broken, and is put right with the next object
+                        self.mend(resource)
+            self.observer = observer
 
     def mend(self, resource: str) -> None:
         """Put right the listeners that are broken or lack objects. Raises ListenerFailed if one stays broken."""

@@ -14,13 +14,13 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.explain import explanation
+from scheduler.explain.changes import WrittenPod
 from scheduler.framework.errors import ConfigError
 from scheduler.progress import SILENT, Progress
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
 from scheduler.simulate.checks import shown
 from scheduler.simulate.cluster import SimulatedCluster
-from scheduler.simulate.daemon_sets import node_of
 from scheduler.simulate.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.engine import Simulation, simulation_of
 from scheduler.simulate.on_hold import described
@@ -28,10 +28,11 @@ from scheduler.simulate.what_if.added_nodes import with_nodes
 from scheduler.simulate.what_if.budgets import Budgets
 from scheduler.simulate.what_if.evictions import Evictions, cordoned
 from scheduler.simulate.what_if.node_objects import on_it_alone
-from scheduler.simulate.what_if.owners import is_of_daemon_set
 from scheduler.simulate.what_if.questions import MAX_COPIES, Questions, node_problems
 from scheduler.simulate.what_if.templates import Copy, Template, copies_of, own_pods, template_of
 from scheduler.simulate.what_if.utilisation import utilisation
+from scheduler.simulate.written_pods import written_pod
+from scheduler.state.owners import is_of_daemon_set, node_of
 
 Document = dict[str, Any]
 
@@ -175,7 +176,7 @@ async def _place_copies(
     simulation.on_hold.show()
     told |= _of_held(simulation, held, nodes, refused)
     if refused:
-        told["next"] = _next(simulation, refused[0])
+        told["next"] = _next(simulation, refused[0], template)
     for pod in (*held, *refused):
         del simulation.results[pod.uid]
     if nodes:
@@ -200,12 +201,13 @@ def _of_held(simulation: Simulation, held: Iterable[Pod], nodes: Counter[str], r
     return {"waiting": {"number": len(still), "name": str(still[0].pod), **described(still[0])}} if still else {}
 
 
-def _next(simulation: Simulation, pod: Pod) -> Document:
+def _next(simulation: Simulation, pod: Pod, template: Template) -> Document:
     """Why a copy does not fit: see `_place_copies`."""
     result = simulation.results[pod.uid]
     keys = ("message", "gated", "nominatedNode", "victims")
     kept: Document = {key: result[key] for key in keys if key in result}
-    return {"name": str(pod), **kept, "explanation": _explanation(simulation, pod)}
+    explained = _explanation(simulation, pod, written_pod(pod, template.source))
+    return {"name": str(pod), **kept, "explanation": explained}
 
 
 def _check_asks_us(pod: Pod, config: Config) -> None:
@@ -218,10 +220,10 @@ def _check_asks_us(pod: Pod, config: Config) -> None:
         raise ConfigError([f"{pod}: spec.schedulerName is {pod.spec.scheduler_name!r}, another scheduler's{hint}"])
 
 
-def _explanation(simulation: Simulation, pod: Pod) -> Document:
+def _explanation(simulation: Simulation, pod: Pod, written: WrittenPod | None) -> Document:
     engine = simulation.engine
     engine.nominator.delete(pod.uid)
-    steps = explanation.explain(engine.frameworks[pod.spec.scheduler_name], engine.cache.table, pod)
+    steps = explanation.explain(engine, pod, written)
     while True:
         try:
             next(steps)

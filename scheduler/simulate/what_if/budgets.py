@@ -16,8 +16,8 @@ from scheduler.api.pod import Pod
 from scheduler.framework.field_errors import invalid
 from scheduler.simulate.checks import shown
 from scheduler.simulate.objects import OtherObject
-from scheduler.simulate.what_if.owners import controller_of
 from scheduler.simulate.written import reworded, without_null
+from scheduler.state.owners import controller_of
 
 LABEL: Final = "PodDisruptionBudget (policy/v1)"
 

@@ -22,7 +22,7 @@ from scheduler.framework.events import RESOURCE_CLAIM
 from scheduler.simulate.engine import Simulation
 from scheduler.simulate.recording import Result
 from scheduler.simulate.what_if.budgets import Budgets
-from scheduler.simulate.what_if.owners import controller_of, has_local_data, is_of_daemon_set, is_static
+from scheduler.simulate.what_if.owners import has_local_data
 from scheduler.simulate.what_if.replacements import (
     Replacements,
     claims_like,
@@ -30,6 +30,7 @@ from scheduler.simulate.what_if.replacements import (
     shared_claims,
     without_user,
 )
+from scheduler.state.owners import controller_of, is_of_daemon_set, is_static
 
 
 def cordoned(node: Node) -> Node:

@@ -18,10 +18,11 @@ from scheduler.simulate.checks import shown
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.creation import Creation
 from scheduler.simulate.objects import OtherObject
-from scheduler.simulate.what_if.owners import controller_of
 from scheduler.simulate.what_if.questions import did_you_mean
 from scheduler.simulate.what_if.replacements import claims_like, own_claims, renamed
 from scheduler.simulate.workloads import CONTROLLERS, Workload, more_of, part, replica_set_of
+from scheduler.simulate.written_pods import Source
+from scheduler.state.owners import controller_of
 
 Copy = tuple[Pod, list[OtherObject]]
 """A pod as it would be stored, and the objects that come with it."""
@@ -54,6 +55,9 @@ class Template:
 
     written: tuple[str, Pod] | OtherObject | Pod
     """A new pod with its place, a workload, or a pod that is there."""
+
+    source: Source | None = None
+    """The object in which it is written; None if no file has it so."""
 
     def __str__(self) -> str:
         return f"{self.kind.lower()}/{self.namespace}/{self.name}"
@@ -104,13 +108,14 @@ def _templates(cluster: SimulatedCluster) -> Iterator[Template]:
     creation = cluster.creation
     for place, pod in creation.written if creation is not None else ():
         namespace = pod.namespace or "default"
-        yield Template("Pod", namespace, pod.name, is_new=True, written=(place, pod))
+        source = cluster.written.get((namespace, pod.name))
+        yield Template("Pod", namespace, pod.name, is_new=True, written=(place, pod), source=source)
     for obj in cluster.others:
         if obj.label in CONTROLLERS or obj.label in (DAEMON_SET, CRON_JOB):
             kind = obj.label.partition(" ")[0]
             _, namespace, name = obj.key
             is_new = not obj.metadata.get("resourceVersion") and not obj.metadata.get("ownerReferences")
-            yield Template(kind, namespace, name, is_new, obj)
+            yield Template(kind, namespace, name, is_new, obj, obj)
 
 
 def _stored(cluster: SimulatedCluster) -> Iterator[Template]:

@@ -5,12 +5,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from scheduler.api.labels import ZONES
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
 from scheduler.api.spelling import spelled
 
-ZONES: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 EXTREMES: Final = 10
 """Of so many of the fullest and the emptiest nodes it is told."""
 

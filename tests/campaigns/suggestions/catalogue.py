@@ -9,7 +9,6 @@ Of the cluster: uncordon one node; remove one such taint of one node; give one n
 other than its hostname; delete one pod of lower priority, other than static ones; one more node like one that is there.
 """
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final

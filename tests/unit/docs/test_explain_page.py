@@ -25,7 +25,7 @@ def test_the_plugin_of_the_page_tells_its_fact_and_what_would_help() -> None:
     scheduler.see(a_node("a", labels={"tenants": "shop"}))
     pod = a_pod("agent")
     pod = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, host_network=True))
-    steps = explain(scheduler.framework, scheduler.cache.table, pod)
+    steps = explain(scheduler.engine, pod)
     told: Any = None
     while told is None:
         try:

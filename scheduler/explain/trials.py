@@ -1,0 +1,120 @@
+"""Tries changes of the cluster out: on the engine's own tables, within one step, and all is as before after it."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from scheduler.api.decoding import reread
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.api.unstructured import Unstructured, unstructured_hook
+from scheduler.cycle.engine import Engine
+from scheduler.explain.judgement import judge
+from scheduler.framework.errors import PluginError
+from scheduler.framework.resources import struct_of
+from scheduler.runtime.framework import Framework
+from scheduler.state.new_nodes import comes_with, new_names, node_like, own_labels, pod_for
+from scheduler.state.node_objects import belong_to_nodes, is_of_node, renamed
+from scheduler.state.owners import is_of_daemon_set, is_static, node_of
+
+
+class Trials:
+    """Of one profile, about one pod."""
+
+    def __init__(self, engine: Engine, framework: Framework) -> None:
+        self._engine = engine
+        self._framework = framework
+        self._table = engine.cache.table
+
+    def nodes_for(self, pod: Pod) -> list[str]:
+        """Return the names of the nodes that a pod fits, in their order. Raises PluginError."""
+        names = self._table.names()
+        return sorted(names[row] for row in judge(self._framework, self._table, pod).fits.tolist())
+
+    def fits(self, pod: Pod, row: int) -> bool:
+        """Whether a pod fits one node as it is."""
+        try:
+            return bool(len(judge(self._framework, self._table, pod, row).fits))
+        except PluginError:
+            return False
+
+    def fits_changed(self, pod: Pod, node: Node) -> bool:
+        """Whether a pod fits a node that is there, if it was as this."""
+        with self._table.what_if_node(node) as row:
+            return self.fits(pod, row)
+
+    def fits_without(self, pod: Pod, node_name: str, others: Collection[Pod]) -> bool:
+        """Whether a pod fits a node once other pods there are deleted. Static pods come back."""
+        row = self._table.row_of(node_name)
+        there = {each.uid for each in self._table.pods_on(node_name)}
+        if row is None or any(is_static(each) or each.uid not in there for each in others):
+            return False
+        with self._table.what_if(row, remove=others):
+            return self.fits(pod, row)
+
+    def fits_new(self, pod: Pod, like: str) -> bool:
+        """Whether a pod fits one more node, as `simulate --add-nodes 1 --like` makes it, with all pods of daemons."""
+        with self._one_more(like) as row:
+            return row is not None and self.fits(pod, row)
+
+    @contextmanager
+    def _one_more(self, like: str) -> Iterator[int | None]:
+        table = self._table
+        model = table.node(like)
+        if model is None:
+            yield None
+            return
+        name = next(new_names(like, set(table.node_names())))
+        node = node_like(model, name, own_labels(model, self._nodes()))
+        coming = [*(pod for pod in table.pods_on(like) if comes_with(pod, like)), *self._waiting_daemons.get(like, ())]
+        pods = [_bound(pod_for(pod, name), name) for pod in coming]
+        with self._engine.objects.what_if(self._objects_like(like, name)), table.what_if_node(node, pods) as row:
+            yield row
+
+    def _nodes(self) -> Iterator[Node]:
+        return (node for name in self._table.node_names() if (node := self._table.node(name)) is not None)
+
+    @cached_property
+    def _waiting_daemons(self) -> dict[str, list[Pod]]:
+        """Node → pods of DaemonSets that wait for it: they wait for a new one, too, and are to find room there."""
+        found: dict[str, list[Pod]] = defaultdict(list)
+        for pod in self._engine.pods.values():
+            if not pod.node_name and is_of_daemon_set(pod) and comes_with(pod, node_of(pod)):
+                found[node_of(pod)].append(pod)
+        return found
+
+    def _objects_like(self, like: str, name: str) -> Iterator[tuple[str, Any]]:
+        """The objects of a node like this: those that the plugins look at."""
+        for event_resource, resource in self._engine.watched.items():
+            if not belong_to_nodes(resource):
+                continue
+            for obj in tuple(self._engine.objects.list(event_resource)):
+                if not _may_be_of(obj, like):
+                    continue
+                content = _content(obj)
+                if is_of_node(resource, content, like):
+                    made = renamed(resource, content, like, name)
+                    made["metadata"]["uid"] = f"{event_resource}//{made['metadata']['name']}"
+                    yield event_resource, reread(made, struct_of(event_resource), unstructured_hook)
+
+
+def _bound(pod: Pod, node: str) -> Pod:
+    if pod.node_name:
+        return pod
+    spec = msgspec.structs.replace(pod.spec, node_name=node)
+    return type(pod)(metadata=pod.metadata, spec=spec, status=pod.status)
+
+
+def _may_be_of(obj: Any, node: str) -> bool:
+    """Whether it is worth a look: there may be thousands of them."""
+    return obj.metadata.name == node or getattr(getattr(obj, "spec", None), "node_name", "") == node
+
+
+def _content(obj: Any) -> dict[str, Any]:
+    """An object as parsed JSON."""
+    content: dict[str, Any] = obj.content if isinstance(obj, Unstructured) else msgspec.to_builtins(obj)
+    return content

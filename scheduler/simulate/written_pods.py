@@ -1,0 +1,38 @@
+"""In which object a pod is written, as the user has it: by hand, or as the template of a workload."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from scheduler.api.pod import Pod
+from scheduler.explain.changes import WrittenPod
+from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.workloads import part
+
+Source = msgspec.Raw | OtherObject
+"""A pod as JSON, or a workload."""
+
+_PATHS: Final[Mapping[str, str]] = {"CronJob": "/spec/jobTemplate/spec/template"}
+_PATH: Final = "/spec/template"
+
+
+def written_pod(pod: Pod, source: Source | None) -> WrittenPod | None:
+    """Return where the pod is written; None for no source: then it is written nowhere else."""
+    if source is None:
+        return None
+    if isinstance(source, OtherObject):
+        return of_workload(source)
+    content: Any = msgspec.json.decode(source)
+    return WrittenPod("Pod", pod.namespace, pod.name, content)
+
+
+def of_workload(obj: OtherObject) -> WrittenPod:
+    """Return the template of a workload."""
+    label, namespace, name = obj.key
+    kind = label.partition(" ")[0]
+    path = _PATHS.get(kind, _PATH)
+    content = obj.content
+    for key in path.split("/")[1:]:
+        content = part(content, key)
+    return WrittenPod(kind, namespace, name, content, path)
