@@ -79,10 +79,6 @@ class CandidateSearch:
         found.candidates = [*free, *violating[:wanted]]
         return found
 
-    def budgets_against(self, victims: Sequence[fw.Pod]) -> Sequence[str]:
-        """Return the budgets that would be violated."""
-        return self._budgets.violated_by(victims)
-
     def victims_of(self, row: int) -> Sequence[fw.Pod]:
         """Return the victims on a node that `among` found, the most important first. Raises PluginError."""
         answer = self.victims_on(row)

@@ -10,6 +10,7 @@ import numpy as np
 from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET, Budgets
 from plugins.default_preemption.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs_in_any_order
 from plugins.default_preemption.executor import Executor
+from plugins.default_preemption.rooms import smallest_victims
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
 from scheduler.framework.field_errors import invalid
@@ -19,9 +20,6 @@ WAITING: Final = fw.unresolvable("waiting for the preemption for this pod to be 
 
 _NEVER: Final = "not eligible due to preemptionPolicy=Never."
 _TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
-
-_MAX_ROOMS: Final = 3
-"""Told of to whoever asks."""
 
 _MAX_INT32: Final = 2**31 - 1
 
@@ -114,19 +112,22 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         finally:
             self.handle.metrics.preemption_attempts.inc()
 
-    def rooms(self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]) -> Sequence[fw.Room]:
-        """Say where victims could go, whether or not this pod may preempt. Raises PluginError."""
-        rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, self.handle.nodes)
-        search, found = self._search(state, pod, rows)
+    def rooms(
+        self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
+    ) -> Iterator[fw.Room | None]:
+        """Yield where victims could go, whether or not this pod may preempt, the fewest first. Raises PluginError."""
+        nodes = self.handle.nodes
+        rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, nodes)
         ineligibility = self._ineligibility(pod, node_to_status)
         obstacle = f"preemption is {ineligibility.rstrip('.')}" if ineligibility else ""
-        names = self.handle.nodes.names()
-        rooms = []
-        for candidate in sorted(found.candidates)[:_MAX_ROOMS]:
-            victims = tuple(search.victims_of(candidate.row))
-            budgets = tuple(search.budgets_against(victims))
-            rooms.append(fw.Room(names[candidate.row], victims, obstacle, budgets))
-        return rooms
+        run, budgets = self.handle.dry_runs.begin(state, pod), Budgets(self.handle.objects.list(POD_DISRUPTION_BUDGET))
+        search = CandidateSearch(run, pod, nodes, budgets)
+        for victims in smallest_victims(run, search, budgets, pod, nodes, rows):
+            if victims is None:
+                yield None
+            else:
+                against = tuple(budgets.violated_by(victims.pods))
+                yield fw.Room(nodes.names()[victims.row], tuple(victims.pods), obstacle, against)
 
     def _preempt(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]

@@ -33,7 +33,7 @@ REFUSALS: Final = {
 class FilterState:
     """For one pod in one cycle, or one what-if in it: how many pods match in each topology domain."""
 
-    __slots__ = ("_affinity", "_anti_affinity", "_existing", "_namespace_labels", "_pod", "_wanted")
+    __slots__ = ("_affinity", "_anti_affinity", "_existing", "_namespace_labels", "_nodes", "_pod", "_wanted")
 
     def __init__(
         self, pod: fw.Pod, wanted: WantedPods, namespace_labels: Mapping[str, str], nodes: fw.NodeColumns
@@ -42,6 +42,7 @@ class FilterState:
         self._pod = pod
         self._wanted = wanted
         self._namespace_labels = namespace_labels
+        self._nodes = nodes
         pods, namespace, labels = nodes.pods, pod.namespace, pod.labels
         self._existing = DomainCounts(nodes, pods.terms_towards(KEEP_AWAY, namespace, labels, namespace_labels))
         self._anti_affinity = DomainCounts(
@@ -77,6 +78,16 @@ class FilterState:
         """Yield the topology keys by which pods on nodes keep the pod off a row."""
         return self._existing.keys_matched_at_row(row)
 
+    def pods_matching(self, term: AffinityTerm) -> fw.Int32Column:
+        """Return how many pods on each row match a term of the pod."""
+        return self._nodes.pods.matching(match_of(term)).counts
+
+    def pods_avoiding(self, key: str) -> fw.Int32Column:
+        """Return how many terms of pods on each row keep the pod away by a topology key, one of `keys_avoided`."""
+        pod = self._pod
+        towards = self._nodes.pods.terms_towards(KEEP_AWAY, pod.namespace, pod.labels, self._namespace_labels)
+        return next(column.counts for of_key, column in towards if of_key == key)
+
     def is_avoided_by(self, key: str, other: fw.Pod) -> bool:
         """Whether another pod has a required anti-affinity to the pod by a topology key."""
         return any(
@@ -100,6 +111,7 @@ class FilterState:
         """Return a copy that counts independently."""
         copy = object.__new__(FilterState)
         copy._pod, copy._wanted, copy._namespace_labels = self._pod, self._wanted, self._namespace_labels
+        copy._nodes = self._nodes
         copy._existing = self._existing.clone()
         copy._anti_affinity = self._anti_affinity.clone()
         copy._affinity = self._affinity.clone()

@@ -1,17 +1,15 @@
 """What InterPodAffinity says of a node: which terms, and which pods they are about."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Final
+
+import numpy as np
 
 from plugins.inter_pod_affinity.filter import FilterState
 from scheduler import framework as fw
 from scheduler.api.labels import HOSTNAME
 from scheduler.api.pod_affinity import AffinityTerm
-
-MAX_NODES: Final = 200
-"""So many nodes of a domain are searched for a pod to name."""
-
 
 _ROOT: Final = "/spec/affinity/{}/requiredDuringSchedulingIgnoredDuringExecution"
 
@@ -28,43 +26,50 @@ def affinity_obstacles(
                 drop = _drop("podAffinity", place, terms.required_affinity, text)
                 yield fw.Obstacle(f"{text}: no such pod {_domain(term.topology_key, node)}", (drop,), is_of_domain=True)
     for place, term in enumerate(counts.anti_affinity):
-        other = _find(term.topology_key, nodes, node, partial(_selects, term))
+        other = _find(term.topology_key, nodes, node, counts.pods_matching(term), partial(_selects, term))
         if other is not None:
             text = f"pod anti-affinity to {term.selector} on {term.topology_key}"
             drop = _drop("podAntiAffinity", place, terms.required_anti_affinity, text)
             fact = f"{text}: such a pod is {_domain(term.topology_key, node)}"
-            yield fw.Obstacle(fact, (drop,), example=str(other), is_of_domain=term.topology_key != HOSTNAME)
+            is_of_domain = term.topology_key != HOSTNAME
+            yield fw.Obstacle(fact, (drop,), example=str(other), is_of_domain=is_of_domain, in_the_way=other)
     yield from _of_others(counts, nodes, node)
 
 
 def _of_others(counts: FilterState, nodes: fw.NodeColumns, node: fw.NodeInfo) -> Iterator[fw.Obstacle]:
-    for key in counts.keys_avoided(node.row):
-        other = _find(key, nodes, node, partial(counts.is_avoided_by, key))
+    for key in sorted(counts.keys_avoided(node.row)):
+        other = _find(key, nodes, node, counts.pods_avoiding(key), partial(counts.is_avoided_by, key))
         if other is not None:
             fact = f"a pod {_domain(key, node)} has an anti-affinity to this one on {key}"
-            yield fw.Obstacle(fact, example=str(other), is_of_domain=key != HOSTNAME)
+            yield fw.Obstacle(fact, example=str(other), is_of_domain=key != HOSTNAME, in_the_way=other)
 
 
 def _selects(term: AffinityTerm, pod: fw.Pod) -> bool:
     return term.matches(pod.namespace, pod.labels, None)
 
 
-def _find(key: str, nodes: fw.NodeColumns, node: fw.NodeInfo, wanted: Callable[[fw.Pod], bool]) -> fw.Pod | None:
-    """Return a pod on a node of this one's domain."""
+def _find(
+    key: str,
+    nodes: fw.NodeColumns,
+    node: fw.NodeInfo,
+    counts: fw.Int32Column,
+    wanted: Callable[[fw.Pod], bool],
+) -> fw.Pod | None:
+    """Return the first pod by name on the node, or else on the first node by name of its domain that has any.
+
+    `counts`: how many such pods each row has.
+    """
     if key not in node.labels:
         return None
-    for each in _domain_of(key, nodes, node):
-        found = min((pod for pod in each.pods if wanted(pod)), key=str, default=None)
-        if found is not None:
-            return found
-    return None
-
-
-def _domain_of(key: str, nodes: fw.NodeColumns, node: fw.NodeInfo) -> Iterable[fw.NodeInfo]:
-    yield node
-    codes = nodes.label_codes(key)
-    alike = (codes == codes[node.row]).nonzero()[0][:MAX_NODES]
-    yield from (nodes.info(row) for row in alike.tolist() if row != node.row and nodes.in_use[row])
+    row: int | None = node.row
+    if not counts[node.row]:
+        codes = nodes.label_codes(key)
+        rows = np.flatnonzero((codes == codes[node.row]) & (counts != 0) & nodes.in_use)
+        names = nodes.names()
+        row = min(rows.tolist(), key=lambda each: names[each], default=None)
+    if row is None:
+        return None
+    return min((pod for pod in nodes.info(row).pods if wanted(pod)), key=str, default=None)
 
 
 def _domain(key: str, node: fw.NodeInfo) -> str:

@@ -127,7 +127,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         users: dict[str, fw.Pod] = {}
         for key in _conflicting(pod):
             *_, disk, _mode = key
-            user = next((other for other in node.pods if key in other.storage.keys), None)
+            user = min((other for other in node.pods if key in other.storage.keys), key=str, default=None)
             if user is not None:
                 users.setdefault(disk, user)
         found = [fw.Obstacle(f"disk {disk} is in use there", example=f"by pod {user}") for disk, user in users.items()]
@@ -141,11 +141,12 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         nodes = self.handle.nodes
         rows = (row for row in nodes.volumes.users(key) if nodes.in_use[row])
         users = ((pod, row) for row in rows for pod in nodes.info(row).pods if key in pod.storage.keys)
-        user, row = next(users, (None, 0))
+        user, row = min(users, key=lambda each: str(each[0]), default=(None, 0))
         return fw.Obstacle(
             f"claim {name} is for one pod at a time (ReadWriteOncePod)"
             + (f", and pod {user} on {nodes.names()[row]} uses it" if user is not None else ""),
             is_of_domain=True,
+            in_the_way=user,
         )
 
 

@@ -42,6 +42,8 @@ MAX_MODELS: Final = 16
 
 NODES_IN_A_STEP: Final = 500
 
+_ELSEWHERE: Final = "preemption deletes pods only on the node that it makes room on"
+
 POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
     "cloud.google.com/gke-nodepool",
@@ -105,6 +107,7 @@ def suggestions(
     yield from _remedies(asked, groups[:MAX_GROUPS], of_pod)
     if not of_pod:
         yield from _rooms(asked)
+        yield from _pods_in_the_way(asked, groups[:MAX_GROUPS])
         yield from _one_more_node(asked, groups)
 
 
@@ -195,8 +198,18 @@ def _rooms_of(plugin: ExplainRoomPlugin, asked: Asked, judgement: Judgement) -> 
         return
 
 
-def of_room(room: Room) -> Suggestion:
-    """Suggest to delete the pods that are in the way."""
+def _pods_in_the_way(asked: Asked, groups: Sequence[NodeGroup]) -> Iterator[Suggestion | None]:
+    """Ask where the pod would fit without one of lower priority, wherever that is: a preemption does not look there."""
+    seen: set[str] = set()
+    for other in (each.obstacle.in_the_way for group in groups for each in group.obstacles):
+        if other is not None and other.priority < asked.pod.priority and other.uid not in seen:
+            seen.add(other.uid)
+            nodes = asked.trials.nodes_without(asked.pod, other)
+            yield of_room(Room(other.node_name, (other,), _ELSEWHERE), nodes) if nodes else None
+
+
+def of_room(room: Room, nodes: list[str] | None = None) -> Suggestion:
+    """Suggest to delete the pods that are in the way. `nodes`: where the pod fits then, if not on the same node."""
     count = len(room.victims)
     pods = "1 pod" if count == 1 else f"{count} pods"
     names = [str(victim) for victim in room.victims]
@@ -211,7 +224,7 @@ def of_room(room: Room) -> Suggestion:
         f"kubectl delete pod --namespace {quote(where)} {' '.join(map(quote, them))}"
         for where, them in by_namespace.items()
     )
-    return Suggestion(text, [room.node_name], command=" && ".join(commands), obstacle=room.obstacle)
+    return Suggestion(text, nodes or [room.node_name], command=" && ".join(commands), obstacle=room.obstacle)
 
 
 def _first_refusals(table: NodeTable, judgement: Judgement) -> dict[str, Status]:

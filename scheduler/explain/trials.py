@@ -10,6 +10,7 @@ import msgspec
 
 from scheduler.api.decoding import reread
 from scheduler.api.objects import Node
+from scheduler.api.owners import is_of_daemon_set, is_static, node_of
 from scheduler.api.pod import Pod
 from scheduler.api.unstructured import Unstructured, unstructured_hook
 from scheduler.cycle.engine import Engine
@@ -19,7 +20,6 @@ from scheduler.framework.resources import struct_of
 from scheduler.runtime.framework import Framework
 from scheduler.state.new_nodes import comes_with, new_names, node_like, own_labels, pod_for
 from scheduler.state.node_objects import belong_to_nodes, is_of_node, renamed
-from scheduler.state.owners import is_of_daemon_set, is_static, node_of
 
 
 class Trials:
@@ -55,6 +55,17 @@ class Trials:
             return False
         with self._table.what_if(row, remove=others):
             return self.fits(pod, row)
+
+    def nodes_without(self, pod: Pod, other: Pod) -> list[str]:
+        """Return the names of the nodes that a pod fits once another one is deleted, in their order."""
+        row = self._table.row_of(other.node_name)
+        if row is None or is_static(other) or not self._table.has_pod(row, other.uid):
+            return []
+        with self._table.what_if(row, remove=[other]):
+            try:
+                return self.nodes_for(pod)
+            except PluginError:
+                return []
 
     def fits_new(self, pod: Pod, like: str) -> bool:
         """Whether a pod fits one more node, as `simulate --add-nodes 1 --like` makes it, with all pods of daemons."""

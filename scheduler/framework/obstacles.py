@@ -4,7 +4,7 @@ A decision needs no more than a reason. Whoever asks why a pod is pending wants 
 missing, whose port it is; and what to change. None of this runs in a decision.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -76,6 +76,9 @@ class Obstacle:
     is_of_domain: bool = False
     """Whether it is a matter of the zone, or of another group of nodes: one more node like this would have it, too."""
 
+    in_the_way: Pod | None = None
+    """A pod, there or elsewhere, without which it may be gone."""
+
 
 class ExplainPlugin(Plugin):
     """A plugin that can say more of a refusal than its reason."""
@@ -107,6 +110,11 @@ class Room:
 class ExplainRoomPlugin(Plugin):
     """A PostFilter plugin that can say where it could make room, without making any."""
 
-    def rooms(self, state: CycleState, pod: Pod, node_to_status: Mapping[str, Status]) -> Sequence[Room]:
-        """Return where room could be made, the cheapest first. Raises PluginError."""
+    def rooms(self, state: CycleState, pod: Pod, node_to_status: Mapping[str, Status]) -> Iterable[Room | None]:
+        """Say where room could be made, the best first: a list, or a generator.
+
+        A running scheduler does other things between two items, so that nodes may come and go; each room is tried out
+        before it is suggested. An item that is None says nothing: whatever takes long has one every few milliseconds.
+        Raises PluginError.
+        """
         return ()

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.objects import Node, PodSpec, Toleration
+from scheduler.api.owners import node_of
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selects
 from scheduler.api.tolerations import first_untolerated
 from scheduler.simulate.generated_names import hash_of, random_names
 from scheduler.simulate.objects import OtherObject
 from scheduler.simulate.workloads import NewPod, Owned, Room, Workload, part
-from scheduler.state.owners import node_of
 
 LABEL: Final = "DaemonSet (apps/v1)"
 

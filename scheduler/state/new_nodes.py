@@ -11,8 +11,8 @@ import msgspec
 from scheduler.api.generated_uids import uid_of
 from scheduler.api.labels import HOSTNAME
 from scheduler.api.objects import Node, Taint
+from scheduler.api.owners import is_of_daemon_set, is_static, node_of, pinned
 from scheduler.api.pod import Pod
-from scheduler.state.owners import is_of_daemon_set, is_static, node_of, pinned
 
 _PASSING: Final = frozenset(
     {

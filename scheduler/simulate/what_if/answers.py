@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from scheduler.api.objects import Node
+from scheduler.api.owners import is_of_daemon_set, node_of
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.explain import explanation
@@ -32,7 +33,6 @@ from scheduler.simulate.what_if.questions import MAX_COPIES, Questions, node_pro
 from scheduler.simulate.what_if.templates import Copy, Template, copies_of, own_pods, template_of
 from scheduler.simulate.what_if.utilisation import utilisation
 from scheduler.simulate.written_pods import written_pod
-from scheduler.state.owners import is_of_daemon_set, node_of
 
 Document = dict[str, Any]
 

@@ -12,12 +12,12 @@ from typing import Any, Final
 from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.label_selectors import Selector, parse_label_selector
 from scheduler.api.objects import LabelSelector, Wire
+from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.framework.field_errors import invalid
 from scheduler.simulate.checks import shown
 from scheduler.simulate.objects import OtherObject
 from scheduler.simulate.written import reworded, without_null
-from scheduler.state.owners import controller_of
 
 LABEL: Final = "PodDisruptionBudget (policy/v1)"
 

@@ -16,6 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from scheduler.api.objects import Node
+from scheduler.api.owners import controller_of, is_of_daemon_set, is_static
 from scheduler.api.pod import Pod
 from scheduler.api.tolerations import UNSCHEDULABLE_TAINT
 from scheduler.framework.events import RESOURCE_CLAIM
@@ -30,7 +31,6 @@ from scheduler.simulate.what_if.replacements import (
     shared_claims,
     without_user,
 )
-from scheduler.state.owners import controller_of, is_of_daemon_set, is_static
 
 
 def cordoned(node: Node) -> Node:

@@ -1,4 +1,4 @@
-"""What evictions read of pods, besides whose they are: see `scheduler.state.owners`."""
+"""What evictions read of pods, besides whose they are: see `scheduler.api.owners`."""
 
 from typing import Final
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from scheduler.api.decoding import Unreadable
+from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
@@ -22,7 +23,6 @@ from scheduler.simulate.what_if.questions import did_you_mean
 from scheduler.simulate.what_if.replacements import claims_like, own_claims, renamed
 from scheduler.simulate.workloads import CONTROLLERS, Workload, more_of, part, replica_set_of
 from scheduler.simulate.written_pods import Source
-from scheduler.state.owners import controller_of
 
 Copy = tuple[Pod, list[OtherObject]]
 """A pod as it would be stored, and the objects that come with it."""

@@ -2,9 +2,9 @@
 
     python -m tests.campaigns.suggestions --clusters 1000 --seed 1
 
-prints each failure with its cluster, and a line with the figures. `campaign.py` says what counts as false and as missed,
-`catalogue.py` which single changes are tried, `sizes.py` which of two is smaller. Exit code 1: a suggestion was false,
-more than one in a hundred single changes was missed, or an answer depended on the order.
+prints each failure with its cluster, and a line with the figures. `campaign.py` says what counts as false and as
+missed, `catalogue.py` which single changes are tried, `sizes.py` which of two is smaller. Exit code 1: a suggestion was
+false, more than one in a hundred single changes was missed, or an answer depended on the order.
 """
 
 import argparse

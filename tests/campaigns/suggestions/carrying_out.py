@@ -79,14 +79,16 @@ def after_command(world: World, arguments: list[str]) -> World:
     """Return the world after a command of kubectl. Raises Invalid if kubectl refuses it."""
     match arguments:
         case ["kubectl", "uncordon", name]:
-            return world.changed("Node", name, uncordoned(world.get("Node", name)))
+            uncordon(node := world.get("Node", name))
+            return world.changed("Node", name, node)
         case ["kubectl", "taint", "nodes", name, *taints]:
             node = world.get("Node", name)
             for taint in taints:
-                node = untainted(node, taint)
+                untaint(node, taint)
             return world.changed("Node", name, node)
         case ["kubectl", "label", "node", name, *rest]:
-            return world.changed("Node", name, labelled(world.get("Node", name), rest))
+            label(node := world.get("Node", name), rest)
+            return world.changed("Node", name, node)
         case ["kubectl", "delete", "pod", "--namespace", _, *names]:
             for each in names:
                 world = after_deletion(world, each)
@@ -95,20 +97,18 @@ def after_command(world: World, arguments: list[str]) -> World:
             raise Invalid(f"unknown command: {arguments}")
 
 
-def uncordoned(node: Json) -> Json:
-    """Return the node after `kubectl uncordon`, and after the node controller has seen that."""
+def uncordon(node: Json) -> None:
+    """Change the node as `kubectl uncordon` does, and as the node controller does then."""
     node["spec"].pop("unschedulable", None)
     node["spec"]["taints"] = [taint for taint in node["spec"].get("taints", ()) if taint != CORDONED]
-    return node
 
 
-def untainted(node: Json, taint: str) -> Json:
+def untaint(node: Json, taint: str) -> None:
     """`taint`: as `kubectl taint` takes it, with a minus at its end. Raises Invalid."""
     left = [each for each in node["spec"].get("taints", ()) if f"{spelled_taint(each)}-" != taint]
     if len(left) == len(node["spec"].get("taints", ())):
         raise Invalid(f"there is no taint {taint}")
     node["spec"]["taints"] = left
-    return node
 
 
 def spelled_taint(taint: Json) -> str:
@@ -117,14 +117,13 @@ def spelled_taint(taint: Json) -> str:
     return f"{taint['key']}{value}:{taint['effect']}"
 
 
-def labelled(node: Json, arguments: list[str]) -> Json:
+def label(node: Json, arguments: list[str]) -> None:
     """Raises Invalid if a label is there already, and is not to be overwritten."""
     labels = node["metadata"]["labels"]
     for key, _, value in (each.partition("=") for each in arguments if each != "--overwrite"):
         if labels.get(key, value) != value and "--overwrite" not in arguments:
             raise Invalid(f"'{key}' already has a value ({labels[key]}), and --overwrite is false")
         labels[key] = value
-    return node
 
 
 def after_deletion(world: World, pod: str) -> World:

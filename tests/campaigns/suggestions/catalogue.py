@@ -2,15 +2,16 @@
 
 Of the pod: tolerate one taint that any node has, other than those that say how a node is doing; drop one entry of the
 nodeSelector; drop one requirement of one term of the node affinity, or all of it if the term has no other; drop one
-required term of pod affinity or anti-affinity; make one spreading constraint a preference; ask for less of one resource,
-as much as is free on some node, or for none of an extended resource; drop one host port.
+required term of pod affinity or anti-affinity; make one spreading constraint a preference; ask for less of one
+resource, as much as is free on some node, or for none of an extended resource; drop one host port.
 
 Of the cluster: uncordon one node; remove one such taint of one node; give one node a label that the nodeSelector wants,
 other than its hostname; delete one pod of lower priority, other than static ones; one more node like one that is there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from scheduler.api.pod import Pod
@@ -19,10 +20,10 @@ from tests.campaigns.suggestions import sizes
 from tests.campaigns.suggestions.carrying_out import (
     after_deletion,
     deletable,
-    labelled,
+    label,
     spelled_taint,
-    uncordoned,
-    untainted,
+    uncordon,
+    untaint,
 )
 from tests.campaigns.suggestions.clusters import HOSTNAME, Json
 from tests.campaigns.suggestions.sizes import Sizes
@@ -30,6 +31,9 @@ from tests.campaigns.suggestions.worlds import Invalid, Judge, World, pending_po
 
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _OF_CONDITIONS: Final = "node.kubernetes.io/"
+
+Alter = Callable[[Json], None]
+"""Changes an object."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,7 @@ class OneWorld:
             if after is not None and self._judge.fits(after):
                 yield Single(text, sizes.of_pod(pod, after))
 
-    def _altered(self, name: str, alter: Callable[[Json], None]) -> Pod | None:
+    def _altered(self, name: str, alter: Alter) -> Pod | None:
         """The pod after a change of its spec; None if it would be refused."""
         source, spec = self._world.source(name)
         alter(spec)
@@ -86,11 +90,7 @@ class OneWorld:
             if "/" in resource:
                 targets.add(0)
             for target in sorted(targets, reverse=True):
-
-                def alter(spec: Json, resource: str = resource, target: int = target) -> None:
-                    _lower(spec, resource, target)
-
-                after = self._altered(name, alter)
+                after = self._altered(name, partial(_lower, resource=resource, target=target))
                 if after is not None and self._judge.fits(after):
                     yield Single(f"ask for {target} of {resource} only", sizes.of_pod(pod, after))
                     break
@@ -101,46 +101,28 @@ class OneWorld:
             yield allocatable_of(node.status.allocatable).get(resource, 0) - used
 
     def _of_cluster(self, name: str, pod: Pod) -> Iterator[Single]:
-        world = self._world
-        for node in world.nodes():
+        for node in self._world.nodes():
             node_name = node["metadata"]["name"]
-            if node["spec"].get("unschedulable"):
-                yield from self._with_node(f"uncordon {node_name}", "uncordon", pod, node_name, uncordoned)
-            for taint in _taints(node):
-                spelled = f"{spelled_taint(taint)}-"
-                yield from self._with_node(
-                    f"taint {node_name} {spelled}",
-                    "untaint",
-                    pod,
-                    node_name,
-                    lambda each, spelled=spelled: untainted(each, spelled),
-                )
-            for key, value in (pod.spec.node_selector or {}).items():
-                if key != HOSTNAME and node["metadata"]["labels"].get(key) != value:
-                    arguments = ["--overwrite", f"{key}={value}"]
-                    yield from self._with_node(
-                        f"label {node_name} {key}={value}",
-                        "label",
-                        pod,
-                        node_name,
-                        lambda each, arguments=arguments: labelled(each, arguments),
-                    )
+            for text, kind, alter in _of_node(node, pod):
+                judge = self._judge_of(f"{text} {node_name}", partial(self._with_node, node_name, alter))
+                if node_name in judge.fits(pod):
+                    yield Single(f"{text} {node_name}", {kind: 1})
             text = f"one more node like {node_name}"
-            judge = self._judge_of(text, lambda: Judge(world, one_more_like=node_name))
+            judge = self._judge_of(text, partial(Judge, self._world, one_more_like=node_name))
             if judge.added in judge.fits(pod):
                 yield Single(text, {"one more node": 1})
-        for victim in deletable(world, pod.priority):
+        for victim in deletable(self._world, pod.priority):
             text = f"delete {victim}"
-            judge = self._judge_of(text, lambda: Judge(after_deletion(world, victim)))
-            if judge.fits(pod):
+            if self._judge_of(text, partial(self._without, victim)).fits(pod):
                 yield Single(text, {"delete": 1})
 
-    def _with_node(self, text: str, kind: str, pod: Pod, name: str, alter: Callable[[Json], Json]) -> Iterator[Single]:
-        def changed() -> Judge:
-            return Judge(self._world.changed("Node", name, alter(self._world.get("Node", name))))
+    def _with_node(self, name: str, alter: Alter) -> Judge:
+        node = self._world.get("Node", name)
+        alter(node)
+        return Judge(self._world.changed("Node", name, node))
 
-        if name in self._judge_of(text, changed).fits(pod):
-            yield Single(text, {kind: 1})
+    def _without(self, victim: str) -> Judge:
+        return Judge(after_deletion(self._world, victim))
 
     def _judge_of(self, text: str, make: Callable[[], Judge]) -> Judge:
         if text not in self._changed:
@@ -148,64 +130,68 @@ class OneWorld:
         return self._changed[text]
 
 
+def _of_node(node: Json, pod: Pod) -> Iterator[tuple[str, str, Alter]]:
+    """Yield the changes of one node: text, kind, and what makes them."""
+    if node["spec"].get("unschedulable"):
+        yield "uncordon", "uncordon", uncordon
+    for taint in _taints(node):
+        yield f"taint {spelled_taint(taint)}-", "untaint", partial(untaint, taint=f"{spelled_taint(taint)}-")
+    for key, value in (pod.spec.node_selector or {}).items():
+        if key != HOSTNAME and node["metadata"]["labels"].get(key) != value:
+            yield f"label {key}={value}", "label", partial(label, arguments=["--overwrite", f"{key}={value}"])
+
+
 def _taints(node: Json) -> Iterator[Json]:
     return (taint for taint in node["spec"].get("taints", ()) if not taint["key"].startswith(_OF_CONDITIONS))
 
 
-def _tolerations(world: World) -> Iterator[tuple[str, Callable[[Json], None]]]:
+def _tolerations(world: World) -> Iterator[tuple[str, Alter]]:
     every = {spelled_taint(taint): taint for node in world.nodes() for taint in _taints(node)}
     for text, taint in sorted(every.items()):
         operator = "Equal" if taint.get("value") else "Exists"
-
-        def alter(spec: Json, toleration: Json = {"operator": operator, **taint}) -> None:  # noqa: B006 - never changed
-            spec["tolerations"] = [*(spec.get("tolerations") or ()), toleration]
-
-        yield f"tolerate {text}", alter
+        yield f"tolerate {text}", partial(_tolerate, toleration={"operator": operator, **taint})
 
 
-def _drops(spec: Json) -> Iterator[tuple[str, Callable[[Json], None]]]:
-    for key in spec.get("nodeSelector") or ():
-        yield f"drop {key}", lambda each, key=key: each["nodeSelector"].pop(key)
+def _tolerate(spec: Json, toleration: Json) -> None:
+    spec["tolerations"] = [*(spec.get("tolerations") or ()), toleration]
+
+
+def _drops(spec: Json) -> Iterator[tuple[str, Alter]]:
     affinity = spec.get("affinity", {})
+    for key in spec.get("nodeSelector") or ():
+        yield f"drop {key}", partial(_drop, path=("nodeSelector", key))
     for kind in ("podAffinity", "podAntiAffinity"):
         for place in range(len(affinity.get(kind, {}).get(REQUIRED, ()))):
-            yield (
-                f"drop {kind} {place}",
-                lambda each, path=(kind, place): each["affinity"][path[0]][REQUIRED].pop(path[1]),
-            )
-    terms = affinity.get("nodeAffinity", {}).get(REQUIRED, {}).get("nodeSelectorTerms", ())
-    for place, term in enumerate(terms):
-        requirements = [
-            (field, i) for field in ("matchExpressions", "matchFields") for i in range(len(term.get(field, ())))
-        ]
-        for field, i in requirements:
-            if len(requirements) == 1:
-                yield "drop node affinity", lambda each: each["affinity"]["nodeAffinity"].pop(REQUIRED)
-            else:
-                yield f"drop {field} {place} {i}", _dropping(place, field, i)
+            yield f"drop {kind} {place}", partial(_drop, path=("affinity", kind, REQUIRED, place))
+    yield from _requirements(affinity.get("nodeAffinity", {}).get(REQUIRED, {}).get("nodeSelectorTerms", ()))
     for place in range(len(spec.get("topologySpreadConstraints", ()))):
-        yield f"spread {place}", lambda each, place=place: _soften(each["topologySpreadConstraints"][place])
+        yield f"spread {place}", partial(_soften, place=place)
     for place, container in enumerate(spec["containers"]):
         for i, port in enumerate(container.get("ports", ())):
             if "hostPort" in port:
-                yield f"drop port {place} {i}", lambda each, at=(place, i): _port(each, *at).pop("hostPort")
+                yield f"drop port {place} {i}", partial(_drop, path=("containers", place, "ports", i, "hostPort"))
 
 
-def _dropping(place: int, field: str, i: int) -> Callable[[Json], None]:
-    def alter(spec: Json) -> None:
-        spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][place][field].pop(i)
+def _requirements(terms: Sequence[Json]) -> Iterator[tuple[str, Alter]]:
+    required = ("affinity", "nodeAffinity", REQUIRED)
+    for place, term in enumerate(terms):
+        every = [(field, i) for field in ("matchExpressions", "matchFields") for i in range(len(term.get(field, ())))]
+        for field, i in every:
+            path = required if len(every) == 1 else (*required, "nodeSelectorTerms", place, field, i)
+            yield f"drop {field} {place} {i}", partial(_drop, path=path)
 
-    return alter
+
+def _drop(spec: Json, path: Sequence[str | int]) -> None:
+    found: Any = spec
+    for part in path[:-1]:
+        found = found[part]
+    del found[path[-1]]
 
 
-def _soften(constraint: Json) -> None:
+def _soften(spec: Json, place: int) -> None:
+    constraint = spec["topologySpreadConstraints"][place]
     constraint["whenUnsatisfiable"] = "ScheduleAnyway"
     constraint.pop("minDomains", None)
-
-
-def _port(spec: Json, place: int, i: int) -> Json:
-    found: Json = spec["containers"][place]["ports"][i]
-    return found
 
 
 def _lower(spec: Json, resource: str, target: int) -> None:

@@ -1,0 +1,68 @@
+"""Where the fewest pods would have to go, for a person who asks: a decision takes what costs least."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from plugins.default_preemption.budgets import Budgets
+from plugins.default_preemption.candidates import Candidate, CandidateSearch, costs
+from scheduler import framework as fw
+from scheduler.api.importance import importance
+from scheduler.api.owners import is_static
+
+ROWS_IN_A_STEP: Final = 64
+MAX_IN_DETAIL: Final = 32
+"""On so many nodes a smaller set is looked for than that of a decision."""
+
+
+class Victims(NamedTuple):
+    """Pods of a node that would have to go."""
+
+    row: int
+    pods: Sequence[fw.Pod]
+    """The most important first."""
+
+
+def smallest_victims(
+    run: fw.DryRun, search: CandidateSearch, budgets: Budgets, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
+) -> Iterator[Victims | None]:
+    """Yield the victims on those of `rows` where they would help, the fewest first; None after each step before that.
+
+    Of as many pods those come first that violate no budget, then those of lower priority, then by the name of the node:
+    the order of nodes and pods in the tables has no say. Raises PluginError.
+    """
+    candidates: list[Candidate] = []
+    for begin in range(0, len(rows), ROWS_IN_A_STEP):
+        candidates += search.among(rows[begin : begin + ROWS_IN_A_STEP], ROWS_IN_A_STEP).candidates
+        yield None
+    names = nodes.names()
+    candidates.sort(key=lambda each: (each.costs[3], each.costs[:3], names[each.row]))
+    found: list[tuple[tuple[int, tuple[int, ...], str], Victims]] = []
+    for candidate in candidates[:MAX_IN_DETAIL]:
+        victims = _fewest_on(run, budgets, pod, nodes.info(candidate.row).pods, candidate.row)
+        if victims:
+            violations = len(budgets.split(victims)[0])
+            key = len(victims), costs(victims, violations)[:3], names[candidate.row]
+            found.append((key, Victims(candidate.row, victims)))
+        yield None
+    found.sort(key=lambda each: each[0])
+    yield from (victims for _, victims in found)
+
+
+def _fewest_on(run: fw.DryRun, budgets: Budgets, pod: fw.Pod, others: Iterable[fw.Pod], row: int) -> Sequence[fw.Pod]:
+    """Return as few pods of a node as make room; empty if all of lower priority do not. Static ones would come back."""
+    lower = [other for other in others if other.priority < pod.priority and not is_static(other)]
+    lower.sort(key=lambda other: (importance(other), str(other)))
+    with run.simulate(row) as node:
+        node.remove(lower)
+        if not lower or node.refusal() is not None:
+            return ()
+        protected, free = budgets.split(lower)
+        victims = [*node.reprieve(protected), *node.reprieve(free)]
+    if len(victims) == 1:
+        return victims
+    for other in reversed(lower):
+        with run.simulate(row) as node:
+            node.remove([other])
+            if node.refusal() is None:
+                return [other]
+    return sorted(victims, key=lambda other: (importance(other), str(other)))
