@@ -182,12 +182,13 @@ def _as_deployment(pod: Json) -> Json:
 
 
 def _with_limits_only(draw: Draw, pod: Json) -> None:
-    resources = pod["spec"]["containers"][0]["resources"]
-    resources["limits"] = resources.pop("requests")
+    resources = pod["spec"]["containers"][0].get("resources", {})
+    if "requests" in resources:
+        resources["limits"] = resources.pop("requests")
 
 
 def _without_requests(draw: Draw, pod: Json) -> None:
-    del pod["spec"]["containers"][0]["resources"]
+    pod["spec"]["containers"][0].pop("resources", None)
 
 
 def _with_two_containers(draw: Draw, pod: Json) -> None:
