@@ -22,7 +22,7 @@ from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.service_proxy import RECORD, RunningScheduler
 from scheduler.progress import Progress, on_stderr
-from scheduler.replay.members import BadStream, Members, last_member
+from scheduler.replay.members import BadStream, Members
 from scheduler.runtime.metrics import Metrics
 
 _end: Final = Decoder[tuple[str, int, str]](tuple[str, int, str])
@@ -83,15 +83,18 @@ class _TraceFile:
             self._write(member)
 
     def end(self, why: str) -> str:
-        """Write a last line, unless the scheduler has written one; return why it ended. Raises BadStream, OSError."""
+        """Write the end and the checksum; return why it ended, which the scheduler may have said by itself.
+
+        Raises BadStream, OSError.
+        """
         said = self.members.end
-        if not said:
-            self._write(last_member(self.members.milliseconds, why))
-            return why
-        try:
-            return _end.decode(said.encode())[2]
-        except Unreadable as error:
-            raise BadStream(f"its last line cannot be read: {error}") from error
+        if said:
+            try:
+                why = _end.decode(said.encode())[2]
+            except Unreadable as error:
+                raise BadStream(f"its last line cannot be read: {error}") from error
+        self._write(self.members.last(why))
+        return why
 
     def _write(self, member: bytes) -> None:
         rest = memoryview(member)

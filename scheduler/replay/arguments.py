@@ -46,6 +46,9 @@ def add_replay_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", metavar="FILE", help="decide by this KubeSchedulerConfiguration, too")
     add_plugin_arguments(parser)
     parser.add_argument(
+        "--edited", action="store_true", help="replay it although its checksum shows that it was edited"
+    )
+    parser.add_argument(
         "--decisions",
         metavar="FILE",
         help="write each decision on a line, as it stands in a trace; the file must not exist",

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import logging
+import os
 import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
@@ -24,13 +25,15 @@ from scheduler.replay.carried_on import CarriedOn
 from scheduler.replay.comparison import Comparison, Nobody
 from scheduler.replay.player import Player
 from scheduler.replay.report import lines_of
-from scheduler.replay.trace_file import Trace
+from scheduler.replay.trace_file import Trace, is_as_recorded
 from scheduler.replay.trace_time import TraceClock, TraceTimeLoop
 from scheduler.replay.utilisation import utilisation
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
 
 DIFFERENT: Final = 1
+
+HINT: Final = "its checksum is that of other lines; --edited replays it all the same"
 
 Document = dict[str, Any]
 
@@ -54,6 +57,7 @@ class Side(NamedTuple):
 
 def _document(options: argparse.Namespace, registry: Registry, progress: Progress) -> Document:
     trace = Trace(options.trace)
+    notes = _checked(options.trace, progress, is_edited=options.edited)
     recorded = Side(recorded_config(trace, registry), registry)
     other = None
     if options.config:
@@ -62,11 +66,27 @@ def _document(options: argparse.Namespace, registry: Registry, progress: Progres
     with ExitStack() as stack:
         keep = stack.enter_context(DecisionsFile(options.decisions)).write if options.decisions else None
         document = _run(trace, lambda clock: _replayed(trace, clock, recorded, other, keep, progress))
+    document["notes"] += notes
     if other is not None:
         again, total = Trace(options.trace), document["decisions"]
         progress.doing("playing it once more, the other configuration left to itself", total)
         document["carriedOn"] |= _run(again, lambda clock: _carried_on(again, clock, other, recorded.config, progress))
     return document
+
+
+def _checked(path: str, progress: Progress, *, is_edited: bool) -> list[str]:
+    """What is to be said of the checksum of a trace. Raises ConfigError if it does not fit, unless `is_edited`."""
+    if not os.path.isfile(path):
+        return ["the trace came through a pipe: its checksum was not looked at"]
+    progress.doing("looking at the checksum")
+    fits = is_as_recorded(path)
+    if fits is None:
+        return ["the trace has no checksum: whether it was edited is not known"]
+    if fits:
+        return []
+    if not is_edited:
+        raise ConfigError([f"{path}: edited after it was recorded, or damaged: {HINT}"])
+    return ["the trace was edited after it was recorded: what is different may be so by that"]
 
 
 def _run(trace: Trace, play: Callable[[TraceClock], Coroutine[Any, Any, Document]]) -> Document:

@@ -4,13 +4,16 @@
     ["row"|"node"|"object"|"pod"|"on"|…, 0, …]    the state: what decisions read
     ["begin", 0]
     ["pod"|"count"|"decide"|…, milliseconds, …]   what happened, since the recording began
-    ["end", milliseconds, why]                    the last line; without it something is missing
+    ["end", milliseconds, why]                    the last line to be replayed; without it something is missing
+    ["sum", milliseconds, checksum]               of all lines before it; older programs neither write nor read it
 
 Each line is JSON. Lines are in members of a gzip file, of whole lines each, so that a file can be cut between two of
 them. A trace has what scheduling reads of objects, and no more: no environment, no Secrets, no annotations of pods.
 """
 
 from collections.abc import Mapping
+from functools import partial
+from hashlib import blake2b
 from typing import Annotated, Any, Final
 from zlib import adler32
 
@@ -37,14 +40,17 @@ NODE_GONE, OBJECT_GONE, POD_GONE, ASSUME, UNCOUNT, NO_REST, NO_NOMINATION = (
     "node gone", "object gone", "pod gone", "assume", "uncount", "no rest", "no nomination",
 )  # fmt: skip
 # What the cycle does.
-DECIDE, PRE_BIND, BOUND, UNDO, ANSWER, END = (
-    "decide", "prebind", "bound", "undo", "answer", "end",
+DECIDE, PRE_BIND, BOUND, UNDO, ANSWER, END, SUM = (
+    "decide", "prebind", "bound", "undo", "answer", "end", "sum",
 )  # fmt: skip
 # An attempt in which extenders are asked.
 ASKING, SEARCH, EXTENDERS, DECIDED, GAVE_UP = (
     "asking", "search", "extenders", "decided", "gave up",
 )  # fmt: skip
 
+
+Checksum: Final = partial(blake2b, digest_size=16)
+"""Of the lines of a trace, with their ends: it shows an edit, or damage, to nobody who wants to hide it."""
 
 Number = Annotated[int, msgspec.Meta(ge=0, le=10**11)]
 """Of milliseconds, nodes, attempts: more there never was, and a clock would not bear it."""

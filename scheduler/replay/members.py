@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from scheduler.replay.lines import DECIDE, DECIDED, END, MARK, encode
+from scheduler.replay.lines import DECIDE, DECIDED, END, MARK, SUM, Checksum, encode
 from scheduler.replay.trace_file import MAX_LINE
 
 _DECISIONS = tuple(f'["{kind}",'.encode() for kind in (DECIDE, DECIDED))
@@ -28,6 +28,8 @@ class Members:
         self._text = bytearray()
         self._unpacker = zlib.decompressobj(wbits=31)
         self._is_begun = False
+        self._checksum = Checksum()
+        """Of the lines in the members so far."""
         self.decisions = 0
         """In the members so far."""
         self.milliseconds = 0
@@ -46,6 +48,8 @@ class Members:
                 raise BadStream(f"a part of it has more than {MAX_TEXT >> 20} MiB")
             rest = self._unpacker.unused_data
             self._whole += data[: len(data) - len(rest)]
+            if len(self._whole) > MAX_TEXT:  # of empty blocks, or of a name in its head: nothing comes out of these
+                raise BadStream(f"a part of it has more than {MAX_TEXT >> 20} MiB")
             if not self._unpacker.eof:
                 return
             yield self._finished()
@@ -56,6 +60,7 @@ class Members:
         if not self._is_begun and not text.startswith(MARK):
             raise BadStream("it does not begin as one")
         self._is_begun = True
+        self._checksum.update(text)
         self.decisions += sum(text.count(b"\n" + begin) for begin in _DECISIONS) + text.startswith(_DECISIONS)
         last = text.rstrip(b"\n").rpartition(b"\n")[2]
         number = last.split(b",", 2)[1:2]
@@ -68,7 +73,8 @@ class Members:
         self._unpacker = zlib.decompressobj(wbits=31)
         return whole
 
-
-def last_member(milliseconds: int, why: str) -> bytes:
-    """The end of a trace that whoever reads it has ended."""
-    return gzip.compress(encode((END, milliseconds, why)), mtime=0)
+    def last(self, why: str) -> bytes:
+        """The end of the trace: a last line, unless the scheduler has written one, and the checksum of it all."""
+        end = b"" if self.end else encode((END, self.milliseconds, why))
+        self._checksum.update(end)
+        return gzip.compress(end + encode((SUM, self.milliseconds, self._checksum.hexdigest())), mtime=0)

@@ -12,13 +12,15 @@ from scheduler.api.decoding import QUICK_ERRORS, Decoder, Unreadable
 from scheduler.files.reading import chunks
 from scheduler.files.unpacking import BadGzip, CutOff, NoGzip, TooDense, unpacked
 from scheduler.framework.errors import ConfigError
-from scheduler.replay.lines import END, FORMAT, MARK, Header
+from scheduler.replay.lines import END, FORMAT, MARK, SUM, Checksum, Header, encode
 
 MAX_LINE: Final = 64 << 20
 """Bytes. The largest is an answer with the measurements of all nodes."""
 
 PIPE_SECONDS: Final = 60.0
 """For each part of a trace that comes through a pipe."""
+
+_SUM: Final = f'["{SUM}",'.encode()
 
 Line = list[msgspec.Raw]
 
@@ -69,6 +71,24 @@ class Trace:
             self.incomplete = str(cut)
             return
         self.incomplete = "its end is missing"
+
+
+def is_as_recorded(path: str) -> bool | None:
+    """Whether the lines of a trace fit its checksum; None if it has none, since it is not whole or of an older program.
+
+    Raises ConfigError.
+    """
+    checksum = Checksum()
+    try:
+        for text in _texts(path):
+            if text.startswith(_SUM):
+                return text == encode((SUM, *_line(text)[1:2], checksum.hexdigest())).rstrip(b"\n")
+            checksum.update(text + b"\n")
+    except QUICK_ERRORS:
+        return False
+    except _Cut:
+        return None
+    return None
 
 
 class _Cut(Exception):

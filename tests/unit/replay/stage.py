@@ -1,7 +1,7 @@
 """A whole scheduler over a cluster in memory, that is recorded while it works."""
 
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from scheduler.cycle.engine import Asking, Engine, build_engine, queue_settings
 from scheduler.cycle.writers import Writers
 from scheduler.framework.handle import ApiWriter, NoWrites
 from scheduler.loading.in_tree import in_tree
+from scheduler.replay.members import Members
 from scheduler.replay.recorder import Recorder
 from scheduler.runtime.containment import AT_WORK_SECONDS
 from scheduler.runtime.metrics import Metrics
@@ -100,11 +101,14 @@ class Stage:
     async def recorded(self, path: Path, play: Callable[[], Any], recorder: Recorder | None = None) -> None:
         """Record what happens while `play` runs."""
         parts = (recorder or self.recorder).record()
+        members = Members()
         with path.open("wb") as file:
-            file.write(await anext(parts))
+            file.writelines(members.feed(await anext(parts)))
             await play()
             self.is_leading = False  # which ends a recording in order
-            await _write(parts, file)
+            async for part in parts:
+                file.writelines(members.feed(part))
+            file.write(members.last("it has no end"))
         self.is_leading = True
 
     def close(self) -> None:
@@ -136,11 +140,6 @@ class Stage:
         return newest is not None
 
     def clear_nomination(self, pod: Pod) -> None: ...
-
-
-async def _write(parts: AsyncGenerator[bytes, None], file: Any) -> None:
-    async for part in parts:
-        file.write(part)
 
 
 async def a_busy_hour(stage: Stage, seed: int = 1, pods: int = 200) -> None:

@@ -5,8 +5,8 @@ import gzip
 import pytest
 
 from scheduler.replay import members
-from scheduler.replay.lines import DECIDE, DECIDED, END, MARK, POD, encode
-from scheduler.replay.members import BadStream, Members, last_member
+from scheduler.replay.lines import DECIDE, DECIDED, END, MARK, POD, SUM, Checksum, encode
+from scheduler.replay.members import BadStream, Members
 
 
 def member(*lines: tuple[object, ...]) -> bytes:
@@ -34,11 +34,19 @@ def test_a_member_that_is_cut_off_is_left_out() -> None:
     data, found_in = b"".join(STREAM), Members()
     cut = len(STREAM[0]) + len(STREAM[1]) + 10
 
-    found = [*found_in.feed(data[:cut]), last_member(found_in.milliseconds, "enough")]
+    found = [*found_in.feed(data[:cut]), found_in.last("enough")]
 
-    whole = gzip.decompress(b"".join(STREAM[:2]))
-    assert gzip.decompress(b"".join(found)) == whole + encode((END, 20, "enough"))
-    assert not found_in.end
+    whole = gzip.decompress(b"".join(STREAM[:2])) + encode((END, 20, "enough"))
+    assert gzip.decompress(b"".join(found)) == whole + encode((SUM, 20, Checksum(whole).hexdigest()))
+
+
+def test_a_trace_that_the_scheduler_has_ended_gets_a_checksum_and_no_other_end() -> None:
+    found_in = Members()
+
+    found = [*found_in.feed(b"".join(STREAM)), found_in.last("enough")]
+
+    whole = gzip.decompress(b"".join(STREAM))
+    assert gzip.decompress(b"".join(found)) == whole + encode((SUM, 50, Checksum(whole).hexdigest()))
 
 
 @pytest.mark.parametrize(
@@ -53,3 +61,10 @@ def test_a_part_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(members, "MAX_TEXT", 1_000)
     with pytest.raises(BadStream, match="a part of it has more than"):
         list(Members().feed(gzip.compress(MARK + b"x" * 1_000_000)))
+
+
+def test_a_part_of_which_nothing_comes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "MAX_TEXT", 1_000)
+    named = b"\x1f\x8b\x08\x08" + b"\0" * 6 + b"a name without an end" * 100
+    with pytest.raises(BadStream, match="a part of it has more than"):
+        list(Members().feed(named))

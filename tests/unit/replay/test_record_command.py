@@ -18,7 +18,8 @@ from scheduler.__main__ import main
 from scheduler.ask import record
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.service_proxy import NotRunning
-from scheduler.replay.lines import BEGIN, DECIDE, END, MARK, encode
+from scheduler.replay.lines import BEGIN, DECIDE, END, MARK, SUM, encode
+from scheduler.replay.trace_file import is_as_recorded
 
 
 def member(*lines: tuple[Any, ...]) -> bytes:
@@ -71,7 +72,11 @@ def run(
 
 
 def lines_of(path: Path) -> list[Any]:
-    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()][1:]
+    """Those between the header and the checksum."""
+    found = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    assert found[-1][0] == SUM
+    assert is_as_recorded(str(path))
+    return found[1:-1]
 
 
 def test_a_recording_that_ends_by_itself_is_written_as_it_came(
@@ -82,7 +87,8 @@ def test_a_recording_that_ends_by_itself_is_written_as_it_came(
 
     assert run(monkeypatch, kubeconfig, out, parts) == 0
 
-    assert out.read_bytes() == b"".join(parts)
+    assert out.read_bytes().startswith(b"".join(parts))
+    assert lines_of(out)[-1] == [END, 2_000, "the time was up"]
     assert out.stat().st_mode & 0o777 == 0o600, "it names what runs in the cluster"
     assert capsys.readouterr().out == f"{out}: 2 decisions in 2.0 s; it ended because the time was up\n"
 

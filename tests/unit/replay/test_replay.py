@@ -202,7 +202,7 @@ def test_a_trace_that_was_changed_is_not_as_recorded(tmp_path: Path, capsys: Cap
     found[place][6][3] += 1
     path.write_bytes(gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in found)))
 
-    code, document = replayed(capsys, path)
+    code, document = replayed(capsys, path, "--edited")
 
     assert code == 1
     assert document["kinds"]["other scores"] >= 1

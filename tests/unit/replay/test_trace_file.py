@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
@@ -231,6 +232,81 @@ def test_a_trace_that_is_right_is_replayed(tmp_path: Path, capsys: pytest.Captur
     assert "1 decision, " in out
     assert "all as recorded" in out
     assert "It ended because the time was up." in out
+
+
+def with_checksum(texts: LINES) -> LINES:
+    return [*texts, line(lines.SUM, 3, lines.Checksum(b"".join(texts)).hexdigest())]
+
+
+RECORDED: Final = with_checksum(WHOLE)
+
+EDITS: Final[dict[str, Callable[[LINES], LINES]]] = {
+    "a value": lambda texts: [text.replace(b'"cpu":"4"', b'"cpu":"8"') for text in texts],
+    "the header": lambda texts: [texts[0].replace(b"1700000000.0", b"1700000001.0"), *texts[1:]],
+    "a line that is gone": lambda texts: [*texts[:7], *texts[8:]],
+    "a line that is new": lambda texts: [*texts[:4], line(lines.POD, 0, a_pod("other")), *texts[4:]],
+    "two lines exchanged": lambda texts: [*texts[:2], texts[3], texts[2], *texts[4:]],
+    "the reason of its end": lambda texts: [*texts[:8], line(lines.END, 3, "I liked it so"), *texts[9:]],
+    "a space": lambda texts: [*texts[:3], texts[3].replace(b",", b", ", 1), *texts[4:]],
+    "the checksum": lambda texts: [*texts[:9], line(lines.SUM, 3, "0" * 32)],
+    "the checksum's kind": lambda texts: [*texts[:9], line(lines.SUM, 3, [])],
+    "half of the checksum": lambda texts: [*texts[:9], texts[9][:20] + b"\n"],
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_a_trace_that_was_edited_says_so_and_is_replayed_if_that_is_wanted(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "edited.trace"
+    edited = EDITS[name](RECORDED)
+    assert edited != RECORDED
+    path.write_bytes(packed(edited))
+
+    code, out, err = replay(capsys, path)
+    again = replay(capsys, path, "--edited")
+
+    assert (code, out) == (2, "")
+    assert err == (
+        f"{path}: edited after it was recorded, or damaged: "
+        "its checksum is that of other lines; --edited replays it all the same\n"
+    )
+    assert (again[0], again[2]) == (0, "")
+    assert "the trace was edited after it was recorded" in again[1]
+
+
+@pytest.mark.parametrize("options", [[], ["--edited"]])
+def test_a_trace_as_it_was_recorded_is_not_called_edited(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "good.trace"
+    path.write_bytes(packed(RECORDED[:3]) + packed(RECORDED[3:]))
+
+    code, out, err = replay(capsys, path, *options)
+
+    assert (code, err) == (0, "")
+    assert "edited" not in out
+
+
+def test_of_a_trace_without_a_checksum_it_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "old.trace"
+    path.write_bytes(packed(WHOLE))
+
+    _, out, _ = replay(capsys, path)
+
+    assert "the trace has no checksum: whether it was edited is not known" in out
+
+
+def test_a_trace_may_come_through_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, packed(RECORDED))
+    os.close(writing)
+
+    code, out, _ = replay(capsys, Path(f"/dev/fd/{reading}"))
+
+    os.close(reading)
+    assert code == 0
+    assert "its checksum was not looked at" in out
 
 
 @pytest.mark.parametrize(
