@@ -30,9 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     measuring = actions.add_parser("bench", help="measure what the plugins of a file add to a decision")
     measuring.add_argument("file", metavar="FILE", help="a Python file with plugins")
     measuring.add_argument("--nodes", type=int, metavar="N", default=5000, help="default: %(default)s")
-    measuring.add_argument(
-        "--pod", metavar="FILE", help="a manifest of the pods that are placed; default: one without labels, of 100m"
-    )
+    measuring.add_argument("--node", metavar="FILE", help="a manifest of a node, such as its labels: all are like it")
+    measuring.add_argument("--pod", metavar="FILE", help="a manifest of a pod: all are like it")
     measuring.add_argument(
         "--config",
         metavar="FILE",

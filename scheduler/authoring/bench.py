@@ -58,8 +58,11 @@ class Bench:
 
     registry: Registry
     nodes: int
-    manifest: Mapping[str, Any]
-    """Of the pods."""
+    node: Mapping[str, Any]
+    """A manifest that is laid over the nodes."""
+
+    pod: Mapping[str, Any]
+    """A manifest of the pods."""
 
     seconds: float
     """For all measurements together."""
@@ -155,7 +158,7 @@ class _World:
             with Contained(AT_START_SECONDS):
                 stack.enter_context(self._scheduler)
             nodes = self._bench.nodes
-            self._scheduler.set_node(*map(numbered_node, range(nodes)))
+            self._scheduler.set_node(*(numbered_node(number, self._bench.node) for number in range(nodes)))
             like = self._pod(0, alike=True)
             self._scheduler.create(*(_sibling(like, number, nodes) for number in range(PODS_A_NODE * nodes)))
             yield self
@@ -186,10 +189,10 @@ class _World:
         return decided[min(WARM, len(decided) // 2) :], len(self._placed.intersection(uids)), problems
 
     def _pod(self, number: int, *, alike: bool) -> Pod:
-        written = numbered_pod(self._bench.manifest, number, self._profile, alike=alike)
+        written = numbered_pod(self._bench.pod, number, self._profile, alike=alike)
         try:
             return convert(written, self._scheduler.engine.pod_type)
-        except Unreadable as error:
+        except Unreadable as error:  # in what the plugin needs
             raise ConfigError([f"the pod cannot be read: {error}"]) from error
 
 

@@ -2,11 +2,15 @@
 
 import argparse
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from scheduler.api.decoding import convert
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.api.requests import allocatable_of
 from scheduler.api.text import printable
-from scheduler.authoring.bench import ALIKE, Bench, Workload, measure
+from scheduler.authoring.bench import ALIKE, DIFFERENT, Bench, Workload, measure
 from scheduler.authoring.one_file import load_file
 from scheduler.authoring.workload import POD
 from scheduler.config.documents import parse_documents, read_file
@@ -29,9 +33,10 @@ from scheduler.runtime.registry import Registry
 from scheduler.testing.profile import DEFAULTS
 
 MAX_NODES: Final = 100_000
-MAX_POD_BYTES: Final = 1 << 20
+MAX_SECONDS: Final = 3600
+MAX_MANIFEST_BYTES: Final = 1 << 20
 
-_SHAPES: Final = {ALIKE: "pods alike", "different": "each its own shape"}
+_SHAPES: Final = {ALIKE: "pods alike", DIFFERENT: "each its own shape"}
 
 
 def report(options: argparse.Namespace, registry: Registry) -> str:
@@ -41,9 +46,10 @@ def report(options: argparse.Namespace, registry: Registry) -> str:
     """
     if not 1 <= options.nodes <= MAX_NODES:
         raise ConfigError([f"--nodes: must be from 1 to {MAX_NODES}, got {options.nodes}"])
-    if not options.seconds > 0:
-        raise ConfigError([f"--seconds: must be more than 0, got {options.seconds:g}"])
-    manifest = POD if options.pod is None else _manifest(options.pod)
+    if not 0 < options.seconds <= MAX_SECONDS:
+        raise ConfigError([f"--seconds: must be more than 0 and at most {MAX_SECONDS}, got {options.seconds:g}"])
+    node = {} if options.node is None else _node(options.node)
+    pod = POD if options.pod is None else _pod(options.pod)
     loaded = load_file(options.file, registry)
     try:
         mine = {name: plugin for name, plugin in loaded.registry.items() if name not in registry}
@@ -51,7 +57,7 @@ def report(options: argparse.Namespace, registry: Registry) -> str:
         found = []
         for name, plugin in mine.items():
             spec = _profile(name, loaded.registry, options.config)
-            bench = Bench(plugin, spec, loaded.registry, options.nodes, manifest, seconds)
+            bench = Bench(plugin, spec, loaded.registry, options.nodes, node, pod, seconds)
             found.append((plugin, measure(bench)))
     finally:
         loaded.close()
@@ -60,14 +66,26 @@ def report(options: argparse.Namespace, registry: Registry) -> str:
     return "\n\n".join("\n".join(_text(plugin, options.nodes, each)) for plugin, each in found)
 
 
-def _manifest(path: str) -> Mapping[str, Any]:
-    documents = parse_documents(read_file(path, MAX_POD_BYTES), path)
-    if len(documents) != 1 or not isinstance(documents[0].value, dict) or documents[0].value.get("kind") != "Pod":
-        raise ConfigError([f"{path}: this is not one pod"])
-    pod: dict[str, Any] = documents[0].value
-    spec = pod.get("spec")
-    containers = spec.get("containers") if isinstance(spec, dict) else None
-    if not isinstance(pod.get("metadata", {}), dict) or not isinstance(containers, list) or not containers:
+def _manifest(path: str, kind: str, check: Callable[[Any], object]) -> dict[str, Any]:
+    """`check` raises ValueError for a manifest that is none."""
+    documents = parse_documents(read_file(path, MAX_MANIFEST_BYTES), path)
+    if len(documents) != 1 or not isinstance(documents[0].value, dict) or documents[0].value.get("kind") != kind:
+        raise ConfigError([f"{path}: this is not one {kind}"])
+    manifest: dict[str, Any] = {"metadata": {}, "spec": {}, **documents[0].value}
+    try:
+        check(manifest)
+    except ValueError as error:
+        raise ConfigError([f"{path}: {error}"]) from error
+    return manifest
+
+
+def _node(path: str) -> Mapping[str, Any]:
+    return _manifest(path, "Node", lambda node: allocatable_of(convert(node, Node).status.allocatable))
+
+
+def _pod(path: str) -> Mapping[str, Any]:
+    pod = _manifest(path, "Pod", lambda pod: convert(pod, Pod).requests)
+    if not pod["spec"].get("containers"):
         raise ConfigError([f"{path}: the pod has no containers"])
     return pod
 

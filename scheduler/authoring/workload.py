@@ -7,6 +7,7 @@ import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import deepcopy
+from types import MappingProxyType
 from typing import Any, Final
 
 from scheduler.api.objects import Node, node_from_dict
@@ -34,11 +35,18 @@ def node_name(number: int) -> str:
     return f"node-{number:06d}"
 
 
-def numbered_node(number: int) -> Node:
-    name = node_name(number)
-    labels = {HOSTNAME: name, ZONE: f"zone-{number % 3}"}
+def numbered_node(number: int, manifest: Mapping[str, Any] = MappingProxyType({})) -> Node:
+    """A node under a name of its own; what `manifest` says besides is laid over it. Raises Unreadable."""
+    name, metadata, status = node_name(number), manifest.get("metadata") or {}, manifest.get("status") or {}
+    labels = {ZONE: f"zone-{number % 3}", **(metadata.get("labels") or {}), HOSTNAME: name}
     allocatable = {"cpu": "32", "memory": "256Gi", "pods": "110", "ephemeral-storage": "100Gi"}
-    return node_from_dict({"metadata": {"name": name, "labels": labels}, "status": {"allocatable": allocatable}})
+    return node_from_dict(
+        {
+            **manifest,
+            "metadata": {**metadata, "name": name, "uid": "", "labels": labels},
+            "status": {**status, "allocatable": {**allocatable, **(status.get("allocatable") or {})}},
+        }
+    )
 
 
 def numbered_pod(manifest: Mapping[str, Any], number: int, scheduler_name: str, *, alike: bool, node: str = "") -> Json:

@@ -105,6 +105,23 @@ def test_it_says_what_a_plugin_adds_by_extension_point(bench: Any, tmp_path: Pat
         assert workload["notPlaced"] == {}
 
 
+LABEL = """
+class Label(fw.FilterPlugin):
+    name = "Label"
+
+    def filter(self, state, pod, node):
+        return None if node.labels.get("team") == "shop" else fw.unschedulable("of no team")
+"""
+
+
+def test_nodes_are_like_a_manifest(bench: Any, tmp_path: Path) -> None:
+    (tmp_path / "node.yaml").write_text("kind: Node\nmetadata: {name: a, labels: {team: shop}}\n")
+
+    (found,) = bench(LABEL, f"--node={tmp_path}/node.yaml")
+
+    assert all(each["placed"] > 0 and each["notPlaced"] == {} for each in found["workloads"])
+
+
 def test_why_pods_were_not_placed_is_told(bench: Any) -> None:
     (found,) = bench(TIER)
 
@@ -175,11 +192,22 @@ def test_a_plugin_that_hangs_is_named_with_its_line(tmp_path: Path, capsys: Outp
         pytest.param(HEAD + TIER, ("--nodes=0",), "--nodes: must be from 1 to 100000, got 0", id="no nodes"),
         pytest.param(HEAD + TIER, ("--nodes=1000000",), "--nodes: must be", id="too many nodes"),
         pytest.param(HEAD + TIER, ("--seconds=0",), "--seconds: must be more than 0", id="no time"),
+        pytest.param(HEAD + TIER, ("--seconds=inf",), "--seconds: must be more than 0", id="no end"),
+        pytest.param(
+            HEAD + TIER, ("--pod={}/tier.yaml",), "the pod cannot be read: Expected", id="what it needs is odd"
+        ),
         pytest.param(HEAD + TIER, ("--seconds=nan",), "--seconds: must be more than 0", id="no number"),
         pytest.param(HEAD + TIER, ("--pod={}/mine.py",), "mine.py", id="a pod that is none"),
-        pytest.param(HEAD + TIER, ("--pod={}/list.yaml",), "list.yaml: this is not one pod", id="not a pod"),
+        pytest.param(HEAD + TIER, ("--pod={}/list.yaml",), "list.yaml: this is not one Pod", id="not a pod"),
         pytest.param(HEAD + TIER, ("--pod={}/empty.yaml",), "empty.yaml: the pod has no containers", id="an empty pod"),
-        pytest.param(HEAD + TIER, ("--pod={}/odd.yaml",), "the pod cannot be read: ", id="an odd pod"),
+        pytest.param(HEAD + TIER, ("--pod={}/list2.yaml",), "list2.yaml: Expected", id="containers of another type"),
+        pytest.param(HEAD + TIER, ("--pod={}/null.yaml",), "null.yaml: Expected", id="no metadata"),
+        pytest.param(HEAD + TIER, ("--node={}/lots.yaml",), "not a quantity: 'lots'", id="an odd quantity"),
+        pytest.param(HEAD + TIER, ("--pod={}/much.yaml",), "not a quantity: 'much'", id="an odd request"),
+        pytest.param(HEAD + TIER, ("--pod={}/odd.yaml",), "odd.yaml: Expected `int", id="an odd pod"),
+        pytest.param(HEAD + TIER, ("--node={}/pod.yaml",), "pod.yaml: this is not one Node", id="not a node"),
+        pytest.param(HEAD + TIER, ("--node={}/flat.yaml",), "flat.yaml: Expected `object", id="a flat node"),
+        pytest.param(HEAD + TIER, ("--node={}/few.yaml",), "few.yaml: Expected `", id="an odd node"),
         pytest.param(HEAD + TIER, ("--config={}/none.yaml",), "none.yaml: cannot be read", id="no configuration"),
         pytest.param(HEAD + TIER, ("--config={}/other.yaml",), "other.yaml: no profile enables Tier", id="no profile"),
         pytest.param(
@@ -203,6 +231,14 @@ def test_what_cannot_be_measured_is_one_clear_error(
     (tmp_path / "list.yaml").write_text("kind: List\nitems: []\n")
     (tmp_path / "empty.yaml").write_text("kind: Pod\nspec: {containers: []}\n")
     (tmp_path / "odd.yaml").write_text("kind: Pod\nspec: {containers: [{name: main}], priority: high}\n")
+    (tmp_path / "pod.yaml").write_text(POD)
+    (tmp_path / "flat.yaml").write_text("kind: Node\nmetadata: {labels: [team]}\n")
+    (tmp_path / "few.yaml").write_text("kind: Node\nstatus: {allocatable: {cpu: [1]}}\n")
+    (tmp_path / "list2.yaml").write_text("kind: Pod\nspec: {containers: [{name: main, resources: [1]}]}\n")
+    (tmp_path / "null.yaml").write_text("kind: Pod\nmetadata:\nspec: {containers: [{name: main}]}\n")
+    (tmp_path / "lots.yaml").write_text("kind: Node\nstatus: {allocatable: {cpu: lots}}\n")
+    (tmp_path / "much.yaml").write_text(POD.replace("cpu: 1", "cpu: much"))
+    (tmp_path / "tier.yaml").write_text(POD.replace("gold", "[gold]"))
     header = CONFIG.splitlines()[:2]
     (tmp_path / "other.yaml").write_text("\n".join(header))
     (tmp_path / "broken.py").write_text("1 / 0\n")  # another file, that does not matter
