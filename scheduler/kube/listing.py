@@ -18,6 +18,7 @@ from urllib.parse import quote
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.files.memory import check_memory
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.resources import ApiResource
 from scheduler.kube.client import BadStatus, CallLimit, Client, NoReply, Operation, Reply
@@ -84,7 +85,7 @@ class Lister:
         """Whether the API server has accepted our credentials."""
 
     async def whole(self, resource: ApiResource, counted: Callable[[int], None]) -> list[Page]:
-        """Return all pages, begun again where the API server forgets the list. Raises ClusterError.
+        """Return all pages, begun again where the API server forgets the list. Raises ClusterError, MemoryError.
 
         `counted` is told after each page how many objects there are so far.
         """
@@ -92,6 +93,7 @@ class Lister:
             pages, count = list[Page](), 0
             try:
                 async for page in self.pages(resource):
+                    check_memory()
                     pages.append(page)
                     count += len(page.items)
                     counted(count)

@@ -19,15 +19,13 @@ from scheduler.progress import SILENT, Progress
 from scheduler.simulate.field_lines import Texts
 from scheduler.simulate.json_documents import json_documents
 from scheduler.simulate.yaml_documents import yaml_documents
+from scheduler.snapshots.file import MAX_BYTES
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
 """Which files of a directory are read; a file given by its own path may have any name."""
 
-MAX_BYTES: Final = 4 << 30
-"""Of all files together, once they are unpacked: a million pods with all that kubectl shows of them."""
-
 MAX_SHARE: Final = 2
-"""Where there is less memory, they may have this part of it: the objects in them take as much again."""
+"""Where there is little memory, all files together may have this part of it: their objects take as much again."""
 
 PIPE_SECONDS: Final = 600.0
 """For each part of what comes through a pipe: the API server may take minutes for a list."""

@@ -25,6 +25,9 @@ from scheduler.snapshots.header import Header, LeftOut
 LEVEL: Final = 6
 """Of zlib."""
 
+MAX_BYTES: Final = 4 << 30
+"""Of a snapshot before it is packed, and so of what `simulate` reads: a million pods with all that kubectl shows."""
+
 
 class SnapshotFile:
     """One that is being written; a context manager, which leaves nothing behind unless `complete` was called.
@@ -39,9 +42,9 @@ class SnapshotFile:
         with self._told():
             self._file, self._path = _temporary(target, force=force)
         self._packer = _packer()
-        self._objects = 0
-        self._begun = 0, 0
-        """Where in the file the part began that may be taken back, and the number of objects before it."""
+        self._objects = self._size = 0
+        self._begun = 0, 0, 0
+        """Where in the file the part began that may be taken back; the number of objects, and of bytes, before it."""
         self._write(b'{"apiVersion":"v1","kind":"List","snapshot":' + msgspec.json.encode(header) + b',"items":[')
 
     def __enter__(self) -> Self:
@@ -60,12 +63,12 @@ class SnapshotFile:
     def begin(self) -> None:
         """What follows belongs together, until the next call."""
         self._end_part()
-        self._begun = self._file.tell(), self._objects
+        self._begun = self._file.tell(), self._objects, self._size
 
     def take_back(self) -> None:
         """Forget what was written since `begin`."""
         self._packer = _packer()
-        place, self._objects = self._begun
+        place, self._objects, self._size = self._begun
         with self._told():
             self._file.seek(place)
             self._file.truncate()
@@ -96,6 +99,9 @@ class SnapshotFile:
         return size
 
     def _write(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size > MAX_BYTES:
+            raise ConfigError([f"the cluster has more than {MAX_BYTES} bytes, which no simulation reads"])
         packed = self._packer.compress(data)
         if packed:
             with self._told():

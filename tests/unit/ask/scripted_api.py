@@ -1,7 +1,13 @@
 """An API server that answers from a script, in a thread of its own: for whole commands."""
 
+import fcntl
 import json
+import os
+import socket
+import struct
+import termios
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -22,6 +28,8 @@ class Answer:
     """Bytes as they are, anything else as JSON."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
+    breaks_after: int | None = None
+    """Bytes, from the first of its head, after which the connection is reset; None: it is whole."""
 
 
 LOST: Final = Answer(0)
@@ -109,6 +117,9 @@ class ScriptedApi:
         if answer is HANGS or answer is LOST:
             request.close_connection = True
             return
+        if answer.breaks_after is not None:
+            _break(request, answer)
+            return
         body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
         request.send_response(answer.status)
         for name, value in {"Content-Length": f"{len(body)}", **answer.headers}.items():
@@ -129,3 +140,21 @@ class ScriptedApi:
             self._server.shutdown()
             thread.join()
             self._server.server_close()
+
+
+def _break(request: BaseHTTPRequestHandler, answer: Answer) -> None:
+    """Send the first bytes of an answer, and reset the connection once they have come."""
+    body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+    head = f"HTTP/1.1 {answer.status} OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    connection = request.connection
+    connection.sendall((head + body)[: answer.breaks_after])
+    while struct.unpack("i", fcntl.ioctl(connection, termios.TIOCOUTQ, b"\0" * 4))[0]:
+        continue  # the peer's machine has not all of it: what is on its way, a reset takes away
+    time.sleep(READ_SECONDS)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    os.close(connection.detach())  # a shutdown, which the server would make, ends it in order
+    request.close_connection = True
+
+
+READ_SECONDS: Final = 0.05
+"""For the client to read what has come; a reset takes away what it has not read."""

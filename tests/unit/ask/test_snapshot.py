@@ -323,6 +323,27 @@ def test_an_answer_of_more_than_we_read_is_one_sentence(
     )
 
 
+def test_a_cluster_that_no_simulation_reads_is_not_read_to_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler.snapshots.file.MAX_BYTES", 2000)
+    endless = tuple(a_list("Pod", named("a" * 100), more=f"{number}") for number in range(100))
+
+    code, out = snapshot(tmp_path, {PODS: endless})
+
+    assert (code, out.exists()) == (2, False)
+    assert capsys.readouterr().err == "the cluster has more than 2000 bytes, which no simulation reads\n"
+
+
+def test_a_list_that_is_begun_again_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduler.snapshots.file.MAX_BYTES", 2000)
+    first, gone = a_list("Pod", *(named(f"p{i}") for i in range(10)), more="2"), status(410, "too old")
+
+    code, out = snapshot(tmp_path, {PODS: (first, gone, first, a_list("Pod", named("b")))})
+
+    assert (code, len(names_in(out))) == (0, 12)
+
+
 class BadTarget(NamedTuple):
     """Where a snapshot shall go, and what is said; `DIR` stands for the directory."""
 
