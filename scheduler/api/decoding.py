@@ -5,12 +5,14 @@ What comes from the cluster was written by others. An object that no decoder rea
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 T = TypeVar("T")
 Hook = Callable[[type[Any], Any], Any]
+Encoded: TypeAlias = bytes | bytearray | memoryview | msgspec.Raw
+"""JSON."""
 
 QUICK_ERRORS: Final = (ValueError, RecursionError)
 """What msgspec raises for data that it cannot read: its own errors, and UnicodeDecodeError, are ValueErrors."""
@@ -32,7 +34,7 @@ class Decoder(Generic[T]):
 
     def __init__(self, type_: Any, hook: Hook | None = None) -> None:
         """`hook`: msgspec's `dec_hook`."""
-        self.quick: Callable[[bytes | bytearray | msgspec.Raw], T] = msgspec.json.Decoder(type_, dec_hook=hook).decode
+        self.quick: Callable[[Encoded], T] = msgspec.json.Decoder(type_, dec_hook=hook).decode
         """The same for data that is rarely odd, without a call of Python. Raises QUICK_ERRORS: then try `decode`."""
 
     def decode(self, data: bytes | bytearray | msgspec.Raw) -> T:

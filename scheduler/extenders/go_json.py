@@ -1,30 +1,54 @@
-"""JSON read as Go's encoding/json reads it into a struct, since extenders are written against that.
+"""JSON as Go's encoding/json reads it into variables, since extenders are written against that.
 
-The names of fields are found whatever their case, unknown ones are left out, null changes nothing, a number for an
-int64 has neither point nor exponent, bytes that are no UTF-8 are replaced, and what follows the first value is not
-looked at. Where we know Go's words for what is wrong, they are used: owners of pods read them.
+Types are put together as Go declares them, of `STRING`, `INT64` and `Pointer`, `Slice`, `Map` and `Struct`:
+
+    BINDING = Struct("ExtenderBindingResult", "v1.ExtenderBindingResult", Error=STRING)
+    decode(body, BINDING)["Error"]
+
+The names of fields are found whatever their case, also nested ones, and unknown ones are left out. No two fields of a
+struct differ in case only. Members are read one after the other into what the earlier ones left, so of two with one
+name the later counts: objects are merged, null changes nothing but a pointer, a list or a map. A number for an int64
+has neither point nor exponent, bytes that are no UTF-8 are replaced, and what follows the first value is not looked at.
+Where we know Go's words for what is wrong, they are used: owners of pods read them.
+
+Rule: encoding/json/decode.go of Go 1.26 (object, array, literalStore) and fold.go.
 """
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
 
 from scheduler.api.decoding import QUICK_ERRORS, Decoder
 
-T = TypeVar("T")
+_NULL, _QUOTE, _BRACKET, _BRACE = b'n"[{'
+"""What a value of a type begins with."""
 
 _INT: Final = re.compile(rb"-?(0|[1-9][0-9]*)")
 _WHITE: Final = b" \t\r\n"
 _MAX_DIGITS: Final = 20
 _MAX_INT64: Final = 2**63 - 1
 _MIN_INT64: Final = -(2**63)
+_FOLDED: Final = {0x017F: "S", 0x212A: "K"}
+"""The letters outside ASCII that Go takes for one of it: long s, and the sign for kelvin."""
+
+
+class _Name:
+    """The name of a member: each is another one, so that none of several equal ones is lost."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
 
 _any_value: Final = Decoder[msgspec.Raw](msgspec.Raw).quick
-_any_object: Final = Decoder[dict[str, msgspec.Raw]](dict[str, msgspec.Raw]).quick
-_any_list: Final = Decoder[list[msgspec.Raw] | None](list[msgspec.Raw] | None).quick
+_members: Final = Decoder[dict[_Name, msgspec.Raw]](dict[_Name, msgspec.Raw], lambda _, text: _Name(text)).quick
+_items: Final = Decoder[list[msgspec.Raw]](list[msgspec.Raw]).quick
+_text: Final = Decoder[str](str).quick
+_texts: Final = Decoder[list[str]](list[str]).quick
+_texts_by_name: Final = Decoder[dict[str, str]](dict[str, str]).quick
 
 
 class BadJson(ValueError):
@@ -47,67 +71,202 @@ def first_value(body: bytes) -> bytes:
     return text
 
 
-def fields_of(value: bytes | msgspec.Raw, kind: str) -> Mapping[str, msgspec.Raw]:
-    """Return the members of an object by their names in small letters; nothing for null. Raises BadJson.
-
-    `kind`: what Go calls it, for the message.
-    """
-    if bytes(value) == b"null":
-        return {}
-    try:
-        members = _any_object(value)
-    except QUICK_ERRORS as error:
-        raise BadJson(f"json: cannot unmarshal {_kind_of(bytes(value))} into Go value of type {kind}") from error
-    return {name.lower(): member for name, member in members.items()}
+def decode(body: bytes, kind: "Kind") -> Any:
+    """Return what Go would find in a variable of this type, which was empty before. Raises BadJson."""
+    return kind.read(msgspec.Raw(first_value(body)), kind.empty(), _AT_ROOT)
 
 
-def items_of(value: bytes, kind: str) -> list[msgspec.Raw]:
-    """Return the items of a list; none for null. Raises BadJson."""
-    try:
-        found = _any_list(value)
-    except QUICK_ERRORS as error:
-        raise BadJson(f"json: cannot unmarshal {_kind_of(value)} into Go value of type {kind}") from error
-    return found or []
+class Place(NamedTuple):
+    """Where a value is, for messages."""
+
+    struct: str
+    """The innermost struct."""
+    path: str
+    """The names of the fields that lead to it from the outermost, with dots."""
 
 
-def read(value: msgspec.Raw | None, kind: Any, missing: T, place: str) -> T:
-    """Return a value as a `kind`, a type for msgspec; `missing` if there is none. Raises BadJson.
-
-    `place`: field and type as Go names them, `Result.Names of type []string`.
-    """
-    if value is None:
-        return missing
-    try:
-        found = Decoder[T | None](kind | None).quick(value)
-    except QUICK_ERRORS as error:
-        wrong, place = _wrong_part(bytes(value), place)
-        raise BadJson(f"json: cannot unmarshal {_kind_of(wrong)} into Go struct field {place}") from error
-    return missing if found is None else found
+_AT_ROOT: Final = Place("", "")
 
 
-def _wrong_part(value: bytes, place: str) -> tuple[bytes, str]:
-    """Return what is of the wrong type: an item, where the value itself is right."""
-    is_list, is_map = "[]string" in place, "map[string]string" in place
-    items: list[msgspec.Raw] = []
-    if is_list and value[:1] == b"[":
-        items = _any_list(value) or []
-    elif is_map and value[:1] == b"{":
-        items = list(_any_object(value).values())
-    wrong = next((bytes(item) for item in items if bytes(item)[:1] not in (b'"', b"n")), None)
-    return (value, place) if wrong is None else (wrong, f"{place.partition(' ')[0]} of type string")
+class Kind:
+    """A type of Go."""
+
+    name = ""
+    """As Go's messages have it."""
+
+    def empty(self) -> Any:
+        """Return the value of a variable that nothing was read into."""
+        raise NotImplementedError
+
+    def read(self, value: msgspec.Raw, into: Any, place: Place) -> Any:
+        """Return what a variable has that had `into`, which may be changed. Raises BadJson."""
+        text = memoryview(value)  # not a copy, which may be long
+        return self.of_null(into) if text[0] == _NULL else self.read_text(text, into, place)
+
+    def of_null(self, into: Any) -> Any:
+        """Return what null makes of `into`."""
+        return into
+
+    def read_text(self, text: memoryview, into: Any, place: Place) -> Any:
+        """The same as `read` for anything but null."""
+        raise NotImplementedError
+
+    def wrong(self, shown: str, place: Place) -> BadJson:
+        """Say that a value is of another type."""
+        where = f"struct field {place.struct}.{place.path} of" if place.struct else "value of"
+        return BadJson(f"json: cannot unmarshal {shown} into Go {where} type {self.name}")
 
 
-def int64(value: msgspec.Raw | None, place: str) -> int:
-    """Return a whole number; 0 if there is none. Raises BadJson."""
-    text = b"null" if value is None else bytes(value)
-    if text == b"null":
+class _String(Kind):
+    name = "string"
+
+    def empty(self) -> str:
+        return ""
+
+    def read_text(self, text: memoryview, into: str, place: Place) -> str:
+        if text[0] != _QUOTE:
+            raise self.wrong(_kind_of(text), place)
+        try:
+            return _text(text)
+        except QUICK_ERRORS as error:  # half a surrogate pair
+            raise BadJson(f"invalid JSON: {error}") from error
+
+
+class _Int64(Kind):
+    name = "int64"
+
+    def empty(self) -> int:
         return 0
-    if _INT.fullmatch(text) and len(text) <= _MAX_DIGITS:
-        number = int(text)
-        if _MIN_INT64 <= number <= _MAX_INT64:
-            return number
-    shown = f"{_kind_of(text)} {text[:40].decode(errors='replace')}" if _kind_of(text) == "number" else _kind_of(text)
-    raise BadJson(f"json: cannot unmarshal {shown} into Go struct field {place} of type int64")
+
+    def read_text(self, text: memoryview, into: int, place: Place) -> int:
+        if _INT.fullmatch(text) and len(text) <= _MAX_DIGITS:
+            number = int(bytes(text))
+            if _MIN_INT64 <= number <= _MAX_INT64:
+                return number
+        kind = _kind_of(text)
+        raise self.wrong(f"number {bytes(text[:40]).decode(errors='replace')}" if kind == "number" else kind, place)
+
+
+STRING: Final = _String()
+INT64: Final = _Int64()
+
+
+class Pointer(Kind):
+    """None, or what it points at."""
+
+    def __init__(self, to: Kind) -> None:
+        self.to = to
+        self.name = f"*{to.name}"
+
+    def empty(self) -> None:
+        return None
+
+    def of_null(self, into: Any) -> None:
+        return None
+
+    def read_text(self, text: memoryview, into: Any, place: Place) -> Any:
+        return self.to.read_text(text, self.to.empty() if into is None else into, place)
+
+
+class _Array(list[Any]):
+    """The items of a slice, and behind them those that it had before it became shorter: Go reads into them again."""
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: list[Any] = []
+
+
+class Slice(Kind):
+    """A list; empty if it is nil."""
+
+    def __init__(self, of: Kind, name: str = "") -> None:
+        """`name`: where it has one of its own."""
+        self.of = of
+        self.name = name or f"[]{of.name}"
+
+    def empty(self) -> _Array:
+        return _Array()
+
+    def of_null(self, into: _Array) -> _Array:
+        return _Array()
+
+    def read_text(self, text: memoryview, into: _Array, place: Place) -> _Array:
+        if text[0] != _BRACKET:
+            raise self.wrong(_kind_of(text), place)
+        before = [*into, *into.left]
+        found = _Array()
+        if self.of is STRING and not before:
+            try:
+                found.extend(_texts(text))
+            except QUICK_ERRORS:
+                pass
+            else:
+                return found
+        items = _items(text)
+        for number, item in enumerate(items):
+            found.append(self.of.read(item, before[number] if number < len(before) else self.of.empty(), place))
+        found.left = before[len(items) :] if items else []
+        return found
+
+
+class Map(Kind):
+    """A dict; empty if it is nil. Its keys are taken as they are written."""
+
+    def __init__(self, of: Kind, name: str = "") -> None:
+        """`name`: where it has one of its own."""
+        self.of = of
+        self.name = name or f"map[string]{of.name}"
+
+    def empty(self) -> dict[str, Any]:
+        return {}
+
+    def of_null(self, into: dict[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def read_text(self, text: memoryview, into: dict[str, Any], place: Place) -> dict[str, Any]:
+        if text[0] != _BRACE:
+            raise self.wrong(_kind_of(text), place)
+        if self.of is STRING:
+            try:
+                return into | _texts_by_name(text)
+            except QUICK_ERRORS:
+                pass
+        for key, member in _members(text).items():
+            into[key.text] = self.of.read(member, self.of.empty(), place)
+        return into
+
+
+class Struct(Kind):
+    """A dict with all of the fields that matter to us."""
+
+    def __init__(self, struct: str, name: str, /, **fields: Kind) -> None:
+        """`struct`: its name without the package. `fields`: by the names that they have in JSON."""
+        self.struct = struct
+        self.name = name
+        self.fields = fields
+        self._by_folded_name = {field.upper(): field for field in fields}
+
+    def empty(self) -> dict[str, Any]:
+        return {name: kind.empty() for name, kind in self.fields.items()}
+
+    def read_text(self, text: memoryview, into: dict[str, Any], place: Place) -> dict[str, Any]:
+        if text[0] != _BRACE:
+            raise self.wrong(_kind_of(text), place)
+        for key, member in _members(text).items():
+            field = self._field(key.text)
+            if field is not None:
+                inside = Place(self.struct, f"{place.path}.{field}" if place.path else field)
+                into[field] = self.fields[field].read(member, into[field], inside)
+        return into
+
+    def _field(self, name: str) -> str | None:
+        """Return the field of this name: the same, or one that differs in case only."""
+        if name in self.fields:
+            return name
+        folded = name if name.isascii() else name.translate(_FOLDED)
+        return self._by_folded_name.get(folded.upper()) if folded.isascii() else None
 
 
 def _without_rest(text: bytes, error: Exception) -> bytes:
@@ -135,7 +294,7 @@ def _go_words(text: bytes, error: Exception) -> str:
     return "nested too deeply" if isinstance(error, RecursionError) else f"invalid JSON: {error}"
 
 
-def _kind_of(text: bytes) -> str:
+def _kind_of(text: memoryview) -> str:
     """What Go calls a value of this kind."""
     kinds = {b"{": "object", b"[": "array", b'"': "string", b"t": "bool", b"f": "bool", b"n": "null"}
-    return kinds.get(text[:1], "number")
+    return kinds.get(bytes(text[:1]), "number")

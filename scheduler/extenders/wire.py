@@ -5,20 +5,25 @@ API's. A body is made of pieces, as nodes may be many megabytes: whole objects a
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Final, NamedTuple, cast
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
 from scheduler.api.decoding import QUICK_ERRORS, Decoder
-from scheduler.extenders import go_json
-from scheduler.extenders.go_json import BadJson
+from scheduler.extenders.go_json import (
+    INT64,
+    STRING,
+    BadJson,
+    Map,
+    Pointer,
+    Slice,
+    Struct,
+    decode,
+    first_value,
+)
 
 Body = Sequence[bytes]
 """JSON in pieces."""
-
-_FILTER_RESULT: Final = "v1.ExtenderFilterResult"
-_PREEMPTION_RESULT: Final = "v1.ExtenderPreemptionResult"
-_BINDING_RESULT: Final = "v1.ExtenderBindingResult"
 
 _encode = msgspec.json.encode
 
@@ -96,95 +101,67 @@ def _joined(parts: Iterable[bytes]) -> Iterator[bytes]:
 
 # Results. Each raises BadJson.
 
-
-class _Meta(msgspec.Struct, gc=False):
-    name: str | None = None
-
-
-class _Node(msgspec.Struct, gc=False):
-    metadata: _Meta | None = None
+_NODE: Final = Struct("Node", "v1.Node", metadata=Struct("ObjectMeta", "v1.ObjectMeta", name=STRING))
+_FAILED_NODES: Final = Map(STRING, "v1.FailedNodesMap")
+_FILTER_RESULT: Final = Struct(
+    "ExtenderFilterResult",
+    "v1.ExtenderFilterResult",
+    Nodes=Pointer(Struct("NodeList", "v1.NodeList", items=Slice(_NODE))),
+    NodeNames=Pointer(Slice(STRING)),
+    FailedNodes=_FAILED_NODES,
+    FailedAndUnresolvableNodes=_FAILED_NODES,
+    Error=STRING,
+)
+_PRIORITIES: Final = Slice(Struct("HostPriority", "v1.HostPriority", Host=STRING, Score=INT64), "v1.HostPriorityList")
+_META_VICTIMS: Final = Struct(
+    "MetaVictims",
+    "v1.MetaVictims",
+    Pods=Slice(Pointer(Struct("MetaPod", "v1.MetaPod", UID=STRING))),
+    NumPDBViolations=INT64,
+)
+_PREEMPTION_RESULT: Final = Struct(
+    "ExtenderPreemptionResult", "v1.ExtenderPreemptionResult", NodeNameToMetaVictims=Map(Pointer(_META_VICTIMS))
+)
+_BINDING_RESULT: Final = Struct("ExtenderBindingResult", "v1.ExtenderBindingResult", Error=STRING)
 
 
 def filter_result(body: bytes) -> FilterResult:
-    fields = go_json.fields_of(go_json.first_value(body), _FILTER_RESULT)
-    names: list[str | None] | None = go_json.read(
-        fields.get("nodenames"), list[str | None], None, "ExtenderFilterResult.NodeNames of type []string"
-    )
-    nodes = fields.get("nodes")
+    found = decode(body, _FILTER_RESULT)
+    nodes = found["Nodes"]
     return FilterResult(
-        None if nodes is None or bytes(nodes) == b"null" else _names_of(nodes),
-        [name or "" for name in names] if names and None in names else cast("list[str] | None", names),
-        _messages(fields.get("failednodes"), "ExtenderFilterResult.FailedNodes of type map[string]string"),
-        _messages(
-            fields.get("failedandunresolvablenodes"),
-            "ExtenderFilterResult.FailedAndUnresolvableNodes of type map[string]string",
-        ),
-        go_json.read(fields.get("error"), str, "", "ExtenderFilterResult.Error of type string"),
+        None if nodes is None else [node["metadata"]["name"] for node in nodes["items"]],
+        found["NodeNames"],
+        found["FailedNodes"],
+        found["FailedAndUnresolvableNodes"],
+        found["Error"],
     )
 
 
 def priorities(body: bytes) -> Sequence[Score]:
     """HostPriorityList."""
-    value = go_json.first_value(body)
+    value = first_value(body)
     quick = _quick_priorities(value)
-    if quick is not None:
-        return quick
-    entries = go_json.items_of(value, "v1.HostPriorityList")
-    found = []
-    for entry in entries:
-        fields = go_json.fields_of(entry, "v1.HostPriority")
-        host = go_json.read(fields.get("host"), str, "", "HostPriority.Host of type string")
-        found.append(Score(host, go_json.int64(fields.get("score"), "HostPriority.Score")))
-    return found
+    return [Score(each["Host"], each["Score"]) for each in decode(value, _PRIORITIES)] if quick is None else quick
 
 
 def preemption_result(body: bytes) -> dict[str, MetaVictims]:
     """Node → the victims that are to go there."""
-    fields = go_json.fields_of(go_json.first_value(body), _PREEMPTION_RESULT)
-    place = "ExtenderPreemptionResult.NodeNameToMetaVictims of type map[string]*v1.MetaVictims"
-    by_node: dict[str, msgspec.Raw] = go_json.read(
-        fields.get("nodenametometavictims"), dict[str, msgspec.Raw], {}, place
-    )
+    by_node = decode(body, _PREEMPTION_RESULT)["NodeNameToMetaVictims"]
     return {name: _meta_victims(name, victims) for name, victims in by_node.items()}
 
 
 def binding_error(body: bytes) -> str:
     """What ExtenderBindingResult says went wrong; empty if nothing did."""
-    fields = go_json.fields_of(go_json.first_value(body), _BINDING_RESULT)
-    return go_json.read(fields.get("error"), str, "", "ExtenderBindingResult.Error of type string")
+    error: str = decode(body, _BINDING_RESULT)["Error"]
+    return error
 
 
-def _names_of(nodes: msgspec.Raw) -> list[str]:
-    items = go_json.fields_of(nodes, "v1.NodeList").get("items")
-    found: list[_Node | None] = go_json.read(items, list[_Node | None], [], "NodeList.Nodes.items of type []v1.Node")
-    return [(node.metadata.name if node and node.metadata else None) or "" for node in found]
-
-
-def _messages(value: msgspec.Raw | None, place: str) -> dict[str, str]:
-    found: dict[str, str | None] = go_json.read(value, dict[str, str | None], {}, place)
-    return {name: message or "" for name, message in found.items()}
-
-
-def _meta_victims(node: str, value: msgspec.Raw) -> MetaVictims:
-    if bytes(value) == b"null":
+def _meta_victims(node: str, victims: Mapping[str, Any] | None) -> MetaVictims:
+    if victims is None:
         raise BadJson(f"no victims, but null, for node {node!r}")  # kube-scheduler panics
-    fields = go_json.fields_of(value, "v1.MetaVictims")
-    pods: list[msgspec.Raw] = go_json.read(
-        fields.get("pods"), list[msgspec.Raw], [], "MetaVictims.NodeNameToMetaVictims.Pods of type []*v1.MetaPod"
-    )
-    uids = []
-    for pod in pods:
-        if bytes(pod) == b"null":
-            raise BadJson(f"no victim, but null, on node {node!r}")
-        uids.append(
-            go_json.read(
-                go_json.fields_of(pod, "v1.MetaPod").get("uid"),
-                str,
-                "",
-                "MetaPod.NodeNameToMetaVictims.Pods.UID of type string",
-            )
-        )
-    return MetaVictims(uids, go_json.int64(fields.get("numpdbviolations"), "MetaVictims.NumPDBViolations"))
+    if None in victims["Pods"]:
+        raise BadJson(f"no victim, but null, on node {node!r}")
+    return MetaVictims([pod["UID"] for pod in victims["Pods"]], victims["NumPDBViolations"])
 
 
 class _LowerScore(Score, frozen=True, rename="lower"):
@@ -202,9 +179,9 @@ _decoders: Final[tuple[Callable[[bytes], Sequence[Score]], ...]] = (
 
 def _quick_priorities(value: bytes) -> Sequence[Score] | None:
     """Read a list as nearly everybody writes it; None for any other."""
-    for decode in _decoders:
+    for read in _decoders:
         try:
-            return decode(value)
+            return read(value)
         except QUICK_ERRORS:
             continue
     return None
