@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -166,34 +166,49 @@ class NodeAffinity(
         return preferred_terms(added.preferred) if added is not None and added.preferred else ()
 
 
+class _Relabelled(NamedTuple):
+    """What an event changed about a node's labels."""
+
+    keys: frozenset[str]
+    """Of labels that were added, removed or changed."""
+    enforced_before: bool
+    """Whether the node matched `addedAffinity`; False if it was not there."""
+    enforced_now: bool
+
+
 class _NodeAffinityHint:
     __slots__ = ("_added", "_relabelled")
 
     def __init__(self, added: tuple[SelectorTerm, ...] | None) -> None:
         """`added`: the required terms of `addedAffinity`."""
         self._added = added
-        self._relabelled = OncePerEvent(_relabelled)
+        self._relabelled = OncePerEvent(self._compare)
 
     def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
-        """A node helps that matches, unless it did so before. Rule: isSchedulableAfterNodeChange.
+        """A node helps that matches the pod's terms and `addedAffinity`, unless it did so before.
 
-        Raises AttemptFailed if a required term that matters cannot be parsed.
+        Rule: isSchedulableAfterNodeChange, which skips a node that matched the pod's terms before and only now matches
+        `addedAffinity`. Raises AttemptFailed if a required term that matters cannot be parsed.
         """
-        if old is not None:
-            keys = pod_selector_keys(pod)
-            if keys is not None and keys.isdisjoint(self._relabelled(old, new)):
-                return fw.QueueingHint.SKIP  # It matches as it did before.
-        labels, name = new.labels, new.name
-        if self._added is not None and not matches_any(self._added, labels, name):
+        relabelled = self._relabelled(old, new)
+        if not relabelled.enforced_now:
             return fw.QueueingHint.SKIP
-        if not pod_selects(pod, labels, name) or (old is not None and pod_selects(pod, old.labels, old.name)):
+        if relabelled.enforced_before:
+            keys = pod_selector_keys(pod)
+            if keys is not None and keys.isdisjoint(relabelled.keys):
+                return fw.QueueingHint.SKIP  # It matches as it did before.
+        if not pod_selects(pod, new.labels, new.name):
+            return fw.QueueingHint.SKIP
+        if old is not None and relabelled.enforced_before and pod_selects(pod, old.labels, old.name):
             return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE
 
+    def _compare(self, old: fw.Node | None, new: fw.Node) -> _Relabelled:
+        keys = frozenset() if old is None else frozenset(key for key, _ in old.labels.items() ^ new.labels.items())
+        return _Relabelled(keys, old is not None and self._enforced(old), self._enforced(new))
 
-def _relabelled(old: fw.Node, new: fw.Node) -> frozenset[str]:
-    """Return the keys of labels that were added, removed or changed."""
-    return frozenset(key for key, _ in old.labels.items() ^ new.labels.items())
+    def _enforced(self, node: fw.Node) -> bool:
+        return self._added is None or matches_any(self._added, node.labels, node.name)
 
 
 def _required_by(pod: fw.Pod) -> Hashable:

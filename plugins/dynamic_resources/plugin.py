@@ -19,6 +19,7 @@ from plugins.dynamic_resources.obstacles import elsewhere, no_devices
 from plugins.dynamic_resources.pod_claims import (
     ClaimHints,
     ClaimProblem,
+    after_class_deleted,
     claims_key,
     is_reserved_for,
     resource_claims_of,
@@ -26,6 +27,7 @@ from plugins.dynamic_resources.pod_claims import (
 from plugins.dynamic_resources.pools import DevicesError
 from plugins.dynamic_resources.prebind import PreBinding
 from plugins.dynamic_resources.searching import Searching, have_alternatives, score_of
+from plugins.node_resources.fit_hints import named_resources
 from plugins.shared.column_math import normalized
 from plugins.shared.node_matching import matching_any
 from scheduler import framework as fw
@@ -122,7 +124,11 @@ class DynamicResources(
             yield "bindingTimeout", invalid(str(self.binding_timeout), "must be at least 1 second")
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: dynamicresources.go (EventsToRegister)."""
+        """Rule: dynamicresources.go (EventsToRegister).
+
+        Beyond it, a deletion may help: of an allocated claim, which frees its devices; of a slice, without which a pool
+        may be valid or all of a node's devices be free; of a class, as an older one may stand for its resource now.
+        """
         hints = ClaimHints(self._catalog)
         action = fw.Action
         on_node = action.ADD | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_ALLOCATABLE
@@ -133,6 +139,9 @@ class DynamicResources(
             fw.on(fw.POD, action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, hints.after_pod, claims_key),
             fw.on(fw.DEVICE_CLASS, changed),
             fw.on(fw.RESOURCE_SLICE, changed),
+            fw.on(fw.RESOURCE_CLAIM, action.DELETE, hints.after_claim_deleted, claims_key),
+            fw.on(fw.RESOURCE_SLICE, action.DELETE),
+            fw.on(fw.DEVICE_CLASS, action.DELETE, after_class_deleted, named_resources),
         )
 
     def pre_enqueue(self, pod: fw.Pod) -> fw.Status | None:

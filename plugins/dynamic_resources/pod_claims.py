@@ -6,8 +6,9 @@ Rule: k8s.io/dynamic-resource-allocation resourceclaim/resourceclaim.go at v0.36
 from collections.abc import Hashable
 
 from plugins.dynamic_resources.catalog import DeviceCatalog
+from plugins.node_resources.fit_requests import fit_requests
 from scheduler import framework as fw
-from scheduler.api.devices import ConsumerReference, ResourceClaim
+from scheduler.api.devices import ConsumerReference, DeviceClass, ResourceClaim
 from scheduler.api.objects import PodResourceClaim
 
 
@@ -114,6 +115,16 @@ class ClaimHints:
             return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE
 
+    def after_claim_deleted(self, pod: fw.Pod, old: ResourceClaim, new: None) -> fw.QueueingHint:
+        """An allocated claim helps that is gone: its devices are free."""
+        if old.status.allocation is None:
+            return fw.QueueingHint.SKIP
+        try:
+            resource_claims_of(pod, self._catalog)
+        except ClaimProblem:
+            return fw.QueueingHint.SKIP
+        return fw.QueueingHint.QUEUE
+
     def after_pod(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
         """The pod is helped if its claims were generated. Rule: isSchedulableAfterPodChange."""
         if pod.uid != new.uid:
@@ -123,3 +134,9 @@ class ClaimHints:
         except ClaimProblem:
             return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE
+
+
+def after_class_deleted(pod: fw.Pod, old: DeviceClass, new: None) -> fw.QueueingHint:
+    """A DeviceClass helps that stood for an extended resource which the pod requests."""
+    named = old.spec.extended_resource_name
+    return fw.QueueingHint.QUEUE if named and named in fit_requests(pod) else fw.QueueingHint.SKIP

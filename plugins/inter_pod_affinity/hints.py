@@ -1,15 +1,21 @@
 """Which events may help a pod that InterPodAffinity refused.
 
 Rule: interpodaffinity/plugin.go (EventsToRegister, isSchedulableAfterPodChange, isSchedulableAfterNodeChange) at
-v1.36.3. Beyond it, namespaces are looked at: pods in a namespace that a term selects count, and so does a namespace
-that starts or stops being selected.
+v1.36.3. Beyond it:
+
+- Namespaces are looked at: pods in one that a term selects count, and so does one that starts or stops being selected.
+- Of several anti-affinity terms, each counts by itself, as it does in Filter.
+- The required anti-affinity of pods on nodes ends in a domain when their node leaves it, or is deleted.
+- A pod that matches its own affinity may be the first anywhere once no other pod matches any more.
 """
 
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from plugins.inter_pod_affinity.filter import KEEP_AWAY
 from plugins.inter_pod_affinity.namespaces import namespace_labels
-from plugins.inter_pod_affinity.terms import TermResolver, matches_all
+from plugins.inter_pod_affinity.terms import TermResolver, WantedPods, matches_all
+from plugins.shared.topology_domains import DomainCounts
 from scheduler import framework as fw
 from scheduler.api.pod_affinity import AffinityTerm, AffinityTerms
 
@@ -30,66 +36,99 @@ class AffinityHints:
         return (
             fw.on(fw.POD, action.ADD | action.UPDATE_POD_LABEL | action.DELETE, self.after_pod, hint_key),
             fw.on(fw.NODE, action.ADD | action.UPDATE_NODE_LABEL, self.after_node, hint_key),
-            fw.on(fw.NAMESPACE, action.ADD | action.UPDATE, self.after_namespace, hint_key),
+            fw.on(fw.NODE, action.DELETE, self.after_node, hint_key),
+            fw.on(fw.NAMESPACE, action.ALL, self.after_namespace, hint_key),
         )
 
     def after_pod(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod | None) -> fw.QueueingHint:
-        """A pod helps that starts to match all affinity terms, or stops matching all anti-affinity terms.
+        """A pod helps that starts to match all affinity terms, or stops matching an anti-affinity term.
 
-        So does one whose own anti-affinity terms all kept `pod` away, once it is gone, and `pod` itself when its
-        labels change.
+        So does the last one that matched the affinity of a pod that matches it itself, one whose own anti-affinity kept
+        `pod` away, once it is gone, and `pod` itself when its labels change.
         """
         if old is not None and new is not None and new.uid == pod.uid:
             return QUEUE
         if any(each is not None and not (each.node_name or each.nominated_node_name) for each in (old, new)):
             return SKIP
         resolved = self._resolver.wanted(_parsed(pod))
-        wanted, unwanted = resolved.affinity, resolved.anti_affinity
-        if _all(wanted, new) and not _all(wanted, old):
+        matched, matches = _all(resolved.affinity, old), _all(resolved.affinity, new)
+        if (matches and not matched) or (matched and not matches and self._may_be_first(pod, resolved)):
             return QUEUE
-        if _all(unwanted, old) and not _all(unwanted, new):
+        if any(_one(term, old) and not _one(term, new) for term in resolved.anti_affinity):
             return QUEUE
         return QUEUE if old is not None and new is None and self._kept_away(pod, old) else SKIP
 
-    def after_node(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
+    def after_node(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node | None) -> fw.QueueingHint:
         """A node helps that comes into a domain of an affinity term, or leaves one of an anti-affinity term.
 
-        A new node always helps a pod with anti-affinity: the pods in its domain are not looked at.
+        That may be a term of a pod on a node, too, which keeps this pod away. A new node always helps a pod that is
+        kept away from others: the pods in its domain are not looked at.
         """
         terms = _parsed(pod)
-        for term in terms.required_affinity:
-            after = new.labels.get(term.topology_key)
-            if after is not None and (old is None or old.labels.get(term.topology_key) != after):
-                return QUEUE
-        for term in terms.required_anti_affinity:
-            before = None if old is None else old.labels.get(term.topology_key)
-            if old is None or (before is not None and new.labels.get(term.topology_key) != before):
-                return QUEUE
-        return SKIP
+        if new is not None and any(_moved(term.topology_key, old, new) for term in terms.required_affinity):
+            return QUEUE
+        if any(old is None or _left(term.topology_key, old, new) for term in terms.required_anti_affinity):
+            return QUEUE
+        if old is not None and terms.required_affinity and self._may_be_first(pod, self._resolver.wanted(terms)):
+            # Pods that matched may have been on a node that is in no domain any more.
+            return QUEUE if any(_left(term.topology_key, old, new) for term in terms.required_affinity) else SKIP
+        avoided = self._keys_avoided(pod)
+        if old is None:
+            return QUEUE if avoided else SKIP
+        if new is not None and not old.labels.keys() <= new.labels.keys():
+            avoided += self._keys_avoided_on(new, pod)
+        return QUEUE if any(_left(key, old, new) for key in avoided) else SKIP
 
     def after_namespace(self, pod: fw.Pod, old: Any, new: Any) -> fw.QueueingHint:
         """A namespace helps that affinity terms start to select, or anti-affinity terms stop selecting.
 
         Other pods' anti-affinity may select the pod's own namespace by any of its labels.
         """
-        before = (old.metadata.labels or {}) if old is not None else {}
-        after = new.metadata.labels or {}
-        if before == after and old is not None:
+        before, after = ((each.metadata.labels or {}) if each is not None else {} for each in (old, new))
+        if before == after and old is not None and new is not None:
             return SKIP
-        if new.metadata.name == pod.namespace:
+        if (new or old).metadata.name == pod.namespace:
             return QUEUE
         terms = _parsed(pod)
         gained, lost = terms.required_affinity, terms.required_anti_affinity
-        if any(each.namespace_selector.matches(after) and not _selected(each, old, before) for each in gained):
+        if any(_selected(each, new, after) and not _selected(each, old, before) for each in gained):
             return QUEUE
-        if any(_selected(each, old, before) and not each.namespace_selector.matches(after) for each in lost):
+        if any(_selected(each, old, before) and not _selected(each, new, after) for each in lost):
             return QUEUE
         return SKIP
 
     def _kept_away(self, pod: fw.Pod, gone: fw.Pod) -> bool:
         terms = _parsed(gone).required_anti_affinity
         labels = namespace_labels(self._handle, pod.namespace) if terms else {}
-        return bool(terms) and all(term.matches(pod.namespace, pod.labels, labels) for term in terms)
+        return any(term.matches(pod.namespace, pod.labels, labels) for term in terms)
+
+    def _keys_avoided(self, pod: fw.Pod) -> list[str]:
+        """The topology keys by which pods on nodes keep the pod away, of those that any node has."""
+        pods = self._handle.nodes.pods
+        if not pods.has_terms(KEEP_AWAY):
+            return []
+        labels = namespace_labels(self._handle, pod.namespace)
+        return [key for key, _ in pods.terms_towards(KEEP_AWAY, pod.namespace, pod.labels, labels)]
+
+    def _keys_avoided_on(self, node: fw.Node, pod: fw.Pod) -> list[str]:
+        """The topology keys by which pods of one node keep the pod away: a node that had one may have been the last."""
+        nodes = self._handle.nodes
+        row = nodes.row_of(node.name)
+        labels = namespace_labels(self._handle, pod.namespace)
+        return [
+            term.topology_key
+            for other in (nodes.info(row).pods if row is not None else ())
+            for term in other.affinity_terms.required_anti_affinity
+            if term.matches(pod.namespace, pod.labels, labels)
+        ]
+
+    def _may_be_first(self, pod: fw.Pod, wanted: WantedPods) -> bool:
+        """Whether the pod's affinity matches itself and no pod on a node: Filter lets such a pod start."""
+        if wanted.affinity_match is None or not matches_all(wanted.affinity, pod):
+            return False
+        nodes = self._handle.nodes
+        matching = nodes.pods.matching(wanted.affinity_match)
+        return not DomainCounts(nodes, [(term.topology_key, matching) for term in wanted.affinity]).total
 
 
 def hint_key(pod: fw.Pod) -> Hashable:
@@ -99,6 +138,22 @@ def hint_key(pod: fw.Pod) -> Hashable:
 
 def _all(terms: Sequence[AffinityTerm], other: fw.Pod | None) -> bool:
     return other is not None and matches_all(terms, other)
+
+
+def _one(term: AffinityTerm, other: fw.Pod | None) -> bool:
+    return other is not None and term.matches(other.namespace, other.labels, None)
+
+
+def _moved(key: str, old: fw.Node | None, new: fw.Node) -> bool:
+    """Whether a node has come into the domain where it is."""
+    after = new.labels.get(key)
+    return after is not None and (old is None or old.labels.get(key) != after)
+
+
+def _left(key: str, old: fw.Node, new: fw.Node | None) -> bool:
+    """Whether a node has left the domain where it was."""
+    before = old.labels.get(key)
+    return before is not None and (new is None or new.labels.get(key) != before)
 
 
 def _selected(term: AffinityTerm, namespace: Any, labels: dict[str, str]) -> bool:

@@ -152,8 +152,8 @@ class NodeResourcesFit(
         return [*self._problems_of_ignored(), *_problems_of_strategy(self.scoring_strategy)]
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: fit.go (EventsToRegister). The hints count ignored resources too, as kube-scheduler's do."""
-        hints = FitHints(self._extended)
+        """Rule: fit.go (EventsToRegister)."""
+        hints = FitHints(self._extended, self._is_ignored)
         return (
             fw.on(fw.POD, fw.Action.DELETE | fw.Action.UPDATE_POD_SCALE_DOWN, hints.after_pod_event, counted_resources),
             fw.on(fw.NODE, fw.Action.ADD | fw.Action.UPDATE_NODE_ALLOCATABLE, hints.after_node_event, compared_amounts),

@@ -4,7 +4,7 @@ Rule: noderesources/fit.go at v1.36.3 (isSchedulableAfterPodEvent, isSchedulable
 isSchedulableAfterDeviceClassEvent). A node counts as if it were empty: its pods are no part of its events.
 """
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import NamedTuple
 
 from plugins.dynamic_resources.extended_resources import IMPLICIT_PREFIX, ExtendedResources
@@ -26,10 +26,12 @@ class _Offer(NamedTuple):
 class FitHints:
     """The hints of one NodeResourcesFit. They cache what the last event changed."""
 
-    __slots__ = ("_extended", "_freed", "_offer")
+    __slots__ = ("_extended", "_freed", "_is_ignored", "_offer")
 
-    def __init__(self, extended: ExtendedResources) -> None:
+    def __init__(self, extended: ExtendedResources, is_ignored: Callable[[str], bool]) -> None:
+        """`is_ignored`: whether Filter ignores a resource."""
         self._extended = extended
+        self._is_ignored = is_ignored
         self._freed = OncePerEvent(_freed_by)
         self._offer = OncePerEvent(_offer_of)
 
@@ -47,7 +49,8 @@ class FitHints:
     def after_node_event(self, pod: fw.Pod, old: fw.Node | None, new: fw.Node) -> fw.QueueingHint:
         """A node helps that is large enough, and is new or has more of what the pod requests than before.
 
-        So does one that DynamicResources may find devices on, as it does not offer an extended resource itself.
+        So does one that DynamicResources may find devices on, as it does not offer an extended resource itself. Of
+        ignored resources a node need not have enough; kube-scheduler's hint asks for these, too.
         """
         allocatable, grown = self._offer(old, new)
         by_devices = self._by_devices(pod, allocatable)
@@ -58,6 +61,8 @@ class FitHints:
             return fw.QueueingHint.SKIP
         for name, amount in requests.items():
             if amount > allocatable.get(name, 0) and amount > 0 and name not in by_devices:
+                if self._is_ignored(name):
+                    continue
                 return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE
 

@@ -74,6 +74,17 @@ class DefaultSelectors:
         return found
 
 
+def concerns(made: Any, pod: fw.Pod) -> bool:
+    """Whether a Service selects a pod, or another of these objects may be the pod's controller."""
+    if made.metadata.namespace != pod.namespace:
+        return False
+    owner = _controller_of(pod)
+    if owner is not None and owner.name == made.metadata.name:
+        return True
+    selector = (made.content.get("spec") or {}).get("selector") or {}
+    return bool(selector) and all(pod.labels.get(key) == value for key, value in selector.items())
+
+
 def controller_of(pod: fw.Pod) -> tuple[str, str, str] | None:
     """Return version, kind and name of the object that controls `pod`."""
     owner = _controller_of(pod)

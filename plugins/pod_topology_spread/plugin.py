@@ -73,7 +73,7 @@ class PodTopologySpread(
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Rule: plugin.go (EventsToRegister)."""
-        return SpreadHints(self._hard, self._key_of_defaults).events()
+        return SpreadHints(self._hard, self._key_of_defaults, has_defaults=bool(self._hard_defaults)).events()
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns

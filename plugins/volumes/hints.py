@@ -1,13 +1,16 @@
 """Which changes in the cluster may help a pod that VolumeBinding refused.
 
-Rule: volumebinding/volume_binding.go (EventsToRegister, isSchedulableAfter…) at v1.36.3.
+Rule: volumebinding/volume_binding.go (EventsToRegister, isSchedulableAfter…) at v1.36.3. Beyond it, a driver that stops
+tracking its storage helps pods whose claims it serves, not only those with volumes of its own inline; and so does one
+whose CSIDriver is deleted.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 
 from plugins.shared.queueing import any_pod
 from plugins.volumes.capacity import volume_limit
 from plugins.volumes.migrated import migrated_plugins
+from plugins.volumes.objects import NotFound, claim_of, class_of
 from scheduler import framework as fw
 from scheduler.api.volumes import (
     CSIDriver,
@@ -21,9 +24,10 @@ from scheduler.api.volumes import (
 QUEUE, SKIP = fw.QueueingHint.QUEUE, fw.QueueingHint.SKIP
 
 
-def volume_binding_events() -> tuple[fw.ClusterEventWithHint, ...]:
+def volume_binding_events(handle: fw.Handle) -> tuple[fw.ClusterEventWithHint, ...]:
     """All events that matter to claims and volumes, and the labels of nodes."""
     add_or_update = fw.Action.ADD | fw.Action.UPDATE
+    after_csi_driver = _after_csi_driver(handle)
     return (
         fw.on(fw.STORAGE_CLASS, add_or_update, after_storage_class, any_pod),
         fw.on(fw.PERSISTENT_VOLUME_CLAIM, add_or_update, after_claim, _claims),
@@ -32,6 +36,7 @@ def volume_binding_events() -> tuple[fw.ClusterEventWithHint, ...]:
         fw.on(fw.CSI_NODE, add_or_update, after_csi_node, any_pod),
         fw.on(fw.CSI_DRIVER, fw.Action.UPDATE, after_csi_driver, _drivers),
         fw.on(fw.CSI_STORAGE_CAPACITY, add_or_update, after_capacity, any_pod),
+        fw.on(fw.CSI_DRIVER, fw.Action.DELETE, after_csi_driver, _drivers),
     )
 
 
@@ -53,10 +58,26 @@ def after_csi_node(pod: fw.Pod, old: CSINode | None, new: CSINode) -> fw.Queuein
     return SKIP
 
 
-def after_csi_driver(pod: fw.Pod, old: CSIDriver, new: CSIDriver) -> fw.QueueingHint:
-    """A driver helps that stops tracking its storage capacity."""
-    stopped = old.spec.storage_capacity and not new.spec.storage_capacity
-    return QUEUE if stopped and new.name in _driver_names(pod) else SKIP
+def _after_csi_driver(handle: fw.Handle) -> Callable[[fw.Pod, CSIDriver, CSIDriver | None], fw.QueueingHint]:
+    def after_csi_driver(pod: fw.Pod, old: CSIDriver, new: CSIDriver | None) -> fw.QueueingHint:
+        """A driver of the pod's volumes helps that stops tracking its storage capacity, or is deleted."""
+        if not old.spec.storage_capacity or (new is not None and new.spec.storage_capacity):
+            return SKIP
+        serves = old.name in _inline_drivers(pod) or any(
+            old.name == _provisioner(handle, pod.namespace, name) for name in _claim_names(pod) if name
+        )
+        return QUEUE if serves else SKIP
+
+    return after_csi_driver
+
+
+def _provisioner(handle: fw.Handle, namespace: str, claim_name: str) -> str:
+    """Who makes the volume of a claim; empty if that is not known."""
+    try:
+        class_name = claim_of(handle, namespace, claim_name).class_name
+        return class_of(handle, class_name).provisioner if class_name else ""
+    except NotFound:
+        return ""
 
 
 def after_capacity(pod: fw.Pod, old: CSIStorageCapacity | None, new: CSIStorageCapacity) -> fw.QueueingHint:
@@ -71,7 +92,7 @@ def _claim_names(pod: fw.Pod) -> list[str | None]:
     return [claim_name_of(pod, volume) for volume in pod.spec.volumes or ()]
 
 
-def _driver_names(pod: fw.Pod) -> list[str]:
+def _inline_drivers(pod: fw.Pod) -> list[str]:
     return [volume.csi.driver for volume in pod.spec.volumes or () if volume.csi is not None]
 
 
@@ -80,4 +101,4 @@ def _claims(pod: fw.Pod) -> Hashable:
 
 
 def _drivers(pod: fw.Pod) -> Hashable:
-    return frozenset(_driver_names(pod))
+    return _claims(pod), frozenset(_inline_drivers(pod))

@@ -38,13 +38,18 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
         self._attached = AttachedVolumes(handle, self._volumes)
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: csi.go (EventsToRegister): any new CSINode may help."""
+        """Rule: csi.go (EventsToRegister): any new CSINode may help.
+
+        Beyond it, a node without a CSINode limits nothing: a new node, and one whose CSINode is deleted.
+        """
         return (
             fw.on(fw.CSI_NODE, fw.Action.ADD),
             fw.on(fw.CSI_NODE, fw.Action.UPDATE, _after_csi_node, any_pod),
             fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, any_pod),
             fw.on(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD, _after_claim_added, _claims),
             fw.on(fw.VOLUME_ATTACHMENT, fw.Action.DELETE, _after_attachment_deleted, _volumes_of),
+            fw.on(fw.CSI_NODE, fw.Action.DELETE),
+            fw.on(fw.NODE, fw.Action.ADD),
         )
 
     def pre_filter(
@@ -195,7 +200,12 @@ def _after_attachment_deleted(pod: fw.Pod, old: VolumeAttachment, new: None) -> 
 
 
 def _after_csi_node(pod: fw.Pod, old: CSINode, new: CSINode) -> fw.QueueingHint:
-    """A higher limit helps; none at all counts as 0. Rule: isSchedulableAfterCSINodeUpdated."""
-    before = {driver.name: driver.limit or 0 for driver in old.drivers}
-    raised = any((driver.limit or 0) > before.get(driver.name, 0) for driver in new.drivers)
-    return fw.QueueingHint.QUEUE if raised else fw.QueueingHint.SKIP
+    """A higher limit helps, and none where there was one. Rule: isSchedulableAfterCSINodeUpdated.
+
+    There a new driver helps only if it has a limit, and one whose limit ends does not.
+    """
+    before = {driver.name: driver.limit for driver in old.drivers}
+    now = {driver.name: driver.limit for driver in new.drivers}
+    raised = any((limit or 0) > (before.get(name) or 0) for name, limit in now.items())
+    ended = any(limit is not None and now.get(name) is None for name, limit in before.items())
+    return fw.QueueingHint.QUEUE if raised or ended else fw.QueueingHint.SKIP

@@ -114,7 +114,7 @@ class VolumeBinding(
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
         """Claims, volumes, classes, nodes, and what CSI drivers report, most with a hint."""
-        return volume_binding_events()
+        return volume_binding_events(self.handle)
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns

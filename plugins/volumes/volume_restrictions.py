@@ -58,12 +58,24 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         self.handle = handle
 
     def events_to_register(self) -> Sequence[fw.ClusterEventWithHint]:
-        """Rule: volume_restrictions.go (EventsToRegister), which has no hint for a new node."""
+        """Rule: volume_restrictions.go (EventsToRegister), which has no hint for a new node.
+
+        Beyond it, a claim for one pod is free when the node of its user is deleted: that pod counts no longer.
+        """
         return (
             fw.on(fw.POD, fw.Action.DELETE, _after_pod_deleted, _storage),
             fw.on(fw.NODE, fw.Action.ADD),
             fw.on(fw.PERSISTENT_VOLUME_CLAIM, fw.Action.ADD, after_claim, namespace_and_claims),
+            fw.on(fw.NODE, fw.Action.DELETE, self._after_node_deleted, namespace_and_claims),
         )
+
+    def _after_node_deleted(self, pod: fw.Pod, old: fw.Node, new: None) -> fw.QueueingHint:
+        """A node helps if a claim of the pod is for one pod: its user may have been there."""
+        try:
+            helps = any(self._is_exclusive(pod.namespace, name) for name in claims_named_by(pod))
+        except NotFound:
+            helps = False
+        return fw.QueueingHint.QUEUE if helps else fw.QueueingHint.SKIP
 
     def pre_filter(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
@@ -194,11 +206,12 @@ def _storage(pod: fw.Pod) -> Hashable:
 
 
 def _after_pod_deleted(pod: fw.Pod, old: fw.Pod, new: None) -> fw.QueueingHint:
-    """A pod of the same namespace helps that used a claim of the pod, or a disk. Rule: isSchedulableAfterPodDeleted.
+    """A pod helps that used a claim of the pod, or a disk. Rule: isSchedulableAfterPodDeleted.
 
-    The claim's access mode is ignored, as in kube-scheduler.
+    The claim's access mode is ignored, as in kube-scheduler. There pods of other namespaces never help; but a disk is
+    in use whoever uses it.
     """
-    if old.namespace != pod.namespace or not old.storage.keys:
+    if not old.storage.keys:
         return fw.QueueingHint.SKIP
     used = set(old.storage.keys)
     claims = (claim_key(pod.namespace, name) for name in claims_named_by(pod))

@@ -178,6 +178,8 @@ class ClusterEventHandlers:
             self._queue.delete(pod.uid)
             self._writers.status.forget(pod)
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+            if old is not None and old.nominated_node_name not in ("", pod.spec.node_name):
+                self._nomination_ended(old)
         if counted is not None and counted.spec.node_name != pod.spec.node_name:
             # We had counted it elsewhere: there is room again.
             self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)

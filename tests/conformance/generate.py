@@ -50,12 +50,26 @@ ZONES: Final = ("zone-a", "zone-b", "zone-c")
 def generate(seed: int) -> Json:
     """The case of this seed: a name, a configuration and objects."""
     draw = Draw(seed)
-    # Many topics for how plugins get on with each other; few, so that the last plugins have nodes left to refuse.
-    share = draw.choice((0.45, 0.12))
-    topics = [*ALWAYS, *(topic for topic in TOPICS if draw.chance(share))]
+    topics = some_topics(draw)
     config = configuration(draw, topics)
+    cluster = cluster_of(node_count(draw))
+    return {"name": f"seed-{seed}", "config": config, "objects": objects_of(draw, topics, config, cluster)}
+
+
+def some_topics(draw: Draw) -> list[Topic]:
+    """Many topics for how plugins get on with each other; few, so that the last plugins have nodes left to refuse."""
+    share = draw.choice((0.45, 0.12))
+    return [*ALWAYS, *(topic for topic in TOPICS if draw.chance(share))]
+
+
+def cluster_of(count: int) -> Cluster:
+    """A cluster of so many nodes."""
+    return Cluster(node_names=tuple(f"n{number:03}" for number in range(1, count + 1)))
+
+
+def objects_of(draw: Draw, topics: Sequence[Topic], config: Json, cluster: Cluster) -> list[Json]:
+    """All objects of a cluster, the pods last."""
     schedulers = [profile["schedulerName"] for profile in config["profiles"]]
-    cluster = Cluster(node_names=tuple(f"n{number:03}" for number in range(1, node_count(draw) + 1)))
     nodes = [node(draw, name, topics) for name in cluster.node_names]
     running = [
         pod(draw, f"running-{i}", schedulers, topics, cluster, on_node=True)
@@ -64,8 +78,12 @@ def generate(seed: int) -> Json:
     start(draw, running)
     part_ports(running)
     waiting = [pod(draw, f"waiting-{i}", schedulers, topics, cluster, on_node=False) for i in range(draw.randint(1, 8))]
-    others = once([made for topic in topics for made in topic.objects(draw, cluster)])
-    return {"name": f"seed-{seed}", "config": config, "objects": [*others, *nodes, *running, *waiting]}
+    return [*others_of(draw, topics, cluster), *nodes, *running, *waiting]
+
+
+def others_of(draw: Draw, topics: Sequence[Topic], cluster: Cluster) -> list[Json]:
+    """The objects that are neither nodes nor pods."""
+    return once([made for topic in topics for made in topic.objects(draw, cluster)])
 
 
 def once(objects: Sequence[Json]) -> list[Json]:

@@ -33,6 +33,7 @@ from tests.conformance.generators.observed_events import question
 from tests.conformance.generators.topic import Draw, assigned
 from tests.conformance.oracle import Oracle
 from tests.conformance.recorded import CASES, write_cases
+from tests.conformance.wider_hints import as_kube_scheduler_answers, without_further
 from tests.fakes import FakeWorld
 
 Json = dict[str, Any]
@@ -46,9 +47,6 @@ HINTS: Final = CASES.parent / "hints"
 
 _STRUCTS: Final = {struct.__name__: struct for struct in STRUCTS.values()}
 """Kind → what hints get objects of it as."""
-
-OURS_ALONE: Final = {("InterPodAffinity", "Namespace")}
-"""Plugin and resource of what kube-scheduler does not register for. They are a plugin's last, so numbers stay equal."""
 
 ACTIONS: Final = {
     "".join(word.capitalize() for word in (action.name or "").split("_")): action
@@ -157,13 +155,16 @@ def differences(case: Json, expected: Json, actual: Json) -> list[Difference]:
     """
     rejectors = actual["registered"]
     found: list[Difference] = []
-    for plugin, events in rejectors.items():
-        shared = [event for event in events if (plugin, event["resource"]) not in OURS_ALONE]
-        found += unequal(f"registered by {plugin}", expected["registered"].get(plugin), shared)
+    shared = {plugin: without_further(plugin, events) for plugin, events in rejectors.items()}
+    for plugin, events in shared.items():
+        found += unequal(f"registered by {plugin}", expected["registered"].get(plugin), events)
     pairs = zip(case["questions"], expected["answers"], actual["answers"], strict=True)
     for i, (asked, theirs, ours) in enumerate(pairs):
-        for plugin in rejectors:
-            found += unequal(f"[{i}] {plugin}", theirs["hints"].get(plugin), ours["hints"].get(plugin))
+        for plugin, events in shared.items():
+            said = theirs["hints"].get(plugin, {})
+            answers = ours["hints"].get(plugin, {})
+            alike = as_kube_scheduler_answers(plugin, case, asked, said, answers, len(events))
+            found += unequal(f"[{i}] {plugin}", said, alike)
         known = known_differences(asked)
         expected_names, actual_names = by_name(theirs["changes"]), by_name(ours["changes"])
         found += unequal(f"[{i}] changes", sorted(expected_names - known), sorted(actual_names - known))

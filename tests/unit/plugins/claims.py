@@ -91,7 +91,9 @@ def a_csi_node(name: str, migrated: str = "") -> CSINode:
     return msgspec.convert({"metadata": {"name": name, "uid": name, "annotations": annotations}}, CSINode)
 
 
-def a_pod_with(*claims: str, ephemeral: bool = False, name: str = "web", **source: Any) -> fw.Pod:
+def a_pod_with(
+    *claims: str, ephemeral: bool = False, name: str = "web", namespace: str = "default", **source: Any
+) -> fw.Pod:
     """A pod with these claims; with `ephemeral`, one that has a claim made for it besides."""
     volumes: list[dict[str, Any]] = [
         {"name": f"v{i}", "persistentVolumeClaim": {"claimName": claim}} for i, claim in enumerate(claims)
@@ -101,7 +103,7 @@ def a_pod_with(*claims: str, ephemeral: bool = False, name: str = "web", **sourc
     if source:
         volumes.append({"name": "other", **source})
     return pod_from_dict(
-        {"metadata": {"name": name, "namespace": "default", "uid": name}, "spec": {"volumes": volumes}}
+        {"metadata": {"name": name, "namespace": namespace, "uid": name}, "spec": {"volumes": volumes}}
     )
 
 

@@ -17,7 +17,8 @@ from scheduler.api.objects import (
     PodAntiAffinity,
     WeightedPodAffinityTerm,
 )
-from scheduler.testing import a_node, a_pod, started
+from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_cluster, a_node, a_pod, started
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 
@@ -56,13 +57,17 @@ class Namespaces:
 
 
 class _Handle:
-    def __init__(self, objects: Namespaces) -> None:
+    def __init__(self, objects: Namespaces, nodes: NodeTable) -> None:
         self.objects = objects
+        self.nodes = nodes
 
 
-def a_plugin(namespaces: Namespaces | None = None, **arguments: Any) -> InterPodAffinity:
-    """Make the plugin in a cluster with these namespaces."""
-    handle = _Handle(namespaces or Namespaces({"default": {"team": "red"}, "blue": {"team": "blue"}, "bare": {}}))
+def a_plugin(
+    namespaces: Namespaces | None = None, nodes: NodeTable | None = None, **arguments: Any
+) -> InterPodAffinity:
+    """Make the plugin in a cluster with these namespaces and nodes, or none."""
+    known = namespaces or Namespaces({"default": {"team": "red"}, "blue": {"team": "blue"}, "bare": {}})
+    handle = _Handle(known, a_cluster() if nodes is None else nodes)
     return started(InterPodAffinity(**arguments), cast("fw.Handle", handle))
 
 

@@ -127,10 +127,11 @@ def test_a_changed_node_helps_that_has_more_of_what_is_wanted_and_enough(
     assert wakes(NodeResourcesFit(), pod, NODE_RESIZED, old, new) == expected
 
 
-def test_ignored_resources_count_for_hints_as_they_do_in_kube_scheduler() -> None:
+def test_a_node_helps_that_lacks_ignored_resources_only() -> None:
     plugin = NodeResourcesFit(ignored_resources=(GPU,))
 
-    assert not wakes(plugin, a_pod(requests={GPU: "1"}), NODE_ADDED, None, a_node())
+    assert wakes(plugin, a_pod(requests={GPU: "1", "cpu": "1"}), NODE_ADDED, None, a_node())
+    assert not wakes(plugin, a_pod(requests={GPU: "1", "cpu": "100"}), NODE_ADDED, None, a_node())
 
 
 def test_one_set_of_hints_tells_events_apart() -> None:

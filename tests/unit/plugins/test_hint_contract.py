@@ -9,6 +9,7 @@ import pytest
 
 from plugins import IN_TREE
 from plugins.node_affinity import NodeAffinity
+from plugins.pod_topology_spread.default_selectors import RESOURCES
 from plugins.pod_topology_spread.plugin import PodTopologySpread
 from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
@@ -80,6 +81,7 @@ def observed_events(dice: random.Random, resource: str) -> Iterator[tuple[Any, A
     """Old and new objects, either of which may be missing."""
     makers: dict[str, Callable[[random.Random], Any]] = {fw.NODE: any_node, fw.POD: any_pod}
     makers |= {fw.DEVICE_CLASS: any_class, fw.RESOURCE_CLAIM: any_claim, fw.NAMESPACE: any_namespace}
+    makers |= dict.fromkeys(RESOURCES, any_selector)
     for _ in range(40):
         make = makers.get(resource)
         old, new = (any_object(dice, resource) if make is None else make(dice) for _ in range(2))
@@ -121,6 +123,11 @@ def any_claim(dice: random.Random) -> ResourceClaim:
 
 def any_namespace(dice: random.Random) -> Unstructured:
     return Unstructured.from_dict({"metadata": {"name": "default", "labels": dice.choice([{}, {"team": "red"}])}})
+
+
+def any_selector(dice: random.Random) -> Unstructured:
+    spec = {"selector": dice.choice([{}, {"app": "x"}, {"app": "y"}])}
+    return Unstructured.from_dict({"metadata": {"name": "web", "namespace": "default"}, "spec": spec})
 
 
 def answer(registered: fw.ClusterEventWithHint, pod: fw.Pod, old: Any, new: Any) -> fw.QueueingHint:

@@ -5,8 +5,9 @@ import pytest
 from plugins.inter_pod_affinity.hints import AffinityHints, hint_key
 from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
-from scheduler.api.objects import PodStatus
-from scheduler.testing import a_node, a_pod
+from scheduler.api.objects import PodAffinityTerm, PodStatus
+from scheduler.state.node_table import NodeTable
+from scheduler.testing import a_cluster, a_node, a_pod
 from tests.unit.plugins.pod_affinity import (
     HOST,
     Namespace,
@@ -23,8 +24,8 @@ NEAR, APART = with_terms("p", near=[SCANS]), with_terms("p", apart=[SCANS])
 BLUE = a_selector(team="blue")
 
 
-def hints(namespaces: Namespaces | None = None) -> AffinityHints:
-    plugin = a_plugin(namespaces)
+def hints(namespaces: Namespaces | None = None, nodes: NodeTable | None = None) -> AffinityHints:
+    plugin = a_plugin(namespaces, nodes)
     return AffinityHints(plugin.handle, TermResolver(plugin.handle))
 
 
@@ -133,6 +134,67 @@ def test_a_node_helps_that_joins_or_leaves_a_domain(
     assert hints().after_node(pod, old, new) == expected
 
 
+WEB = {"app": "web"}
+LONELY = pods_like("region", app="web")
+
+
+def with_pods(*pods: fw.Pod, **labels: str) -> NodeTable:
+    """A cluster with one node `n`, and pods there."""
+    return a_cluster(node(**labels), pods={"n": pods})
+
+
+@pytest.mark.parametrize(
+    ("pod", "there", "old", "new", "expected"),
+    [
+        pytest.param(a_pod("p", labels=WEB), [LONELY], None, node(region="r2"), QUEUE, id="a new node"),
+        pytest.param(a_pod("p"), [LONELY], None, node(region="r2"), SKIP, id="a new node, and no pod keeps it away"),
+        pytest.param(
+            a_pod("p", labels=WEB), [LONELY], node(region="r2"), node(region="r1"), QUEUE, id="leaves a domain"
+        ),
+        pytest.param(a_pod("p", labels=WEB), [LONELY], node(region="r2"), None, QUEUE, id="is deleted"),
+        pytest.param(a_pod("p", labels=WEB), [LONELY], node(zone="z"), None, SKIP, id="is deleted, of no domain"),
+        pytest.param(
+            a_pod("p", labels=WEB), [LONELY], node(region="r1", a="1"), node(region="r1"), SKIP, id="another label"
+        ),
+    ],
+)
+def test_a_node_helps_where_the_anti_affinity_of_pods_there_ends(
+    pod: fw.Pod, there: list[PodAffinityTerm], old: fw.Node | None, new: fw.Node | None, expected: fw.QueueingHint
+) -> None:
+    nodes = with_pods(with_terms("other", apart=there, node_name="n"), region="r1")
+
+    assert hints(nodes=nodes).after_node(pod, old, new) == expected
+
+
+def test_a_node_helps_that_was_the_last_in_any_domain_of_an_anti_affinity() -> None:
+    nodes = with_pods(with_terms("other", apart=[LONELY], node_name="n"))
+    pod = a_pod("p", labels=WEB)
+
+    assert hints(nodes=nodes).after_node(pod, node(region="r1"), node()) == QUEUE
+    assert hints(nodes=nodes).after_node(a_pod("p"), node(region="r1"), node()) == SKIP
+
+
+@pytest.mark.parametrize(("others", "expected"), [(0, QUEUE), (1, SKIP)])
+def test_a_pod_may_be_the_first_when_the_last_that_matched_is_gone(others: int, expected: fw.QueueingHint) -> None:
+    first, gone = with_terms("p", WEB, near=[LONELY]), running(app="web")
+    nodes = with_pods(*[running(app="web")] * others, region="r1")
+
+    assert hints(nodes=nodes).after_pod(first, gone, None) == expected
+    assert hints(nodes=nodes).after_pod(first, gone, running()) == expected
+    assert hints(nodes=nodes).after_node(first, node(region="r2"), None) == expected
+    assert hints(nodes=nodes).after_node(first, node(region="r2"), node()) == expected
+    assert hints(nodes=nodes).after_pod(with_terms("p", near=[LONELY]), gone, None) == SKIP
+
+
+def test_of_several_anti_affinity_terms_each_keeps_pods_away() -> None:
+    both = [SCANS, pods_like(HOST, tier="x")]
+
+    assert hints().after_pod(with_terms("p", apart=both), SCAN, None) == QUEUE
+    assert hints().after_pod(with_terms("p", apart=both), SCAN, OTHER) == QUEUE
+    there = with_terms("other", apart=both, node_name="n")
+    assert hints().after_pod(a_pod("p", labels={"service": "scan"}), there, None) == QUEUE
+
+
 NEAR_BLUE = with_terms("p", near=[pods_like("region", of=BLUE)])
 APART_BLUE = with_terms("p", apart=[pods_like("region", of=BLUE)])
 SHOP, BLUE_SHOP = Namespace("shop", {}), Namespace("shop", {"team": "blue"})
@@ -150,10 +212,12 @@ SHOP, BLUE_SHOP = Namespace("shop", {}), Namespace("shop", {"team": "blue"})
         pytest.param(APART_BLUE, BLUE_SHOP, SHOP, QUEUE, id="anti-affinity: stops to be selected"),
         pytest.param(a_pod("p", namespace="shop"), BLUE_SHOP, SHOP, QUEUE, id="the pod's own namespace"),
         pytest.param(a_pod("p", namespace="shop"), SHOP, SHOP, SKIP, id="its own, with the labels it had"),
+        pytest.param(APART_BLUE, BLUE_SHOP, None, QUEUE, id="anti-affinity: is deleted"),
+        pytest.param(NEAR_BLUE, BLUE_SHOP, None, SKIP, id="is deleted"),
     ],
 )
 def test_a_namespace_helps_that_starts_or_stops_to_be_selected(
-    pod: fw.Pod, old: Namespace | None, new: Namespace, expected: fw.QueueingHint
+    pod: fw.Pod, old: Namespace | None, new: Namespace | None, expected: fw.QueueingHint
 ) -> None:
     assert hints().after_namespace(pod, old, new) == expected
 
@@ -172,10 +236,12 @@ def test_pods_of_one_key_get_one_answer() -> None:
 
 
 def test_pods_nodes_and_namespaces_are_listened_to() -> None:
-    events = {each.event.resource: each.event.action for each in a_plugin().events_to_register()}
+    events: dict[str, fw.Action] = {}
+    for each in a_plugin().events_to_register():
+        events[each.event.resource] = events.get(each.event.resource, fw.Action(0)) | each.event.action
 
     assert events == {
         fw.POD: fw.Action.ADD | fw.Action.UPDATE_POD_LABEL | fw.Action.DELETE,
-        fw.NODE: fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL,
-        fw.NAMESPACE: fw.Action.ADD | fw.Action.UPDATE,
+        fw.NODE: fw.Action.ADD | fw.Action.UPDATE_NODE_LABEL | fw.Action.DELETE,
+        fw.NAMESPACE: fw.Action.ALL,
     }

@@ -53,9 +53,13 @@ def test_a_new_node_must_match_what_the_scheduler_adds_too(pod: fw.Pod, new: fw.
     assert wakes(NodeAffinity(added_affinity=required(IN_ZONE_A)), pod, NODE_ADDED, None, new) == expected
 
 
-def test_a_node_that_matches_what_the_scheduler_adds_only_now_helps_nobody_who_matched_it_before() -> None:
-    # kube-scheduler's judgement: the pod waits for another event, or for the flush.
-    assert not wakes(NodeAffinity(added_affinity=required(IN_ZONE_A)), a_pod(), NODE_LABELLED, B, A)
+def test_a_node_helps_that_matches_what_the_scheduler_adds_only_now() -> None:
+    plugin = NodeAffinity(added_affinity=required(IN_ZONE_A))
+
+    assert wakes(plugin, a_pod(), NODE_LABELLED, B, A)
+    assert not wakes(plugin, a_pod(), NODE_LABELLED, A, B)
+    assert not wakes(plugin, a_pod(), NODE_LABELLED, A, A)
+    assert not wakes(plugin, a_pod(node_selector={"zone": "b"}), NODE_LABELLED, B, A)
 
 
 def test_a_node_is_found_by_its_name() -> None:

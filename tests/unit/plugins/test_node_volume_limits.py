@@ -12,6 +12,7 @@ from scheduler.state.node_table import NodeTable
 from scheduler.testing import Objects, a_handle, a_node, a_pod, started
 from tests.unit.plugins.claims import a_claim, a_class, a_pod_with, a_volume
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
+from tests.unit.plugins.hints import NODE_ADDED, wakes
 from tests.unit.plugins.storage import RESOURCES, Storage, an_attachment, with_limits
 
 DRIVER, EBS, PD = "disks.example.com", "ebs.csi.aws.com", "pd.csi.storage.gke.io"
@@ -252,12 +253,29 @@ def hinted(place: int) -> Any:
         ({DRIVER: 2}, {DRIVER: 1}, fw.QueueingHint.SKIP),
         ({}, {DRIVER: 1}, fw.QueueingHint.QUEUE),
         ({DRIVER: None}, {DRIVER: 1}, fw.QueueingHint.QUEUE),
-        ({DRIVER: 1}, {DRIVER: None}, fw.QueueingHint.SKIP),
+        ({DRIVER: 1}, {DRIVER: None}, fw.QueueingHint.QUEUE),
+        ({DRIVER: 1}, {}, fw.QueueingHint.QUEUE),
+        ({DRIVER: None}, {}, fw.QueueingHint.SKIP),
     ],
-    ids=["raised", "lowered", "a new driver", "a first limit", "no limit any more"],
+    ids=[
+        "raised",
+        "lowered",
+        "a new driver",
+        "a first limit",
+        "no limit any more",
+        "the driver is gone",
+        "a driver without limit is gone",
+    ],
 )
 def test_a_higher_limit_helps(old: dict[str, int | None], new: dict[str, int | None], answer: fw.QueueingHint) -> None:
     assert hinted(1)(a_pod(), with_limits("a", old), with_limits("a", new)) is answer
+
+
+@pytest.mark.parametrize("event", [NODE_ADDED, fw.ClusterEvent(fw.CSI_NODE, fw.Action.DELETE)])
+def test_a_node_without_a_csi_node_helps(event: fw.ClusterEvent) -> None:
+    plugin = started(NodeVolumeLimits(), Storage(a_cluster()).handle)
+
+    assert wakes(plugin, a_pod_with("one"), event, with_limits("a", {DRIVER: 1}), None)
 
 
 def test_a_pod_with_volumes_that_leaves_its_node_helps() -> None:

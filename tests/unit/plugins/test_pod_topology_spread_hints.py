@@ -7,10 +7,12 @@ import pytest
 from plugins.pod_topology_spread.plugin import PodTopologySpread
 from scheduler import framework as fw
 from scheduler.api.objects import LabelSelector, LabelSelectorRequirement, TopologySpreadConstraint
+from scheduler.api.unstructured import Unstructured
 from scheduler.testing import a_node
 from tests.unit.plugins.spread import HOSTNAME, WEB, ZONE, Objects, a_constraint, a_spread, a_spread_pod
 
 POD_ADDED = fw.ClusterEvent(fw.POD, fw.Action.ADD)
+POD_CHANGED = fw.ClusterEvent(fw.ASSIGNED_POD, fw.Action.UPDATE_OTHER)
 NODE_ADDED = fw.ClusterEvent(fw.NODE, fw.Action.ADD)
 DB = LabelSelector(match_labels={"app": "db"})
 BOTH_KEYS = (a_constraint(), a_constraint(HOSTNAME))
@@ -34,13 +36,14 @@ def a_zoned(name: str = "a", **labels: str) -> fw.Node:
 
 
 def test_it_hears_of_pods_and_nodes() -> None:
-    pods, nodes = a_spread().events_to_register()
+    pods, nodes, others = a_spread().events_to_register()
 
     action = fw.Action
     assert pods.event.resource == fw.POD
     assert pods.event.action == action.ADD | action.UPDATE_POD_LABEL | action.UPDATE_POD_TOLERATION | action.DELETE
     assert nodes.event.resource == fw.NODE
     assert nodes.event.action == action.ADD | action.DELETE | action.UPDATE_NODE_LABEL | action.UPDATE_NODE_TAINT
+    assert (others.event.resource, others.event.action) == (fw.POD, action.UPDATE_OTHER)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +138,48 @@ def test_a_changed_node_wakes_pods_if_it_counts_otherwise_than_before(
     assert wakes(a_spread_pod(*BOTH_KEYS), NODE_ADDED, old, new) is expected
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param(a_zoned(), a_zoned(disk="ssd"), True, id="comes to be selected"),
+        pytest.param(a_zoned(disk="ssd"), a_zoned(disk="hdd"), True, id="is selected no more"),
+        pytest.param(a_zoned(disk="ssd"), a_zoned(disk="ssd", a="b"), False, id="another label"),
+    ],
+)
+def test_a_node_wakes_pods_whose_constraints_count_the_nodes_that_they_select(
+    old: fw.Node, new: fw.Node, expected: bool
+) -> None:
+    honoring, ignoring = (
+        a_spread_pod(a_constraint(HOSTNAME, node_affinity_policy=policy), node_selector={"disk": "ssd"})
+        for policy in ("Honor", "Ignore")
+    )
+
+    assert wakes(honoring, NODE_ADDED, old, new) is expected
+    assert wakes(ignoring, NODE_ADDED, old, new) is False
+
+
+def test_a_pod_wakes_those_that_count_it_when_its_deletion_begins() -> None:
+    pod, other = a_spread_pod(a_constraint()), a_running()
+    going, elsewhere = a_running(deleting=True), a_running(namespace="team", deleting=True)
+
+    assert wakes(pod, POD_CHANGED, other, going) is True
+    assert wakes(pod, POD_CHANGED, going, going) is False
+    assert wakes(pod, POD_CHANGED, a_running(namespace="team"), elsewhere) is False
+
+
+def test_the_objects_behind_default_constraints_wake_the_pods_that_they_are_about() -> None:
+    plugin = a_spread(defaulting_type="List", default_constraints=(a_constraint(label_selector=None),))
+    service = Unstructured.from_dict(
+        {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": dict(WEB)}}
+    )
+    event = fw.ClusterEvent(fw.SERVICE, fw.Action.DELETE)
+
+    assert wakes(a_spread_pod(), event, service, None, plugin) is True
+    assert wakes(a_spread_pod(labels={"app": "db"}), event, service, None, plugin) is False
+    assert wakes(a_spread_pod(a_constraint()), event, service, None, plugin) is False
+    assert wakes(a_spread_pod(namespace="team"), event, service, None, plugin) is False
+
+
 def test_default_constraints_count_as_the_pods_own() -> None:
     defaults = (a_constraint(label_selector=None),)
     objects = Objects().service(WEB)
@@ -146,7 +191,7 @@ def test_default_constraints_count_as_the_pods_own() -> None:
 
 
 def test_pods_of_one_key_differ_in_nothing_that_a_hint_looks_at() -> None:
-    (event, _) = a_spread().events_to_register()
+    (event, *_) = a_spread().events_to_register()
     assert event.key is not None
     key = event.key
 
@@ -157,11 +202,12 @@ def test_pods_of_one_key_differ_in_nothing_that_a_hint_looks_at() -> None:
     own = a_constraint(match_label_keys=("version",))
     assert key(a_spread_pod(own, labels={"version": "1"})) != key(a_spread_pod(own, labels={"version": "2"}))
     assert key(a_spread_pod()) == key(a_spread_pod(labels={"app": "db"}))
+    assert key(a_spread_pod(a_constraint())) != key(a_spread_pod(a_constraint(), node_selector={"disk": "ssd"}))
 
 
 def test_the_key_of_a_pod_with_default_constraints_is_what_these_depend_on() -> None:
     defaults = (a_constraint(label_selector=None),)
-    (event, _) = a_spread(defaulting_type="List", default_constraints=defaults).events_to_register()
+    (event, *_) = a_spread(defaulting_type="List", default_constraints=defaults).events_to_register()
     assert event.key is not None
     key = event.key
 
@@ -173,7 +219,7 @@ def test_the_key_of_a_pod_with_default_constraints_is_what_these_depend_on() -> 
 def test_a_selector_that_is_not_valid_has_a_key_and_no_answer() -> None:
     odd = LabelSelector(match_expressions=(LabelSelectorRequirement(key="a", operator="Near"),))
     pod = a_spread_pod(a_constraint(label_selector=odd))
-    (event, _) = a_spread().events_to_register()
+    (event, *_) = a_spread().events_to_register()
     assert event.key is not None
 
     assert hash(event.key(pod)) == hash(event.key(pod))

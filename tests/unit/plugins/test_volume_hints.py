@@ -69,3 +69,23 @@ def test_nodes_wake_pods_when_they_come_or_get_other_labels() -> None:
     assert wakes(World().plugin, POD, NODE_ADDED, None, a_node("n"))
     assert wakes(World().plugin, POD, NODE_LABELLED, a_node("n"), a_node("n", labels={"zone": "a"}))
     assert not any(event.matches(NODE_TAINTED) for event in events)
+
+
+@pytest.mark.parametrize(
+    ("after", "name", "woken"),
+    [
+        (False, "disks.example.com", True),
+        (None, "disks.example.com", True),
+        (True, "disks.example.com", False),
+        (False, "other.example.com", False),
+    ],
+)
+def test_a_driver_that_keeps_account_no_longer_wakes_pods_whose_claims_it_serves(
+    after: bool | None, name: str, woken: bool
+) -> None:
+    plugin = World(a_class(MADE), a_claim("data", class_name=MADE)).plugin
+    old, new = a_driver(counts=True, name=name), None if after is None else a_driver(counts=after, name=name)
+    event = fw.ClusterEvent(fw.CSI_DRIVER, fw.Action.DELETE) if new is None else an_event(fw.CSI_DRIVER, old)
+
+    assert wakes(plugin, a_pod_with("data"), event, old, new) is woken
+    assert not wakes(plugin, a_pod_with("missing"), event, old, new)

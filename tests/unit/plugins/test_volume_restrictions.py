@@ -6,9 +6,11 @@ import pytest
 
 from plugins.volumes.volume_restrictions import CLAIM_IN_USE, DISK_IN_USE, VolumeRestrictions
 from scheduler import framework as fw
+from scheduler.framework.events import NODE_DELETE
 from scheduler.testing import a_node, a_pod, started
 from tests.unit.plugins.claims import a_claim, a_pod_with
 from tests.unit.plugins.cluster import a_cluster, every_row, refusals
+from tests.unit.plugins.hints import wakes
 from tests.unit.plugins.storage import Storage
 
 EXCLUSIVE = a_claim("data", accessModes=["ReadWriteOncePod"])
@@ -139,21 +141,30 @@ def test_filter_without_pre_filter_is_a_fault_unless_disks_decide() -> None:
         pytest.param(a_pod_with("other", name="gone"), fw.QueueingHint.SKIP, id="another claim"),
         pytest.param(a_pod_with(name="gone", **gce()), fw.QueueingHint.QUEUE, id="the same disk"),
         pytest.param(a_pod_with(name="gone", **gce("b")), fw.QueueingHint.SKIP, id="another disk"),
-        pytest.param(a_pod(namespace="elsewhere"), fw.QueueingHint.SKIP, id="another namespace"),
+        pytest.param(a_pod_with("data", namespace="elsewhere"), fw.QueueingHint.SKIP, id="a claim elsewhere"),
+        pytest.param(a_pod_with(namespace="elsewhere", **gce()), fw.QueueingHint.QUEUE, id="the disk, elsewhere"),
         pytest.param(a_pod(), fw.QueueingHint.SKIP, id="no volumes"),
     ],
 )
 def test_a_pod_that_goes_helps_if_it_had_what_the_pod_wants(deleted: fw.Pod, answer: fw.QueueingHint) -> None:
-    after_pod, _, _ = started(VolumeRestrictions(), Storage(a_cluster()).handle).events_to_register()
+    after_pod, *_ = started(VolumeRestrictions(), Storage(a_cluster()).handle).events_to_register()
 
     assert after_pod.hint is not None
     assert after_pod.hint(a_pod_with("data", **gce()), deleted, None) is answer
 
 
 def test_a_new_claim_helps_the_pods_that_name_it() -> None:
-    _, _, after_claim = started(VolumeRestrictions(), Storage(a_cluster()).handle).events_to_register()
+    _, _, after_claim, _ = started(VolumeRestrictions(), Storage(a_cluster()).handle).events_to_register()
 
     assert after_claim.hint is not None
     assert after_claim.hint(a_pod_with("data"), None, SHARED) is fw.QueueingHint.QUEUE
     assert after_claim.hint(a_pod_with("other"), None, SHARED) is fw.QueueingHint.SKIP
     assert after_claim.hint(a_pod(namespace="team"), None, SHARED) is fw.QueueingHint.SKIP
+
+
+def test_a_deleted_node_helps_pods_that_wait_for_a_claim_for_one_pod() -> None:
+    plugin = started(VolumeRestrictions(), Storage(a_cluster(), EXCLUSIVE, a_claim("shared")).handle)
+    helped = {name: wakes(plugin, a_pod_with(name), NODE_DELETE, a_node("gone"), None) for name in ("data", "shared")}
+
+    assert helped == {"data": True, "shared": False}
+    assert not wakes(plugin, a_pod_with("missing"), NODE_DELETE, a_node("gone"), None)

@@ -52,6 +52,16 @@ def test_an_update_amounts_to_the_events_that_plugins_know(
     assert pod_changes(old, new) == events
 
 
+def test_the_deletion_of_a_pod_that_begins_is_an_update() -> None:
+    pod = a_waiting_pod()
+    going = msgspec.structs.replace(
+        pod, metadata=msgspec.structs.replace(pod.metadata, deletion_timestamp="2026-01-01T00:00:00Z")
+    )
+
+    assert pod_changes(pod, going) == (POD_UPDATE,)
+    assert pod_changes(going, going.bound_to("")) == ()
+
+
 def test_the_same_object_has_not_changed() -> None:
     pod = a_waiting_pod()
 
