@@ -26,6 +26,7 @@ from scheduler.runtime.containment import AT_START_SECONDS, Contained, OutOfTime
 from scheduler.runtime.profile import POINTS
 from scheduler.runtime.profile_spec import PLUGIN_SETS, PluginRef, Plugins, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
+from scheduler.runtime.virtual_time import NeverAtRest
 from scheduler.testing.profile import DEFAULTS
 from scheduler.testing.scheduler import Outcome, Scheduler
 
@@ -166,7 +167,10 @@ class _World:
     def place(self, numbers: Iterable[int], *, alike: bool) -> float:
         """Let pods come; return the seconds of the slowest decision. Those that are not placed go again."""
         pods = [self._pod(number, alike=alike) for number in numbers]
-        self._scheduler.create(*pods)
+        try:
+            self._scheduler.create(*pods)
+        except NeverAtRest as error:
+            raise ConfigError([f"{self.plugin}: a task that it has part in goes round and never waits"]) from error
         slowest = max(self.timings.decisions.get(pod.uid, 0.0) for pod in pods)
         for pod in pods:
             outcome = self._scheduler.outcome(pod)

@@ -36,9 +36,6 @@ T = TypeVar("T")
 
 PROFILE: Final = "default-scheduler"
 
-MOMENT: Final = 1e-6
-"""Seconds in which everything happens that need not wait: virtual time only passes when nothing else is left to do."""
-
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -86,7 +83,10 @@ def a_scheduler(
 
 
 class Scheduler:
-    """A scheduler over a cluster in memory. Each method returns when nothing is left to do but to wait."""
+    """A scheduler over a cluster in memory. Each method returns when nothing is left to do but to wait.
+
+    They raise NeverAtRest if that does not come: some task of a plugin goes round without waiting.
+    """
 
     def __init__(
         self,
@@ -197,7 +197,7 @@ class Scheduler:
         self.engine = server.engine = self._make(writers, metrics, tasks)
         tasks.start("scheduling", self.engine.loop.run())
         tasks.start("queue", self.engine.queue.run_flushers())
-        await asyncio.sleep(MOMENT)
+        await _at_rest()
 
     async def _stop(self) -> None:
         await self.engine.loop.finish(0)
@@ -217,6 +217,13 @@ class Scheduler:
                 change(each)
             if seconds:
                 await asyncio.sleep(seconds)
-            await asyncio.sleep(MOMENT)
+            await _at_rest()
 
         self._runner.run(done())
+
+
+async def _at_rest() -> None:
+    """Wait until nothing is left to do but to wait."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    await loop.at_rest()

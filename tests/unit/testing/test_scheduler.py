@@ -397,6 +397,19 @@ class Everywhere(*(kinds[0] for kinds in POINTS.values())):  # type: ignore[misc
         self.asked.add("post_bind")
 
 
+def test_a_pre_bind_in_a_thread_is_waited_for() -> None:
+    class InThread(Steps):
+        async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+            self.asked.append(await asyncio.to_thread(lambda: "from a thread"))
+
+    plugin, pod = InThread(), a_pod()
+    with a_scheduler(plugin, nodes=[a_node("a")]) as scheduler:
+        scheduler.create(pod)
+
+        assert scheduler.outcome(pod).node == "a"
+        assert "from a thread" in plugin.asked
+
+
 def test_every_extension_point_is_run() -> None:
     plugin = Everywhere()
     with a_scheduler(plugin, nodes=[a_node("a"), a_node("b")]) as scheduler:
