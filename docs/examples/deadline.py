@@ -27,7 +27,7 @@ class Deadline(fw.QueueSortPlugin):
 
 
 def _deadline(pod: fw.Pod) -> float:
-    """Seconds since 1970. Whoever creates a pod writes the annotation, so it may hold anything."""
+    """Seconds since 1970. Users write the annotation, so it may hold anything."""
     text = (pod.metadata.annotations or {}).get(DEADLINE, "")
     try:
         time = datetime.fromisoformat(text)

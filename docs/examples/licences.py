@@ -28,7 +28,7 @@ class Licences(fw.PreFilterPlugin, fw.ReservePlugin, fw.PreBindPlugin):
     def start(self, handle: fw.Handle) -> None:
         self.handle = handle
         self.free = 0  # until the server has answered
-        self.reserved: dict[str, float | None] = {}  # UID → when the server was told; None: not yet
+        self.reserved: dict[str, float | None] = {}  # UID → when the server knew; None: it does not yet
         self.refused: set[str] = set()
         self.jobs = handle.tasks.jobs("give a licence back", 60)
         self.repetition = handle.tasks.repeat("count licences", 10, 5, self.count)
@@ -50,8 +50,8 @@ class Licences(fw.PreFilterPlugin, fw.ReservePlugin, fw.PreBindPlugin):
         asked = asyncio.get_running_loop().time()
         answer = await self.handle.reader.read(f"{self.url}/free", self.timeout)
         self.free = int(json.loads(answer)["free"])
-        # This answer has counted the pods of which the server was told before it was asked, and no others.
-        for uid in [uid for uid, told in self.reserved.items() if told is not None and told < asked]:
+        # This answer counts the pods that the server knew of when it was asked, and no others.
+        for uid in [uid for uid, known in self.reserved.items() if known is not None and known < asked]:
             del self.reserved[uid]
         self.refused &= self.handle.pods.keys()
         if self.free > len(self.reserved):
@@ -71,18 +71,18 @@ class Licences(fw.PreFilterPlugin, fw.ReservePlugin, fw.PreBindPlugin):
             self.reserved[pod.uid] = None
 
     def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
-        if self.reserved.pop(pod.uid, None) is not None:  # the server was told, or may have been
+        if self.reserved.pop(pod.uid, None) is not None:  # the server knows of the pod, or may know
             self.jobs.start(f"give back {pod}", self.give(pod))
 
     def pre_bind_pre_flight(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
         return None if self.label in pod.labels else fw.SKIP
 
     async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
-        self.reserved[pod.uid] = math.inf  # from now on nobody knows, until there is an answer
+        self.reserved[pod.uid] = math.inf  # until there is an answer, the server may know or not
         try:
             await self._post("take", pod)
         except fw.ApiError as error:
-            if error.status == 409:  # somebody else took the last one
+            if error.status == 409:  # the last one was taken meanwhile
                 return NONE_FREE
             raise
         self.reserved[pod.uid] = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""Run pods in pairs: the first one waits, with its room kept, until there is room for the second one, too."""
+"""Run pods in pairs: the first one waits on its node until the second one has a node, too."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -50,10 +50,10 @@ def test_what_the_last_answer_does_not_count_yet_counts_here() -> None:
         assert "no licence is free" in scheduler.outcome(THREE).message
 
 
-def test_a_licence_that_somebody_else_took_meanwhile_is_no_harm() -> None:
+def test_a_licence_that_was_taken_meanwhile_is_not_taken_twice() -> None:
     server = Server(1)
     with a_scheduler(Licences("http://licences"), nodes=[a_node("a")], reader=HttpAnswers(server)) as scheduler:
-        server.taken.add("somebody else")
+        server.taken.add("another")
         scheduler.create(ONE)
 
         assert scheduler.outcome(ONE).message == "no licence is free"

@@ -17,7 +17,7 @@ def test_the_first_waits_for_the_second() -> None:
         assert scheduler.outcome(LEFT).node == scheduler.outcome(RIGHT).node == "a"
 
 
-def test_whoever_waits_in_vain_gives_its_room_back_and_is_tried_again_when_the_partner_comes() -> None:
+def test_a_pod_that_waited_in_vain_is_tried_again_when_its_partner_comes() -> None:
     with a_scheduler(Partners(), nodes=[a_node("a")]) as scheduler:
         scheduler.create(LEFT)
         scheduler.advance(61)
@@ -41,9 +41,9 @@ def test_a_pod_whose_partner_runs_does_not_wait() -> None:
 
 
 def test_other_pods_and_other_namespaces_are_left_alone() -> None:
-    alone, stranger = a_pod("alone"), a_pod("stranger", namespace="other", labels=PAIR)
+    alone, elsewhere = a_pod("alone"), a_pod("elsewhere", namespace="other", labels=PAIR)
     with a_scheduler(Partners(), nodes=[a_node("a")]) as scheduler:
-        scheduler.create(LEFT, alone, stranger)
+        scheduler.create(LEFT, alone, elsewhere)
 
         assert scheduler.outcome(alone).node == "a"
-        assert scheduler.outcome(LEFT).held_by == scheduler.outcome(stranger).held_by == ("Partners",)
+        assert scheduler.outcome(LEFT).held_by == scheduler.outcome(elsewhere).held_by == ("Partners",)

@@ -170,7 +170,7 @@ class _World:
         try:
             self._scheduler.create(*pods)
         except NeverAtRest as error:
-            raise ConfigError([f"{self.plugin}: a task that it has part in goes round and never waits"]) from error
+            raise ConfigError([f"{self.plugin}: a task runs on without waiting for anything"]) from error
         slowest = max(self.timings.decisions.get(pod.uid, 0.0) for pod in pods)
         for pod in pods:
             outcome = self._scheduler.outcome(pod)

@@ -40,7 +40,7 @@ class Timings:
 
     @property
     def parts(self) -> Parts:
-        """What an engine is made of whose times are noted here."""
+        """The parts of an engine that note their times in this object."""
         return Parts(framework=partial(_TimedFramework, self), loop=partial(_TimedLoop, self))
 
 

@@ -250,9 +250,9 @@ class Reader(Protocol):
     async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
         """Post JSON to an http or https URL once, and return the answer, within `seconds`.
 
-        Limits are those of `read`; of both together, 10 go elsewhere than to the API server at once, and others wait,
-        which counts. Raises ApiError, with the status of an answer that is not 2xx; 0 if there is none, and then
-        nobody knows whether it was done. Simulations and shadows post nothing.
+        Limits are those of `read`. At most 10 calls of plugins go to other servers than the API server at once, reads
+        included; time that a call waits for its turn counts. Raises ApiError with the status of an answer that is not
+        2xx, or 0 if there is no answer: then the server may have acted or not. Simulations and shadows post nothing.
         """
 
     def now(self) -> datetime:
@@ -269,7 +269,7 @@ class NoReads:
         raise ApiError(0, f"nothing is read here, so not {url} either")
 
     async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
-        raise ApiError(0, f"nothing is posted here, so nothing to {url} either")
+        raise ApiError(0, f"nothing is posted, so nothing to {url}")
 
 
 Listener: TypeAlias = Callable[[Any | None, Any | None], None]

@@ -19,7 +19,7 @@ MAX_IN_FLIGHT: Final = 10
 """Concurrent reads at the API server."""
 
 MAX_ELSEWHERE: Final = 10
-"""Concurrent calls of anybody else."""
+"""Concurrent calls to other servers."""
 
 LABEL: Final = "plugin data"
 """The resource of these reads in metrics."""

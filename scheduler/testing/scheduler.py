@@ -54,7 +54,7 @@ class Outcome:
     """The PreEnqueue plugin that keeps it out of the queue."""
 
     nominated_node: str = ""
-    """The node where it is expected, as room is made for it or as its binding has begun."""
+    """The node where it is expected, as pods are evicted for it or as its binding has begun."""
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def a_scheduler(
 class Scheduler:
     """A scheduler over a cluster in memory. Each method returns when nothing is left to do but to wait.
 
-    They raise NeverAtRest if that does not come: some task of a plugin goes round without waiting.
+    They raise NeverAtRest if a task of a plugin runs on without waiting for anything.
     """
 
     def __init__(

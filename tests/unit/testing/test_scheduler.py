@@ -164,7 +164,7 @@ def test_a_gated_pod_is_let_in_by_the_event_that_its_hint_accepts() -> None:
 
 
 class Robber(fw.FilterPlugin, fw.PostFilterPlugin):
-    """One pod a node; evicts whoever is there for a pod with a priority."""
+    """Allows one pod a node, and evicts it for a pod with a priority."""
 
     name = "Robber"
 
