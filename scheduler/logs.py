@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from typing import ClassVar, Final
 
-from scheduler.api.text import encodable
+from scheduler.api.text import MAX_MESSAGE, encodable, printable, shortened
 
 _PLAIN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 """What every record has; the rest are the fields of this one."""
@@ -103,8 +103,27 @@ def _level(verbosity: int) -> int:
 
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
     """Return what the caller gave as `extra`."""
-    given = ((key, value) for key, value in vars(record).items() if key not in _PLAIN)
-    return {key: encodable(value) if isinstance(value, str) else value for key, value in given}
+    return {key: _fit(value) for key, value in vars(record).items() if key not in _PLAIN}
+
+
+def _fit(value: object) -> object:
+    """A field's value, if it is not too long for a line; else the beginning of its JSON."""
+    if isinstance(value, str):
+        return encodable(shortened(value, MAX_MESSAGE))
+    if value is None or isinstance(value, int | float):
+        return value
+    text = json.dumps(value, default=str)
+    return value if len(text) <= MAX_MESSAGE else shortened(text, MAX_MESSAGE)
+
+
+def _message(record: logging.LogRecord) -> str:
+    return encodable(shortened(record.getMessage(), MAX_MESSAGE))
+
+
+def _exception(text: str) -> str:
+    """A traceback: of a long one its beginning and its end, which says what was raised."""
+    half = MAX_MESSAGE // 2
+    return encodable(text if len(text) <= MAX_MESSAGE else f"{text[:half]}\n…\n{text[-half:]}")
 
 
 class TextFormatter(logging.Formatter):
@@ -112,8 +131,11 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(f" {key}={json.dumps(value, default=str)}" for key, value in fields_of(record).items())
-        text = f"{_time(record)} {record.levelname} {record.getMessage()}{fields}"
-        return encodable(text + "\n" + self.formatException(record.exc_info) if record.exc_info else text)
+        line = f"{_time(record)} {record.levelname} {printable(_message(record))}{fields}"
+        if not record.exc_info:
+            return line
+        frames = _exception(self.formatException(record.exc_info)).split("\n")
+        return "\n".join([line, *map(printable, frames)])
 
 
 class JsonFormatter(logging.Formatter):
@@ -124,11 +146,11 @@ class JsonFormatter(logging.Formatter):
             "ts": _time(record),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "msg": record.getMessage(),
+            "msg": _message(record),
             **fields_of(record),
         }
         if record.exc_info:
-            line["exception"] = encodable(self.formatException(record.exc_info))
+            line["exception"] = _exception(self.formatException(record.exc_info))
         return json.dumps(line, default=str)
 
 

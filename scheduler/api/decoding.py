@@ -9,6 +9,8 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
+from scheduler.api.text import shortened
+
 T = TypeVar("T")
 Hook = Callable[[type[Any], Any], Any]
 Encoded: TypeAlias = bytes | bytearray | memoryview | msgspec.Raw
@@ -26,7 +28,7 @@ class Unreadable(ValueError):
 
     def __init__(self, problem: object) -> None:
         text = "nested too deeply" if isinstance(problem, RecursionError) else str(problem)
-        super().__init__(text if len(text) <= MAX_PROBLEM else f"{text[:MAX_PROBLEM]}…")
+        super().__init__(shortened(text, MAX_PROBLEM))
 
 
 class Decoder(Generic[T]):

@@ -1,4 +1,11 @@
-"""Texts that may come from anywhere: made fit for JSON and UTF-8, as Go's encoder does."""
+"""Texts that may come from anywhere: made fit for JSON and UTF-8, as Go's encoder does, and for where they go.
+
+What a plugin says is cut where the scheduler takes it, so that nothing keeps, sorts or joins what nobody reads:
+
+    a reason, or what it raises   MAX_REASON characters, MAX_REASONS in one answer
+    all that an attempt says      MAX_MESSAGE characters: what logs, conditions, traces and explanations get at most
+    an Event                      what the API server takes: see `scheduler.kube.events`
+"""
 
 from typing import Any, Final
 
@@ -6,6 +13,25 @@ import msgspec
 import orjson
 
 REPLACEMENT: Final = "\ufffd"
+
+MAX_REASON: Final = 4_096
+MAX_REASONS: Final = 100
+MAX_MESSAGE: Final = 32_768
+
+
+def shortened(text: str, longest: int) -> str:
+    """Return the text, or as many characters of its beginning, and a mark that there was more."""
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def in_bytes(text: str, longest: int) -> str:
+    """Return the text, or as much of its beginning as fits into so many bytes of UTF-8, with a mark."""
+    if len(text) <= longest and text.isascii():
+        return text
+    encoded = encodable(text[: longest + 1]).encode()
+    if len(encoded) > longest:
+        encoded = encoded[: longest - 4] + b" ..."
+    return encoded.decode(errors="ignore")
 
 
 def encodable(text: str) -> str:

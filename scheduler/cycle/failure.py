@@ -15,6 +15,7 @@ from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.plugin_faults import described
 from scheduler.state.nominator import Nominator
 
 UNSCHEDULABLE = "Unschedulable"
@@ -91,4 +92,4 @@ class FailureHandler:
 
 def as_scheduler_error(error: BaseException) -> SchedulerError:
     """Turn an unexpected error into what the pod's owner reads of it."""
-    return error if isinstance(error, SchedulerError) else SchedulerError(f"{type(error).__name__}: {error}")
+    return error if isinstance(error, SchedulerError) else SchedulerError(described(error))

@@ -16,6 +16,7 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.plugin_faults import as_plugin_error
+from scheduler.runtime.return_values import check_status
 
 MAX_NAMES: Final = 100
 """Of so many nodes of a group the names are told."""
@@ -76,7 +77,8 @@ def _gates(framework: Framework, judgement: Judgement) -> Sequence[Status]:
     found: list[Status] = []
     for plugin in framework.pre_enqueue:
         try:
-            status = plugin.pre_enqueue(judgement.pod)
+            answer: Status | None = plugin.pre_enqueue(judgement.pod)
+            status = None if answer is None else check_status(plugin.name, "PreEnqueue", plugin.pre_enqueue, answer)
         except BaseException as error:  # noqa: BLE001 - the plugin pays; nothing is awaited within
             judgement.failures.append(as_plugin_error("PreEnqueue", plugin.name, error))
             continue

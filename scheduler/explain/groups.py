@@ -4,11 +4,12 @@
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
+from scheduler.api.text import MAX_REASON, MAX_REASONS, encodable, shortened
 from scheduler.explain.judgement import Judgement
 from scheduler.framework.errors import PluginError
 from scheduler.framework.obstacles import ExplainPlugin, Obstacle, Remedy, Shortage
@@ -139,13 +140,26 @@ def _obstacles_on(
 
 
 def _named(status: Status, told: Sequence[Obstacle]) -> list[NamedObstacle]:
-    said = told or [Obstacle(reason) for reason in status.reasons] or [Obstacle(f"refused by {status.plugin}")]
+    reasons = status.reasons or (f"refused by {status.plugin}",)
+    said = list(map(_fit, told[:MAX_REASONS])) or list(map(Obstacle, reasons))
     return [NamedObstacle(status.plugin, status.code.label, obstacle) for obstacle in said]
 
 
 def _widen(ranges: dict[str, Range], resource: str, amount: int) -> None:
     low, high = ranges.get(resource, (amount, amount))
     ranges[resource] = min(low, amount), max(high, amount)
+
+
+def _fit(obstacle: Obstacle) -> Obstacle:
+    """The same with texts that are as long as reasons may be."""
+    remedies = tuple(
+        replace(each, text=_short(each.text), command=_short(each.command)) for each in obstacle.remedies[:MAX_REASONS]
+    )
+    return replace(obstacle, fact=_short(obstacle.fact), example=_short(obstacle.example), remedies=remedies)
+
+
+def _short(text: str) -> str:
+    return encodable(shortened(text, MAX_REASON))
 
 
 def _shortages(obstacles: Sequence[NamedObstacle]) -> Iterator[Shortage]:

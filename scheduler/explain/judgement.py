@@ -19,6 +19,7 @@ from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.runtime.framework import POD_LIMITS, Framework
 from scheduler.runtime.plans import FilterStep
 from scheduler.runtime.plugin_faults import as_plugin_error
+from scheduler.runtime.return_values import check_pre_filter
 from scheduler.state.node_table import NodeTable
 
 
@@ -103,19 +104,20 @@ def _pre_filter(framework: Framework, table: NodeTable, found: Judgement) -> tup
         if plugin.name in found.state.skip_filter:
             continue
         try:
-            answer = plugin.pre_filter(found.state, found.pod, table)
+            answer: object = plugin.pre_filter(found.state, found.pod, table)
+            checked = None if answer is None else check_pre_filter(plugin.name, plugin.pre_filter, answer)
         except BaseException as error:  # noqa: BLE001 - whatever a plugin raises is what it says; nothing is awaited
             if not found.of_pod:  # a decision would have ended before
                 found.failures.append(as_plugin_error("PreFilter", plugin.name, error))
             found.state.skip_filter.add(plugin.name)
             continue
-        if isinstance(answer, PreFilterResult):
+        if isinstance(checked, PreFilterResult):
             diagnosis.unschedulable_plugins.add(plugin.name)
-            names = answer.node_names if names is None else names & answer.node_names
-        elif answer is not None:
+            names = checked.node_names if names is None else names & checked.node_names
+        elif checked is not None:
             found.state.skip_filter.add(plugin.name)
-            if answer.code is not Code.SKIP:
-                found.of_pod.append(answer.by(plugin.name))
+            if checked.code is not Code.SKIP:
+                found.of_pod.append(checked.by(plugin.name))
     return names, diagnosis
 
 

@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from scheduler.api.pod import Pod
+from scheduler.api.text import MAX_MESSAGE, shortened
 from scheduler.framework.nodes import NodeColumns, Rows
 from scheduler.framework.status import Code, Status
 
@@ -103,7 +104,7 @@ class Diagnosis:
 
     @property
     def message(self) -> str:
-        """The note of the FailedScheduling event, of any length.
+        """The note of the FailedScheduling event, in MAX_MESSAGE characters.
 
         Reasons are sorted as strings, count first, as kube-scheduler does: "10 …" comes before "2 …".
         """
@@ -114,4 +115,4 @@ class Diagnosis:
             text += " " + ", ".join(sorted(f"{count} {reason}" for reason, count in self.reasons.items())) + "."
         if self.post_filter_message:
             text += f" {self.post_filter_message}"
-        return text
+        return shortened(text, MAX_MESSAGE)

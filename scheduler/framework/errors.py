@@ -12,7 +12,7 @@ SchedulerError
 
 from collections.abc import Sequence
 
-from scheduler.api.text import printable
+from scheduler.api.text import MAX_MESSAGE, printable, shortened
 
 
 class SchedulerError(Exception):
@@ -34,7 +34,8 @@ class PluginError(SchedulerError):
     """A plugin raised, or answered what its extension point does not allow. Worded as kube-scheduler words it."""
 
     def __init__(self, plugin: str, point: str, detail: str) -> None:
-        super().__init__(_PLUGIN_ERRORS.get(point, _ANY_PLUGIN_ERROR).format(point=point, plugin=plugin, detail=detail))
+        words = _PLUGIN_ERRORS.get(point, _ANY_PLUGIN_ERROR)
+        super().__init__(shortened(words.format(point=point, plugin=plugin, detail=detail), MAX_MESSAGE))
         self.plugin = plugin
         self.point = point
 

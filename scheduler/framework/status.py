@@ -5,6 +5,8 @@ from typing import Final
 
 import msgspec
 
+from scheduler.api.text import MAX_MESSAGE, shortened
+
 
 class Code(IntEnum):
     """kube-scheduler's status codes, with its numbers and names."""
@@ -53,7 +55,8 @@ class Status(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def message(self) -> str:
-        return ", ".join(self.reasons)
+        """All of the reasons, in MAX_MESSAGE characters."""
+        return shortened(", ".join(self.reasons), MAX_MESSAGE)
 
     def by(self, plugin: str) -> "Status":
         """This answer, with the name of the plugin that gave it."""

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from scheduler.api.pod import Pod
-from scheduler.api.text import encodable, to_json
+from scheduler.api.text import in_bytes, to_json
 from scheduler.framework.handle import EventRecorder
 from scheduler.kube.client import CallLimit, Client, Operation, Reply
 from scheduler.kube.retries import Meaning, Outcome, RetryPolicy, meaning_of
@@ -51,6 +51,9 @@ LOOK_SECONDS: Final = 0.05
 
 MAX_NOTE: Final = 1024
 """Bytes of a note; the API server refuses more."""
+
+MAX_WORD: Final = 128
+"""Bytes of a reason or an action; the API server refuses more."""
 
 MAX_INSTANCE: Final = 128
 """Characters of `reportingInstance`."""
@@ -306,18 +309,9 @@ class _Recorder:
 
     def event(self, pod: Pod, type_: str, reason: str, action: str, note: str, related: Pod | None = None) -> None:
         """Record what happened to a pod; `related` is another pod that was involved."""
-        key = (pod.uid, self._controller, type_, reason, action, truncated(note))
+        reason, action, note = in_bytes(reason, MAX_WORD), in_bytes(action, MAX_WORD), in_bytes(note, MAX_NOTE)
+        key = (pod.uid, self._controller, in_bytes(type_, MAX_WORD), reason, action, note)
         self._events.record(key, pod, self._instance, related)
-
-
-def truncated(note: str) -> str:
-    """The note as the API server accepts it."""
-    if len(note) <= MAX_NOTE and note.isascii():
-        return note
-    encoded = encodable(note).encode()
-    if len(encoded) > MAX_NOTE:
-        encoded = encoded[: MAX_NOTE - 4] + b" ..."
-    return encoded.decode(errors="ignore")
 
 
 _HEAD = (

@@ -37,7 +37,7 @@ import msgspec
 from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pod import Pod, decode_pod
-from scheduler.api.text import encodable, to_json
+from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes, to_json
 from scheduler.kube.client import CallLimit, Client, Operation
 from scheduler.kube.newest_status import NewestStatus
 from scheduler.kube.retries import Meaning, Outcome, RetryPolicy, meaning_of
@@ -272,7 +272,7 @@ def status_patch(
 
 def _condition_patch(pod: Pod, condition: Condition, now: float) -> dict[str, Any] | None:
     old = _condition(pod.status, condition.type)
-    reason, message = encodable(condition.reason), encodable(condition.message)
+    reason, message = encodable(condition.reason), in_bytes(condition.message, MAX_MESSAGE)
     if old is not None and (old.status, old.reason, old.message) == (condition.status, reason, message):
         return None
     patch: dict[str, Any] = {

@@ -36,6 +36,9 @@ _METHODS: Final[Mapping[str, type[Plugin]]] = {
 _ALONE: Final = (points.SignPlugin, points.PreFilterExtensions, points.NormalizeScorePlugin)
 """Interfaces that add to others, and are no extension points by themselves."""
 
+MAX_NAME: Final = 100
+"""Characters of a plugin's name, which is a label of metrics."""
+
 _FLAGS: Final = ("signs_spec", "normalizes_by_range")
 _EITHER: Final[Sequence[tuple[type, type]]] = (
     (points.FilterPlugin, points.FilterNodesPlugin),
@@ -172,6 +175,8 @@ def _name_problems(cls: type[Any]) -> Iterator[Problem]:
         yield "name", f"its name should be a string, not {name!r:.100}"
     elif not name or not name.isprintable() or " " in name:
         yield "name", f"its name {name!r:.100} should be one word"
+    elif len(name) > MAX_NAME:
+        yield "name", f"its name {name!r:.100}… should have at most {MAX_NAME} characters"
 
 
 def _is_strings(value: object) -> bool:

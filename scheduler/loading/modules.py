@@ -17,6 +17,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
 
+from scheduler.api.text import shortened
 from scheduler.framework.arguments import did_you_mean
 from scheduler.loading.sources import Directory, PluginFile
 
@@ -117,7 +118,7 @@ def _problems_of(place: str, name: str, is_beside: Callable[[str], bool] = lambd
 
 def _worded(error: BaseException, place: str, name: str, is_beside: Callable[[str], bool]) -> str:
     if isinstance(error, SyntaxError) and error.filename:
-        text = f": {_cut(' '.join(error.text.split()), MAX_SOURCE)}" if error.text else ""
+        text = f": {shortened(' '.join(error.text.split()), MAX_SOURCE)}" if error.text else ""
         return f"{error.filename}:{error.lineno or 1}: {type(error).__name__}: {error.msg}{text}"
     at = _place_in(error, name)
     at = place if not at else at if at.startswith(f"{place}:") else f"{place}, {at}"
@@ -128,7 +129,7 @@ def _worded(error: BaseException, place: str, name: str, is_beside: Callable[[st
     if isinstance(error, ImportError) and (match := _NO_NAME.match(str(error))):
         known = dir(sys.modules.get(match[2], None))
         return f"{at}: there is no {match[1]!r} in {match[2]}{did_you_mean(match[1], known)}"
-    return f"{at}: {type(error).__name__}: {_cut(' '.join(str(error).split()), MAX_DETAIL)}"
+    return f"{at}: {type(error).__name__}: {shortened(' '.join(str(error).split()), MAX_DETAIL)}"
 
 
 def _not_found(name: str, is_beside: Callable[[str], bool]) -> str:
@@ -152,7 +153,3 @@ def _place_in(error: BaseException, name: str) -> str:
             place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else f"{text[:length]}…"

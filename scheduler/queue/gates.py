@@ -93,7 +93,8 @@ class Gates:
             status: Status | None = plugin.pre_enqueue(queued.pod)
             if status is None:
                 return Code.SUCCESS
-            code, message = check_status(plugin.name, PRE_ENQUEUE, plugin.pre_enqueue, status).code, status.message
+            status = check_status(plugin.name, PRE_ENQUEUE, plugin.pre_enqueue, status)
+            code, message = status.code, status.message
         except BaseException as problem:  # noqa: BLE001 - the plugin boundary
             error = as_plugin_error(PRE_ENQUEUE, plugin.name, problem)
             self._faults.report(error, queued.pod)

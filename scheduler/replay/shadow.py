@@ -19,6 +19,7 @@ import numpy as np
 
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
+from scheduler.api.text import shortened
 from scheduler.cycle.algorithm import Search
 from scheduler.cycle.engine import Engine
 from scheduler.cycle.handlers import ClusterEventHandlers
@@ -258,4 +259,4 @@ def _refused(refusal: Status | None) -> Document:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+    return shortened(text, MAX_TEXT)

@@ -48,6 +48,7 @@ from scheduler.runtime.plugin_limits import NO_LIMITS, Limits
 from scheduler.runtime.post_filter import PostFilter
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.return_values import (
+    bounded,
     check_permit,
     check_pre_filter,
     check_status,
@@ -291,7 +292,7 @@ class Framework:
             for plugin in plugins:
                 status = self._calls.run("PreScore", plugin.name, plugin.pre_score, state, pod, self._nodes, feasible)
                 if status is not None and status is not SKIP:
-                    check_status(plugin.name, "PreScore", plugin.pre_score, status)
+                    status = check_status(plugin.name, "PreScore", plugin.pre_score, status)
                 if status is SKIP or (status is not None and status.code is Code.SKIP):
                     state.skip_score.add(plugin.name)
                     continue
@@ -360,6 +361,7 @@ class Framework:
                 elif answer is SKIP or check_status(plugin.name, "PreBindPreFlight", call, answer).code is Code.SKIP:
                     state.skip_pre_bind.add(plugin.name)
                 else:
+                    answer = bounded(answer)
                     detail = f"answered {answer.code.label}: {answer.message}"
                     raise PluginError(plugin.name, "PreBindPreFlight", detail)
             timer.code = Code.SUCCESS if busy else Code.SKIP
@@ -421,7 +423,8 @@ def _divided(
 
 
 def _rejection(point: str, plugin: Plugin, method: Callable[..., object], answer: Status) -> Status:
-    if not check_status(plugin.name, point, method, answer).is_rejected:
+    answer = check_status(plugin.name, point, method, answer)
+    if not answer.is_rejected:
         raise PluginError(plugin.name, point, answer.message or f"answered {answer.code.label}")
     return answer.by(plugin.name)
 

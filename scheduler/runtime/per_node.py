@@ -51,12 +51,14 @@ class PerNodeFilter:
         except TypeError:  # it cannot be hashed, so it is no Status, or its reasons are no tuple
             code = None
         if code is None:
-            check_status(self.plugin.name, "Filter", self.plugin.filter, status)
+            status = check_status(self.plugin.name, "Filter", self.plugin.filter, status)
             if not status.is_rejected:
                 detail = f"answered {status.code.label}: {status.message}" if status.message else status.code.label
                 raise PluginError(self.plugin.name, "Filter", detail)
-            self._statuses.append(status)
-            code = self._code_of[status] = len(self._statuses)
+            code = self._code_of.get(status)  # two long ones may be cut to one
+            if code is None:
+                self._statuses.append(status)
+                code = self._code_of[status] = len(self._statuses)
         return code
 
 

@@ -26,7 +26,7 @@ from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.per_node import PerNodeFilter, PerNodeScore
 from scheduler.runtime.plugin_calls import PluginCalls, check_column
 from scheduler.runtime.plugin_faults import as_plugin_error
-from scheduler.runtime.return_values import wrong_answer
+from scheduler.runtime.return_values import bounded, wrong_answer
 
 FILTER: Final = "Filter"
 SCORE: Final = "Score"
@@ -95,7 +95,7 @@ class FilterStep:
             raise as_plugin_error(FILTER, self.name, error) from error
         if type(answer) is not Status:
             raise wrong_answer(self.name, FILTER, self.call.status_of, answer, "a Status")
-        return answer.by(self.name)
+        return bounded(answer).by(self.name)
 
 
 class ScoreStep:

@@ -19,6 +19,7 @@ from types import CodeType, TracebackType
 from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
+from scheduler.api.text import encodable, shortened
 from scheduler.framework.errors import AttemptFailed, ClusterError, PluginError, WrongAnswer
 from scheduler.framework.plugin import Plugin
 from scheduler.runtime.metrics import Metrics
@@ -28,6 +29,9 @@ MAX_TOLD: Final = 1_000
 
 MAX_TEXT: Final = 1_000
 """Characters of what a plugin raises: it may quote all of a pod."""
+
+MAX_KIND: Final = 200
+"""Characters of the name of its type."""
 
 _ENGINE: Final = str(Path(__file__).parents[1]) + "/"
 _IN_TREE: Final = str(Path(__file__).parents[2] / "plugins") + "/"
@@ -50,9 +54,9 @@ def as_plugin_error(point: str, plugin: str, error: BaseException) -> PluginErro
     """Name the plugin that failed, with the error as the cause; one that names a plugin already stays as it is."""
     if isinstance(error, PluginError):
         return error
-    detail = text_of(error) or type(error).__name__
+    detail = text_of(error) or kind_of(error)
     if not _is_by_us(error):
-        if detail != type(error).__name__ and not isinstance(error, AttemptFailed):
+        if detail != kind_of(error) and not isinstance(error, AttemptFailed):
             detail = described(error)
         if point == "PostFilter":  # what it says is all that kube-scheduler says
             detail = f'running PostFilter plugin "{plugin}": {detail}'
@@ -67,12 +71,17 @@ def text_of(error: BaseException) -> str:
         text = str(error)
     except BaseException as another:  # noqa: BLE001  the plugin's own code
         text = f"(its text cannot be had: {type(another).__name__})"
-    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}…"
+    return encodable(shortened(text, MAX_TEXT))
 
 
 def described(error: BaseException) -> str:
     """The type of an error, and what it says."""
-    return f"{type(error).__name__}: {text_of(error)}"
+    return f"{kind_of(error)}: {text_of(error)}"
+
+
+def kind_of(error: BaseException) -> str:
+    """The name of an error's type; a plugin may make it while it works."""
+    return encodable(shortened(type(error).__name__, MAX_KIND))
 
 
 def log_fault(message: str, plugin: Plugin, method: str, error: BaseException) -> str:
@@ -137,7 +146,7 @@ class PluginFaults:
             fault = Fault(error.plugin, error.point, "wrong answer", error.place)
         elif cause is not error or trace is not None:
             # Without a frame of the author's where the call itself was wrong: another number of arguments.
-            fault = Fault(error.plugin, error.point, type(cause).__name__, _innermost(trace) or text_of(cause))
+            fault = Fault(error.plugin, error.point, kind_of(cause), _innermost(trace) or text_of(cause))
         else:
             return  # it answered that it failed, as a plugin may
         self._metrics.plugin_faults.labels(error.plugin, error.point, "error").inc()

@@ -8,8 +8,10 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 
+from scheduler.api.text import MAX_REASON, MAX_REASONS, encodable, shortened
 from scheduler.framework.errors import WrongAnswer
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait, PostFilterResult, PreFilterResult
 from scheduler.framework.status import Status
@@ -20,7 +22,11 @@ PRE_FILTER: Final = "None, a PreFilterResult or a Status"
 POST_FILTER: Final = "a pair: None or a PostFilterResult, then None or a Status"
 PERMIT: Final = "None, a Status or a PermitWait"
 WHOLE_NUMBER: Final = "a whole number of 64 bits"
+NODE_NAME: Final = "a PostFilterResult with the name of a node, or none"
 AWAITABLE: Final = "`async def`, as it is awaited"
+
+MAX_NODE_NAME: Final = 253
+"""Characters."""
 
 MAX_SHOWN: Final = 60
 """Characters of an answer that a sentence quotes."""
@@ -40,7 +46,7 @@ def wrong_answer(plugin: str, point: str, method: Callable[..., Any], answer: ob
 
 
 def check_status(plugin: str, point: str, method: Callable[..., Any], answer: object, expected: str = STATUS) -> Status:
-    """Return an answer other than None if it is a Status. Raises WrongAnswer."""
+    """Return an answer other than None if it is a Status, as long as answers may be. Raises WrongAnswer."""
     if not isinstance(answer, Status):
         raise wrong_answer(plugin, point, method, answer, expected)
     reasons: object = answer.reasons
@@ -49,8 +55,23 @@ def check_status(plugin: str, point: str, method: Callable[..., Any], answer: ob
             if not isinstance(reason, str):
                 break
         else:
-            return answer
+            return bounded(answer)
     raise wrong_answer(plugin, point, method, reasons, "a Status whose reasons are a tuple of texts")
+
+
+def bounded(status: Status) -> Status:
+    """Return the answer with reasons that are fit for UTF-8, and no longer and no more than they may be."""
+    reasons = status.reasons
+    if len(reasons) <= MAX_REASONS:
+        for reason in reasons:
+            if len(reason) > MAX_REASON or not reason.isascii():
+                break
+        else:
+            return status
+    fit = [encodable(shortened(reason, MAX_REASON)) for reason in reasons[:MAX_REASONS]]
+    if len(reasons) > MAX_REASONS:
+        fit[-1] = f"and {len(reasons) - MAX_REASONS + 1:,} more reasons"
+    return msgspec.structs.replace(status, reasons=tuple(fit))
 
 
 def check_pre_filter(plugin: str, method: Callable[..., Any], answer: object) -> PreFilterResult | Status:
@@ -72,7 +93,14 @@ def check_post_filter(
     found, status = answer
     if found is not None and not isinstance(found, PostFilterResult):
         raise wrong_answer(plugin, "PostFilter", method, answer, POST_FILTER)
+    if found is not None and not is_node_name(found.nominated_node_name):
+        raise wrong_answer(plugin, "PostFilter", method, found.nominated_node_name, NODE_NAME)
     return found, None if status is None else check_status(plugin, "PostFilter", method, status, POST_FILTER)
+
+
+def is_node_name(name: object) -> bool:
+    """Whether it may be the name of a node, or is empty."""
+    return isinstance(name, str) and len(name) <= MAX_NODE_NAME and name.isascii()
 
 
 def check_permit(plugin: str, method: Callable[..., Any], answer: object) -> Status | PermitWait:
@@ -100,5 +128,5 @@ def _shown(answer: object) -> str:
         text = repr(answer)
     except Exception:  # noqa: BLE001  the plugin's own code
         text = "something"
-    text = text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
+    text = shortened(text, MAX_SHOWN)
     return text if answer is None else f"{text} ({type(answer).__name__})"

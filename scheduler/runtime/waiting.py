@@ -13,6 +13,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.duration import Duration
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait
 from scheduler.framework.status import Code, Status, unschedulable
+from scheduler.runtime.return_values import bounded
 
 
 class WaitingPod:
@@ -67,11 +68,11 @@ class WaitingPod:
 
     def reject(self, plugin: str, message: str) -> bool:
         """Refuse the pod in the name of `plugin`; say whether it was still on hold."""
-        return self._end(unschedulable(message).by(plugin))
+        return self._end(bounded(unschedulable(message)).by(plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
         """Take the pod's room away in the name of `plugin`; say whether it was still on hold."""
-        return self._end(Status(Code.ERROR, (message,), plugin))
+        return self._end(bounded(Status(Code.ERROR, (message,), plugin)))
 
     def _end(self, status: Status) -> bool:
         for timer in self._timers.values():

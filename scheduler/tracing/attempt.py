@@ -22,7 +22,7 @@ from typing import Final, Self, TypeAlias
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
 
-from scheduler.api.text import encodable
+from scheduler.api.text import encodable, shortened
 from scheduler.framework.queued import QueuedPod
 
 MAX_TEXT: Final = 1024
@@ -157,4 +157,4 @@ class Current:
 
 
 def _short(text: str) -> str:
-    return encodable(text[:MAX_TEXT])
+    return encodable(shortened(text, MAX_TEXT))

@@ -90,6 +90,23 @@ def test_a_field_of_any_kind_can_be_logged(formatter: logging.Formatter) -> None
     assert "{1}" in formatter.format(a_record(rows={1}))
 
 
+@pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
+def test_a_line_is_cut_and_a_terminal_obeys_nothing_in_it(formatter: logging.Formatter) -> None:
+    long = "\ud800\x00\x1b[31m\r\nINFO forged" + "x" * 10_000_000
+    record = a_record(err=long, rows=[long])
+    record.msg, record.args = "%s", (long,)
+    try:
+        raise ValueError(long)
+    except ValueError:
+        record.exc_info = sys.exc_info()
+
+    line = formatter.format(record)
+
+    assert len(line) < 200_000
+    assert not {"\x00", "\x1b", "\r", "\ud800"} & set(line)
+    assert line.split("\n")[0].count("forged") >= 3
+
+
 def test_only_what_the_caller_gave_is_a_field() -> None:
     record = a_record(pod="default/web")
     record.taskName = "bind default/web"

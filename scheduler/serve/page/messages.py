@@ -6,7 +6,7 @@ What names and messages say is up to whoever may create a pod: they are cut, and
 from collections.abc import Mapping
 from typing import Any, Final
 
-from scheduler.api.text import to_json
+from scheduler.api.text import shortened, to_json
 
 MAX_NAME: Final = 253
 MAX_MESSAGE: Final = 300
@@ -22,4 +22,4 @@ def event(name: str, data: Mapping[str, Any]) -> bytes:
 
 def cut(text: str, length: int = MAX_NAME) -> str:
     """The beginning of a text, if it is long."""
-    return text if len(text) <= length else f"{text[: length - 1]}…"
+    return shortened(text, length)

@@ -19,7 +19,7 @@ from scheduler.framework.errors import ApiError
 from scheduler.framework.status import Code
 from scheduler.testing import a_pod, pod_from_dict, started
 from tests.controlplane.objects import a_pod as control_plane_pod
-from tests.fakes import a_handle, plugin, sample
+from tests.fakes import Unschedulable, a_handle, plugin, sample
 from tests.unit.cycle.harness import Scheduler, finish
 
 VICTIM, OTHER = "victim", "other"
@@ -346,6 +346,20 @@ async def test_what_is_awaited_must_be_async(base: type[fw.Plugin], method: str)
 
     (event,) = scheduler.world.events
     assert event.note.endswith('plugin "Odd": <lambda> is not `async def`, as it is awaited')
+    await finish(scheduler)
+
+
+@pytest.mark.parametrize("name", ["n" * 10_000_000, "\ud800", 7, None])
+async def test_a_post_filter_with_a_name_that_no_node_has_nominates_none(name: Any) -> None:
+    refusing = plugin(fw.FilterPlugin, "No", filter=lambda *_: fw.unschedulable("no"))
+    answer = fw.PostFilterResult(name), None
+    scheduler = Scheduler(refusing, plugin(fw.PostFilterPlugin, "Odd", post_filter=lambda *_: answer))
+
+    await scheduler.schedule(a_pod(VICTIM))
+
+    (event,) = scheduler.world.events
+    assert "expected a PostFilterResult with the name of a node, or none" in event.note
+    assert not any(write.nominated for write in scheduler.world.written(Unschedulable))
     await finish(scheduler)
 
 

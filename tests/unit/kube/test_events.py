@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from scheduler.api.text import in_bytes
 from scheduler.kube.client import Operation
-from scheduler.kube.events import MAX_IN_FLIGHT, MIN_IN_FLIGHT, PATIENCE, Events, truncated
+from scheduler.kube.events import MAX_IN_FLIGHT, MAX_NOTE, MIN_IN_FLIGHT, PATIENCE, Events
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.testing import a_pod
@@ -231,7 +232,7 @@ async def test_a_refused_event_is_dropped(tmp_path: Path) -> None:
     ids=["short", "at the limit", "long", "long in bytes", "not a character"],
 )
 def test_a_note_has_at_most_1024_bytes(note: str, sent: str) -> None:
-    assert truncated(note) == sent
+    assert in_bytes(note, MAX_NOTE) == sent
 
 
 async def test_an_event_that_fails_unexpectedly_is_counted_and_costs_no_other(
@@ -253,6 +254,15 @@ async def test_an_event_that_fails_unexpectedly_is_counted_and_costs_no_other(
 
         assert setup.dropped("failed") == 2 * MIN_IN_FLIGHT
     assert [request.body["note"] for request in setup.api.requests] == ["fine"]
+
+
+async def test_no_text_of_an_event_is_longer_than_the_api_server_takes(tmp_path: Path) -> None:
+    async with a_setup(tmp_path) as setup:
+        setup.recorder.event(POD, *["\u20ac\x00\x1b" + "x" * 10_000_000] * 4)
+
+    (request,) = setup.api.requests
+    lengths = [len(request.body[key].encode()) for key in ("type", "reason", "action", "note")]
+    assert lengths == [128, 128, 128, 1024]
 
 
 async def test_texts_that_utf8_cannot_carry_are_made_fit(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.api.text import to_json
+from scheduler.api.text import MAX_MESSAGE, to_json
 from scheduler.kube import status as module
 from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.status import SENDERS, Condition, PodStatuses, status_patch
@@ -356,6 +356,15 @@ async def test_a_pod_that_is_forgotten_and_set_again_while_it_waits_is_sent_once
         await sent(sender)
 
     assert (len(api.requests), api.most_at_once) == (2, 1)
+
+
+def test_a_message_without_end_is_cut() -> None:
+    patch = status_patch(a_web_pod(), (Condition("False", "Odd", "\u20ac" * 10_000_000),), None, 0)
+
+    assert patch is not None
+    message = patch["status"]["conditions"][0]["message"]
+    assert message.endswith("\u20ac ...")
+    assert MAX_MESSAGE - 3 <= len(message.encode()) <= MAX_MESSAGE
 
 
 async def test_a_text_that_utf8_cannot_carry_is_made_fit(tmp_path: Path) -> None:

@@ -147,6 +147,10 @@ FAULTY: Final[dict[str, Faulty]] = {
         'FILE:5: Mine: it has no name: write `name: ClassVar[str] = "Mine"` into it',
     ),
     "a name that is a number": _methods(f"name = 7\n{GOOD}", "FILE:7: Mine: its name should be a string, not 7"),
+    "a name without end": _methods(
+        f'name = "x" * 10_000_000\n{GOOD}',
+        f"FILE:7: Mine: its name '{'x' * 99}… should have at most 100 characters",
+    ),
     "an empty name": _methods(f'name = ""\n{GOOD}', "FILE:7: Mine: its name '' should be one word"),
     "a name of two words": _methods(
         f'name = "Gpu guard"\n{GOOD}', "FILE:7: Mine: its name 'Gpu guard' should be one word"

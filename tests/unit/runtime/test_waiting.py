@@ -2,6 +2,7 @@ import asyncio
 
 import pytest
 
+from scheduler.api.text import MAX_REASON
 from scheduler.framework.plugin import PermitWait
 from scheduler.framework.status import Status, unschedulable
 from scheduler.runtime.waiting import WaitingPod, WaitingPods
@@ -55,6 +56,18 @@ def test_one_plugin_can_reject_the_pod_for_all() -> None:
         return rejected, await outcome_of(waiting), timers
 
     assert run(act()) == (True, unschedulable("no quota").by("B"), 0)
+
+
+def test_what_a_plugin_says_of_a_rejection_is_cut() -> None:
+    async def act() -> Status | None:
+        waiting = WaitingPod(a_pod(), {"A": PermitWait(LONG)})
+        waiting.reject("A", "\ud800" + "x" * 10_000_000)
+        return await outcome_of(waiting)
+
+    outcome = run(act())
+
+    assert outcome is not None
+    assert outcome.message == "\ufffd" + "x" * (MAX_REASON - 1) + "…"
 
 
 def test_the_first_outcome_stands() -> None:
