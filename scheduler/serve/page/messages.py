@@ -22,4 +22,4 @@ def event(name: str, data: Mapping[str, Any]) -> bytes:
 
 def cut(text: str, length: int = MAX_NAME) -> str:
     """The beginning of a text, if it is long."""
-    return shortened(text, length)
+    return text if len(text) <= length else shortened(text, length - 1)
