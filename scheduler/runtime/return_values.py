@@ -113,7 +113,7 @@ def check_permit(plugin: str, method: Callable[..., Any], answer: object) -> Sta
     message: object = answer.message
     if not isinstance(message, str):
         raise wrong_answer(plugin, "Permit", method, message, "a PermitWait with a text")
-    return PermitWait(min(float(timeout), MAX_PERMIT_SECONDS), message)
+    return PermitWait(min(float(timeout), MAX_PERMIT_SECONDS), encodable(shortened(message, MAX_REASON)))
 
 
 def check_score(plugin: str, method: Callable[..., Any], answer: object) -> int:

@@ -76,6 +76,7 @@ WAYS: Final[Mapping[str, Callable[[tuple[Any, ...]], Any]]] = {
     "what it raises": raising(lambda: ValueError(LONG)),
     "what it says of the pod": raising(lambda: fw.AttemptFailed(LONG)),
     "the type that it raises": raising(lambda: type(f"Odd{'x' * 10_000_000}", (Exception,), {})("no")),
+    "what it waits for": lambda _: fw.PermitWait(600.0, LONG),
     "a wrong answer": lambda _: LONG,
 }
 
