@@ -2,7 +2,7 @@ import pytest
 from deadline import DEADLINE, Deadline
 
 from scheduler import framework as fw
-from scheduler.testing import a_node, a_pod, a_scheduler
+from scheduler.testing import a_cluster, a_node, a_pod, a_scheduler, check_plugin
 
 
 def due(name: str, time: str, priority: int = 0) -> fw.Pod:
@@ -29,3 +29,9 @@ def test_what_is_no_time_comes_last(time: str) -> None:
         scheduler.create(due("odd", time), due("noon", "2026-03-01T12:00:00"))
 
         assert [pod.name for pod in scheduler.bound] == ["noon", "odd"]
+
+
+def test_it_is_an_order() -> None:
+    pods = [due("a", "2026-03-01T12:00:00Z"), due("b", "soon"), a_pod("c", priority=5), a_pod("d")]
+
+    check_plugin(Deadline(), pods, a_cluster(a_node()))

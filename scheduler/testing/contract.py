@@ -1,6 +1,7 @@
 """What every plugin promises, checked for pods and nodes that the author chooses."""
 
 import copy
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -22,10 +23,13 @@ from scheduler.framework.plugin import (
     PreFilterPlugin,
     PreFilterResult,
     PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
     ScoreNodesPlugin,
     ScorePlugin,
     SignPlugin,
 )
+from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import SKIP, Status
 from scheduler.runtime.per_node import PerNodeFilter, PerNodeScore
 from scheduler.runtime.plugin_calls import check_column
@@ -47,7 +51,9 @@ def check_plugin(
     - every refusal has a reason;
     - final scores are from 0 to 100 (unless `scores_in_range` is False), and NormalizeScore leaves its input alone;
     - a pod has one signature, which depends on its spec alone with `signs_spec`; equal signatures have equal answers;
-    - what AddPod counts, RemovePod takes back, and a copy of the state does not touch the original.
+    - what AddPod counts, RemovePod takes back, and a copy of the state does not touch the original;
+    - what Reserve takes, Unreserve takes back, and without Reserve it does nothing;
+    - a QueueSort is an order: of two pods at most one comes before the other, and `sort_key` agrees with `less`.
 
     The more kinds of pods and nodes there are, with rows that are free, the more it can find.
     """
@@ -69,6 +75,8 @@ def check_plugin(
                     known == answers,
                     f"{like} and {pod} have the same signature {signature!r}, but the answers {known} and {answers}",
                 )
+    if isinstance(plugin, QueueSortPlugin):
+        _order(plugin, [QueuedPod(pod, timestamp) for timestamp, pod in enumerate(pods)])
     _hold(_contents(nodes, pods) == before, "the plugin changed a pod or a node")
     nodes.check_invariants()
 
@@ -116,6 +124,8 @@ class _Check:
             self._final_scores(state, pod, together.scores, in_range=scores_in_range)
         if isinstance(self._plugin, PreFilterExtensions) and together.codes is not None:
             self._extensions(self._plugin, state, pod, together)
+        if isinstance(self._plugin, ReservePlugin):
+            self._reservation(self._plugin, pod, together)
         return together
 
     def answers(self, pod: Pod) -> _Answers:
@@ -179,8 +189,7 @@ class _Check:
         if self._filter is not None:
             for code in set(answers.codes or ()) - {0}:
                 status = code if isinstance(code, Status) else self._filter.status_of(state, pod, code)
-                has_reasons = status.is_rejected and status.reasons and all(status.reasons)
-                _hold(bool(has_reasons), f"{pod}: {status} is no refusal with reasons")
+                _hold(_has_reasons(status), f"{pod}: {status} is no refusal with reasons")
 
     def _final_scores(self, state: CycleState, pod: Pod, scores: list[int], *, in_range: bool) -> None:
         final = np.array([scores[row] for row in np.flatnonzero(self._nodes.in_use).tolist()], np.int64)
@@ -201,6 +210,35 @@ class _Check:
             plugin.remove_pod(what_if, pod, other, self._nodes.info(row))
         _hold(self._ask(what_if, pod, self._rows) == before, f"{pod}: RemovePod does not take back what AddPod counted")
         _hold(self._ask(state, pod, self._rows) == before, f"{pod}: a copy of the state changed the original")
+
+    def _reservation(self, plugin: ReservePlugin, pod: Pod, before: _Answers) -> None:
+        for name in self._nodes.node_names():
+            if before.codes is not None and before.codes[self._nodes.row_of(name) or 0]:
+                continue  # the pod cannot run there
+            state = self._prepared(pod)
+            try:
+                plugin.unreserve(state, pod, name)
+            except Exception as error:
+                raise AssertionError(
+                    f"{pod}: Unreserve without Reserve raises {type(error).__name__}: {error}"
+                ) from error
+            refusal = plugin.reserve(state, pod, name)
+            _hold(refusal is None or _has_reasons(refusal), f"{pod}: {refusal} is no refusal with reasons")
+            plugin.unreserve(state, pod, name)
+            _hold(self.answers(pod) == before, f"{pod}: Unreserve does not take back what Reserve took on {name}")
+
+
+def _order(plugin: QueueSortPlugin, queued: Sequence[QueuedPod]) -> None:
+    for a, b in itertools.product(queued, queued):
+        first, second = plugin.less(a, b), plugin.less(b, a)
+        _hold(not (a is b and first), f"{a.pod} comes before itself")
+        _hold(not (first and second), f"{a.pod} and {b.pod} both come before each other")
+        by_key = bool(plugin.sort_key(a) < plugin.sort_key(b))
+        _hold(by_key == first, f"{a.pod} and {b.pod}: less answers {first}, but by sort_key it is {by_key}")
+
+
+def _has_reasons(status: Status) -> bool:
+    return bool(status.is_rejected and status.reasons and all(status.reasons))
 
 
 def _copy(pod: Pod) -> Pod:

@@ -186,3 +186,76 @@ def test_what_add_pod_counts_remove_pod_has_to_take_back() -> None:
 
 def test_scores_may_be_out_of_range_where_the_author_says_so() -> None:
     check_plugin(type("Large", (Good,), {"normalize_score": too_many})(), PODS, nodes(), scores_in_range=False)
+
+
+class Seats(fw.FilterPlugin, fw.ReservePlugin):
+    """Two pods in all."""
+
+    name = "Seats"
+
+    def __init__(self) -> None:
+        self.taken: set[str] = set()
+
+    def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        return REFUSED if len(self.taken) > 1 else None
+
+    def reserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
+        self.taken.add(pod.uid)
+        return None
+
+    def unreserve(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+        self.taken.discard(pod.uid)
+
+
+def keeps(self: Any, state: Any, pod: fw.Pod, node_name: str) -> None:
+    self.taken.add("another")
+
+
+def fails_without_reserve(self: Any, state: Any, pod: fw.Pod, node_name: str) -> None:
+    self.taken.remove(pod.uid)
+
+
+def refuses_without_a_reason(self: Any, state: Any, pod: fw.Pod, node_name: str) -> fw.Status:
+    return fw.unschedulable()
+
+
+@pytest.mark.parametrize(
+    ("methods", "problem"),
+    [
+        pytest.param({"unreserve": keeps}, "Unreserve does not take back", id="keeps what it reserved"),
+        pytest.param({"unreserve": fails_without_reserve}, "Unreserve without Reserve", id="fails without Reserve"),
+        pytest.param({"reserve": refuses_without_a_reason}, "no refusal with reasons", id="no reason"),
+    ],
+)
+def test_what_reserve_takes_unreserve_has_to_give_back(methods: dict[str, Any], problem: str) -> None:
+    check_plugin(Seats(), PODS, nodes())
+
+    with pytest.raises(AssertionError, match=problem):
+        check_plugin(type("Broken", (Seats,), methods)(), PODS, nodes())
+
+
+class ByName(fw.QueueSortPlugin):
+    """In alphabetical order."""
+
+    name = "ByName"
+
+    def less(self, a: fw.QueuedPod, b: fw.QueuedPod) -> bool:
+        return a.pod.name < b.pod.name
+
+    def sort_key(self, queued: fw.QueuedPod) -> Any:
+        return queued.pod.name
+
+
+@pytest.mark.parametrize(
+    ("methods", "problem"),
+    [
+        pytest.param({"less": lambda self, a, b: True}, "before itself", id="each before each"),
+        pytest.param({"less": lambda self, a, b: a is not b}, "both come before each other", id="both ways"),
+        pytest.param({"sort_key": lambda self, queued: -len(queued.pod.name)}, "sort_key", id="another order by key"),
+    ],
+)
+def test_an_order_of_the_queue_has_to_be_one(methods: dict[str, Any], problem: str) -> None:
+    check_plugin(ByName(), PODS, nodes())
+
+    with pytest.raises(AssertionError, match=problem):
+        check_plugin(type("Broken", (ByName,), methods)(), PODS, nodes())
