@@ -18,6 +18,11 @@ class RawServer:
     def __init__(self, *answers: tuple[bytes, ...]) -> None:
         self.answers = deque(answers or ((OK,),))
         self.connections = 0
+        """All that there were."""
+        self.open = 0
+        """Connections that nobody has closed."""
+        self.asked = asyncio.Event()
+        """Set with each request."""
         self.requests: list[bytes] = []
         self.held = asyncio.Event()
         """While cleared, no answer is given."""
@@ -37,18 +42,21 @@ class RawServer:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
+        self.open += 1
         try:
             while await self._answer(reader, writer):
                 continue
         except (ConnectionError, asyncio.IncompleteReadError):
             return  # as the client likes
         finally:
+            self.open -= 1
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
         self.requests.append(head + await reader.readexactly(length))
+        self.asked.set()
         answer = self.answers.popleft() if len(self.answers) > 1 else self.answers[0]
         await self.held.wait()
         for piece in answer:
