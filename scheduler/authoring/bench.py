@@ -22,7 +22,7 @@ from scheduler.authoring.workload import collector_at_rest, node_name, numbered_
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.plugin import Plugin
-from scheduler.runtime.containment import AT_START_SECONDS, Contained, OutOfTime
+from scheduler.runtime.containment import AT_START_SECONDS, AT_WORK_SECONDS, Contained, OutOfTime
 from scheduler.runtime.profile import POINTS
 from scheduler.runtime.profile_spec import PLUGIN_SETS, PluginRef, Plugins, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
@@ -45,8 +45,11 @@ BATCH: Final = 20
 MOST_PODS: Final = 10_000
 """Of one workload: the numbers of its pods begin at a multiple of it."""
 
-SLOW_SECONDS: Final = 0.05
+SLOW_SECONDS: Final = 0.02
 """From this on, pods come one by one."""
+
+GRACE_SECONDS: Final = 2.0
+"""When the time is over, for what is under way; then a plugin that has not come back is interrupted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,9 @@ class Workload:
     decisions: int
     without: float
     with_plugin: float
+    added: float
+    """Of the differences, pod by pod: what else the machine does at that moment concerns both."""
+
     by_point: Mapping[str, float]
     """Extension point → what the plugin's calls took."""
 
@@ -86,10 +92,6 @@ class Workload:
     problems: Mapping[str, int]
     """Why others were not placed, with their number."""
 
-    @property
-    def added(self) -> float:
-        return self.with_plugin - self.without
-
 
 ALIKE: Final = "alike"
 DIFFERENT: Final = "different"
@@ -97,6 +99,13 @@ DIFFERENT: Final = "different"
 
 def measure(bench: Bench) -> list[Workload]:
     """Measure both workloads. Raises ConfigError if the plugin does not start, or no decision comes to its end."""
+    try:
+        return _measured(bench)
+    except NeverAtRest as error:
+        raise ConfigError([f"{bench.plugin.name}: a task runs on without waiting for anything"]) from error
+
+
+def _measured(bench: Bench) -> list[Workload]:
     with ExitStack() as stack:
         plain = stack.enter_context(_World(bench, _without(bench.spec, bench.plugin.name, bench.registry)).running())
         whole = stack.enter_context(_World(bench, bench.spec).running())
@@ -104,7 +113,7 @@ def measure(bench: Bench) -> list[Workload]:
         found = []
         for number, name in enumerate((ALIKE, DIFFERENT), start=1):
             seconds = bench.seconds / 2
-            with Contained(seconds):
+            with Contained(seconds + GRACE_SECONDS):
                 found.append(_workload(name, plain, whole, number * MOST_PODS, time.monotonic() + seconds))
         return found
 
@@ -117,16 +126,16 @@ def _workload(name: str, plain: "_World", whole: "_World", first: int, until: fl
         slowest = max(world.place(numbers, alike=name == ALIKE) for world in (plain, whole))
         following += size
         size = 1 if slowest > SLOW_SECONDS else BATCH
-    without, _, _ = plain.outcome(range(first, following))
     decided, placed, problems = whole.outcome(range(first, following))
     if not decided:
         raise ConfigError([f"{whole.plugin}: no decision has come to its end: {whole.late or 'none began'}"])
-    taken = whole.timings.points
+    before, after, taken = plain.timings.decisions, whole.timings.decisions, whole.timings.points
     return Workload(
         name,
         len(decided),
-        statistics.median(plain.timings.decisions[uid] for uid in without),
-        statistics.median(whole.timings.decisions[uid] for uid in decided),
+        statistics.median(before[uid] for uid in decided),
+        statistics.median(after[uid] for uid in decided),
+        statistics.median(after[uid] - before[uid] for uid in decided),
         {
             point: statistics.median(taken[uid].get(point, 0.0) for uid in decided)
             for point in {point for uid in decided for point in taken[uid]}
@@ -155,22 +164,23 @@ class _World:
     @contextmanager
     def running(self) -> Iterator[Self]:
         """Start the scheduler, with its nodes and the pods that run there. Raises ConfigError."""
-        with ExitStack() as stack:
-            with Contained(AT_START_SECONDS):
-                stack.enter_context(self._scheduler)
+        stack = ExitStack()
+        with Contained(AT_START_SECONDS):
+            stack.enter_context(self._scheduler)
+        try:
             nodes = self._bench.nodes
             self._scheduler.set_node(*(numbered_node(number, self._bench.node) for number in range(nodes)))
             like = self._pod(0, alike=True)
             self._scheduler.create(*(_sibling(like, number, nodes) for number in range(PODS_A_NODE * nodes)))
             yield self
+        finally:
+            with Contained(AT_WORK_SECONDS):
+                stack.close()
 
     def place(self, numbers: Iterable[int], *, alike: bool) -> float:
         """Let pods come; return the seconds of the slowest decision. Those that are not placed go again."""
         pods = [self._pod(number, alike=alike) for number in numbers]
-        try:
-            self._scheduler.create(*pods)
-        except NeverAtRest as error:
-            raise ConfigError([f"{self.plugin}: a task runs on without waiting for anything"]) from error
+        self._scheduler.create(*pods)
         slowest = max(self.timings.decisions.get(pod.uid, 0.0) for pod in pods)
         for pod in pods:
             outcome = self._scheduler.outcome(pod)

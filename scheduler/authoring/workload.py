@@ -49,7 +49,7 @@ def numbered_node(number: int, manifest: Mapping[str, Any] = MappingProxyType({}
     )
 
 
-def numbered_pod(manifest: Mapping[str, Any], number: int, scheduler_name: str, *, alike: bool, node: str = "") -> Json:
+def numbered_pod(manifest: Mapping[str, Any], number: int, scheduler_name: str, *, alike: bool) -> Json:
     """A pod as the manifest says, under a name of its own.
 
     If pods are not `alike`, it has a label of its own, and asks for an amount of cpu as few others do.
@@ -57,7 +57,7 @@ def numbered_pod(manifest: Mapping[str, Any], number: int, scheduler_name: str, 
     pod = deepcopy(dict(manifest))
     pod["metadata"] = metadata = {**pod.get("metadata", {})}
     metadata |= {"name": f"pod-{number}", "uid": f"uid-{number}"}
-    pod["spec"] = spec = {**pod["spec"], "schedulerName": scheduler_name, "nodeName": node}
+    pod["spec"] = spec = {**pod["spec"], "schedulerName": scheduler_name, "nodeName": ""}
     if not alike:
         metadata["labels"] = {**(metadata.get("labels") or {}), "example.com/number": str(number)}
         first, *others = spec["containers"]

@@ -220,6 +220,8 @@ class Scheduler:
             await _at_rest()
 
         self._runner.run(done())
+        if self._tasks.failed:
+            raise RuntimeError("the scheduler has ended; its log says why")
 
 
 async def _at_rest() -> None:
