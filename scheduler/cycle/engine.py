@@ -225,7 +225,7 @@ def build_engine(
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
-    failure = parts.failure(queue, nominator, pods, writers, metrics, records)
+    failure = parts.failure(queue, nominator, pods, writers, metrics, records, profiles.frameworks)
     loop = parts.loop(
         profiles.frameworks,
         queue,

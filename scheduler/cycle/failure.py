@@ -5,7 +5,7 @@ Rule: pkg/scheduler/schedule_one.go at v1.36.3 (handleSchedulingFailure).
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
@@ -35,17 +35,19 @@ class FailureHandler:
         writers: Writers,
         metrics: Metrics,
         records: DecisionRecords,
+        profiles: Container[str],
     ) -> None:
-        """`pods`: UID → newest version of every pod that the watch has reported."""
+        """`pods`: UID → newest version of every pod that the watch has reported. `profiles`: names, may change."""
         self._queue = queue
         self._nominator = nominator
         self._pods = pods
         self._writers = writers
         self._metrics = metrics
         self._records = records
+        self._profiles = profiles
 
     def handle(self, profile: str, queued: QueuedPod, cause: Unplaced | SchedulerError, started: float) -> None:
-        """Requeue `queued`, unless it is bound or gone by now, and report to its owner why it failed.
+        """Requeue `queued`, unless it is bound, gone or no longer ours by now, and report to its owner why it failed.
 
         `started`: when the attempt began, in seconds of time.perf_counter.
         """
@@ -76,7 +78,10 @@ class FailureHandler:
         self._writers.status.unschedulable(newest, reason, message, nominated)
 
     def give_back(self, queued: QueuedPod) -> Pod | None:
-        """Requeue a pod whose attempt is over, and return its newest version: None if it is bound or gone."""
+        """Requeue a pod whose attempt is over, and return its newest version.
+
+        None if it is bound or gone, or if its profile was taken away while its binding was under way.
+        """
         newest = self._pods.get(queued.pod.uid)
         if newest is None or newest.node_name:
             _logger.debug(
@@ -84,6 +89,12 @@ class FailureHandler:
                 extra={"pod": str(queued.pod), "node": newest.node_name if newest is not None else ""},
             )
             self._queue.done(queued.pod.uid)
+            return None
+        if newest.spec.scheduler_name not in self._profiles:
+            self._queue.done(queued.pod.uid)
+            self._writers.status.forget(newest)
+            if newest.nominated_node_name:
+                self._nominator.add(newest)
             return None
         queued.pod = newest
         self._queue.add_unschedulable_if_not_present(queued)

@@ -86,7 +86,7 @@ class ClusterEventHandlers:
         if node_name:
             self._assigned(old, pod)
             self._observe(ASSIGNED_POD_UPDATE if is_known else ASSIGNED_POD_ADD, started)
-        elif pod.spec.scheduler_name in self._profiles:
+        elif pod.spec.scheduler_name in self._profiles or self._cache.is_assumed(uid):
             self._waiting_changed(old, pod)
             self._observe(UNSCHEDULABLE_POD_UPDATE if is_known else UNSCHEDULABLE_POD_ADD, started)
         else:
@@ -123,7 +123,7 @@ class ClusterEventHandlers:
         """The cache dropped a pod that we had assumed: its room is free, and if it still waits it is tried again."""
         self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
         newest = self._pods.get(pod.uid)
-        if newest is not None and not newest.node_name:
+        if newest is not None and not newest.node_name and newest.spec.scheduler_name in self._profiles:
             self._queue.add(newest)
 
     def pod_unreadable(self, identity: ObjectMeta, problem: str) -> None:

@@ -74,7 +74,7 @@ class QueueRun:
             self.clock,
         )
         self.failure = FailureHandler(
-            self.queue, self.nominator, self.pods, FakeWorld().writers, METRICS, DecisionRecords(NodeTable())
+            self.queue, self.nominator, self.pods, FakeWorld().writers, METRICS, DecisionRecords(NodeTable()), gates
         )
 
     def execute(self, operation: Json) -> None:

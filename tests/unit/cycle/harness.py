@@ -89,7 +89,7 @@ class Scheduler:
         records = DecisionRecords(self.cache.table, self.clock)
         binder.binder = LastLook(self.cache, self.world, records, self.metrics)
         writers, frameworks = self.world.writers, {PROFILE: self.framework}
-        failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics, records)
+        failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics, records, {PROFILE})
         self.loop = SchedulingLoop(
             frameworks,
             self.queue,

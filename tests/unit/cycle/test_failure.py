@@ -30,6 +30,7 @@ def fail(engine: EngineUnderTest, queued: QueuedPod, cause: Unplaced | Scheduler
         engine.world.writers,
         engine.metrics,
         engine.engine.records,
+        {PROFILE},
     )
     handler.handle(PROFILE, queued, cause, started=0.0)
     engine.check()
