@@ -78,7 +78,10 @@ class ConfigurationSource:
         return Loaded(config, registry)
 
     def signature(self) -> Hashable:
-        """Something that is another one once a file has changed: also if a link to it points elsewhere."""
+        """Something that is another one once a file has changed; None if none can.
+
+        Also if a link to it points elsewhere, or if it is overwritten in place and has the size and the time of before.
+        """
         path = self._options.config
         if path == STDIN:
             return None  # it is read once, and without it nothing can be read again
@@ -103,4 +106,4 @@ def _stamp(path: Path) -> Hashable:
         found = path.stat()
     except (OSError, ValueError) as error:
         return type(error).__name__, str(error)
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size

@@ -23,6 +23,28 @@ def problems_of(text: str) -> list[str]:
     return list(caught.value.problems)
 
 
+LISTS = {
+    "profiles": "profiles: [null]",
+    "extenders": "extenders: [null]",
+    "profiles[0].plugins.score.enabled": "profiles: [{plugins: {score: {enabled: [null]}}}]",
+    "profiles[0].plugins.score.disabled": "profiles: [{plugins: {score: {disabled: [null]}}}]",
+    "profiles[0].pluginConfig": "profiles: [{pluginConfig: [null]}]",
+    "profiles[0].pluginConfig[0].args.scoringStrategy.resources": (
+        "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {scoringStrategy: {resources: [null]}}}]}]"
+    ),
+    "loadmaster.pluginLimits": "loadmaster: {pluginLimits: [null]}",
+    "loadmaster.pluginDirectories": "loadmaster: {pluginDirectories: [null]}",
+}
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_null_in_a_list_is_one_problem_with_its_place(path: str) -> None:
+    (problem,) = problems_of(HEADER + LISTS[path])
+
+    assert problem.startswith(f"FILE:3: {path}[0]: expected ")
+    assert problem.endswith(", got null")
+
+
 def test_there_are_a_hundred() -> None:
     assert len(FAULTY) >= 100
 

@@ -1,5 +1,6 @@
 """Where the configuration comes from: what counts as a change, and what is loaded again."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,22 @@ def test_a_changed_configuration_and_a_changed_plugin_have_another_one(files: Fi
     signatures.append(files.source.signature())
 
     assert len(set(signatures)) == len(signatures)
+
+
+@pytest.mark.parametrize("which", ["configuration", "plugin"])
+def test_a_file_that_is_overwritten_in_place_with_as_many_bytes_and_its_old_time_has_changed(
+    which: str, files: Files
+) -> None:
+    files.source.load()
+    path = files.config if which == "configuration" else files.plugins / "mine.py"
+    before, there = files.source.signature(), path.stat()
+
+    with path.open("r+") as file:
+        file.write("#" * there.st_size)
+    os.utime(path, ns=(there.st_atime_ns, there.st_mtime_ns))
+
+    assert (path.stat().st_mtime_ns, path.stat().st_size) == (there.st_mtime_ns, there.st_size)
+    assert files.source.signature() != before
 
 
 def test_a_link_that_points_elsewhere_is_a_change(tmp_path: Path) -> None:
