@@ -17,6 +17,7 @@ from scheduler.authoring.arguments import add_arguments as add_authoring_argumen
 from scheduler.config.options import RunOptions
 from scheduler.files.memory import memory_of_process
 from scheduler.replay.arguments import add_record_arguments, add_replay_arguments
+from scheduler.results import only_results_on_stdout
 from scheduler.run_arguments import IN_CONFIG, LEADER_ELECTION, add_config_arguments, add_run_arguments, shown_flags
 from scheduler.serve.arguments import take_options as take_serving_options
 from scheduler.simulate.arguments import add_arguments as add_simulate_arguments
@@ -69,7 +70,9 @@ def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -
 def _main(argv: Sequence[str] | None, plugins: "Registry") -> int:
     parser, of_run = _parser()
     try:
-        code = _execute(parser.parse_args(argv), of_run, plugins)
+        options = parser.parse_args(argv)
+        with only_results_on_stdout():
+            code = _execute(options, of_run, plugins)
     except SystemExit:  # of the parser, once it has printed what it was asked for, or what is wrong
         sys.stdout.flush()
         raise

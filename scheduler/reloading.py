@@ -31,11 +31,11 @@ from scheduler.cycle.hand_over import KeptFails, Lost
 from scheduler.cycle.profiles import Prepared, Resources
 from scheduler.extenders.roster import Prepared as PreparedExtenders
 from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.framework.tracebacks import described_with_place
 from scheduler.loading.registry import PluginRegistry
 from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.containment import AT_WORK_SECONDS, Contained, TooLong
 from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.plugin_faults import described
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
 
@@ -68,7 +68,7 @@ class Source(Protocol):
         """Read everything anew, `before` being the plugins so far. Raises ConfigError."""
 
     def signature(self) -> Hashable:
-        """Something that is another one once it may have changed."""
+        """Something that is another one once it may have changed; None if it never does."""
 
 
 class Cluster(Protocol):
@@ -133,7 +133,9 @@ class Reloader:
         self._reloads = metrics.config_reloads
         self._tasks = tasks
         self._now = now
-        self._seen = self._taken = source.signature()
+        self._seen = source.signature()
+        self._taken: Hashable = None
+        """What was read last; None for what was read at the start, as it may have changed since."""
         self._retry_at: float | None = None
         self._replaced: list[Registry] = []
         """Plugins of earlier configurations, as long as profiles made of them are retiring."""
@@ -223,7 +225,7 @@ class Reloader:
                 return (str(error),)
             case _:
                 self._tasks.report("reload", self._source.name, "A configuration could not be taken over", error)
-                return (described(error),)
+                return (described_with_place(error),)
 
     async def _swap(self, loaded: Loaded) -> _Swapped:
         """Make all ready, then exchange the profiles. Raises what keeps it from that."""

@@ -7,7 +7,6 @@ any, it is Pod itself, and nothing costs more.
     metadata.annotations[example.com/tier]    this annotation alone: a pod may have 256 KiB of them
 """
 
-import difflib
 import functools
 import operator
 import re
@@ -18,6 +17,7 @@ from typing import Any, ClassVar, Final, Union, get_args, get_origin
 
 import msgspec
 
+from scheduler.api.near_names import near_names
 from scheduler.api.objects import Wire
 from scheduler.api.pod import Pod
 from scheduler.api.undecoded import NotDecoded, fields_of
@@ -133,7 +133,7 @@ def _with(struct: type[Any], tree: Tree, path: str) -> type[Any]:
         at = f"{path}.{key}" if path else key
         field = fields.get(key)
         if field is None:
-            near = difflib.get_close_matches(key, fields, n=1)
+            near = near_names(key, fields)
             raise ValueError(f"pods have no field {at}" + (f"; did you mean {near[0]!r}?" if near else ""))
         inner: Any = struct_in(field.type)
         if needed and inner is None:

@@ -29,6 +29,7 @@ from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
 from scheduler.kube.retries import RetryPolicy
 from scheduler.kube.service_proxy import NotRunning, RunningScheduler
+from scheduler.results import results
 
 if TYPE_CHECKING:
     from scheduler.runtime.registry import Registry
@@ -151,10 +152,10 @@ def _show(options: argparse.Namespace, document: Document) -> int:
     try:
         if options.output == "json":
             # In ASCII, so that it is JSON whatever the terminal can show, and nothing in it that a terminal obeys.
-            print(json.dumps(document, indent=2))
+            print(json.dumps(document, indent=2), file=results())
         if options.output != "json" or not is_found:
             text = "\n".join(_lines(document))
-            print(text, file=sys.stdout if is_found else sys.stderr)
+            print(text, file=results() if is_found else sys.stderr)
     except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise ClusterError(
             f"what the scheduler answered cannot be shown: {type(error).__name__}: {error}; "
@@ -172,7 +173,7 @@ def _lines(document: Document) -> Iterable[str]:
 
 def _screen() -> Screen:
     """What standard output can show: colours, unless it is no terminal, or somebody wants none (no-color.org)."""
-    if not sys.stdout.isatty():
+    if not results().isatty():
         return PLAIN
     width = shutil.get_terminal_size((PLAIN.width, 24)).columns
     return Screen(width, colour=os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR"))

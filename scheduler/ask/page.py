@@ -15,6 +15,7 @@ from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.client import Client
 from scheduler.kube.credentials import load_credentials
 from scheduler.kube.service_proxy import RunningScheduler
+from scheduler.results import results
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.tasks import Tasks
 from scheduler.serve.listener import Listener
@@ -39,7 +40,8 @@ async def _run(options: argparse.Namespace) -> int:
         tasks.start("credentials", credentials.keep_fresh())
         try:
             async with served(page, options.port, metrics, tasks):
-                print(f"{page.url}\n\nOpen it in a browser of this machine. Ctrl-C ends it.", flush=True)
+                text = f"{page.url}\n\nOpen it in a browser of this machine. Ctrl-C ends it."
+                print(text, file=results(), flush=True)
                 await stop.wait()
         finally:
             await tasks.close()

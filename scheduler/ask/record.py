@@ -23,6 +23,7 @@ from scheduler.kube.credentials import load_credentials
 from scheduler.kube.service_proxy import RECORD, RunningScheduler
 from scheduler.progress import Progress, on_stderr
 from scheduler.replay.members import BadStream, Members
+from scheduler.results import results
 from scheduler.runtime.metrics import Metrics
 
 _end: Final = Decoder[tuple[str, int, str]](tuple[str, int, str])
@@ -128,7 +129,7 @@ async def _run(options: argparse.Namespace, trace: _TraceFile) -> int:
         raise ClusterError(TOO_EARLY if stop.is_set() else NOTHING)
     why = trace.end(why)
     decisions, seconds = counted(members.decisions, "decision"), members.milliseconds / 1000
-    print(printable(f"{options.out}: {decisions} in {seconds:.1f} s; it ended because {why}"))
+    print(printable(f"{options.out}: {decisions} in {seconds:.1f} s; it ended because {why}"), file=results())
     return 0
 
 

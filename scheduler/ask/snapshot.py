@@ -7,7 +7,6 @@ import argparse
 import asyncio
 import re
 import signal
-import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -26,6 +25,7 @@ from scheduler.framework.resources import needs_of
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 from scheduler.kube.listing import BEGINNINGS, Expired, Lister
 from scheduler.progress import Progress, on_stderr
+from scheduler.results import results
 from scheduler.runtime.registry import Registry
 from scheduler.snapshots.aliases import Aliases
 from scheduler.snapshots.file import SnapshotFile, check_target
@@ -162,9 +162,9 @@ def _target(options: argparse.Namespace) -> Path | BinaryIO:
         path = Path(options.out)
         check_target(path, force=options.force)
         return path
-    if sys.stdout.isatty():
+    if results().isatty():
         raise ConfigError(["standard output: a snapshot is packed, and not for a terminal: --out names a file"])
-    return sys.stdout.buffer
+    return results().buffer
 
 
 def _reduction(options: argparse.Namespace, config: Config, registry: Registry) -> Reduction:

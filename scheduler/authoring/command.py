@@ -11,21 +11,22 @@ from scheduler.config.types import Config
 from scheduler.framework.arguments import did_you_mean
 from scheduler.framework.errors import ConfigError
 from scheduler.loading.registry import PluginRegistry
+from scheduler.results import results
 
 
 def run(options: argparse.Namespace, registry: PluginRegistry) -> int:
     """Do what was asked for, and print it. Raises ConfigError."""
     if options.action == "bench":
-        print(bench_command.report(options, registry))
+        print(bench_command.report(options, registry), file=results())
         return 0
     if options.action == "new":
         plugin, test = write_skeleton(options.name, options.directory, registry)
-        print(f"{plugin}\n{test}")
+        print(f"{plugin}\n{test}", file=results())
         return 0
     registry.want_every_entry_point()
     config = load_config(options.config, registry)
     lines = _listed(registry, config) if options.action == "list" else _described(options.name, registry, config)
-    print("\n".join(lines))
+    print("\n".join(lines), file=results())
     return 0
 
 

@@ -11,6 +11,7 @@ from scheduler.config.notes import notes
 from scheduler.config.source import Loaded
 from scheduler.framework.errors import ConfigError
 from scheduler.loading.registry import PluginRegistry
+from scheduler.results import results
 from scheduler.runtime import profile
 from scheduler.runtime.registry import Registry
 
@@ -22,7 +23,8 @@ def run(options: argparse.Namespace, registry: Registry) -> int:
     loaded = _checked(options.file, registry)
     document = as_shown(loaded.config, loaded.registry)
     is_json = options.output == "json"
-    print(json.dumps(document, indent=2, ensure_ascii=False) if is_json else as_yaml(document).rstrip())
+    text = json.dumps(document, indent=2, ensure_ascii=False) if is_json else as_yaml(document).rstrip()
+    print(text, file=results())
     return 0
 
 
@@ -53,7 +55,7 @@ def _check(paths: Sequence[str], registry: Registry) -> int:
         for note in notes(loaded.config, loaded.registry):
             print(f"{path}: {note}", file=sys.stderr)
         names = ", ".join(spec.scheduler_name for spec in loaded.config.profiles)
-        print(f"{path}: valid; profiles: {names}")
+        print(f"{path}: valid; profiles: {names}", file=results())
     if problems:
         raise ConfigError(problems)
     return 0

@@ -13,9 +13,9 @@ from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
+from scheduler.framework.tracebacks import described
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.plugin_faults import described
 from scheduler.state.nominator import Nominator
 
 UNSCHEDULABLE = "Unschedulable"

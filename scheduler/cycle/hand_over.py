@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.plugin import Plugin
+from scheduler.framework.tracebacks import described, described_with_place
 from scheduler.loading.modules import PREFIX
 from scheduler.runtime.containment import RENEWED_SECONDS, Contained
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.plugin_faults import described
 
 FAILED = "A plugin failed as it was asked what it keeps for its next version, which takes over nothing"
 
@@ -94,7 +94,7 @@ def _take_over(heir: _Heir) -> Lost | None:
     except BaseException as error:  # also what would end the program
         if _is_of_a_version_before(error.__traceback__, heir.plugin):
             return _lost(heir.before, heir.predecessor, error)
-        detail = f"plugin {heir.plugin.name!r} does not take over from its predecessor: {described(error)}"
+        detail = f"plugin {heir.plugin.name!r} does not take over from its predecessor: {described_with_place(error)}"
         raise ConfigError([f"profile {heir.of.name!r}: {detail}"]) from error
     return None
 

@@ -18,6 +18,7 @@ from scheduler.cycle.hand_over import Lost, hand_over
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.resources import ApiResource, needs_of, parts_read, resources_to_watch, writes_of
+from scheduler.framework.tracebacks import described_with_place
 from scheduler.runtime import profile
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.handle import EngineHandle
@@ -184,8 +185,11 @@ class Profiles:
                 undo.callback(objects.close)
                 yield from of_profile.starting(handle)
                 undo.callback(of_profile.stop)
-                framework = self._framework(of_profile, handle, origins[name].percentage, limits)
-                resources = Resources.of(of_profile.by_name.values())
+                try:
+                    framework = self._framework(of_profile, handle, origins[name].percentage, limits)
+                    resources = Resources.of(of_profile.by_name.values())
+                except Exception as error:  # the plugins' own code, in what they say of themselves
+                    raise ConfigError([f"profile {name!r}: {described_with_place(error)}"]) from error
                 made[name] = _Running(origins[name], framework, objects, shared, resources)
             undo.pop_all()
         return Prepared({name: stays.get(name) or made[name] for name in origins}, made, limits)

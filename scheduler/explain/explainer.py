@@ -14,9 +14,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from typing import Final
 
+from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.cycle.records import Record
@@ -139,7 +139,7 @@ class Explainer:
 
     def _other(self, scheduler: str) -> Iterator[str]:
         profiles = list(self._engine.frameworks)
-        near = get_close_matches(scheduler, profiles, 1)
+        near = near_names(scheduler, profiles)
         if near:
             yield f"its spec.schedulerName is {scheduler!r}: did you mean {near[0]!r}?"
         yield f"this scheduler places pods of {', '.join(profiles)}"

@@ -7,7 +7,6 @@ of the configuration are read in the same way. Every problem is found in one go 
 """
 
 import dataclasses
-import difflib
 import math
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,13 +29,12 @@ from typing import (
 
 import msgspec
 
+from scheduler.api.near_names import near_names
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import not_supported, required
+from scheduler.framework.tracebacks import described_with_place
 
 T = TypeVar("T")
-
-MAX_LOOKED_UP: Final = 100
-"""Characters of a wrong name for which a similar one is looked for."""
 
 MAX_HINTS: Final = 100
 """Problems that come with such a hint, and of one list: nobody reads more, and a file may have a million."""
@@ -133,11 +131,8 @@ def _is_readable(kind: Any) -> bool:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return the end of a message about an unknown `name`: the most similar known one, if there is any."""
-    if len(name) > MAX_LOOKED_UP:  # the search takes the square of the length
-        return ""
-    by_lower = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
-    return f"; did you mean {by_lower[close[0]]!r}?" if close else ""
+    near = near_names(name, known)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 class _Argument(NamedTuple):
@@ -192,11 +187,14 @@ def _read_object(
         made = cls(**given)
     except Exception as error:  # noqa: BLE001  the class's own code: whatever it raises is reported
         if len(problems) == before:
-            detail = str(error) if isinstance(error, TypeError | ValueError) else f"{type(error).__name__}: {error}"
+            detail = str(error) if isinstance(error, TypeError | ValueError) else described_with_place(error)
             problems.append(f"{path}: {detail}" if path else detail)
         return None
     if isinstance(made, HasRules):
-        broken = [(field, message) for field, message in made.problems() if _first_key(field) not in wrong]
+        try:
+            broken = [(field, message) for field, message in made.problems() if _first_key(field) not in wrong]
+        except Exception as error:  # noqa: BLE001  likewise
+            broken = [("", f"problems: {described_with_place(error)}")]
         problems.extend(f"{join(path, field)}: {message}" for field, message in broken)
     return made if len(problems) == before else None
 

@@ -41,6 +41,7 @@ from scheduler.framework.events import (
     VOLUME_ATTACHMENT,
 )
 from scheduler.framework.plugin import Plugin
+from scheduler.framework.tracebacks import described_with_place
 
 
 class ApiResource(NamedTuple):
@@ -192,7 +193,7 @@ def resource_problems(plugin: Plugin) -> Iterator[str]:
     try:
         names = sorted(set(_named_by(plugin)))
     except Exception as error:  # noqa: BLE001  the plugin's own code: whatever it raises is reported
-        yield f"events_to_register: {type(error).__name__}: {error}"
+        yield f"events_to_register: {described_with_place(error)}"
         return
     for name in (*names, *(write.resource for write in plugin.writes if write.resource != POD)):
         try:

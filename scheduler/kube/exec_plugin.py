@@ -22,6 +22,7 @@ from typing import Any, Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.processes import ending
 from scheduler.framework.errors import ConfigError
 
 EXEC_SECONDS: Final = 30.0
@@ -98,7 +99,7 @@ class ExecPlugin:
         finally:
             await _end(process)
         if code:
-            raise self._problem(f"ended with exit code {code}; run it by hand to see why")
+            raise self._problem(f"ended {ending(code)}; run it by hand to see why")
         return output
 
     async def _read_all(self, process: asyncio.subprocess.Process) -> bytes:

@@ -5,12 +5,12 @@ a coroutine where nothing is awaited, a method with other parameters than it is 
 """
 
 import dataclasses
-import difflib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final
 
+from scheduler.api.near_names import near_names
 from scheduler.api.needs import need_problem
 from scheduler.framework import plugin as points
 from scheduler.framework.arguments import unreadable_arguments
@@ -95,7 +95,7 @@ def _interface_problems(cls: type) -> Iterator[Problem]:
             yield "", f"it inherits {' and '.join(form.__name__ for form in forms)}, of which a plugin has one"
     own = [each for each in vars(cls) if each not in _METHODS and inspect.isroutine(vars(cls)[each])]
     for name in sorted(getattr(cls, "__abstractmethods__", ())):
-        near = difflib.get_close_matches(name, own, n=1)
+        near = near_names(name, own)
         misspelt = f"; is its method {near[0]} meant to be it?" if near else ""
         yield "", f"it lacks the method {name}{_signature(_METHODS.get(name), name)}{misspelt}"
     for name, interface in _METHODS.items():

@@ -12,7 +12,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Final
@@ -108,8 +108,7 @@ def import_installed(name: str, named_by: str) -> ModuleType:
 @contextmanager
 def _problems_of(place: str, name: str, is_beside: Callable[[str], bool] = lambda _: False) -> Iterator[None]:
     try:
-        with redirect_stdout(sys.stderr):  # what a plugin prints is no part of a command's output
-            yield
+        yield
     except KeyboardInterrupt:
         raise
     except BaseException as error:

@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.processes import ending
 from scheduler.framework.plugin import Plugin
 from scheduler.loading.sources import Directory, PluginSources
 
@@ -141,7 +142,7 @@ class _Trial:
                 begun = answer.begun
         if not begun:
             said = stderr.decode(errors="replace").strip().splitlines()
-            self.fail(said[-1] if said else f"the child ended with code {code}")
+            self.fail(said[-1] if said else f"the child ended {ending(code)}")
             return
         self.problems.append(f"{_place(begun, stack)}: {_end(stack, code, self._seconds)}")
         self.sources = _without(begun, self.sources)
@@ -160,7 +161,7 @@ def _end(stack: Sequence[str], code: int, seconds: float) -> str:
         return f"it is still being imported after {seconds:g} s: an endless loop? What takes long belongs into a task"
     if stack and stack[0].startswith("Fatal"):
         return f"it crashed Python while it was imported: {stack[0].partition(': ')[2]}"
-    return f"it ended Python while it was imported, with code {code}"
+    return f"it ended Python while it was imported, {ending(code)}"
 
 
 def _place(begun: str, stack: Sequence[str]) -> str:
@@ -189,10 +190,13 @@ def child() -> None:
     import faulthandler
 
     from scheduler.framework.errors import ConfigError
+    from scheduler.framework.tracebacks import described_with_place
+    from scheduler.loading.accidents import Imports
     from scheduler.loading.load import load
 
     given = _requests.decode(sys.stdin.buffer.read())
     end = os._exit
+    encode, cancel = msgspec.json.encode, faulthandler.cancel_dump_traceback_later  # whatever a plugin does to them
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):  # whatever a plugin prints or reads
@@ -203,17 +207,23 @@ def child() -> None:
         raise SystemExit(code)
 
     def begun(name: str) -> None:
-        answers.write(msgspec.json.encode(_Answer(begun=name)).decode() + "\n")
+        cancel()
+        imports.begin(name)
+        answers.write(encode(_Answer(begun=name)).decode() + "\n")
         faulthandler.dump_traceback_later(given.seconds, exit=True, file=answers)
 
     os._exit = refuse  # type: ignore[assignment]  # as an exception it names the line
+    imports = Imports()
     problems: list[str] = []
     try:
         load(given.sources, {name: _placeholder(name) for name in given.taken}, {}, begun)
     except ConfigError as error:
         problems = list(error.problems)
-    faulthandler.cancel_dump_traceback_later()
-    answers.write(msgspec.json.encode(_Answer(problems=problems)).decode() + "\n")
+    except BaseException as error:  # noqa: BLE001  a metaclass of a plugin's
+        problems = [f"{imports.place}: its class cannot be looked at: {described_with_place(error)}"]
+    imports.end()
+    cancel()
+    answers.write(encode(_Answer(problems=[*problems, *imports.problems])).decode() + "\n")
     answers.flush()
     end(0)  # without waiting for threads that a plugin may have started
 

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import logging
 import os
-import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -28,6 +27,7 @@ from scheduler.replay.report import lines_of
 from scheduler.replay.trace_file import Trace, is_as_recorded
 from scheduler.replay.trace_time import TraceClock, TraceTimeLoop
 from scheduler.replay.utilisation import utilisation
+from scheduler.results import results
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
 
@@ -254,8 +254,8 @@ def _anew(registry: Registry) -> Registry:
 
 def _print(options: argparse.Namespace, document: Document) -> None:
     if options.output == "json":
-        print(orjson.dumps(encodable_within(document), option=orjson.OPT_INDENT_2).decode())
+        print(orjson.dumps(encodable_within(document), option=orjson.OPT_INDENT_2).decode(), file=results())
         return
-    encoding = sys.stdout.encoding or "utf-8"
+    encoding = results().encoding or "utf-8"
     for line in lines_of(document):
-        sys.stdout.write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        results().write(line.encode(encoding, "backslashreplace").decode(encoding) + "\n")

@@ -18,7 +18,8 @@ from types import FrameType, TracebackType
 from typing import Final, Self
 
 from scheduler.framework.errors import ConfigError
-from scheduler.runtime.plugin_faults import described, is_ours
+from scheduler.framework.tracebacks import described_with_place
+from scheduler.runtime.plugin_faults import is_ours
 
 AT_WORK_SECONDS: Final = 4.0
 """At a stretch, for the plugins of a scheduler at work: less than what is told as a hang, and than `renewDeadline`."""
@@ -63,7 +64,7 @@ class Contained:
         self._outside = None
         if error is None or (isinstance(error, Exception | KeyboardInterrupt) and not self._is_late):
             return
-        problems = error.problems if isinstance(error, ConfigError) else [described(error)]
+        problems = error.problems if isinstance(error, ConfigError) else [described_with_place(error)]
         raise (TooLong if self._is_late else ConfigError)(problems) from error
 
     def _on_alarm(self, _: int, frame: FrameType | None) -> None:

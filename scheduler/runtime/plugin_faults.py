@@ -13,27 +13,28 @@ import logging
 import sys
 import traceback
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable
 from pathlib import Path
-from types import CodeType, TracebackType
+from types import CodeType
 from typing import Final, NamedTuple
 
 from scheduler.api.pod import Pod
-from scheduler.api.text import encodable, shortened
 from scheduler.framework.errors import AttemptFailed, ClusterError, PluginError, WrongAnswer
 from scheduler.framework.plugin import Plugin
+from scheduler.framework.tracebacks import (
+    authors_frames,
+    described,
+    entries,
+    is_engine,
+    kind_of,
+    place_in,
+    text_of,
+)
 from scheduler.runtime.metrics import Metrics
 
 MAX_TOLD: Final = 1_000
 """Distinct faults that are known to be in the log; beyond them, the one that was not seen for longest is forgotten."""
 
-MAX_TEXT: Final = 1_000
-"""Characters of what a plugin raises: it may quote all of a pod."""
-
-MAX_KIND: Final = 200
-"""Characters of the name of its type."""
-
-_ENGINE: Final = str(Path(__file__).parents[1]) + "/"
 _IN_TREE: Final = str(Path(__file__).parents[2] / "plugins") + "/"
 
 _logger = logging.getLogger(__name__)
@@ -65,29 +66,10 @@ def as_plugin_error(point: str, plugin: str, error: BaseException) -> PluginErro
     return named
 
 
-def text_of(error: BaseException) -> str:
-    """What an error says, in MAX_TEXT characters; its code is the plugin's, too."""
-    try:
-        text = str(error)
-    except BaseException as another:  # noqa: BLE001  the plugin's own code
-        text = f"(its text cannot be had: {type(another).__name__})"
-    return encodable(shortened(text, MAX_TEXT))
-
-
-def described(error: BaseException) -> str:
-    """The type of an error, and what it says."""
-    return f"{kind_of(error)}: {text_of(error)}"
-
-
-def kind_of(error: BaseException) -> str:
-    """The name of an error's type; a plugin may make it while it works."""
-    return encodable(shortened(type(error).__name__, MAX_KIND))
-
-
 def log_fault(message: str, plugin: Plugin, method: str, error: BaseException) -> str:
     """Log what a plugin raised outside of any attempt, with its author's frames; return file and line, if known."""
     trace = authors_frames(error.__traceback__)
-    place = _innermost(trace) or place_of(inspect.getattr_static(type(plugin), method, None))
+    place = place_in(trace) or place_of(inspect.getattr_static(type(plugin), method, None))
     fields = {"plugin": plugin.name, "extensionPoint": method, "at": place, "err": described(error)}
     _logger.error(message, extra=fields, exc_info=(type(error), error, trace))
     return place
@@ -99,23 +81,9 @@ def place_of(method: object) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}" if isinstance(code, CodeType) else ""
 
 
-def authors_frames(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback without the frames of the scheduler; None if there are no others."""
-    kept: TracebackType | None = None
-    for entry in reversed(list(_entries(trace))):
-        if not is_engine(entry.tb_frame.f_code):
-            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
-    return kept
-
-
-def is_engine(code: CodeType) -> bool:
-    """Whether code is the scheduler's, and no plugin's."""
-    return code.co_filename.startswith(_ENGINE)
-
-
 def is_ours(code: CodeType) -> bool:
     """Whether code is the scheduler's, or that of a plugin of ours."""
-    return code.co_filename.startswith((_ENGINE, _IN_TREE))
+    return is_engine(code) or code.co_filename.startswith(_IN_TREE)
 
 
 def is_of_tree(plugin: type) -> bool:
@@ -146,7 +114,7 @@ class PluginFaults:
             fault = Fault(error.plugin, error.point, "wrong answer", error.place)
         elif cause is not error or trace is not None:
             # Without a frame of the author's where the call itself was wrong: another number of arguments.
-            fault = Fault(error.plugin, error.point, kind_of(cause), _innermost(trace) or text_of(cause))
+            fault = Fault(error.plugin, error.point, kind_of(cause), place_in(trace) or text_of(cause))
         else:
             return  # it answered that it failed, as a plugin may
         self._metrics.plugin_faults.labels(error.plugin, error.point, "error").inc()
@@ -183,22 +151,9 @@ class PluginFaults:
         return True
 
 
-def _innermost(trace: TracebackType | None) -> str:
-    place = ""
-    for entry in _entries(trace):
-        place = f"{entry.tb_frame.f_code.co_filename}:{entry.tb_lineno}"
-    return place
-
-
 def _is_by_us(error: BaseException) -> bool:
     """Whether the plugin that raised is one of ours: the first frame that is not the scheduler's is its."""
-    for entry in _entries(error.__traceback__):
+    for entry in entries(error.__traceback__):
         if not is_engine(entry.tb_frame.f_code):
             return entry.tb_frame.f_code.co_filename.startswith(_IN_TREE)
     return False
-
-
-def _entries(trace: TracebackType | None) -> Iterator[TracebackType]:
-    while trace is not None:
-        yield trace
-        trace = trace.tb_next

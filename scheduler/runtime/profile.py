@@ -35,7 +35,8 @@ from scheduler.framework.plugin import (
     SignPlugin,
 )
 from scheduler.framework.resources import resource_problems, resources_to_watch
-from scheduler.runtime.plugin_faults import described, log_fault
+from scheduler.framework.tracebacks import described_with_place
+from scheduler.runtime.plugin_faults import log_fault
 from scheduler.runtime.profile_spec import PluginRef, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
 
@@ -92,7 +93,7 @@ class ProfilePlugins:
                 try:
                     plugin.start(handle)
                 except BaseException as error:  # also one that would end the program
-                    detail = f"plugin {plugin.name!r} did not start: {described(error)}"
+                    detail = f"plugin {plugin.name!r} did not start: {described_with_place(error)}"
                     raise ConfigError([f"profile {handle.profile_name!r}: {detail}"]) from error
                 undo.callback(_stop, plugin)
                 yield

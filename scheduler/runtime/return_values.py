@@ -108,8 +108,8 @@ def check_permit(plugin: str, method: Callable[..., Any], answer: object) -> Sta
     if not isinstance(answer, PermitWait):
         return check_status(plugin, "Permit", method, answer, PERMIT)
     timeout: object = answer.timeout
-    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or math.isnan(timeout):
-        raise wrong_answer(plugin, "Permit", method, timeout, "a PermitWait of seconds")
+    if not isinstance(timeout, int | float) or isinstance(timeout, bool) or math.isnan(timeout) or timeout < 0:
+        raise wrong_answer(plugin, "Permit", method, timeout, "a PermitWait of seconds, 0 or more")
     message: object = answer.message
     if not isinstance(message, str):
         raise wrong_answer(plugin, "Permit", method, message, "a PermitWait with a text")

@@ -21,8 +21,8 @@ from enum import Enum, auto
 from types import FrameType, TracebackType
 from typing import Any, Final
 
+from scheduler.framework.tracebacks import is_engine
 from scheduler.runtime.plugin_calls import PluginCalls
-from scheduler.runtime.plugin_faults import is_engine
 
 BEAT_SECONDS: Final = 1.0
 

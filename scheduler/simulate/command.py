@@ -16,6 +16,7 @@ from scheduler.framework.resources import needs_of
 from scheduler.interrupts import ended_by_interrupt
 from scheduler.logs import TextFormatter
 from scheduler.progress import Progress, on_stderr
+from scheduler.results import results
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import SimulatedCluster, read_cluster
@@ -122,10 +123,10 @@ def _show(options: argparse.Namespace, document: dict[str, Any]) -> int:
     for note in document["notes"]:
         print(printable(note), file=sys.stderr)
     if options.output == "json":
-        sys.stdout.flush()
-        sys.stdout.buffer.writelines(text.encode() for text in as_json(document))
+        results().flush()
+        results().buffer.writelines(text.encode() for text in as_json(document))
     else:
-        print(as_text(document, explain=options.explain))
+        print(as_text(document, explain=options.explain), file=results())
     is_pending = any(pod["node"] is None for pod in document["pods"]) or is_short(document)
     return PENDING if is_pending and options.fail_if_pending else 0
 

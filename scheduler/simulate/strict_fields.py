@@ -3,7 +3,6 @@
 A decoder that knows all fields looks first, in a few microseconds; where it finds something, the object is walked.
 """
 
-import difflib
 import functools
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
@@ -11,6 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from scheduler.api.decoding import QUICK_ERRORS, Decoder
+from scheduler.api.near_names import near_names
 from scheduler.api.undecoded import attribute_of
 from scheduler.simulate.written import WrittenObject
 from scheduler.simulate.written_kinds import KINDS, TOP
@@ -40,7 +40,7 @@ def _unknown(value: Any, kind: str, path: str) -> Iterator[str]:
     for key, inner in value.items():
         at = f"{path}.{key}" if path else f"{key}"
         if key not in fields:
-            near = difflib.get_close_matches(f"{key}", fields, n=1)
+            near = near_names(f"{key}", fields)
             yield f"{at}: unknown field" + (f'; did you mean "{near[0]}"?' if near else "")
             continue
         prefix, below = fields[key]

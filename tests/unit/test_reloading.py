@@ -278,6 +278,18 @@ async def test_the_file_is_read_once_it_is_the_same_at_two_looks() -> None:
     assert set(reloading.engine.frameworks) == {"three"}
 
 
+async def test_a_file_that_changed_while_the_program_was_starting_is_read() -> None:
+    reloading = Reloading(profiles=[a_profile("one")])
+    loaded = reloading.load()
+    reloading.write(profiles=[a_profile("two")])
+
+    metrics = Metrics()
+    reloader = Reloader(reloading, loaded, reloading.engine, reloading.cluster, metrics, Tasks(metrics))
+    await reloader.look()
+
+    assert set(reloading.engine.frameworks) == {"two"}
+
+
 async def test_a_file_that_says_the_same_changes_nothing() -> None:
     reloading = Reloading(profiles=[a_profile("one")])
 

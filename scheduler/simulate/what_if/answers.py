@@ -6,10 +6,10 @@ before ─► nodes added ─► nodes to drain cordoned ─► nodes removed �
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from difflib import get_close_matches
 from itertools import islice
 from typing import Any
 
+from scheduler.api.near_names import near_names
 from scheduler.api.objects import Node
 from scheduler.api.owners import is_of_daemon_set, node_of
 from scheduler.api.pod import Pod
@@ -215,7 +215,7 @@ def _check_asks_us(pod: Pod, config: Config) -> None:
         raise ConfigError([f"{pod}: spec.nodeName is {shown(pod.node_name)}, so no scheduler is asked where it goes"])
     names = [profile.scheduler_name for profile in config.profiles]
     if pod.spec.scheduler_name not in names:
-        near = get_close_matches(pod.spec.scheduler_name, [*names, DEFAULT_SCHEDULER], 1)
+        near = near_names(pod.spec.scheduler_name, [*names, DEFAULT_SCHEDULER])
         hint = f": did you mean {near[0]!r}?" if near else f"; the profiles are {', '.join(names)}"
         raise ConfigError([f"{pod}: spec.schedulerName is {pod.spec.scheduler_name!r}, another scheduler's{hint}"])
 

@@ -3,9 +3,9 @@
 import argparse
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Final
 
+from scheduler.api.near_names import near_names
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.checks import shown
 
@@ -106,5 +106,5 @@ def node_problems(questions: Questions, names: Collection[str]) -> Iterator[str]
 
 def did_you_mean(name: str, names: Collection[str]) -> str:
     """Return the names that may be meant, as the end of a sentence."""
-    near = get_close_matches(name, sorted(names)[:MAX_COPIES], 3)
+    near = near_names(name, sorted(names)[:MAX_COPIES], 3)
     return f"; did you mean {' or '.join(near)}?" if near else ""

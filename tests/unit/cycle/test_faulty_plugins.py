@@ -253,7 +253,13 @@ CASES = {
         fw.PermitPlugin,
         "permit",
         answering(fw.PermitWait("5")),  # type: ignore[arg-type]
-        "running Permit plugin \"Odd\": method answered '5' (str), expected a PermitWait of seconds",
+        "running Permit plugin \"Odd\": method answered '5' (str), expected a PermitWait of seconds, 0 or more",
+    ),
+    "permit waits for less than nothing": Case(
+        fw.PermitPlugin,
+        "permit",
+        answering(fw.PermitWait(-5.0)),
+        'running Permit plugin "Odd": method answered -5.0 (float), expected a PermitWait of seconds, 0 or more',
     ),
     "permit waits for no number": Case(
         fw.PermitPlugin,

@@ -135,6 +135,12 @@ async def test_a_program_that_fails_is_a_problem(tmp_path: Path) -> None:
     assert await problem_of(plugin) == "ended with exit code 3; run it by hand to see why"
 
 
+async def test_a_program_that_a_signal_ends_is_told_by_the_name_of_the_signal(tmp_path: Path) -> None:
+    plugin = a_plugin(a_program(tmp_path, "kill -KILL $$"))
+
+    assert await problem_of(plugin) == "ended by the signal SIGKILL; run it by hand to see why"
+
+
 async def test_a_program_that_prints_without_end_is_ended(tmp_path: Path) -> None:
     plugin = a_plugin(a_program(tmp_path, f"while :; do echo {SECRET * 50}; done"))
 

@@ -116,7 +116,7 @@ FAULTY: Final[dict[str, Faulty]] = {
     ),
     "a signal to itself": Faulty(
         "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n",
-        ("FILE: it ended Python while it was imported, with code -9",),
+        ("FILE: it ended Python while it was imported, by the signal SIGKILL",),
         ends_its_process=True,
     ),
     "an error of several lines": Faulty(

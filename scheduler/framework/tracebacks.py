@@ -1,0 +1,70 @@
+"""What went wrong in a plugin's code, and where: for its author, without the frames of the scheduler."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import CodeType, TracebackType
+from typing import Final
+
+from scheduler.api.text import encodable, shortened
+
+MAX_TEXT: Final = 1_000
+"""Characters of what a plugin raises: it may quote all of a pod."""
+
+MAX_KIND: Final = 200
+"""Characters of the name of its type."""
+
+_ENGINE: Final = str(Path(__file__).parents[1]) + "/"
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says, in MAX_TEXT characters; its code is the plugin's, too."""
+    try:
+        text = str(error)
+    except BaseException as another:  # noqa: BLE001  the plugin's own code
+        text = f"(its text cannot be had: {type(another).__name__})"
+    return encodable(shortened(text, MAX_TEXT))
+
+
+def described(error: BaseException) -> str:
+    """The type of an error, and what it says."""
+    return f"{kind_of(error)}: {text_of(error)}"
+
+
+def kind_of(error: BaseException) -> str:
+    """The name of an error's type; a plugin may make it while it works."""
+    return encodable(shortened(type(error).__name__, MAX_KIND))
+
+
+def described_with_place(error: BaseException) -> str:
+    """The same, with file and line in the author's code, if there are any."""
+    text, place = described(error), place_in(authors_frames(error.__traceback__))
+    return text if place in text else f"{text}, in {place}"
+
+
+def authors_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without the frames of the scheduler; None if there are no others."""
+    kept: TracebackType | None = None
+    for entry in reversed(list(entries(trace))):
+        if not is_engine(entry.tb_frame.f_code):
+            kept = TracebackType(kept, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return kept
+
+
+def is_engine(code: CodeType) -> bool:
+    """Whether code is the scheduler's, and no plugin's."""
+    return code.co_filename.startswith(_ENGINE)
+
+
+def place_in(trace: TracebackType | None) -> str:
+    """File and line of the innermost frame; empty without a traceback."""
+    place = ""
+    for entry in entries(trace):
+        place = f"{entry.tb_frame.f_code.co_filename}:{entry.tb_lineno}"
+    return place
+
+
+def entries(trace: TracebackType | None) -> Iterator[TracebackType]:
+    """Yield those of a traceback, the outermost first."""
+    while trace is not None:
+        yield trace
+        trace = trace.tb_next
