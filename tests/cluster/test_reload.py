@@ -99,12 +99,41 @@ class Picky(fw.FilterPlugin):
 """
 
 
+HOLDS = """\
+from scheduler import framework as fw
+
+
+class Holds(fw.PermitPlugin):
+    name = "Holds"
+
+    def kept(self):
+        {kept}
+
+    def permit(self, state, pod, node_name):
+        return fw.PermitWait({seconds}) if {seconds} else None
+"""
+
+HOLD_SECONDS = 12
+"""Longer than a change takes to be noticed."""
+
+
 def reloads(loadmaster: Component, result: str) -> float:
     return metric(loadmaster.port, "loadmaster_config_reloads_total", result=result)
 
 
 def until_taken_over(loadmaster: Component, count: int, seconds: float = NOTICED) -> None:
     wait_until(lambda: reloads(loadmaster, "success") >= count, seconds, "the configuration is taken over")
+
+
+def until_on_hold(api: Client, pod: str, namespace: str) -> None:
+    """A pod that Permit holds is nominated to the node that it is to have."""
+    nominated = "nominatedNodeName"
+    wait_until(lambda: nominated in api.get("Pod", pod, namespace)["status"], 10, f"{pod} is on hold")
+
+
+def is_assumed(loadmaster: Component) -> bool:
+    """Whether a pod has a node in the scheduler's tables that it has not yet at the API server."""
+    return metric(loadmaster.port, "scheduler_cache_size", type="assumed_pods") > 0
 
 
 def until_bound(api: Client, pod: str, namespace: str) -> None:
@@ -204,6 +233,65 @@ def test_a_plugin_file_that_comes_and_changes_places_pods_without_a_restart(
         until_bound(api, "liked", namespace)
         api.create(a_pod("disliked", namespace))
         wait_until(lambda: bool(message(api, "disliked", namespace)), 10, "the plugin refuses the pod")
+
+
+def test_a_pod_on_hold_outlives_a_reload_and_the_fault_of_the_plugin_that_is_replaced(
+    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, mounted: Mounted, tmp_path: Path
+) -> None:
+    make_nodes(1)
+    directory = tmp_path / "plugins"
+    directory.mkdir()
+    file = directory / "holds.py"
+    file.write_text(HOLDS.format(kept='raise RuntimeError("broken")', seconds=HOLD_SECONDS))
+    mounted.profiles(a_profile("loadmaster", "Holds"))
+    env = {"POD_NAMESPACE": namespace, "POD_NAME": "the-scheduler"}
+    with start(cluster, f"--config={mounted.path}", f"--plugin-dir={directory}", env=env) as loadmaster:
+        api.create(a_pod("held", namespace))
+        until_on_hold(api, "held", namespace)
+
+        file.write_text(HOLDS.format(kept="return None", seconds=0))
+        until_taken_over(loadmaster, 1, RETRIED)
+        was_on_hold = not node_of(api.get("Pod", "held", namespace))
+        api.create(a_pod("next", namespace))
+
+        until_bound(api, "next", namespace)
+        assert was_on_hold
+        # Its old plugin refuses it in the end, and the new one lets it go.
+        wait_until(lambda: bool(node_of(api.get("Pod", "held", namespace))), 2 * HOLD_SECONDS, "the pod is bound")
+        events = api.list("events.k8s.io/v1/Event", namespace)
+        notes = [each["note"] for each in events if each["reason"] == "PluginStateLost"]
+        assert len(notes) == 1
+        assert f"{file}:8: RuntimeError: broken" in notes[0]
+        assert metric(loadmaster.port, "loadmaster_task_failures_total") == 0
+
+
+def test_pods_whose_profile_goes_while_they_wait_are_left_alone_until_it_comes_back(
+    cluster: Cluster, api: Client, namespace: str, make_nodes: MakeNodes, mounted: Mounted, tmp_path: Path
+) -> None:
+    make_nodes(1)
+    directory = tmp_path / "plugins"
+    directory.mkdir()
+    (directory / "holds.py").write_text(HOLDS.format(kept="return None", seconds=HOLD_SECONDS))
+    mounted.profiles(a_profile("loadmaster"), a_profile("batch", "Holds"))
+    with start(cluster, f"--config={mounted.path}", f"--plugin-dir={directory}") as loadmaster:
+        api.create(a_pod("held", namespace, scheduler="batch"))
+        until_on_hold(api, "held", namespace)
+        api.create(a_pod("nowhere", namespace, scheduler="batch", cpu="1000"))
+        wait_until(lambda: bool(message(api, "nowhere", namespace)), 10, "the pod is refused")
+
+        mounted.profiles(a_profile("loadmaster"))
+        until_taken_over(loadmaster, 1, RETRIED)
+        before = metric(loadmaster.port, "scheduler_pending_pods"), message(api, "held", namespace)
+        # Its timeout at Permit: nobody is told of it, and the pod does not come back.
+        wait_until(lambda: not is_assumed(loadmaster), 2 * HOLD_SECONDS, "the pod is not on hold any more")
+        after = metric(loadmaster.port, "scheduler_pending_pods"), message(api, "held", namespace)
+        mounted.profiles(a_profile("loadmaster"), a_profile("batch"))
+
+        until_bound(api, "held", namespace)
+        assert before[0] == 0
+        assert after == before
+        assert not node_of(api.get("Pod", "nowhere", namespace))
+        assert metric(loadmaster.port, "loadmaster_task_failures_total") == 0
 
 
 def test_extenders_come_change_and_go_without_a_restart(

@@ -89,7 +89,13 @@ class Waiting:
         writers = FakeWorld().writers
         self.engine = engine = build_engine(config, plugins.IN_TREE, writers, METRICS, self.clock)
         self.failure = FailureHandler(
-            engine.queue, engine.nominator, engine.pods, writers, METRICS, DecisionRecords(NodeTable())
+            engine.queue,
+            engine.nominator,
+            engine.pods,
+            writers,
+            METRICS,
+            DecisionRecords(NodeTable()),
+            engine.frameworks,
         )
 
     def take_in(self, change: Change) -> None:
