@@ -512,7 +512,8 @@ async def test_whatever_fails_while_reading_costs_that_reload_only() -> None:
     reloading.clock.advance(RETRY_SECONDS)
     await reloading.reloader.look()
 
-    assert refused == ("RuntimeError: boom",)
+    (problem,) = refused
+    assert problem.startswith(f"RuntimeError: boom, in {__file__}:")
     assert set(reloading.engine.frameworks) == {"two"}
 
 
