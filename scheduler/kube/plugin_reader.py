@@ -92,6 +92,8 @@ class PluginReader:
         found = self._contexts.get(ca_file)
         if found is None or found[0] != changed:
             authorities = read(ca_file, MAX_CA_BYTES).decode("ascii", "ignore") if ca_file else None
+            if authorities == "":  # with which the system's would be trusted
+                raise ValueError(f"{ca_file}: there is no certificate in it")
             found = self._contexts[ca_file] = changed, ssl.create_default_context(cadata=authorities)
         return found[1]
 

@@ -15,7 +15,6 @@ MAY = {
     ("scheduler/replay/members.py", "zlib.decompressobj"): "divides a stream, whose members are bounded both ways",
     ("scheduler/config/effective.py", "open"): "writes",
     ("scheduler/ask/record.py", "open"): "writes",
-    ("scheduler/authoring/skeleton.py", "open"): "writes",
     ("scheduler/replay/command.py", "open"): "writes",
     ("scheduler/serve/own_certificate.py", "os.open"): "writes",
     ("scheduler/__main__.py", "open"): "writes",
@@ -30,8 +29,8 @@ MAY = {
     ("scheduler/serve/tls.py", "load_cert_chain"): "likewise",
 }
 
-NAMES = {"open", "FileIO", "load_cert_chain", "read_text", "read_bytes"}
-"""Of functions and methods that read files, whatever they belong to; `open` of objects of ours is told by arguments."""
+NAMES = {"open", "FileIO", "load_cert_chain"}
+"""Of functions that read files, whatever they belong to; of the methods of a path, see below."""
 
 QUALIFIED = {
     "os.open", "os.read", "zlib.decompress", "zlib.decompressobj", "gzip.open", "gzip.decompress", "gzip.GzipFile",
@@ -51,7 +50,7 @@ def readers(source: str) -> Iterator[str]:
         last = called.rpartition(".")[2]
         if called in QUALIFIED:
             yield called
-        elif last == "open" and called != "open":
+        elif last in ("open", "read_text", "read_bytes") and called != "open":
             if is_of_a_path(node):
                 yield last
         elif last in NAMES:
@@ -61,9 +60,9 @@ def readers(source: str) -> Iterator[str]:
 
 
 def is_of_a_path(call: ast.Call) -> bool:
-    """Whether a method `open` is that of a path: it has a mode, or nothing at all."""
+    """Whether a method is that of a path: it is given a mode or an encoding, or nothing at all."""
     first = call.args[0] if call.args else None
-    return first is None or (isinstance(first, ast.Constant) and isinstance(first.value, str))
+    return first is None or (isinstance(first, ast.Constant) and first.value in ("r", "rb", "rt", "utf-8"))
 
 
 def test_nothing_else_reads_files() -> None:
@@ -100,6 +99,16 @@ def test_a_reader_is_seen_however_it_reads(line: str, reader: str) -> None:
     assert list(readers(line)) == [reader]
 
 
-@pytest.mark.parametrize("line", ["await watches.open(resources)", "listener.open(*address)", "read(path, MAX_BYTES)"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "await watches.open(resources)",
+        "listener.open(*address)",
+        "listener.open('127.0.0.1', port)",
+        "kind.read_text(text, into)",
+        "file.open('x', encoding='utf-8')",
+        "read(path, MAX_BYTES)",
+    ],
+)
 def test_what_reads_no_file_is_none(line: str) -> None:
     assert list(readers(f"async def f():\n    {line}\n")) == []
