@@ -33,7 +33,7 @@ from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.on_hold import PodsOnHold
 from scheduler.simulate.reads import SimulatedReader
 from scheduler.simulate.recording import RecordingWriters, Result
-from scheduler.simulate.writes import SimulatedApi
+from scheduler.state.simulated_api import SimulatedApi
 
 T = TypeVar("T")
 

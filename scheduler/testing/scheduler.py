@@ -21,13 +21,14 @@ from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.engine import PLAIN, Engine, Parts, build_engine
 from scheduler.cycle.writers import Writers
-from scheduler.framework.handle import ApiWriter, NoWrites, Reader
+from scheduler.framework.handle import ApiWriter, Reader
 from scheduler.framework.plugin import Plugin
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.profile_spec import Plugins, ProfileSpec
 from scheduler.runtime.registry import Registry
 from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.virtual_time import VirtualTimeLoop
+from scheduler.state.simulated_api import SimulatedApi
 from scheduler.testing.api_server import ApiServer, Event, VirtualReader
 from scheduler.testing.objects import decoded_for
 from scheduler.testing.profile import profile_of
@@ -69,7 +70,8 @@ def a_scheduler(
 
     Where none of them sorts the queue, PrioritySort does; where none binds, DefaultBinder. Others, such as
     NodeResourcesFit, are there only if they are given. `objects`: resource, as in events and `reads`, → its objects.
-    `api` and `reader` take the place of the handle's, which refuse everything.
+    What plugins write changes these. `api` and `reader` take the place of the handle's: without a `reader`, there is
+    nothing to read by HTTP.
 
     Raises ConfigError if a plugin does not start, LookupError for objects of a resource that no plugin names.
     """
@@ -100,7 +102,8 @@ class Scheduler:
         self._make: Callable[[Writers, Metrics, Tasks], Engine] = lambda writers, metrics, tasks: build_engine(
             config, registry, writers, metrics, asyncio.get_running_loop().time, tasks, parts=parts
         )
-        self._api: ApiWriter = api or NoWrites()
+        self._simulated_api = SimulatedApi()
+        self._api: ApiWriter = api or self._simulated_api
         self._reader: Reader = reader or VirtualReader()
         self._server = ApiServer()
         self._runner = asyncio.Runner(loop_factory=VirtualTimeLoop)
@@ -195,6 +198,8 @@ class Scheduler:
         server = self._server
         writers = Writers(server, server, server, server, self._api, self._reader)
         self.engine = server.engine = self._make(writers, metrics, tasks)
+        self._simulated_api.objects = self.engine.objects
+        self._simulated_api.observer = self.engine.object_handlers
         tasks.start("scheduling", self.engine.loop.run())
         tasks.start("queue", self.engine.queue.run_flushers())
         await _at_rest()

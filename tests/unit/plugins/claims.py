@@ -21,9 +21,9 @@ from scheduler.api.volumes import (
 )
 from scheduler.framework.resources import KNOWN
 from scheduler.runtime.metrics import Metrics
-from scheduler.simulate.writes import merged
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
+from scheduler.state.simulated_api import merged
 from scheduler.testing import a_node, pod_from_dict, started
 from tests.fakes import a_handle
 from tests.unit.plugins.cluster import a_cluster, every_row

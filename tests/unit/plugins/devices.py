@@ -13,8 +13,8 @@ from scheduler.api.devices import DeviceClass, ResourceClaim, ResourceSlice
 from scheduler.api.text import to_json
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import KNOWN
-from scheduler.simulate.writes import merged
 from scheduler.state.objects import ObjectStore
+from scheduler.state.simulated_api import merged
 from scheduler.testing import pod_from_dict
 from tests.controlplane.objects import a_pod
 from tests.fakes import a_handle

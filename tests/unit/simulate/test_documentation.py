@@ -11,7 +11,7 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.simulate.creation import USED
 from scheduler.simulate.objects import guessed_plural
 from scheduler.simulate.recording import RecordingWriters
-from scheduler.simulate.writes import SimulatedApi
+from scheduler.state.simulated_api import SimulatedApi
 
 README = Path(__file__).parents[3] / "README.md"
 MADE_OF_WORKLOADS = {"daemonsets", "deployments", "jobs"}

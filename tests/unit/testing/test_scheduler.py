@@ -397,6 +397,36 @@ class Everywhere(*(kinds[0] for kinds in POINTS.values())):  # type: ignore[misc
         self.asked.add("post_bind")
 
 
+class Budget(fw.PreFilterPlugin, fw.PreBindPlugin):
+    """Counts the pods of a team in an object, up to a limit."""
+
+    name = "Budget"
+    writes: ClassVar[Sequence[fw.Write]] = (fw.Write(TEAMS),)
+    reads: ClassVar[Sequence[str]] = (TEAMS,)
+
+    def start(self, handle: fw.Handle) -> None:
+        self.handle = handle
+
+    def pre_filter(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> fw.Status | None:
+        team = self.handle.objects.get(TEAMS, "shop")
+        return None if team and team["used"] < 2 else fw.unresolvable("the budget is used up")
+
+    async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:
+        team: Any = self.handle.objects.get(TEAMS, "shop")
+        await self.handle.api.patch(TEAMS, "shop", "", {"used": team["used"] + 1})
+
+
+def test_what_a_plugin_writes_is_seen_by_the_next_decision() -> None:
+    pods = [a_pod(name) for name in ("one", "two", "three")]
+    objects = {TEAMS: [an_object("shop", used=0)]}
+    with a_scheduler(Budget(), nodes=[a_node("a")], objects=objects) as scheduler:
+        for pod in pods:
+            scheduler.create(pod)
+
+        assert [scheduler.outcome(pod).node for pod in pods] == ["a", "a", ""]
+        assert "the budget is used up" in scheduler.outcome(pods[2]).message
+
+
 def test_a_pre_bind_in_a_thread_is_waited_for() -> None:
     class InThread(Steps):
         async def pre_bind(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> None:

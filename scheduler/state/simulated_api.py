@@ -1,4 +1,4 @@
-"""What plugins write in a simulation: it changes the simulated objects only.
+"""What plugins write in a simulation, or in a test of a plugin: it changes the objects in memory only.
 
 Where a pod would wait for a controller, its part is played here: a claim gets its volume at once, and a volume that has
 to be provisioned is made as a driver would make it, for the nodes that the class allows.
