@@ -1,6 +1,7 @@
 """Where the fewest pods would have to go, for a person who asks: a decision takes what costs least."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
 from typing import Final, NamedTuple
 
 from plugins.default_preemption.budgets import Budgets
@@ -12,6 +13,9 @@ from scheduler.api.owners import is_static
 ROWS_IN_A_STEP: Final = 64
 MAX_IN_DETAIL: Final = 32
 """On so many nodes a smaller set is looked for than that of a decision."""
+
+MAX_OTHERS: Final = 16
+"""On so many nodes that are no candidates a single pod is looked for: of all that would go, the pod may need some."""
 
 
 class Victims(NamedTuple):
@@ -36,31 +40,34 @@ def smallest_victims(
         yield None
     names = nodes.names()
     candidates.sort(key=lambda each: (each.costs[3], each.costs[:3], names[each.row]))
+    likely = [each.row for each in candidates[:MAX_IN_DETAIL]]
+    others = set(rows[run.lowest_priorities[rows] < pod.priority].tolist()) - {each.row for each in candidates}
+    likely += nsmallest(MAX_OTHERS, others, key=lambda row: names[row])
     found: list[tuple[tuple[int, tuple[int, ...], str], Victims]] = []
-    for candidate in candidates[:MAX_IN_DETAIL]:
-        victims = _fewest_on(run, budgets, pod, nodes.info(candidate.row).pods, candidate.row)
+    for row in likely:
+        victims = _fewest_on(run, budgets, pod, nodes.info(row).pods, row)
         if victims:
             violations = len(budgets.split(victims)[0])
-            key = len(victims), costs(victims, violations)[:3], names[candidate.row]
-            found.append((key, Victims(candidate.row, victims)))
+            key = len(victims), costs(victims, violations)[:3], names[row]
+            found.append((key, Victims(row, victims)))
         yield None
     found.sort(key=lambda each: each[0])
     yield from (victims for _, victims in found)
 
 
 def _fewest_on(run: fw.DryRun, budgets: Budgets, pod: fw.Pod, others: Iterable[fw.Pod], row: int) -> Sequence[fw.Pod]:
-    """Return as few pods of a node as make room; empty if all of lower priority do not. Static ones would come back."""
+    """Return as few pods of a node as make room; empty if none do. Static ones would come back."""
     lower = [other for other in others if other.priority < pod.priority and not is_static(other)]
     lower.sort(key=lambda other: (importance(other), str(other)))
+    victims: list[fw.Pod] = []
     with run.simulate(row) as node:
         node.remove(lower)
-        if not lower or node.refusal() is not None:
-            return ()
-        protected, free = budgets.split(lower)
-        victims = [*node.reprieve(protected), *node.reprieve(free)]
+        if node.refusal() is None:
+            protected, free = budgets.split(lower)
+            victims = [*node.reprieve(protected), *node.reprieve(free)]
     if len(victims) == 1:
         return victims
-    for other in reversed(lower):
+    for other in sorted(reversed(lower), key=lambda each: len(budgets.split([each])[0])):
         with run.simulate(row) as node:
             node.remove([other])
             if node.refusal() is None:

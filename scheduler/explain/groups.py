@@ -77,29 +77,50 @@ def group_nodes(
     plugins: ProfilePlugins, table: NodeTable, judgement: Judgement
 ) -> Generator[None, None, list[NodeGroup]]:
     """Return the nodes that refuse the pod, in groups. Nodes that go between two steps are left out."""
-    by_key: dict[tuple[tuple[str, str, str], ...], list[tuple[float, str, list[NamedObstacle]]]] = {}
+    by_key: dict[tuple[tuple[str, str, str], ...], _Members] = {}
     refused = np.flatnonzero(judgement.in_use & ~judgement.passing).tolist()
     names = tuple(table.names())
+    if len(refused) > MAX_IN_DETAIL:
+        refused.sort(key=names.__getitem__)  # which are left out is not to depend on the order of the table
     for place, row in enumerate(refused):
         if place % NODES_IN_A_STEP == NODES_IN_A_STEP - 1:
             yield
         if table.names()[row] != names[row]:
             continue
         found = list(_obstacles_on(plugins if place < MAX_IN_DETAIL else None, table, judgement, row))
-        key = tuple(each.key for each in found)
-        by_key.setdefault(key, []).append((_missing(found), names[row], found))
+        by_key.setdefault(tuple(each.key for each in found), _Members()).add(names[row], found)
     groups = []
     for members in by_key.values():
-        members.sort(key=lambda member: member[:2])
-        ranges: dict[str, Range] = {}
-        empty: dict[str, Range] = {}
-        for _, _, found in members:
-            for shortage in _shortages(found):
-                _widen(ranges, shortage.resource, shortage.missing)
-                _widen(empty, shortage.resource, shortage.when_empty)
-        groups.append(NodeGroup([name for _, name, _ in members], members[0][2], ranges, empty))
+        groups.append(members.group())
+        yield
     groups.sort(key=lambda group: (group.distance, -len(group.nodes), group.nodes[0]))
     return groups
+
+
+class _Members:
+    """Nodes of one group, in any order."""
+
+    __slots__ = ("_empty_ranges", "_first", "_nodes", "_ranges")
+
+    def __init__(self) -> None:
+        self._nodes: list[tuple[float, str]] = []
+        self._first: tuple[tuple[float, str], Sequence[NamedObstacle]] | None = None
+        self._ranges: dict[str, Range] = {}
+        self._empty_ranges: dict[str, Range] = {}
+
+    def add(self, name: str, obstacles: Sequence[NamedObstacle]) -> None:
+        place = _missing(obstacles), name
+        self._nodes.append(place)
+        if self._first is None or place < self._first[0]:
+            self._first = place, obstacles
+        for shortage in _shortages(obstacles):
+            _widen(self._ranges, shortage.resource, shortage.missing)
+            _widen(self._empty_ranges, shortage.resource, shortage.when_empty)
+
+    def group(self) -> NodeGroup:
+        assert self._first is not None, "a group has nodes"
+        names = [name for _, name in sorted(self._nodes)]
+        return NodeGroup(names, self._first[1], self._ranges, self._empty_ranges)
 
 
 def obstacles_of_pod(plugins: ProfilePlugins, judgement: Judgement, refusals: Iterable[Status]) -> list[NamedObstacle]:
@@ -147,7 +168,8 @@ def _named(status: Status, told: Sequence[Obstacle]) -> list[NamedObstacle]:
 
 def _widen(ranges: dict[str, Range], resource: str, amount: int) -> None:
     low, high = ranges.get(resource, (amount, amount))
-    ranges[resource] = min(low, amount), max(high, amount)
+    if not low <= amount <= high or resource not in ranges:
+        ranges[resource] = min(low, amount), max(high, amount)
 
 
 def _fit(obstacle: Obstacle) -> Obstacle:

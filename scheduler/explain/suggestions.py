@@ -231,10 +231,14 @@ def _first_refusals(table: NodeTable, judgement: Judgement) -> dict[str, Status]
     """What a decision would have said of each node: the first refusal alone."""
     names = table.names()
     found: dict[str, Status] = {}
-    for row in np.flatnonzero(judgement.in_use & ~judgement.passing).tolist():
-        first = next(judgement.refusals_of(row), None)
-        if first is not None:
-            found[names[row]] = first[1]
+    left = judgement.in_use & ~judgement.passing
+    for step, codes in judgement.refusals:
+        refused = left & (codes != 0)
+        for code in np.unique(codes[refused]).tolist():
+            status = step.status(judgement.state, judgement.pod, code)
+            found.update((names[row], status) for row in np.flatnonzero(refused & (codes == code)).tolist())
+        left &= ~refused
+    found.update((names[row], judgement.others[row][0]) for row in np.flatnonzero(left).tolist())
     return found
 
 

@@ -40,7 +40,7 @@ def cluster(seed: int) -> list[Json]:
     nodes = [_node(draw, f"n{number}") for number in range(1, draw.randint(2, 6) + 1)]
     names = [node["metadata"]["name"] for node in nodes]
     running = [pod for node in nodes for pod in _running(draw, node["metadata"]["name"])]
-    pending = [_pending(draw, f"p{number}") for number in range(1, draw.randint(1, 3) + 1)]
+    pending = [_pending(draw, f"p{number}") for number in range(1, draw.randint(2, 5) + 1)]
     return [
         *nodes,
         *_storage(draw, names),
@@ -134,7 +134,7 @@ def _pod(name: str, app: str, cpu: str = "100m", memory: str = "64Mi") -> Json:
 def _pending(draw: Draw, name: str) -> Json:
     pod = _pod(name, draw.choice(APPS), cpu=draw.choice(("100m", "1", "1500m", "3", "5")))
     spec = pod["spec"]
-    own = draw.sample(_TRAITS, draw.choice((0, 1, 1, 2, 2, 3)))
+    own = draw.sample(_TRAITS, draw.choice((0, 1, 1, 1, 2, 2, 3)))
     for trait in own:
         trait(draw, pod)
     if draw.chance(0.4):

@@ -67,6 +67,51 @@ def affinity(kind: str, key: str, **labels: str) -> objects.Affinity:
 ZONES = [a_node(f"n{i}", labels={ZONE: "ab"[i % 2], HOSTNAME: f"n{i}"}) for i in range(4)]
 
 
+def test_what_would_be_missing_without_any_pod_there_does_not_count_the_pods() -> None:
+    scheduler = a_cluster(a_node("n", cpu="2"), a_pod("other", requests={"cpu": 1}, node_name="n"))
+    document = explained(scheduler, a_pod(requests={"cpu": 4}))
+    assert facts(document) == [(1, ["3 cpu short of 4, 2 of it even without any pod there"])]
+
+
+def test_a_node_that_is_large_enough_is_not_said_to_be_too_small_when_another_resource_is_missing() -> None:
+    scheduler = a_cluster(a_node("n", cpu="2"), a_pod("other", requests={"cpu": 2}, node_name="n"))
+    document = explained(scheduler, a_pod(requests={"cpu": 1, "example.com/gpu": 1}))
+    assert facts(document) == [(1, ["1 cpu short of 1", "has no example.com/gpu"])]
+
+
+def test_a_request_that_no_node_offers_can_be_dropped() -> None:
+    document = explained(a_cluster(a_node("n")), a_pod(requests={"example.com/gpu": 1}))
+    assert helps(document) == ["drop the request for example.com/gpu"]
+
+
+def test_the_request_of_an_init_container_is_lowered() -> None:
+    init = a_container("init", requests={"cpu": 4})
+    pod = with_spec(a_pod(requests={"cpu": 1}), init_containers=(init,))
+    (found,) = explained(a_cluster(a_node("n", cpu="3")), pod)["suggestions"]
+    assert found["text"] == "ask for 1 cpu less"
+    assert found["patch"] == [
+        {"op": "replace", "path": "/spec/initContainers/0/resources/requests/cpu", "value": "3000m"}
+    ]
+
+
+def test_one_more_node_helps_where_the_only_one_is_cordoned() -> None:
+    assert "one more node like n would do" in helps(explained(a_cluster(a_node("n", unschedulable=True)), a_pod()))
+
+
+def test_one_change_is_suggested_that_removes_two_obstacles() -> None:
+    """Without its nodeSelector the pod is not spread over the labelled nodes alone."""
+    scheduler = a_cluster(
+        a_node("a", labels={ZONE: "a", "disk": "ssd"}, cpu="1"),
+        a_node("b", labels={ZONE: "b"}),
+        a_pod("web-0", labels={"app": "web"}, requests={"cpu": 1}, node_name="a"),
+    )
+    pod = with_spec(
+        a_pod(labels={"app": "web"}, requests={"cpu": 1}, node_selector={"disk": "ssd"}),
+        topology_spread_constraints=spreading(ZONE),
+    )
+    assert "drop nodeSelector disk=ssd" in helps(explained(scheduler, pod))
+
+
 def test_nodes_with_the_same_obstacles_are_one_group_and_the_nearest_miss_is_first() -> None:
     scheduler = a_cluster(
         a_node("full", cpu="4"),
@@ -226,6 +271,43 @@ def test_pods_of_lower_priority_are_named_with_the_reason_why_they_stay() -> Non
     assert found["text"] == "delete 1 pod of lower priority on n (default/low)"
     assert found["command"] == "kubectl delete pod --namespace default low"
     assert found["obstacle"] == "preemption is not eligible due to preemptionPolicy=Never"
+
+
+def test_one_pod_elsewhere_is_suggested_before_three_of_less_priority_here() -> None:
+    scheduler = a_cluster(
+        a_node("a", cpu="3"),
+        a_node("b", cpu="3"),
+        *(a_pod(f"small-{i}", requests={"cpu": 1}, priority=1, node_name="a") for i in range(3)),
+        a_pod("large", requests={"cpu": 3}, priority=5, node_name="b"),
+    )
+    document = explained(scheduler, a_pod("high", requests={"cpu": 3}, priority=10))
+    deletions = [text for text in helps(document) if text.startswith("delete")]
+    assert deletions[0] == "delete 1 pod of lower priority on b (default/large)"
+    assert deletions[1].startswith("delete 3 pods of lower priority on a")
+
+
+def test_one_pod_that_is_enough_is_found_where_a_preemption_would_take_two() -> None:
+    scheduler = a_cluster(
+        a_node("n", cpu="4"),
+        a_pod("important", requests={"cpu": 2}, priority=5, node_name="n"),
+        *(a_pod(f"small-{i}", requests={"cpu": 1}, priority=1, node_name="n") for i in range(2)),
+    )
+    document = explained(scheduler, a_pod("high", requests={"cpu": 2}, priority=10))
+    assert "delete 1 pod of lower priority on n (default/important)" in helps(document)
+
+
+def test_a_pod_of_lower_priority_is_found_that_is_in_the_way_from_another_node() -> None:
+    lonely = with_spec(
+        a_pod("lonely", requests={"cpu": 4}, priority=1, node_name="full"),
+        affinity=affinity("podAntiAffinity", ZONE, app="web"),
+    )
+    taints = [fw.Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")]
+    scheduler = a_cluster(a_node("full", labels={ZONE: "a"}, taints=taints), a_node("free", labels={ZONE: "a"}), lonely)
+    document = explained(scheduler, a_pod(labels={"app": "web"}, priority=10))
+    (found,) = (each for each in document["suggestions"] if each["text"].startswith("delete"))
+    assert found["text"] == "delete 1 pod of lower priority on full (default/lonely)"
+    assert found["names"] == ["free"]
+    assert found["obstacle"] == "preemption deletes pods only on the node that it makes room on"
 
 
 def test_the_budgets_are_named_that_deleting_pods_would_violate() -> None:
