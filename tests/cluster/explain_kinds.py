@@ -152,7 +152,7 @@ KINDS: Final = (
         [_node(1, taints=[_TAINT]), _node(2, taints=[_TAINT])],
         helps=2,
     ),
-    Kind("Cordoned node", "The only node is cordoned.", _web(), [_node(1, unschedulable=True)], helps=1),
+    Kind("Cordoned node", "The only node is cordoned.", _web(), [_node(1, unschedulable=True)], helps=2),
     Kind(
         "Node selector",
         "The pod's nodeSelector wants disk=ssd.",
@@ -205,7 +205,7 @@ KINDS: Final = (
         _with_port(_web()),
         [_node(1)],
         [_with_port(_runs("proxy", 1))],
-        helps=1,
+        helps=2,
     ),
     Kind(
         "Scheduling gate",
@@ -235,6 +235,7 @@ KINDS: Final = (
         "The pod asks for a GPU.",
         _web(resources={GPU: "1"}),
         [_node(1), _node(2)],
+        helps=1,
     ),
     Kind(
         "Too many pods",
@@ -283,7 +284,7 @@ KINDS: Final = (
             _node(2, labels={"disk": "hdd"}, taints=[_TAINT]),
             _node(3, cpu="1", labels={"disk": "ssd"}, taints=[_TAINT]),
         ],
-        helps=6,
+        helps=7,
     ),
     Kind(
         "Missing ResourceClaim",

@@ -129,7 +129,8 @@ class Stage:
     def _add_node_like(self, name: str) -> None:
         node = next(node for node in self._kind.nodes if node["metadata"]["name"] == name)
         labels = node["metadata"]["labels"] | {"kubernetes.io/hostname": "node-8"}
-        self.api.create(node | {"metadata": node["metadata"] | {"name": "node-8", "labels": labels}})
+        spec = {key: value for key, value in node.get("spec", {}).items() if key != "unschedulable"}
+        self.api.create(node | {"metadata": node["metadata"] | {"name": "node-8", "labels": labels}, "spec": spec})
 
     def _replace_pod(self, patch: list[Object]) -> None:
         """Create the pod again with a patch: most of a pod's spec cannot be changed."""

@@ -8,6 +8,7 @@ from typing import Final
 
 import jsonpatch
 
+from scheduler.api.pod import Pod
 from tests.campaigns.suggestions import sizes
 from tests.campaigns.suggestions.clusters import CORDONED, Json
 from tests.campaigns.suggestions.sizes import Sizes
@@ -25,22 +26,20 @@ class Outcome:
     """Why it is false; empty if it is true."""
 
 
-def carried_out(world: World, name: str, suggestion: Json) -> Outcome:
+def carried_out(world: World, name: str, before: Pod, suggestion: Json) -> Outcome:
     """Carry a suggestion out for the pod of this name, and have a fresh engine judge the pod."""
     try:
-        return _carried_out(world, name, suggestion)
+        return _carried_out(world, name, before, suggestion)
     except (Invalid, jsonpatch.JsonPatchException, jsonpatch.JsonPointerException) as error:
         return Outcome({}, f"cannot be carried out: {type(error).__name__}: {error}")
 
 
-def _carried_out(world: World, name: str, suggestion: Json) -> Outcome:
+def _carried_out(world: World, name: str, before: Pod, suggestion: Json) -> Outcome:
     like = ONE_MORE.fullmatch(suggestion["text"])
     if like is not None:
         with Judge(world, one_more_like=like[1]) as judge:
             fits = judge.fits(judge.pod(name))
         return Outcome({"one more node": 1}, "" if judge.added in fits else "the new node does not take it")
-    with Judge(world) as judge:
-        before = judge.pod(name)
     by_command: list[Sizes] = []
     for command in filter(None, suggestion.get("command", "").split(" && ")):
         arguments = shlex.split(command)

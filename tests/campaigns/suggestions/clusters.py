@@ -40,7 +40,7 @@ def cluster(seed: int) -> list[Json]:
     nodes = [_node(draw, f"n{number}") for number in range(1, draw.randint(2, 6) + 1)]
     names = [node["metadata"]["name"] for node in nodes]
     running = [pod for node in nodes for pod in _running(draw, node["metadata"]["name"])]
-    pending = [_pending(draw, f"p{number}") for number in range(1, draw.randint(2, 5) + 1)]
+    pending = [_pending(draw, f"p{number}") for number in range(1, draw.randint(1, 4) + 1)]
     return [
         *nodes,
         *_storage(draw, names),
