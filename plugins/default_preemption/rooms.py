@@ -67,7 +67,7 @@ def _fewest_on(run: fw.DryRun, budgets: Budgets, pod: fw.Pod, others: Iterable[f
             victims = [*node.reprieve(protected), *node.reprieve(free)]
     if len(victims) == 1:
         return victims
-    for other in sorted(reversed(lower), key=lambda each: len(budgets.split([each])[0])):
+    for other in sorted(lower[::-1], key=lambda each: len(budgets.split([each])[0])):
         with run.simulate(row) as node:
             node.remove([other])
             if node.refusal() is None:
