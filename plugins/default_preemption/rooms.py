@@ -1,6 +1,7 @@
 """Where the fewest pods would have to go, for a person who asks: a decision takes what costs least."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
@@ -67,9 +68,15 @@ def _fewest_on(run: fw.DryRun, budgets: Budgets, pod: fw.Pod, others: Iterable[f
             victims = [*node.reprieve(protected), *node.reprieve(free)]
     if len(victims) == 1:
         return victims
-    for other in sorted(lower[::-1], key=lambda each: len(budgets.split([each])[0])):
+    for other in sorted(lower, key=partial(_reluctance, budgets)):
         with run.simulate(row) as node:
             node.remove([other])
             if node.refusal() is None:
                 return [other]
     return sorted(victims, key=lambda other: (importance(other), str(other)))
+
+
+def _reluctance(budgets: Budgets, pod: fw.Pod) -> tuple[int, int, int, str]:
+    """Sort by this for the pods first that are deleted more readily: under no budget, then the least important."""
+    priority, start = importance(pod)
+    return len(budgets.split([pod])[0]), -priority, -start, str(pod)
