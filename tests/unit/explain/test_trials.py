@@ -103,7 +103,7 @@ def test_a_new_node_has_devices_of_its_own() -> None:
     own = convert({"metadata": {"name": "slice-n", "uid": "s"}, "spec": spec}, ResourceSlice)
     scheduler = a_cluster(a_node("n"))
     scheduler.engine.object_handlers.object_changed(fw.RESOURCE_SLICE, own)
-    seen: list[ResourceSlice] = []
+    seen: list[Any] = []
     scheduler.engine.objects.listen(fw.RESOURCE_SLICE, lambda old, new: seen.append(new))
 
     fits_new(scheduler, a_pod(), "n")
