@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -212,3 +213,19 @@ def test_a_list_without_an_end_ends_with_the_memory(
     said = capsys.readouterr()
     assert (code, said.out) == (2, "")
     assert said.err.splitlines()[-1].startswith("out of memory: this process may have ")
+
+
+def test_an_answer_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bomb = Answer(body=gzip.compress(b" " * (400 << 20), 9), headers={"Content-Encoding": "gzip"})
+    tracemalloc.start()
+
+    with served(tmp_path, {NODES: bomb}) as option:
+        code = main(["snapshot", option, f"--out={tmp_path / 'out'}"])
+    _, peak = tracemalloc.get_traced_memory()
+
+    tracemalloc.stop()
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert code == 2
+    assert said.startswith("listing nodes: ")
+    assert said.endswith("; no snapshot was written")
+    assert peak < 150 << 20
