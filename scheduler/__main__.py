@@ -15,6 +15,7 @@ from scheduler.ask.page_arguments import add_arguments as add_page_arguments
 from scheduler.ask.snapshot_arguments import add_arguments as add_snapshot_arguments
 from scheduler.authoring.arguments import add_arguments as add_authoring_arguments
 from scheduler.config.options import RunOptions
+from scheduler.ending import run_to_the_end
 from scheduler.files.memory import memory_of_process
 from scheduler.replay.arguments import add_record_arguments, add_replay_arguments
 from scheduler.results import only_results_on_stdout
@@ -233,4 +234,4 @@ def _take(given: dict[str, Any], prefix: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_to_the_end(main)

@@ -83,6 +83,7 @@ from scheduler.serve.page.pages import ClusterPage
 from scheduler.serve.recordings import PATH as RECORD
 from scheduler.serve.recordings import Recordings
 from scheduler.shadowing import Shadowing
+from scheduler.stop_signals import StopSignals
 from scheduler.tracing.settings import exporter
 
 SHUTDOWN_SECONDS: Final = 20.0
@@ -118,7 +119,7 @@ def run(options: RunOptions) -> int:
         return 0
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         if options.shadow_of:
-            shadowing = Shadowing(options, loaded, Inside(options, gates, levels), _stop_on_signals, _check_permissions)
+            shadowing = Shadowing(options, loaded, Inside(options, gates, levels), _check_permissions)
             return runner.run(shadowing.run())
         return runner.run(_run(options, source, loaded, Inside(options, gates, levels)))
 
@@ -128,8 +129,10 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
     deadlines = Deadlines(metrics)
     deadlines.expect(FIRST_COMPARISON, COMPARISON_SECONDS)
     stop = asyncio.Event()
-    _stop_on_signals(stop)
+    signals = StopSignals(stop)
+    signals.listen()
     tasks = Tasks(metrics, stop)
+    tasks.start("signals", signals.keep())
     async with AsyncExitStack() as stack:
         parts, connecting = _tracing(metrics, stack)
         credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
@@ -165,13 +168,9 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         intakes = (pods, nodes)
         interval = config.loadmaster.resync_seconds
         relister = Relister(client, intakes, schedule, engine.loop.hold, deadlines, metrics, interval)
-
-        def keep_signals() -> None:
-            _stop_on_signals(stop)
-
-        watch = Watch(client, intakes, relister, deadlines, metrics, keep_signals)
+        watch = Watch(client, intakes, relister, deadlines, metrics, signals.listen)
         further = FurtherWatches(
-            client, relister, engine.object_handlers, deadlines, metrics, tasks, failed, keep_signals
+            client, relister, engine.object_handlers, deadlines, metrics, tasks, failed, signals.listen
         )
         resources = replace(engine.profiles.resources, whole_nodes=roster.needs_whole_nodes)
         await further.open(resources)
@@ -403,12 +402,6 @@ async def _forget_idle_forever(engine: Engine) -> None:
         for _ in engine.forget_idle():
             await asyncio.sleep(0)
         allocator.give_back()
-
-
-def _stop_on_signals(stop: asyncio.Event) -> None:
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
 
 
 def _settle_memory() -> None:

@@ -11,6 +11,7 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 NAMES = ("scheduler", "plugins")
 _HERE = Path(__file__).parent
@@ -29,9 +30,10 @@ def keep_our_names() -> None:
     sys.meta_path.insert(0, _Ours())
 
 
-def main() -> int:
-    """Run the command."""
+def main() -> NoReturn:
+    """Run the command, and end the process. Raises SystemExit for `--help`, and for what cannot be understood."""
     keep_our_names()
     from scheduler.__main__ import main as run
+    from scheduler.ending import run_to_the_end
 
-    return run()
+    run_to_the_end(run)

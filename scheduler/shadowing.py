@@ -46,6 +46,7 @@ from scheduler.serve.debug_pages import Memory
 from scheduler.serve.health import Check
 from scheduler.serve.http import Pages
 from scheduler.serve.metric_pages import metric_pages
+from scheduler.stop_signals import StopSignals
 
 PATH: Final = "/debug/shadow"
 
@@ -65,12 +66,11 @@ class InEffect:
 
 @dataclass(frozen=True, slots=True)
 class Shadowing:
-    """One run. `stop_on_signals` and `check_permissions` are the scheduler's own."""
+    """One run. `check_permissions` is the scheduler's own."""
 
     options: RunOptions
     loaded: Loaded
     inside: Inside
-    stop_on_signals: Callable[[asyncio.Event], None]
     check_permissions: Callable[[Client, Sequence[Permission], Deadlines], Coroutine[Any, Any, None]]
 
     async def run(self) -> int:
@@ -81,8 +81,10 @@ class Shadowing:
         metrics, stop = Metrics(), asyncio.Event()
         deadlines = Deadlines(metrics)
         deadlines.expect(FIRST_COMPARISON, COMPARISON_SECONDS)
-        self.stop_on_signals(stop)
+        signals = StopSignals(stop)
+        signals.listen()
         tasks = Tasks(metrics, stop)
+        tasks.start("signals", signals.keep())
         async with AsyncExitStack() as stack:
             credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
             client = await stack.enter_async_context(Client(credentials, metrics))
@@ -105,12 +107,9 @@ class Shadowing:
             interval = config.loadmaster.resync_seconds
             relister = Relister(client, (pods, nodes), schedule, engine.loop.hold, deadlines, metrics, interval)
 
-            def keep_signals() -> None:
-                self.stop_on_signals(stop)
-
-            watch = Watch(client, (pods, nodes), relister, deadlines, metrics, keep_signals)
+            watch = Watch(client, (pods, nodes), relister, deadlines, metrics, signals.listen)
             further = FurtherWatches(
-                client, relister, engine.object_handlers, deadlines, metrics, tasks, failed, keep_signals
+                client, relister, engine.object_handlers, deadlines, metrics, tasks, failed, signals.listen
             )
             await further.open(engine.profiles.resources)
             live: dict[str, Check] = {

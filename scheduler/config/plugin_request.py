@@ -20,7 +20,7 @@ def requested_plugins(values: Mapping[str, Any]) -> PluginRequest:
     modules = _strings(settings, "pluginModules", "plugin_modules")
     profiles = values.get("profiles")
     names = frozenset(name for profile in (profiles if isinstance(profiles, list) else ()) for name in _names(profile))
-    return PluginRequest(tuple(each for each in directories if each.startswith("/")), tuple(modules), names)
+    return PluginRequest(tuple(each for each in directories if each.startswith("/")), tuple(modules), names, values)
 
 
 def _strings(section: object, *spellings: str) -> list[str]:

@@ -24,6 +24,9 @@ class PluginRequest(NamedTuple):
     names: frozenset[str] | None = frozenset()
     """The plugins that it names: entry points of other names are left alone. None: all of them are wanted."""
 
+    config: object = None
+    """All of it, as parsed: plugins are tried out with it."""
+
 
 class PluginRegistry(Mapping[str, type[Plugin]]):
     """A registry, for one configuration. What it has does not change after `load`."""
@@ -64,14 +67,16 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         """
         sources = self._read(request)
         is_new = self._is_new(sources)
-        self._refuse(try_out(sources, self.loaded.registry, self._seconds) if is_new else [])
+        self._refuse(try_out(sources, self.loaded.registry, self._seconds, request.config) if is_new else [])
         self._prepared = request, sources
 
     async def prepare_meanwhile(self, request: PluginRequest) -> None:
         """The same, while others go on."""
         sources = self._read(request)
         is_new = self._is_new(sources)
-        self._refuse(await try_out_meanwhile(sources, self.loaded.registry, self._seconds) if is_new else [])
+        self._refuse(
+            await try_out_meanwhile(sources, self.loaded.registry, self._seconds, request.config) if is_new else []
+        )
         self._prepared = request, sources
 
     def _read(self, request: PluginRequest) -> PluginSources:

@@ -1,10 +1,13 @@
 """Tries plugins out in a process of its own, before this one runs their code.
 
 What a module does while it is imported cannot be undone: an endless loop, an exit, a crash in C. So a child imports
-everything first. A scheduler that is running learns from it that a new file is bad, and nobody's binding waits for it.
+everything first, and makes, starts and stops the plugins as the configuration says. A scheduler that is running learns
+from it that a new file is bad, and nobody's binding waits for it.
 
-    parent: sources ──JSON──► child: {"begun": "a.py"} … {"problems": […]}
-            one that it does not survive is named, with the line, and the others are tried again without it
+    parent: sources, configuration ──JSON──► child: {"begun": "a.py"} … {"starts": true} {"problems": […]}
+            a source that it does not survive is named, with the line, and the others are tried again without it
+
+What plugins raise while they are made or started is not told: it is raised here again, with all that is wrong.
 """
 
 import asyncio
@@ -13,10 +16,11 @@ import re
 import subprocess
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -24,9 +28,14 @@ from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.processes import ending
 from scheduler.framework.plugin import Plugin
 from scheduler.loading.sources import Directory, PluginSources
+from scheduler.runtime.containment import AT_START_SECONDS
+from scheduler.runtime.registry import Registry
 
 SECONDS: Final = 20.0
 """For the import of one module. What takes longer belongs into a task of the plugin's."""
+
+START_SECONDS = AT_START_SECONDS
+"""For all plugins of a configuration to be made, started and stopped."""
 
 _BEGIN: Final = 60.0
 """Seconds for the child to begin, on a machine that is busy."""
@@ -35,7 +44,7 @@ _START: Final = str(Path(__file__).parents[1] / "loadmaster_start.py")
 
 _BOOT: Final = (
     "import runpy, sys; sys.path[:] = sys.argv[2:]; runpy.run_path(sys.argv[1])['keep_our_names'](); "
-    "from scheduler.loading.trial import child; child()"
+    "from scheduler.plugin_trial import main; main()"
 )
 """With our own path, and nothing of the directory that this runs in or of the environment."""
 
@@ -46,12 +55,15 @@ class _Request(msgspec.Struct):
     seconds: float
     taken: list[str]
     sources: PluginSources
+    config: Any
+    start_seconds: float
 
 
 class _Answer(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A line of the child's."""
 
     begun: str = ""
+    starts: bool = False
     problems: list[str] | None = None
 
 
@@ -59,12 +71,18 @@ _requests: Decoder[_Request] = Decoder(_Request)
 _answers: Decoder[_Answer] = Decoder(_Answer)
 
 
-def try_out(sources: PluginSources, taken: Iterable[str] = (), seconds: float = SECONDS) -> list[str]:
+Start = Callable[[Any, Registry], None]
+"""Makes, starts and stops plugins as a configuration says, given as parsed."""
+
+
+def try_out(
+    sources: PluginSources, taken: Iterable[str] = (), seconds: float = SECONDS, config: object = None
+) -> list[str]:
     """Return what is wrong with plugins, a line each; nothing of theirs runs in this process. It blocks.
 
-    `taken`: names that other plugins have; `seconds`: for the import of each.
+    `taken`: names that other plugins have; `seconds`: for the import of each; `config`: the configuration, as parsed.
     """
-    trial = _Trial(sources, list(taken), seconds)
+    trial = _Trial(sources, list(taken), seconds, config)
     while trial.sources:
         try:
             done = subprocess.run(_argv(), input=trial.request, capture_output=True, timeout=trial.limit, check=False)
@@ -75,9 +93,11 @@ def try_out(sources: PluginSources, taken: Iterable[str] = (), seconds: float = 
     return trial.problems
 
 
-async def try_out_meanwhile(sources: PluginSources, taken: Iterable[str] = (), seconds: float = SECONDS) -> list[str]:
+async def try_out_meanwhile(
+    sources: PluginSources, taken: Iterable[str] = (), seconds: float = SECONDS, config: object = None
+) -> list[str]:
     """The same, while others go on."""
-    trial = _Trial(sources, list(taken), seconds)
+    trial = _Trial(sources, list(taken), seconds, config)
     while trial.sources:
         try:
             process = await asyncio.create_subprocess_exec(*_argv(), stdin=PIPE, stdout=PIPE, stderr=PIPE)
@@ -105,22 +125,29 @@ def _argv() -> list[str]:
 class _Trial:
     """What is still to be tried, and what is known to be wrong."""
 
-    def __init__(self, sources: PluginSources, taken: list[str], seconds: float) -> None:
+    def __init__(self, sources: PluginSources, taken: list[str], seconds: float, config: object) -> None:
         self.sources = sources
         self.problems: list[str] = []
         self._taken = taken
         self._seconds = seconds
+        self._config = config
 
     @property
     def request(self) -> bytes:
         """What the child reads."""
-        return msgspec.json.encode(_Request(self._seconds, self._taken, self.sources))
+        return msgspec.json.encode(
+            _Request(self._seconds, self._taken, self.sources, _plain(self._config), START_SECONDS)
+        )
 
     @property
     def limit(self) -> float:
         """Seconds for the child, which ends by itself before."""
         files = sum(len(directory.files) for directory in self.sources.directories)
-        return _BEGIN + (files + len(self.sources.modules) + len(self.sources.entry_points)) * self._seconds
+        return (
+            _BEGIN
+            + START_SECONDS
+            + (files + len(self.sources.modules) + len(self.sources.entry_points)) * self._seconds
+        )
 
     def fail(self, error: object) -> None:
         """Give up: there is no child, or it does not end."""
@@ -129,7 +156,7 @@ class _Trial:
 
     def take(self, stdout: bytes, stderr: bytes, code: int) -> None:
         """Take over what a child found. If one of the sources ended it, the others are to be tried again."""
-        begun, stack = "", []
+        begun, starts, stack = "", False, []
         for line in stdout.decode(errors="replace").splitlines():
             answer = _answer(line)
             if answer is None:
@@ -139,7 +166,11 @@ class _Trial:
                 self.sources = PluginSources()
                 return
             else:
-                begun = answer.begun
+                begun, starts = answer.begun, answer.starts
+        if starts:
+            self.problems.append(f"{_place_of_start(self.sources, stack)}: {_end_of_start(stack, code)}")
+            self.sources = PluginSources()
+            return
         if not begun:
             said = stderr.decode(errors="replace").strip().splitlines()
             self.fail(said[-1] if said else f"the child ended {ending(code)}")
@@ -164,6 +195,33 @@ def _end(stack: Sequence[str], code: int, seconds: float) -> str:
     return f"it ended Python while it was imported, {ending(code)}"
 
 
+def _end_of_start(stack: Sequence[str], code: int) -> str:
+    if stack and stack[0].startswith("Timeout"):
+        return (
+            f"a plugin has not come back for {START_SECONDS:g} s while it was made, started or stopped: "
+            "an endless loop? What takes long belongs into a task"
+        )
+    if stack and stack[0].startswith("Fatal"):
+        return f"a plugin crashed Python while it was made or started: {stack[0].partition(': ')[2]}"
+    return f"a plugin ended Python while it was made or started, {ending(code)}"
+
+
+def _place_of_start(sources: PluginSources, stack: Sequence[str]) -> str:
+    """The innermost line of a plugin's file, or where the main thread was."""
+    files = {file.path for directory in sources.directories for file in directory.files}
+    frames: list[tuple[str, str]] = _FRAME.findall("\n".join(stack))
+    own = [f"{file}:{line}" for file, line in frames if file in files]
+    return own[0] if own else ":".join(frames[0]) if frames else "plugins"
+
+
+def _plain(config: object) -> Any:
+    """A configuration as it can be sent: a file in YAML may have other values than JSON knows."""
+    try:
+        return msgspec.to_builtins(config, str_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
 def _place(begun: str, stack: Sequence[str]) -> str:
     """The innermost line of the file, or where a module was when it hung."""
     frames: list[tuple[str, str]] = _FRAME.findall("\n".join(stack))
@@ -185,8 +243,11 @@ def _without(name: str, sources: PluginSources) -> PluginSources:
     )
 
 
-def child() -> None:
-    """The child's part: import everything, say what is wrong, and end."""
+def child(prepare: Callable[[], Start]) -> None:
+    """The child's part: import everything, make and start it, say what is wrong, and end.
+
+    `prepare` loads what it takes to start plugins.
+    """
     import faulthandler
 
     from scheduler.framework.errors import ConfigError
@@ -203,7 +264,11 @@ def child() -> None:
         os.dup2(nowhere, descriptor)
     faulthandler.enable(file=answers)
 
+    exits: list[str] = []
+
     def refuse(code: object = 0) -> None:
+        caller = sys._getframe(1)
+        exits.append(f"{caller.f_code.co_filename}:{caller.f_lineno}")
         raise SystemExit(code)
 
     def begun(name: str) -> None:
@@ -216,16 +281,30 @@ def child() -> None:
     imports = Imports()
     problems: list[str] = []
     try:
-        load(given.sources, {name: _placeholder(name) for name in given.taken}, {}, begun)
+        loaded = load(given.sources, {name: _placeholder(name) for name in given.taken}, {}, begun)
     except ConfigError as error:
         problems = list(error.problems)
     except BaseException as error:  # noqa: BLE001  a metaclass of a plugin's
         problems = [f"{imports.place}: its class cannot be looked at: {described_with_place(error)}"]
     imports.end()
     cancel()
-    answers.write(encode(_Answer(problems=[*problems, *imports.problems])).decode() + "\n")
+    problems += imports.problems
+    if not problems:
+        start = prepare()
+        exits.clear()
+        answers.write(encode(_Answer(starts=True)).decode() + "\n")
+        faulthandler.dump_traceback_later(given.start_seconds, exit=True, file=answers)
+        _started(start, given.config, {name: each for name, each in loaded.registry.items() if name not in given.taken})
+        cancel()
+        problems = [f"{place}: it ends the program, with os._exit, while plugins are started" for place in exits]
+    answers.write(encode(_Answer(problems=problems)).decode() + "\n")
     answers.flush()
     end(0)  # without waiting for threads that a plugin may have started
+
+
+def _started(start: Start, config: object, plugins: Registry) -> None:
+    with suppress(BaseException):  # it comes again in the parent, which has words for it
+        start(config, plugins)
 
 
 def _placeholder(name: str) -> type[Plugin]:

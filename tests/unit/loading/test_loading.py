@@ -397,7 +397,7 @@ def test_a_configuration_asks_for_all_that_its_profiles_name() -> None:
         "profiles": [{"plugins": plugins, "pluginConfig": [{"name": "C"}]}],
     }
 
-    assert requested_plugins(values) == PluginRequest(("/plugins",), ("acme.mine",), frozenset("ABC"))
+    assert requested_plugins(values) == PluginRequest(("/plugins",), ("acme.mine",), frozenset("ABC"), values)
 
 
 @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ def test_a_configuration_asks_for_all_that_its_profiles_name() -> None:
     ],
 )
 def test_what_is_odd_in_a_configuration_is_left_to_its_own_check(values: dict[str, object]) -> None:
-    assert requested_plugins(values) == PluginRequest()
+    assert requested_plugins(values) == PluginRequest(config=values)
 
 
 def test_settings_of_plugins_are_checked(tmp_path: Path) -> None:
