@@ -232,3 +232,36 @@ def test_another_configuration_ends_a_recording_which_is_whole(
     code, document = replayed(capsys, path)
     assert (code, document["different"], document["trace"]["ended"]) == (0, 0, OTHER_CONFIG)
     assert document["decisions"] >= 1
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_recording_through_an_api_server_that_goes_away_has_what_came(
+    own: ControlPlane,
+    admin: Client,
+    loadmaster: Component,
+    user: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    end: str,
+) -> None:
+    path, name = tmp_path / "lost.trace", f"before-{end}"
+    with recording(path, user) as process:
+        wait_until(lambda: path.exists() and path.stat().st_size > 0, 20, "the recording has begun")
+        admin.create(a_pod(name, cpu="10m"), NAMESPACE)
+        wait_until(lambda: node_of(admin.get("Pod", name, NAMESPACE)), 20, "a pod is bound")
+        size = path.stat().st_size
+        wait_until(lambda: path.stat().st_size > size, 20, "what became of it was recorded")
+        getattr(own.apiserver, end)()
+        try:
+            said, errors = process.communicate(timeout=90)
+        finally:
+            own.apiserver.start()
+
+    assert process.returncode == 0, errors
+    assert "it ended because " in said
+    assert "Traceback" not in errors
+    code, document = replayed(capsys, path)
+    assert (code, document["different"], document["notes"]) == (0, 0, [])
+    assert document["decisions"] >= 1
+    admin.create(a_pod(f"after-{end}", cpu="10m"), NAMESPACE)
+    wait_until(lambda: node_of(admin.get("Pod", f"after-{end}", NAMESPACE)), 60, "a pod is bound after the outage")
