@@ -10,7 +10,7 @@ A binding takes effect at once, and comes back as if the watch had reported it. 
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any, Final, TypeVar
 
 from scheduler.api.objects import Node
@@ -249,20 +249,20 @@ def simulation_of(
     """
     recording, api, metrics = RecordingWriters(), SimulatedApi(), Metrics()
     writers = Writers(recording, recording, recording, recording, api, SimulatedReader(cluster.others))
-    tasks, event_loop = Tasks(metrics), VirtualTimeLoop()
-    engine = build_engine(config, registry, writers, metrics, event_loop.time, tasks)
-    try:
-        recording.bound = engine.handlers.pod_changed
-        for framework in engine.frameworks.values():
-            framework.faults.observer = recording.fault
-        api.objects, api.observer = engine.objects, engine.object_handlers
-        api.shows = shows_writes
-        progress.doing("taking in nodes and pods")
-        _take_in(engine, cluster)
-        yield Simulation(engine, tasks, api, recording, progress, event_loop)
-    finally:
-        engine.close()
-        event_loop.close()
+    tasks = Tasks(metrics)
+    with closing(VirtualTimeLoop()) as event_loop:
+        engine = build_engine(config, registry, writers, metrics, event_loop.time, tasks)
+        try:
+            recording.bound = engine.handlers.pod_changed
+            for framework in engine.frameworks.values():
+                framework.faults.observer = recording.fault
+            api.objects, api.observer = engine.objects, engine.object_handlers
+            api.shows = shows_writes
+            progress.doing("taking in nodes and pods")
+            _take_in(engine, cluster)
+            yield Simulation(engine, tasks, api, recording, progress, event_loop)
+        finally:
+            engine.close()
 
 
 def _take_in(engine: Engine, cluster: SimulatedCluster) -> None:
