@@ -166,20 +166,31 @@ def _tried(asked: Asked, remedies: Sequence[Remedy], node_name: str) -> Suggesti
         if not commands:
             nodes = asked.trials.nodes_for(other)
             return Suggestion(text, nodes, **patch) if nodes else None
-        node = asked.table.node(node_name)
-        if node is None:
+        node = _node_after(remedies, asked.table.node(node_name))
+        if node is None or node.name != node_name:
             return None
-        for remedy in remedies:
-            if remedy.node is not None:
-                node = remedy.node(node)
         fits = asked.trials.fits_changed(other, node)
     except (Unreadable, ValueError, PluginError):
         return None
     return Suggestion(text, [node_name], command=" && ".join(commands), **patch) if fits else None
 
 
+def _node_after(remedies: Iterable[Remedy], node: Node | None) -> Node | None:
+    """What remedies make of a node; None if one of them fails: then it is no remedy."""
+    for remedy in remedies:
+        if remedy.node is not None and node is not None:
+            try:
+                node = remedy.node(node)
+            except Exception:  # noqa: BLE001 - a plugin's
+                return None
+    return node if isinstance(node, Node) else None
+
+
 def _rooms(asked: Asked) -> Iterator[Suggestion | None]:
-    judgement = judge(asked.framework, asked.table, asked.pod)  # anew: others had their turn since the last time
+    try:
+        judgement = judge(asked.framework, asked.table, asked.pod)  # anew: others had their turn since the last time
+    except PluginError:
+        return
     for plugin in asked.framework.plugins.of("post_filter", PostFilterPlugin):
         if isinstance(plugin, ExplainRoomPlugin) and not judgement.failures:
             found = 0

@@ -69,8 +69,11 @@ class Trials:
 
     def fits_new(self, pod: Pod, like: str) -> bool:
         """Whether a pod fits one more node, as `simulate --add-nodes 1 --like` makes it, with all pods of daemons."""
-        with self._one_more(like) as row:
-            return row is not None and self.fits(pod, row)
+        try:
+            with self._one_more(like) as row:
+                return row is not None and self.fits(pod, row)
+        except ValueError:  # an object that nobody can read; Unreadable is one, too
+            return False
 
     @contextmanager
     def _one_more(self, like: str) -> Iterator[int | None]:

@@ -13,8 +13,9 @@ from scheduler.api.text import printable
 from scheduler.cycle.algorithm import Placed
 from scheduler.explain.changes import change
 from scheduler.explain.explanation import explain
+from scheduler.explain.groups import NamedObstacle, NodeGroup
 from scheduler.explain.screen import Screen, lines_of, short_reason
-from scheduler.explain.suggestions import of_room
+from scheduler.explain.suggestions import of_room, suggestions
 from scheduler.framework.cycle_state import CycleState
 from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, required
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
@@ -308,6 +309,22 @@ def test_a_pod_of_lower_priority_is_found_that_is_in_the_way_from_another_node()
     assert found["text"] == "delete 1 pod of lower priority on full (default/lonely)"
     assert found["names"] == ["free"]
     assert found["obstacle"] == "preemption deletes pods only on the node that it makes room on"
+
+
+def test_a_remedy_that_fails_is_not_suggested() -> None:
+    def broken(node: fw.Node) -> fw.Node:
+        raise TypeError("no")
+
+    remedies = tuple(fw.Remedy(f"make it {how.__name__}", (), "kubectl x", how) for how in (broken, nothing))
+    obstacle = NamedObstacle("P", "Unschedulable", fw.Obstacle("in the way", remedies))
+    scheduler = a_cluster(a_node("n"))
+    pod = a_pod()
+    found = suggestions(scheduler.engine, pod, [NodeGroup(["n"], [obstacle], {})], ())
+    assert not any(each is not None and each.command for each in found)
+
+
+def nothing(node: fw.Node) -> Any:
+    return None
 
 
 def test_the_budgets_are_named_that_deleting_pods_would_violate() -> None:
