@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from scheduler.framework.tracebacks import described
 from scheduler.loading.modules import PREFIX
 
 _WATCHED: Final = frozenset(
@@ -130,7 +131,8 @@ class Surroundings:
         self._threads = set(threading.enumerate())
 
     def changes(self) -> Iterator[str]:
-        """Yield what has changed since."""
+        """Yield what has changed since: what was replaced first, as the rest may fail by that."""
+        yield from (f"it replaces {name}, which the whole program uses" for name in self._replaced())
         yield from (problem for problem, of in _SETTINGS.items() if _value(of) != self._settings[problem])
         if not set(self._handlers) <= set(logging.root.handlers):
             yield "it takes away handlers of the root logger (force=True of logging.basicConfig?)"
@@ -142,7 +144,6 @@ class Surroundings:
                 "it changes sys.path other than at its end, which may hide libraries: the files of a directory import "
                 "each other by `from .name import …`"
             )
-        yield from (f"it replaces {name}, which the whole program uses" for name in self._replaced())
         for name in self._threads_left():
             yield f"it leaves the thread {name!r} running: what goes on in the background begins in `start`"
 
@@ -225,5 +226,9 @@ class Imports:
     def end(self) -> None:
         """The last module was imported."""
         if self._before is not None:
-            self.problems += (f"{self.place}: while it is imported, {each}" for each in self._before.changes())
+            try:
+                for each in self._before.changes():
+                    self.problems.append(f"{self.place}: while it is imported, {each}")
+            except Exception as error:  # noqa: BLE001  it has replaced what is needed to look further
+                self.problems.append(f"{self.place}: after it was imported, nothing works: {described(error)}")
             self._before = None

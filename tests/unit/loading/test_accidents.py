@@ -140,3 +140,17 @@ def test_an_accident_is_refused_with_a_word_on_what_was_changed(
 
 def test_what_libraries_and_authors_do_by_habit_is_none(tmp_path: Path) -> None:
     assert try_out(sources_of(tmp_path, list(HABITS)), IN_TREE) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("import time; time.monotonic = None", replaces("time.monotonic")),
+        ("import os; os.environ = None", "it takes another object for os.environ"),
+        ("import threading; threading.enumerate = None", replaces("threading.enumerate")),
+    ],
+)
+def test_what_is_needed_to_look_for_accidents_may_be_replaced_by_one(statement: str, text: str, tmp_path: Path) -> None:
+    problems = try_out(sources_of(tmp_path, [statement]), IN_TREE)
+
+    assert problems[0] == f"{tmp_path}/p00.py: while it is imported, {text}"
