@@ -43,6 +43,13 @@ async def ends(connection: socket.socket) -> bool:
         return True
 
 
+async def ended_streams(browser: Browser) -> None:
+    """Wait until the page has noticed that nobody reads any more."""
+    async with asyncio.timeout(10):
+        while len(browser.page.streams):  # noqa: ASYNC110  nobody is told of their end
+            await asyncio.sleep(SOON / 5)
+
+
 def request(browser: Browser, path: str) -> bytes:
     lines = [f"GET {browser.place}{path} HTTP/1.1", f"Host: 127.0.0.1:{browser.page.port}"]
     return "\r\n".join([*lines, f"Cookie: {COOKIE}={browser.cookie}", "", ""]).encode()
@@ -122,6 +129,7 @@ async def test_windows_beyond_those_that_may_be_live_are_told_so_and_answered_ot
                     assert (await loop.sock_recv(window, 65536)).startswith(b"HTTP/1.1 200 OK")
                 seventh = await browser.get(f"{browser.place}debug/page/live")
                 page = await browser.get(f"{browser.place}debug/page/")
+        await ended_streams(browser)
 
         assert (seventh[0], page[0]) == (429, 200)
         assert seventh[1] == (
@@ -139,8 +147,6 @@ async def test_a_window_that_is_closed_makes_room_for_another(tmp_path: Path) ->
             async with half_open(browser, 1, live) as [window]:
                 async with asyncio.timeout(10):
                     answer = await asyncio.get_running_loop().sock_recv(window, 65536)
-            async with asyncio.timeout(10):
-                while len(browser.page.streams):  # noqa: ASYNC110  nobody is told of its end
-                    await asyncio.sleep(SOON / 5)
+            await ended_streams(browser)
 
             assert answer.startswith(b"HTTP/1.1 200 OK")
