@@ -9,7 +9,7 @@ import pytest
 from scheduler.results import only_results_on_stdout, results
 
 ROOT = Path(__file__).parents[2]
-MAY_KNOW_STDOUT = {"scheduler/__main__.py", "scheduler/results.py", "scheduler/loading/accidents.py"}
+MAY_KNOW_STDOUT = {f"scheduler/{name}.py" for name in ("__main__", "ending", "results", "loading/accidents")}
 
 
 def test_what_is_printed_meanwhile_goes_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
