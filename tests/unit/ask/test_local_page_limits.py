@@ -110,10 +110,11 @@ async def test_a_request_that_is_not_answered_in_time_ends(tmp_path: Path) -> No
     api = an_api()
     async with browsing(tmp_path, api, limits=replace(PATIENT, request_seconds=SOON)) as browser:
         await browser.open()
-        api.hanging[f"{PROXY}debug/page/"] = asyncio.Event()
+        hanging = api.hanging[f"{PROXY}debug/page/"] = asyncio.Event()
         async with half_open(browser, 1, request(browser, "debug/page/")) as [connection]:
             async with asyncio.timeout(10):
                 assert await ends(connection)
+        hanging.set()
 
 
 async def test_windows_beyond_those_that_may_be_live_are_told_so_and_answered_otherwise(tmp_path: Path) -> None:
