@@ -17,7 +17,7 @@ def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a test's coroutine; one that hangs fails."""
 
     async def bounded() -> T:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await coroutine
 
     return asyncio.run(bounded())
