@@ -12,6 +12,7 @@ from plugins.shared.node_selector_obstacles import selector_obstacles
 from plugins.shared.queueing import OncePerEvent
 from scheduler import framework as fw
 from scheduler.api import objects
+from scheduler.api.read_only import unguarded
 from scheduler.api.selectors import (
     IN,
     NODE_NAME_FIELD,
@@ -31,6 +32,10 @@ NOT_ENFORCED: Final = fw.unresolvable("node(s) didn't match scheduler-enforced n
 CONFLICT: Final = fw.unresolvable("pod affinity terms conflict")
 
 _NOT_ENFORCED_CODE, _NOT_SELECTED_CODE = 1, 2
+
+
+_selector_of: Final = unguarded(objects.PodSpec, "node_selector")
+"""As it is stored: it is read for each pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class NodeAffinity(
 
     def sign(self, pod: fw.Pod) -> Hashable | None:
         """The pod's nodeSelector and node affinity."""
-        selector, affinity = pod.spec.node_selector, _affinity_of(pod)
+        selector, affinity = _selector_of(pod.spec), _affinity_of(pod)
         if selector is None and affinity is None:
             return ()
         return None if selector is None else frozenset(selector.items()), affinity
@@ -94,7 +99,7 @@ class NodeAffinity(
         affinity = _affinity_of(pod)
         required = None if affinity is None else affinity.required
         if required is None:
-            no_affinity = pod.spec.node_selector is None and self._added_terms() is None
+            no_affinity = _selector_of(pod.spec) is None and self._added_terms() is None
             return fw.SKIP if no_affinity else None
         named: set[str] = set()
         for term in required.node_selector_terms or ():

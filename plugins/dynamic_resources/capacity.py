@@ -40,7 +40,7 @@ def amounts(quantities: Mapping[str, Quantity]) -> Consumed:
     return {name: parse_quantity(value) for name, value in quantities.items()}
 
 
-def _requests(requested: CapacityRequirements | None) -> dict[str, Quantity]:
+def _requests(requested: CapacityRequirements | None) -> Mapping[str, Quantity]:
     return (requested.requests if requested is not None else None) or {}
 
 

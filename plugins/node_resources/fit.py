@@ -48,6 +48,7 @@ from scheduler.api.requests import (
     is_extended_resource,
     pod_requests,
     reports_resources,
+    requests_of,
     to_amounts,
 )
 from scheduler.framework.field_errors import forbidden, invalid, not_supported, required
@@ -252,7 +253,7 @@ class NodeResourcesFit(
         """The pod's amount of each resource that counts in the score. Rule: calculatePodResourceRequest."""
         if pod.spec.resources is None and not reports_resources(pod.status):
             resources = pod.resources  # already computed, and equal: there is nothing to leave out
-            requests = {**resources.requests, CPU: resources.non_zero_cpu, MEMORY: resources.non_zero_memory}
+            requests = {**requests_of(resources), CPU: resources.non_zero_cpu, MEMORY: resources.non_zero_memory}
         else:
             requests = to_amounts(pod_requests(pod.spec, None, missing=DEFAULT_REQUESTS, pod_level=False))
         return tuple([requests.get(resource.name, 0) for resource in self.scoring_strategy.resources])

@@ -4,7 +4,7 @@ Rule: noderesources/fit.go at v1.36.3 (isSchedulableAfterPodEvent, isSchedulable
 isSchedulableAfterDeviceClassEvent). A node counts as if it were empty: its pods are no part of its events.
 """
 
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import NamedTuple
 
 from plugins.dynamic_resources.extended_resources import IMPLICIT_PREFIX, ExtendedResources
@@ -18,7 +18,7 @@ from scheduler.api.requests import PODS, allocatable_of
 class _Offer(NamedTuple):
     """What a node has for pods after an event."""
 
-    allocatable: dict[str, int]
+    allocatable: Mapping[str, int]
     grown: frozenset[str] | None
     """The resources of which a pod must request one to be helped; None if any pod may be. Empty: none is."""
 
@@ -66,7 +66,7 @@ class FitHints:
                 return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE
 
-    def _by_devices(self, pod: fw.Pod, allocatable: dict[str, int]) -> Collection[str]:
+    def _by_devices(self, pod: fw.Pod, allocatable: Mapping[str, int]) -> Collection[str]:
         """Return what the pod requests that a DeviceClass stands for and the node does not offer."""
         classes = self._extended.classes_of(pod)
         if not classes or allocatable.get(PODS, 0) < 1:
@@ -100,7 +100,7 @@ def named_resources(pod: fw.Pod) -> Hashable:
     return frozenset(fit_requests(pod))
 
 
-def _asks_for_any(names: frozenset[str], requests: dict[str, int]) -> bool:
+def _asks_for_any(names: frozenset[str], requests: Mapping[str, int]) -> bool:
     for name in names:  # noqa: SIM110 - `any` is slower, and hundreds of pods are asked
         if requests.get(name):
             return True

@@ -1,10 +1,12 @@
 """The requests that NodeResourcesFit compares, for a pod that does not run yet."""
 
+from collections.abc import Mapping
+
 from scheduler import framework as fw
-from scheduler.api.requests import pod_requests, reports_resources, to_amounts
+from scheduler.api.requests import pod_requests, reports_resources, requests_of, to_amounts
 
 
-def fit_requests(pod: fw.Pod) -> dict[str, int]:
+def fit_requests(pod: fw.Pod) -> Mapping[str, int]:
     """Return the pod's amounts: cpu in thousandths of a core, all others in units or bytes.
 
     A pod that does not run yet has no resize in progress. Nothing is less than 0. Rule: fit.go
@@ -13,21 +15,23 @@ def fit_requests(pod: fw.Pod) -> dict[str, int]:
     if reports_resources(pod.status):
         return _not_negative(asked_amounts(pod))
     resources = pod.resources
-    return _not_negative(resources.requests) if resources.overflown else resources.requests
+    requests: Mapping[str, int] = requests_of(resources)
+    return _not_negative(requests) if resources.overflown else requests
 
 
-def asked_amounts(pod: fw.Pod) -> dict[str, int]:
+def asked_amounts(pod: fw.Pod) -> Mapping[str, int]:
     """Return the same as Go's int64 has them: negative, or 0, where it overflows. Rule: NewResource."""
     if reports_resources(pod.status):
         return to_amounts(pod_requests(pod.spec, None))
     return pod.resources.requests
 
 
-def counted_requests(pod: fw.Pod) -> dict[str, int]:
+def counted_requests(pod: fw.Pod) -> Mapping[str, int]:
     """Return the pod's amounts with a resize in progress. Nothing is less than 0. Rule: SetMaxResource."""
     resources = pod.resources
-    return _not_negative(resources.requests) if resources.overflown else resources.requests
+    requests: Mapping[str, int] = requests_of(resources)
+    return _not_negative(requests) if resources.overflown else requests
 
 
-def _not_negative(amounts: dict[str, int]) -> dict[str, int]:
+def _not_negative(amounts: Mapping[str, int]) -> dict[str, int]:
     return {name: max(0, amount) for name, amount in amounts.items()}

@@ -9,6 +9,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
+from scheduler.api.read_only import plain
 from scheduler.api.text import shortened
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ def convert(value: Any, type_: type[T], hook: Hook | None = None) -> T:
 def reread(value: Any, type_: type[T], hook: Hook | None = None) -> T:
     """The same, for types that keep parts as they are in JSON, a msgspec.Raw. Raises Unreadable."""
     try:
-        encoded = msgspec.json.encode(value)
+        encoded = msgspec.json.encode(value, enc_hook=plain)
     except (TypeError, *QUICK_ERRORS) as error:
         raise Unreadable(error) from error
     return Decoder(type_, hook).decode(encoded)

@@ -4,6 +4,7 @@ Field names are the API's in snake case. Claims are also written back with these
 has all of its fields. Quantities stay strings: `scheduler.api.quantity` reads them.
 """
 
+from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 import msgspec
@@ -41,7 +42,7 @@ class DeviceToleration(Wire, frozen=True):
 
 
 class CapacityRequirements(Wire, frozen=True):
-    requests: dict[str, Quantity] | None = None
+    requests: Mapping[str, Quantity] | None = None
 
 
 class ExactRequest(Wire, frozen=True):
@@ -109,7 +110,7 @@ class DeviceResult(Wire, frozen=True):
     binding_conditions: tuple[str, ...] | None = None
     binding_failure_conditions: tuple[str, ...] | None = None
     share_id: str | None = msgspec.field(default=None, name="shareID")
-    consumed_capacity: dict[str, Quantity] | None = None
+    consumed_capacity: Mapping[str, Quantity] | None = None
 
 
 class AllocatedConfiguration(DeviceConfiguration, frozen=True):
@@ -248,12 +249,12 @@ class Counter(Wire, frozen=True):
 
 class CounterSet(Wire, frozen=True):
     name: str = ""
-    counters: dict[str, Counter] | None = None
+    counters: Mapping[str, Counter] | None = None
 
 
 class CounterConsumption(Wire, frozen=True):
     counter_set: str = ""
-    counters: dict[str, Counter] | None = None
+    counters: Mapping[str, Counter] | None = None
 
 
 class DeviceTaint(Wire, frozen=True):
@@ -264,8 +265,8 @@ class DeviceTaint(Wire, frozen=True):
 
 class Device(Wire, frozen=True):
     name: str = ""
-    attributes: dict[str, Attribute] | None = None
-    capacity: dict[str, Capacity] | None = None
+    attributes: Mapping[str, Attribute] | None = None
+    capacity: Mapping[str, Capacity] | None = None
     consumes_counters: tuple[CounterConsumption, ...] | None = None
     node_name: str | None = None
     node_selector: NodeSelector | None = None

@@ -234,6 +234,8 @@ def _with_annotations(pod: type[Pod], keys: Iterable[str]) -> type[Any]:
         members={"attributes": wanted},
     )
     annotated = _subclass(metadata, [("annotations", some | None, msgspec.field(default=None))])
+    stored, nothing = annotated.__dict__["annotations"].__get__, some()
+    annotated.annotations = property(lambda self: stored(self) or nothing)
     field = fields["metadata"]
     return _subclass(pod, [_definition(field, _replaced(field.type, metadata, annotated))])
 

@@ -5,8 +5,9 @@ object's memory. The structs are trees without cycles, so the garbage collector 
 Quantities stay strings here: `scheduler.api.quantity` reads them, and `scheduler.api.requests` adds them up.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -38,12 +39,21 @@ from scheduler.api.pod_fields import (
     VolumeFields,
     VsphereVolumeFields,
 )
+from scheduler.api.read_only import ReadOnlyStruct, unguarded
 
-ResourceList: TypeAlias = dict[str, str | int | float]
+ResourceList: TypeAlias = Mapping[str, str | int | float]
 """Resource name → quantity as written. JSON numbers occur in files written by hand."""
 
+if TYPE_CHECKING:
+    Strings: TypeAlias = Mapping[str, str]
+else:
+    Strings = Mapping[str, str] | None
+"""Labels or annotations. Absent, or null in JSON, they read as empty: see ReadOnlyStruct."""
 
-class Wire(msgspec.Struct, frozen=True, gc=False, kw_only=True, rename="camel", omit_defaults=True):
+ABSENT: Any = None
+
+
+class Wire(ReadOnlyStruct, frozen=True, gc=False, kw_only=True, rename="camel", omit_defaults=True):
     """Base of everything decoded from the API."""
 
 
@@ -62,7 +72,7 @@ class LabelSelectorRequirement(Wire, frozen=True):
 
 
 class LabelSelector(Wire, frozen=True):
-    match_labels: dict[str, str] | None = None
+    match_labels: Mapping[str, str] | None = None
     match_expressions: tuple[LabelSelectorRequirement, ...] | None = None
 
 
@@ -74,14 +84,18 @@ class ObjectMeta(ObjectMetaFields, Wire, frozen=True):
     generation: int = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    labels: dict[str, str] | None = None
+    labels: Strings = ABSENT
     owner_references: tuple[OwnerReference, ...] | None = None
+
+
+labels_of: Final = unguarded(ObjectMeta, "labels")
+"""The labels as they are stored, None for none, for the engine: they are read whenever a pod is counted."""
 
 
 class NodeMeta(ObjectMeta, frozen=True):
     """Annotations are decoded for nodes only: nothing reads those of pods, and they can be most of a pod's bytes."""
 
-    annotations: dict[str, str] | None = None
+    annotations: Strings = ABSENT
 
 
 class ResourceRequirements(ResourceRequirementsFields, Wire, frozen=True):
@@ -301,7 +315,7 @@ class PodSpec(PodSpecFields, Wire, frozen=True):
     scheduler_name: str = ""
     priority: int | None = None
     preemption_policy: str | None = None
-    node_selector: dict[str, str] | None = None
+    node_selector: Mapping[str, str] | None = None
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] | None = None
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] | None = None
@@ -389,8 +403,12 @@ class Node(Wire, frozen=True):
         return self.metadata.name
 
     @property
-    def labels(self) -> dict[str, str]:
-        return self.metadata.labels or {}
+    def labels(self) -> Mapping[str, str]:
+        return self.metadata.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.metadata.annotations
 
     @property
     def taints(self) -> tuple[Taint, ...]:

@@ -1,14 +1,25 @@
 """A pod: the object as decoded, and what scheduling derives from it at most once."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from scheduler.api.decoding import Decoder, convert
-from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus, Wire
+from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus, Wire, labels_of
 from scheduler.api.pod_affinity import NO_TERMS, AffinityTerms, affinity_terms_of
 from scheduler.api.pod_storage import PodStorage, storage_of
-from scheduler.api.requests import HostPort, PodResources, host_ports_of, reports_resources, resources_of
+from scheduler.api.read_only import NOTHING
+from scheduler.api.requests import (
+    HostPort,
+    PodResources,
+    host_ports_of,
+    overhead_of,
+    reports_resources,
+    requests_of,
+    resources_of,
+)
 
 
 class _Derived(msgspec.Struct, gc=False):
@@ -33,7 +44,7 @@ class Pod(Wire, frozen=True, eq=False):
     status: PodStatus = PodStatus()
     # A struct outside the garbage collector has no __dict__ for cached properties: this field holds them.
     # No API object has a field of its wire name.
-    derived: _Derived = msgspec.field(default_factory=_Derived, name="(derived)")
+    _derived: _Derived = msgspec.field(default_factory=_Derived, name="(derived)")
 
     @property
     def name(self) -> str:
@@ -48,8 +59,15 @@ class Pod(Wire, frozen=True, eq=False):
         return self.metadata.uid
 
     @property
-    def labels(self) -> dict[str, str]:
-        return self.metadata.labels or {}
+    def labels(self) -> Mapping[str, str]:
+        labels = labels_of(self.metadata)  # inlines `metadata.labels`
+        return NOTHING if labels is None else MappingProxyType(labels)
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """Those that plugins need. Raises NotDecoded for all others."""
+        annotations: Mapping[str, str] = self.metadata.annotations
+        return annotations
 
     @property
     def priority(self) -> int:
@@ -77,49 +95,49 @@ class Pod(Wire, frozen=True, eq=False):
     @property
     def resources(self) -> PodResources:
         """What it asks for, as scheduling counts it. Raises ValueError for a quantity that cannot be read."""
-        resources = self.derived.resources
+        resources = self._derived.resources
         if resources is None:
-            resources = self.derived.resources = resources_of(self.spec, self.status)
+            resources = self._derived.resources = resources_of(self.spec, self.status)
         return resources
 
     @property
-    def requests(self) -> dict[str, int]:
+    def requests(self) -> Mapping[str, int]:
         """Resource name → amount: cpu in thousandths of a core, all others in units or bytes."""
-        resources = self.derived.resources  # inlines `resources`: a preemption asks ten thousand times
-        return (self.resources if resources is None else resources).requests
+        resources = self._derived.resources  # inlines `resources`: a preemption asks ten thousand times
+        return MappingProxyType(requests_of(self.resources if resources is None else resources))
 
     @property
     def host_ports(self) -> tuple[HostPort, ...]:
         """The host ports that its containers and sidecars take."""
-        host_ports = self.derived.host_ports
+        host_ports = self._derived.host_ports
         if host_ports is None:
-            host_ports = self.derived.host_ports = host_ports_of(self.spec)
+            host_ports = self._derived.host_ports = host_ports_of(self.spec)
         return host_ports
 
     @property
     def affinity_terms(self) -> AffinityTerms:
         """Its affinity and anti-affinity terms towards other pods."""
-        affinity_terms = self.derived.affinity_terms
+        affinity_terms = self._derived.affinity_terms
         if affinity_terms is None:
             affinity = self.spec.affinity
             affinity_terms = NO_TERMS if affinity is None else affinity_terms_of(affinity, self.metadata.namespace)
-            self.derived.affinity_terms = affinity_terms
+            self._derived.affinity_terms = affinity_terms
         return affinity_terms
 
     @property
     def storage(self) -> PodStorage:
         """Its claims, disks and network volumes."""
-        storage = self.derived.storage
+        storage = self._derived.storage
         if storage is None:
-            storage = self.derived.storage = storage_of(self.metadata, self.spec)
+            storage = self._derived.storage = storage_of(self.metadata, self.spec)
         return storage
 
     @property
-    def signatures(self) -> dict[str, Any]:
+    def _signatures(self) -> dict[str, Any]:
         """Profile name → what the framework stores of its plugins' signatures of this pod."""
-        signatures = self.derived.signatures
+        signatures = self._derived.signatures
         if signatures is None:
-            signatures = self.derived.signatures = {}
+            signatures = self._derived.signatures = {}
         return signatures
 
     def derive_like(self, old: "Pod") -> None:
@@ -128,24 +146,24 @@ class Pod(Wire, frozen=True, eq=False):
         Resizes are not looked into: once a kubelet reports what containers have, the amounts are computed again.
         """
         if self.spec.affinity == old.spec.affinity:
-            self.derived.affinity_terms = old.derived.affinity_terms
-        if old.derived.resources is None or reports_resources(old.status) or reports_resources(self.status):
+            self._derived.affinity_terms = old._derived.affinity_terms
+        if old._derived.resources is None or reports_resources(old.status) or reports_resources(self.status):
             return
         a, b = old.spec, self.spec
         if (
             a.containers == b.containers
             and a.init_containers == b.init_containers
             and a.resources == b.resources
-            and a.overhead == b.overhead
+            and overhead_of(a) == overhead_of(b)
         ):
-            self.derived.resources = old.derived.resources
-            self.derived.host_ports = old.derived.host_ports
+            self._derived.resources = old._derived.resources
+            self._derived.host_ports = old._derived.host_ports
             if a.volumes == b.volumes:
-                self.derived.storage = old.derived.storage
+                self._derived.storage = old._derived.storage
 
     def takes_the_same_as(self, old: "Pod") -> bool:
         """Whether `old` takes as much of its node. Raises ValueError for a quantity that cannot be read."""
-        a, b = self.derived, old.derived
+        a, b = self._derived, old._derived
         are_shared = a.resources is b.resources and a.host_ports is b.host_ports and a.storage is b.storage
         if are_shared and a.resources is not None and a.host_ports is not None and a.storage is not None:
             return True

@@ -3,6 +3,8 @@
 Written by `make reference` from the API's description; not to be edited. What has no value is None.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from scheduler.api import objects
@@ -356,7 +358,7 @@ class FCVolumeSource(Wire, frozen=True):
 class FlexVolumeSource(Wire, frozen=True):
     driver: str | None = None
     fs_type: str | None = None
-    options: dict[str, str] | None = None
+    options: Mapping[str, str] | None = None
     read_only: bool | None = None
     secret_ref: LocalObjectReference | None = None
 
@@ -462,7 +464,7 @@ class PodCertificateProjection(Wire, frozen=True):
     max_expiration_seconds: int | None = None
     signer_name: str | None = None
     user: int | None = None
-    user_annotations: dict[str, str] | None = None
+    user_annotations: Mapping[str, str] | None = None
 
 
 class PodDNSConfigOption(Wire, frozen=True):
@@ -637,7 +639,7 @@ class CSIVolumeSourceRest(Wire, frozen=True):
     fs_type: str | None = None
     node_publish_secret_ref: LocalObjectReference | None = None
     read_only: bool | None = None
-    volume_attributes: dict[str, str] | None = None
+    volume_attributes: Mapping[str, str] | None = None
 
 
 class CinderRest(Wire, frozen=True):
@@ -717,7 +719,7 @@ class ImageVolumeSourceRest(Wire, frozen=True):
 
 
 class ObjectMetaRest(Wire, frozen=True):
-    annotations: dict[str, str] | None = None
+    annotations: objects.Strings = objects.ABSENT
     deletion_grace_period_seconds: int | None = None
     finalizers: tuple[str, ...] | None = None
     generate_name: str | None = None

@@ -9,11 +9,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import msgspec
-
 from scheduler.api.go_quantity import GoQuantity
-from scheduler.api.objects import Container, ContainerStatus, PodSpec, PodStatus, ResourceList
+from scheduler.api.objects import Container, ContainerStatus, PodSpec, PodStatus, ResourceList, ResourceRequirements
 from scheduler.api.quantity import NANO, PLAIN_MAX, is_plain, parse_quantity, to_milli, to_value, value_of
+from scheduler.api.read_only import ReadOnlyStruct, unguarded
 
 CPU: Final = "cpu"
 MEMORY: Final = "memory"
@@ -36,6 +35,10 @@ Totals: TypeAlias = dict[str, Any]
 DEFAULT_REQUESTS: Final[Mapping[str, str]] = {CPU: f"{DEFAULT_MILLI_CPU}m", MEMORY: str(DEFAULT_MEMORY)}
 """What scoring assumes for a container that asks for no cpu or memory."""
 
+overhead_of: Final = unguarded(PodSpec, "overhead")
+_requests_of: Final = unguarded(ResourceRequirements, "requests")
+"""As they are stored: they are read for each pod that comes."""
+
 _MILLI: Final = NANO // 1000
 """Billionths in a thousandth."""
 
@@ -50,10 +53,10 @@ class HostPort(NamedTuple):
     port: int
 
 
-class PodResources(msgspec.Struct, frozen=True, gc=False):
+class PodResources(ReadOnlyStruct, frozen=True, gc=False):
     """Amounts of one pod: cpu in thousandths of a core, all others in units or bytes."""
 
-    requests: dict[str, int]
+    requests: Mapping[str, int]
     """What fitting counts. Resources that scheduling does not know are left out."""
 
     non_zero_cpu: int
@@ -64,6 +67,10 @@ class PodResources(msgspec.Struct, frozen=True, gc=False):
 
     overflown: frozenset[str] = frozenset()
     """Those of `requests` of which Go's int64 overflowed: negative, or 0 though something is asked for."""
+
+
+requests_of: Final = unguarded(PodResources, "requests")
+"""The requests as they are stored, for the engine: they are read whenever a pod is counted."""
 
 
 def resources_of(spec: PodSpec, status: PodStatus) -> PodResources:
@@ -124,8 +131,8 @@ def _pod_requests(
         for name in wanted:
             if _is_pod_level_resource(name):
                 requests[name] = effective.get(name, read(0))
-    if spec.overhead:
-        _add(requests, _parsed(spec.overhead, read))
+    if overhead := overhead_of(spec):
+        _add(requests, _parsed(overhead, read))
     return requests
 
 
@@ -258,7 +265,7 @@ def _one_container(
     missing: Totals,
     read: _Read,
 ) -> Totals:
-    wanted = _parsed(container.resources.requests if container.resources is not None else None, read)
+    wanted = _parsed(_requests_of(container.resources) if container.resources is not None else None, read)
     reported = statuses.get(container.name)
     if status is not None and reported is not None and reported.resources is not None:
         wanted = _effective(status, wanted, reported.resources.requests, reported.allocated_resources, read)
@@ -303,7 +310,7 @@ def _names_all(spec: PodSpec, names: Collection[str]) -> bool:
     """Whether each container asks for all of these, if only for none of it."""
     for containers in (spec.containers or (), spec.init_containers or ()):
         for container in containers:
-            requests = container.resources.requests if container.resources is not None else None
+            requests = _requests_of(container.resources) if container.resources is not None else None
             if requests is None:
                 return False
             for name in names:

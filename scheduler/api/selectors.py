@@ -147,7 +147,7 @@ def pod_selector_keys(pod: Pod) -> frozenset[str] | None:
 def _parsed_of(pod: Pod) -> "_Parsed | None":
     """Parse the required node affinity of a pod once: waiting pods are asked at every event of a node, and the cache
     has no room for lists of thousands of values."""
-    affinity, derived = pod.spec.affinity, pod.derived
+    affinity, derived = pod.spec.affinity, pod._derived
     if affinity is None or affinity.node_affinity is None or affinity.node_affinity.required is None:
         return None
     parsed: _Parsed | None = derived.node_terms

@@ -7,10 +7,13 @@ What a plugin says is cut where the scheduler takes it, so that nothing keeps, s
     an Event                      what the API server takes: see `scheduler.kube.events`
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 import orjson
+
+from scheduler.api.read_only import plain
 
 REPLACEMENT: Final = "\ufffd"
 
@@ -60,23 +63,23 @@ def counted(count: int, noun: str) -> str:
 def to_json(value: Any) -> bytes:
     """Encode what is sent to the API server, our structs included. Raises TypeError for what is no JSON."""
     try:
-        return orjson.dumps(value, default=_of_struct)
+        return orjson.dumps(value, default=_of_ours)
     except TypeError:  # rare, and a look at each text would cost the others
-        return orjson.dumps(encodable_within(value), default=_of_struct)
+        return orjson.dumps(encodable_within(value), default=_of_ours)
 
 
-def _of_struct(value: Any) -> orjson.Fragment:
-    """What a struct keeps raw is written as it is."""
-    if not isinstance(value, msgspec.Struct):
-        raise TypeError(f"a {type(value).__name__} is no JSON")
-    return orjson.Fragment(msgspec.json.encode(value))
+def _of_ours(value: Any) -> Any:
+    """What a struct keeps raw is written as it is; what is read-only, as though it were not."""
+    if isinstance(value, msgspec.Struct):
+        return orjson.Fragment(msgspec.json.encode(value, enc_hook=plain))
+    return plain(value)
 
 
 def encodable_within(value: Any) -> Any:
     """Return the same with each text in it encodable."""
     if isinstance(value, str):
         return encodable(value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {encodable_within(key): encodable_within(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [encodable_within(entry) for entry in value]

@@ -7,23 +7,34 @@ import msgspec
 
 from scheduler.api.decoding import convert
 from scheduler.api.objects import ObjectMeta
+from scheduler.api.read_only import frozen, read_only_attribute
 
 _KIND: Final = ("apiVersion", "kind")
 
 
 class Unstructured:
-    """An object as the API server sends it, with its metadata read. Compared by identity; not to be written to.
+    """An object as the API server sends it, with its metadata read. Compared by identity; it cannot be written to.
 
     `metadata.managedFields` is left out: often half of an object, and scheduling does not need it. Of a resource of
     which no plugin reads more than some parts, only these are kept, besides `metadata` itself.
     """
 
-    __slots__ = ("content", "metadata")
+    __slots__ = ("_content", "_metadata")
 
     def __init__(self, metadata: ObjectMeta, content: dict[str, Any]) -> None:
-        self.metadata = metadata
-        self.content = content
-        """The object as parsed JSON."""
+        """`content` is the object's own from now on."""
+        self._metadata = metadata
+        self._content = content
+
+    metadata: ObjectMeta = read_only_attribute("_metadata")
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The object as parsed JSON, in read-only dicts and lists: made when somebody asks for the first time."""
+        content = self._content
+        if type(content) is dict:
+            content = self._content = frozen(content)
+        return content
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Unstructured":
@@ -36,10 +47,10 @@ class Unstructured:
 
     def keep_only(self, parts: Iterable[str]) -> None:
         """Forget all but its kind and these parts, such as `spec.selector`. Only for whoever has just read it."""
-        kept: dict[str, Any] = {key: self.content[key] for key in _KIND if key in self.content}
+        kept: dict[str, Any] = {key: self._content[key] for key in _KIND if key in self._content}
         for part in parts:
-            _copy_part(self.content, kept, part.split("."))
-        self.content = kept
+            _copy_part(self._content, kept, part.split("."))
+        self._content = kept
 
     @property
     def name(self) -> str:

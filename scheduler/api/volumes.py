@@ -3,17 +3,20 @@
 As in `objects`: the API's field names in snake case, unknown fields dropped, quantities kept as written.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 
 from scheduler.api.objects import (
+    ABSENT,
     InTreeSources,
     LabelSelector,
     NodeSelector,
     ObjectMeta,
     ResourceList,
     ResourceRequirements,
+    Strings,
     Volume,
     Wire,
 )
@@ -32,7 +35,7 @@ SELECTED_NODE: Final = "volume.kubernetes.io/selected-node"
 class AnnotatedMeta(ObjectMeta, frozen=True):
     """Metadata with annotations: those of volumes, claims and CSINodes say how far binding and migration are."""
 
-    annotations: dict[str, str] | None = None
+    annotations: Strings = ABSENT
 
 
 class ObjectReference(Wire, frozen=True):
@@ -79,12 +82,12 @@ class PersistentVolume(Wire, frozen=True):
         return self.metadata.name
 
     @property
-    def labels(self) -> dict[str, str]:
-        return self.metadata.labels or {}
+    def labels(self) -> Mapping[str, str]:
+        return self.metadata.labels
 
     @property
-    def annotations(self) -> dict[str, str]:
-        return self.metadata.annotations or {}
+    def annotations(self) -> Mapping[str, str]:
+        return self.metadata.annotations
 
     @property
     def class_name(self) -> str:
@@ -120,8 +123,8 @@ class PersistentVolumeClaim(Wire, frozen=True):
         return self.metadata.namespace
 
     @property
-    def annotations(self) -> dict[str, str]:
-        return self.metadata.annotations or {}
+    def annotations(self) -> Mapping[str, str]:
+        return self.metadata.annotations
 
     @property
     def class_name(self) -> str:
@@ -185,8 +188,8 @@ class CSINode(Wire, frozen=True):
         return self.metadata.name
 
     @property
-    def annotations(self) -> dict[str, str]:
-        return self.metadata.annotations or {}
+    def annotations(self) -> Mapping[str, str]:
+        return self.metadata.annotations
 
     @property
     def drivers(self) -> tuple[CSINodeDriver, ...]:

@@ -8,6 +8,7 @@ import msgspec
 
 from scheduler.api.decoding import convert
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import plain
 from scheduler.framework.obstacles import Change
 
 Operation = dict[str, Any]
@@ -37,7 +38,7 @@ def change(pod: Pod, changes: Iterable[Change], written: WrittenPod | None = Non
     written, and Unreadable for what cannot be in a spec.
     """
     ordered = _ordered(changes)
-    document: Any = {"spec": _mutable(msgspec.to_builtins(pod.spec))}
+    document: Any = {"spec": _mutable(msgspec.to_builtins(pod.spec, enc_hook=plain))}
     patch = _carried_out(document, ordered)
     if written is not None:
         own = _carried_out({"spec": _mutable(written.content.get("spec") or {})}, ordered)

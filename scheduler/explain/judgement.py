@@ -109,13 +109,13 @@ def _pre_filter(framework: Framework, table: NodeTable, found: Judgement) -> tup
         except BaseException as error:  # noqa: BLE001 - whatever a plugin raises is what it says; nothing is awaited
             if not found.of_pod:  # a decision would have ended before
                 found.failures.append(as_plugin_error("PreFilter", plugin.name, error))
-            found.state.skip_filter.add(plugin.name)
+            found.state.skip_filter |= {plugin.name}
             continue
         if isinstance(checked, PreFilterResult):
             diagnosis.unschedulable_plugins.add(plugin.name)
             names = checked.node_names if names is None else names & checked.node_names
         elif checked is not None:
-            found.state.skip_filter.add(plugin.name)
+            found.state.skip_filter |= {plugin.name}
             if checked.code is not Code.SKIP:
                 found.of_pod.append(checked.by(plugin.name))
     return names, diagnosis

@@ -30,6 +30,7 @@ from typing import (
 import msgspec
 
 from scheduler.api.near_names import near_names
+from scheduler.api.read_only import ReadOnlyDict, ReadOnlyList, frozen
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import not_supported, required
 from scheduler.framework.tracebacks import described_with_place
@@ -228,7 +229,7 @@ def _read(kind: Any, value: object, path: str, problems: list[str]) -> Any:
     """Return `value` as `kind`. If that cannot be, add to `problems`; what is returned then means nothing."""
     origin = get_origin(kind) or kind
     if origin is Any:
-        return value
+        return frozen(value)
     if origin in (Union, types.UnionType):
         return _read_union(kind, value, path, problems)
     if origin is Literal:
@@ -274,7 +275,7 @@ def _read_mapping(kind: Any, value: object, path: str, problems: list[str]) -> A
         return _wrong("a mapping", value, path, problems)
     item_kind = get_args(kind)[1] if get_args(kind) else Any
     problems.extend(f"{path}[{key}]: the key must be a string" for key in value if not isinstance(key, str))
-    return {key: _read(item_kind, item, f"{path}[{key}]", problems) for key, item in value.items()}
+    return ReadOnlyDict({key: _read(item_kind, item, f"{path}[{key}]", problems) for key, item in value.items()})
 
 
 def _read_list(kind: Any, origin: type, value: object, path: str, problems: list[str]) -> Any:
@@ -287,7 +288,7 @@ def _read_list(kind: Any, origin: type, value: object, path: str, problems: list
         if len(problems) > enough:
             break
     if issubclass(origin, list):
-        return items
+        return ReadOnlyList(items)
     return frozenset(items) if issubclass(origin, AbstractSet) else tuple(items)
 
 

@@ -29,11 +29,11 @@ class CycleState:
 
     def __init__(self) -> None:
         self._values: dict[str, object] = {}
-        self.skip_filter: set[str] = set()
+        self.skip_filter: frozenset[str] = frozenset()
         """Names of the plugins whose PreFilter answered Skip."""
-        self.skip_score: set[str] = set()
+        self.skip_score: frozenset[str] = frozenset()
         """Names of the plugins whose PreScore answered Skip."""
-        self.skip_pre_bind: set[str] = set()
+        self.skip_pre_bind: frozenset[str] = frozenset()
         """Names of the plugins whose PreBindPreFlight answered Skip."""
         self.attempt = 0
         """How often the pod was tried before: random choices are seeded with it, so that a replay makes the same."""
@@ -74,9 +74,9 @@ class CycleState:
             key: value.clone() if hasattr(type(value), "clone") else value  # type: ignore[attr-defined]
             for key, value in self._values.items()
         }
-        copy.skip_filter = set(self.skip_filter)
-        copy.skip_score = set(self.skip_score)
-        copy.skip_pre_bind = set(self.skip_pre_bind)
+        copy.skip_filter = self.skip_filter
+        copy.skip_score = self.skip_score
+        copy.skip_pre_bind = self.skip_pre_bind
         copy.attempt = self.attempt
         copy.known_spec = self.known_spec
         copy.record_plugin_metrics = self.record_plugin_metrics

@@ -1,8 +1,10 @@
 """A pod in the queue, with what is remembered of its attempts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import cast
 
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import read_only_attribute
 
 
 @dataclass(slots=True, eq=False)
@@ -47,3 +49,32 @@ class QueuedPod:
     @property
     def gated(self) -> bool:
         return bool(self.gating_plugin)
+
+
+class _Shown:
+    """What `shown` returns."""
+
+    __slots__ = ("_queued",)
+
+    def __init__(self, queued: QueuedPod) -> None:
+        self._queued = queued
+
+    gated = read_only_attribute("_queued.gated")
+
+    @property
+    def unschedulable_plugins(self) -> frozenset[str]:
+        return frozenset(self._queued.unschedulable_plugins)
+
+    @property
+    def pending_plugins(self) -> frozenset[str]:
+        return frozenset(self._queued.pending_plugins)
+
+
+for _each in fields(QueuedPod):
+    if not hasattr(_Shown, _each.name):
+        setattr(_Shown, _each.name, read_only_attribute(f"_queued.{_each.name}"))
+
+
+def shown(queued: QueuedPod) -> QueuedPod:
+    """Return the pod as plugins see it that are not ours: always as it is now, and read-only."""
+    return cast("QueuedPod", _Shown(queued))

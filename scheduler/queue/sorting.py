@@ -11,7 +11,7 @@ from functools import total_ordering
 from typing import Any
 
 from scheduler.framework.plugin import QueueSortPlugin
-from scheduler.framework.queued import QueuedPod
+from scheduler.framework.queued import QueuedPod, shown
 from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error, is_of_tree
 
 SortKey = Callable[[QueuedPod], Any]
@@ -34,7 +34,7 @@ class _SafeKey:
         self._plugin, self._queued, self._faults = plugin, queued, faults
         self._key: Any = None
         try:
-            self._key = (plugin.sort_key(queued),)
+            self._key = (plugin.sort_key(shown(queued)),)
         except BaseException as problem:  # noqa: BLE001 - the plugin boundary
             self._tell(problem)
 

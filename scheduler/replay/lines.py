@@ -20,6 +20,7 @@ from zlib import adler32
 import msgspec
 import numpy as np
 
+from scheduler.api.read_only import plain
 from scheduler.api.text import encodable_within
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Placed, Unplaced
@@ -159,7 +160,7 @@ def _fields_of(kind: type[Any]) -> Mapping[str, str] | None:
 def _content(value: Any) -> Any:
     if isinstance(value, Unstructured):
         return {"metadata": value.metadata, **value.content}
-    raise TypeError(f"a {type(value).__name__} is not written")
+    return plain(value)
 
 
 _UNKNOWN: Final[Mapping[str, str]] = {}

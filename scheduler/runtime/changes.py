@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
+from scheduler.api.requests import requests_of
 from scheduler.framework.events import ASSIGNED_POD, NODE, UNSCHEDULABLE_POD, Action, ClusterEvent
 
 
@@ -58,7 +59,7 @@ def _pod_actions(old: Pod, new: Pod) -> Iterator[Action]:
 
 def _asks_for_less(old: Pod, new: Pod) -> bool:
     try:
-        before, after = old.resources.requests, new.resources.requests
+        before, after = requests_of(old.resources), requests_of(new.resources)
     except ValueError:
         return False  # A quantity that cannot be read: the pod's next attempt reports it.
     return any(name not in after or after[name] < amount for name, amount in before.items())

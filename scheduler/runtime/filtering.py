@@ -75,7 +75,7 @@ class Filtering:
         if self._per_node:
             self._drop_full_numberings()
         asked = self.nodes.in_use.copy()
-        plan = pod_class.filter_plans.get(frozenset(state.skip_filter)) or self._plan(state.skip_filter, pod_class)
+        plan = pod_class.filter_plans.get(state.skip_filter) or self._plan(state.skip_filter, pod_class)
         if state.record_plugin_metrics:
             began = time.perf_counter()
             view = self._feasible_nodes(plan, pod_class, state, pod)
@@ -138,11 +138,11 @@ class Filtering:
             outcome.feasible = np.flatnonzero(passing)
         return outcome
 
-    def _plan(self, skip: set[str], pod_class: PodClass) -> FilterPlan:
+    def _plan(self, skip: frozenset[str], pod_class: PodClass) -> FilterPlan:
         steps = [step for step in self.steps if step.name not in skip]
         stored = tuple(takewhile(lambda step: step.name in pod_class.signatures, steps))
         plan = FilterPlan(stored, tuple(steps[len(stored) :]))
-        pod_class.filter_plans[frozenset(skip)] = plan
+        pod_class.filter_plans[skip] = plan
         return plan
 
     def _feasible_nodes(

@@ -203,14 +203,14 @@ class Framework:
         for plugin in plugins:
             answer = self._calls.run("PreFilter", plugin.name, plugin.pre_filter, state, pod, self._nodes)
             if answer is SKIP:
-                state.skip_filter.add(plugin.name)
+                state.skip_filter |= {plugin.name}
                 continue
             if answer is None:
                 self._pre_filter_evaluations[plugin.name].value += 1
                 continue
             answer = check_pre_filter(plugin.name, plugin.pre_filter, answer)
             if isinstance(answer, Status) and answer.code is Code.SKIP:
-                state.skip_filter.add(plugin.name)
+                state.skip_filter |= {plugin.name}
                 continue
             self._pre_filter_evaluations[plugin.name].value += 1
             if isinstance(answer, PreFilterResult):
@@ -294,7 +294,7 @@ class Framework:
                 if status is not None and status is not SKIP:
                     status = check_status(plugin.name, "PreScore", plugin.pre_score, status)
                 if status is SKIP or (status is not None and status.code is Code.SKIP):
-                    state.skip_score.add(plugin.name)
+                    state.skip_score |= {plugin.name}
                     continue
                 self._pre_score_evaluations[plugin.name].value += 1
                 if status is not None:
@@ -359,7 +359,7 @@ class Framework:
                 if answer is None:
                     busy = True
                 elif answer is SKIP or check_status(plugin.name, "PreBindPreFlight", call, answer).code is Code.SKIP:
-                    state.skip_pre_bind.add(plugin.name)
+                    state.skip_pre_bind |= {plugin.name}
                 else:
                     answer = bounded(answer)
                     detail = f"answered {answer.code.label}: {answer.message}"

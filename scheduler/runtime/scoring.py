@@ -91,7 +91,7 @@ class Scoring:
         `view`: the stored view with the same rows as `feasible`, if there is one: a class that was seen before then
         costs least.
         """
-        plan = pod_class.score_plans.get(frozenset(state.skip_score)) or self._plan(state.skip_score, pod_class)
+        plan = pod_class.score_plans.get(state.skip_score) or self._plan(state.skip_score, pod_class)
         totals = self._total_scores(plan, pod_class, state, pod)
         if totals is None:
             scores_of_all = self.run(state, pod, feasible, pod_class)
@@ -117,13 +117,13 @@ class Scoring:
         highest: Rows = feasible[total == total.max()]
         return highest
 
-    def _plan(self, skip: set[str], pod_class: PodClass) -> ScorePlan:
+    def _plan(self, skip: frozenset[str], pod_class: PodClass) -> ScorePlan:
         steps = [step for step in self.steps if step.name not in skip]
         signed = [step for step in steps if step.name in pod_class.signatures]
         terms = tuple(step for step in signed if step.normalize is None)
         neutral = tuple(step for step in signed if step.normalizes_by_range)
         others = tuple(step for step in steps if step not in terms and step not in neutral)
-        plan = pod_class.score_plans[frozenset(skip)] = ScorePlan(terms, neutral, others)
+        plan = pod_class.score_plans[skip] = ScorePlan(terms, neutral, others)
         return plan
 
     def _total_scores(self, plan: ScorePlan, pod_class: PodClass, state: CycleState, pod: Pod) -> TotalScores | None:

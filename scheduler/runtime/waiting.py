@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Iterator, Mapping
 
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.duration import Duration
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait
 from scheduler.framework.status import Code, Status, unschedulable
@@ -22,7 +23,7 @@ class WaitingPod:
     def __init__(self, pod: Pod, holds: Mapping[str, PermitWait]) -> None:
         """`holds`: for how long and for what each plugin holds the pod. Needs a running event loop."""
         loop = asyncio.get_running_loop()
-        self.pod = pod
+        self._pod = pod
         self._outcome: asyncio.Future[Status | None] = loop.create_future()
         self._messages = {plugin: hold.message for plugin, hold in holds.items()}
         seconds_of = {plugin: min(hold.timeout, MAX_PERMIT_SECONDS) for plugin, hold in holds.items()}
@@ -35,6 +36,8 @@ class WaitingPod:
             )
             for plugin, seconds in seconds_of.items()
         }
+
+    pod: Pod = read_only_attribute("_pod")
 
     @property
     def pending_plugins(self) -> tuple[str, ...]:

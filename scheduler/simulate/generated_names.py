@@ -7,6 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from scheduler.api.read_only import plain
+
 _LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Of random names: k8s.io/apimachinery/pkg/util/rand."""
 
@@ -50,5 +52,7 @@ def random_names(prefix: str, kind: str) -> Iterator[str]:
 
 def hash_of(template: Mapping[str, Any]) -> str:
     """Return what stands for a template in labels, in the form that controllers give it."""
-    number = int.from_bytes(hashlib.blake2b(msgspec.json.encode(template), digest_size=4).digest(), "big")
+    number = int.from_bytes(
+        hashlib.blake2b(msgspec.json.encode(template, enc_hook=plain), digest_size=4).digest(), "big"
+    )
     return "".join(_LETTERS[int(digit)] for digit in f"{number}")  # rand.SafeEncodeString

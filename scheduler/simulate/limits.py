@@ -48,8 +48,8 @@ class Limits:
 
     def with_defaults(self, pod: Any) -> Any:
         """Return the pod with the requests and limits that its containers lack."""
-        limits: ResourceList = {}
-        requests: ResourceList = {}
+        limits: dict[str, Any] = {}
+        requests: dict[str, Any] = {}
         for item in self._of_containers:
             limits |= item.default or {}
             requests |= item.default_request or {}
@@ -82,14 +82,14 @@ def _completed(item: LimitRangeItem) -> LimitRangeItem:
 
 
 def _with(
-    containers: Sequence[Container] | None, requests: ResourceList, limits: ResourceList
+    containers: Sequence[Container] | None, requests: dict[str, Any], limits: dict[str, Any]
 ) -> tuple[Container, ...] | None:
     if containers is None:
         return None
     done = []
     for container in containers:
         own = container.resources or ResourceRequirements()
-        resources = replace(own, requests=requests | (own.requests or {}), limits=limits | (own.limits or {}))
+        resources = replace(own, requests={**requests, **(own.requests or {})}, limits={**limits, **(own.limits or {})})
         done.append(replace(container, resources=resources))
     return tuple(done)
 

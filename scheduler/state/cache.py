@@ -313,7 +313,7 @@ class Cache:
 
     def _make_countable(self, pod: Pod) -> None:
         """Derive all that is counted before anything is; without unreadable requests: it runs, whatever it asks for."""
-        derived = pod.derived
+        derived = pod._derived
         if derived.host_ports is None or derived.storage is None:
             _ = pod.host_ports, pod.storage
         if pod.spec.affinity is not None:

@@ -75,7 +75,7 @@ def node_like(model: Node, name: str, own: Collection[str]) -> Node:
         name=name,
         uid=uid_of("Node", "", name),
         resource_version="",
-        labels=model.labels | dict.fromkeys(own, name),
+        labels={**model.labels} | dict.fromkeys(own, name),
     )
     conditions = tuple(
         msgspec.structs.replace(each, status="True") for each in model.status.conditions or () if each.type == "Ready"

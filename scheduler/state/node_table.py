@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.api.objects import Node, Taint
+from scheduler.api.objects import Node, Taint, labels_of
 from scheduler.api.pod import Pod
 from scheduler.api.read_only import ReadOnlyList, read_only_attribute
-from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
+from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of, requests_of
 from scheduler.framework.change_log import ChangeLog
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, Int64Column, Rows
 from scheduler.state.amounts import Amounts
@@ -242,17 +242,17 @@ class NodeTable:
 
     def add_pod(self, name: str, pod: Pod) -> None:
         """Count `pod` on a node, known or not. Raises ValueError for a quantity that cannot be read."""
-        resources = pod.resources
+        requests = requests_of(pod.resources)
         row = self._row_of.get(name)
         if row is None:
             row = self._claim_row(name)
-        self._count_pod(row, pod, resources.requests, 1)
+        self._count_pod(row, pod, requests, 1)
         self._logs.mark(row, pod_aspects(pod))
 
     def remove_pod(self, name: str, pod: Pod) -> None:
         """Stop counting `pod`, which must be the very version that was added."""
         row = self._row_of[name]
-        self._count_pod(row, pod, pod.resources.requests, -1)
+        self._count_pod(row, pod, requests_of(pod.resources), -1)
         self._logs.mark(row, pod_aspects(pod))
         if not self._pods[row] and self._nodes[row] is None:
             self._release_row(name, row)
@@ -388,16 +388,16 @@ class NodeTable:
     # Internals.
 
     def _set_labels(self, row: int, old: Node | None, new: Node | None) -> None:
-        before, after = (None if node is None else node.metadata.labels for node in (old, new))
+        before, after = (None if node is None else labels_of(node.metadata) for node in (old, new))
         if changed := self._labels.set_row(row, before, after):
             self.pods.label_keys_changed(changed)
 
     def _labels_by_row(self) -> Iterator[Mapping[str, str] | None]:
-        return (None if node is None else node.metadata.labels for node in self._nodes)
+        return (None if node is None else labels_of(node.metadata) for node in self._nodes)
 
     def _try_pod(self, row: int, pod: Pod, sign: int) -> None:
         """Count a pod, or stop counting it, for a what-if."""
-        requests = pod.resources.requests
+        requests = requests_of(pod.resources)
         was_there = pod.uid in self._pods[row]
         try:
             self._count_pod(row, pod, requests, sign)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
+from scheduler.api.objects import labels_of
 from scheduler.api.pod import Pod
 from scheduler.framework.columns import Int32Column
 from scheduler.framework.pods import PodMatch
@@ -30,7 +31,7 @@ class PodGroup(msgspec.Struct, eq=False, gc=False):
 def group_key(pod: Pod) -> GroupKey:
     """Return the key of the pod's group within its namespace."""
     metadata = pod.metadata
-    labels = metadata.labels
+    labels = labels_of(metadata)
     # The API server sends labels sorted by key; another order only costs one more group.
     if labels:
         return (metadata.deletion_timestamp is not None, *labels, *labels.values())

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from scheduler.api.label_selectors import EXISTS, IN, Selector
+from scheduler.api.objects import labels_of
 from scheduler.api.pod import Pod
 from scheduler.api.pod_affinity import NO_TERMS
 from scheduler.framework.columns import Int32Column, Int64Column
@@ -210,7 +211,7 @@ class PodGroupIndex:
 
     def _new_group(self, pod: Pod, key: GroupKey) -> PodGroup:
         namespace = pod.metadata.namespace
-        group = PodGroup(pod.metadata.labels or {}, pod.is_deleting, {})
+        group = PodGroup(labels_of(pod.metadata) or {}, pod.is_deleting, {})
         group.columns = tuple(
             self._matches.peek(match)
             for match in self._postings.candidates(namespace, group.labels)

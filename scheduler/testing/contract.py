@@ -154,9 +154,9 @@ class _Check:
         if isinstance(plugin, PreFilterPlugin):
             answer = plugin.pre_filter(state, pod, self._nodes)
             if answer is not None and not isinstance(answer, PreFilterResult):
-                state.skip_filter.add(plugin.name)
+                state.skip_filter |= {plugin.name}
         if isinstance(plugin, PreScorePlugin) and plugin.pre_score(state, pod, self._nodes, self._rows) == SKIP:
-            state.skip_score.add(plugin.name)
+            state.skip_score |= {plugin.name}
         return state
 
     def _ask(self, state: CycleState, pod: Pod, rows: Rows) -> _Answers:

@@ -101,7 +101,7 @@ def a_pod(
     """
     pod = Pod(
         metadata=ObjectMeta(
-            name=name, namespace=namespace, uid=uid or f"{namespace}/{name}", labels=dict(labels) if labels else None
+            name=name, namespace=namespace, uid=uid or f"{namespace}/{name}", labels=dict(labels or {})
         ),
         spec=PodSpec(
             node_name=node_name,
@@ -144,8 +144,8 @@ def a_node(
         metadata=NodeMeta(
             name=name,
             uid=name,
-            labels=dict(labels) if labels else None,
-            annotations=dict(annotations) if annotations else None,
+            labels=dict(labels or {}),
+            annotations=dict(annotations or {}),
         ),
         spec=NodeSpec(unschedulable=unschedulable, taints=tuple(taints) or None),
         status=NodeStatus(

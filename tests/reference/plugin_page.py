@@ -164,9 +164,9 @@ def _struct_rows(struct: type[Any], path: str) -> Iterator[str]:
 
 def _type(type_: Any) -> str:
     shown = type_.__name__ if isinstance(type_, type) and not hasattr(type_, "__args__") else str(type_)
-    for module in ("scheduler.api.objects.", "scheduler.api.pod_kinds.", "datetime."):
+    for module in ("scheduler.api.objects.", "scheduler.api.pod_kinds.", "collections.abc.", "datetime."):
         shown = shown.replace(module, "")
-    return shown.replace("|", "or").replace(" or None", "").replace("dict[str, str or int or float]", "amounts")
+    return shown.replace("|", "or").replace(" or None", "").replace("Mapping[str, str or int or float]", "amounts")
 
 
 if __name__ == "__main__":

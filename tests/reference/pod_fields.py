@@ -49,6 +49,8 @@ KINDS_HEAD: Final = '''"""The parts of a v1.Pod that are decoded only for plugin
 Written by `make reference` from the API's description; not to be edited. What has no value is None.
 """
 
+from collections.abc import Mapping
+
 import msgspec
 
 from scheduler.api import objects
@@ -85,7 +87,7 @@ def _type(key: str, described: str) -> str:
     if match := re.fullmatch(r"(?:List|list)\[(.*)\]", described):
         return f"tuple[{_type('', match[1])}, ...]"
     if re.fullmatch(r"(?:Dict|dict)\W*str, ?str\W*", described):
-        return "dict[str, str]"
+        return "Mapping[str, str]"
     if described.startswith(("Dict", "dict")):
         raise ValueError(f"{key}: a mapping of a kind that is new: {described}")
     named = {model: kind for kind, model in MODELS.items()}
@@ -93,7 +95,7 @@ def _type(key: str, described: str) -> str:
 
 
 def _kinds_in(type_: str) -> Iterator[str]:
-    return (each for each in re.findall(r"[A-Z]\w+", type_) if each != "ResourceList")
+    return (each for each in re.findall(r"[A-Z]\w+", type_) if each not in ("Mapping", "ResourceList"))
 
 
 def structs(every: Kinds) -> dict[str, type[Any]]:
@@ -164,6 +166,9 @@ def _class(name: str, fields: dict[str, str], ours: dict[str, str]) -> str:
         attribute = attribute_of(key)
         written = re.sub(r"[A-Z]\w+", lambda match: ours.get(match[0], match[0]), type_)
         is_usual = msgspec.structs.fields(msgspec.defstruct("S", [(attribute, int)], rename="camel"))[0].encode_name
+        if key == "annotations":
+            lines.append(f"    {attribute}: objects.Strings = objects.ABSENT")
+            continue
         default = "None" if is_usual == key else f'msgspec.field(default=None, name="{key}")'
         lines.append(f"    {attribute}: {written} | None = {default}")
     return "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from scheduler.api.objects import Volume
 from scheduler.api.pod import Pod
+from scheduler.api.read_only import plain
 from scheduler.api.requests import HostPort, PodResources
 from scheduler.api.weights import weight_of
 from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, SignPlugin
@@ -23,7 +24,7 @@ _NO_SOURCE = Volume()
 _LONG_SPEC: Final = 4096
 """Bytes."""
 
-_encode = msgspec.msgpack.Encoder().encode
+_encode = msgspec.msgpack.Encoder(enc_hook=plain).encode
 
 
 class PodClass(Stored):
@@ -100,7 +101,7 @@ class PodClasses:
                 return self.store.add(KnownSpec(encoded, pod_class, pod.resources, pod.host_ports))
             except ValueError:  # a quantity that cannot be read: a plugin says which
                 return KnownSpec(encoded, pod_class)
-        derived = pod.derived
+        derived = pod._derived
         if derived.resources is None:
             derived.resources = known.resources
         if derived.host_ports is None:
@@ -116,7 +117,7 @@ class PodClasses:
     def _signatures(self, pod: Pod) -> dict[str, Hashable]:
         """Sign a pod, once per version of it: it may be classified again in its next attempt."""
         signatures: dict[str, Hashable]
-        era, signatures = pod.signatures.get(self._profile, (None, {}))
+        era, signatures = pod._signatures.get(self._profile, (None, {}))
         if era is self.store.era:  # and not that of another scheduler's profile of that name
             return signatures
         signatures = {}
@@ -128,7 +129,7 @@ class PodClasses:
                 raise as_plugin_error("Sign", plugin.name, error) from error
             if signature is not None:
                 signatures[plugin.name] = signature
-        pod.signatures[self._profile] = self.store.era, signatures
+        pod._signatures[self._profile] = self.store.era, signatures
         return signatures
 
 

@@ -30,7 +30,7 @@ def test_nothing_is_taken_over_that_was_not_worked_out() -> None:
 
     new.derive_like(a_version())
 
-    assert new.derived.resources is None
+    assert new._derived.resources is None
     assert new.resources.requests == {"cpu": 100}
     assert [port.port for port in new.host_ports] == [80]
 
@@ -57,7 +57,7 @@ def test_a_version_that_may_ask_for_something_else_is_read_again(changed: Pod) -
     expected = Pod(metadata=changed.metadata, spec=changed.spec, status=changed.status).resources
 
     changed.derive_like(old)
-    assert changed.derived.resources is None
+    assert changed._derived.resources is None
     assert changed.resources == expected
 
     old.derive_like(changed)

@@ -22,7 +22,7 @@ def test_an_object_has_its_metadata_read_and_the_rest_as_it_came() -> None:
     assert budget["spec"] == {"pool": "blue"}
     assert budget.get("status") is None
     assert budget.get("status", {}) == {}
-    assert budget.content is BUDGET
+    assert budget.content == BUDGET
     assert repr(budget) == "<Budget web/shop>"
     with pytest.raises(KeyError, match="status"):
         budget["status"]

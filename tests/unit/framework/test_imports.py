@@ -46,6 +46,7 @@ def test_errors_come_without_all_that_plugins_may_use() -> None:
     assert set(loaded) == {
         "scheduler",
         "scheduler.api",
+        "scheduler.api.read_only",
         "scheduler.api.text",
         "scheduler.framework",
         "scheduler.framework.errors",

@@ -60,7 +60,7 @@ def test_the_first_plugin_in_order_that_refuses_a_node_tells_why() -> None:
 def test_a_plugin_whose_pre_filter_skipped_is_not_asked() -> None:
     table = a_table()
     state = CycleState()
-    state.skip_filter.add("Judge")
+    state.skip_filter |= {"Judge"}
     outcome = a_framework(PlainFilter(refuse("a"), "Judge"), table=table).run_filter(state, a_pod(), everything(table))
 
     assert len(outcome.feasible) == 3
@@ -248,7 +248,7 @@ def test_plugins_that_count_pods_are_told_of_the_nominated_ones() -> None:
     framework = a_framework(counting, table=table, nominated={"a": [a_pod("promised")]})
     filtered(framework, table)
     skipping = CycleState()
-    skipping.skip_filter.add("Counting")
+    skipping.skip_filter |= {"Counting"}
     framework.run_filter(skipping, a_pod(), everything(table))
 
     assert counting.added == ["promised on a"]

@@ -94,7 +94,7 @@ def test_answers_of_pre_filter_are_merged(
 def test_a_pre_filter_that_skips_leaves_the_filter_of_its_plugin_out() -> None:
     state, _, names, refusal = pre_filtered(SKIP, None)
 
-    assert (state.skip_filter, names, refusal) == ({"P0"}, None, None)
+    assert (state.skip_filter, names, refusal) == (frozenset({"P0"}), None, None)
 
 
 @pytest.mark.parametrize("timed", [False, True])

@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -112,7 +113,7 @@ def in_place(self: Any, state: Any, pod: fw.Pod, scores: fw.Int64Column) -> Any:
 
 
 def writes_to_the_node(self: Any, state: Any, pod: fw.Pod, nodes: fw.NodeColumns) -> Any:
-    nodes.info(0).node.status.allocatable["gpu"] = 1  # type: ignore[index]
+    msgspec.structs.force_setattr(nodes.info(0).node.spec, "unschedulable", True)
 
 
 BROKEN = [

@@ -181,7 +181,7 @@ def test_pods_nominated_to_nodes_that_nobody_asks_about_do_not_matter(nominated:
 
 def test_a_skipped_filter_is_skipped_beside_nominated_pods_too() -> None:
     table, state = nodes("a"), fw.CycleState()
-    state.skip_filter.add("Counting")
+    state.skip_filter |= {"Counting"}
 
     framework = a_framework(Counting(), table=table, nominated={"a": [a_pod("p")]})
 
