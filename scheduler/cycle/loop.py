@@ -41,6 +41,7 @@ from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.instruments import observe_all
 from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.runtime.own_task import is_cancelled_by_others
 from scheduler.runtime.tasks import Tasks
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
@@ -302,7 +303,7 @@ class SchedulingLoop:
         try:
             refusal = await self._bind(attempt)
         except asyncio.CancelledError as error:
-            if _is_cancelled():
+            if is_cancelled_by_others():
                 raise
             self._fail_binding(attempt, error)
             return
@@ -431,9 +432,3 @@ def _unplaced_by(refusal: Status) -> Unplaced:
     diagnosis = Diagnosis(node_count=1)
     diagnosis.add(refusal, 1)
     return Unplaced(diagnosis.message, frozenset(diagnosis.unschedulable_plugins), frozenset(diagnosis.pending_plugins))
-
-
-def _is_cancelled() -> bool:
-    """Whether this task is being cancelled, rather than something that a plugin awaits."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

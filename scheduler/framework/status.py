@@ -35,7 +35,7 @@ _LABELS: Final = {
     Code.PENDING: "Pending",
 }
 
-_REJECTIONS: Final = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
+REJECTIONS: Final = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
 
 
 class Status(msgspec.Struct, frozen=True, gc=False):
@@ -51,7 +51,7 @@ class Status(msgspec.Struct, frozen=True, gc=False):
     @property
     def is_rejected(self) -> bool:
         """Whether the pod (here, or as a whole) cannot be scheduled for now."""
-        return self.code in _REJECTIONS
+        return self.code in REJECTIONS
 
     @property
     def message(self) -> str:

@@ -1,9 +1,10 @@
 """What went wrong in a plugin's code, and where: for its author, without the frames of the scheduler."""
 
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from types import CodeType, TracebackType
-from typing import Final
+from typing import Any, Final
 
 from scheduler.api.text import encodable, shortened
 
@@ -12,6 +13,8 @@ MAX_TEXT: Final = 1_000
 
 MAX_KIND: Final = 200
 """Characters of the name of its type."""
+
+_TRACEBACK: Final[Any] = vars(BaseException)["__traceback__"]
 
 _ENGINE: Final = str(Path(__file__).parents[1]) + "/"
 
@@ -37,8 +40,23 @@ def kind_of(error: BaseException) -> str:
 
 def described_with_place(error: BaseException) -> str:
     """The same, with file and line in the author's code, if there are any."""
-    text, place = described(error), place_in(authors_frames(error.__traceback__))
+    text, place = described(error), place_in(authors_frames(trace_of(error)))
     return text if place in text else f"{text}, in {place}"
+
+
+def trace_of(error: BaseException) -> TracebackType | None:
+    """The traceback of an error, whatever its class makes of the attribute."""
+    found: TracebackType | None = _TRACEBACK.__get__(error)
+    return found
+
+
+def tellable(error: BaseException, trace: TracebackType | None) -> BaseException:
+    """The error, or one that says the same if it cannot be written: its attributes are the plugin's code, too."""
+    try:
+        traceback.format_exception(type(error), error, trace)
+    except BaseException:  # noqa: BLE001  the plugin's own code
+        return Exception(described(error))
+    return error
 
 
 def authors_frames(trace: TracebackType | None) -> TracebackType | None:

@@ -15,7 +15,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error
-from scheduler.runtime.return_values import check_status
+from scheduler.runtime.return_values import check_status, disallowed
 
 _log = logging.getLogger(__name__)
 
@@ -94,6 +94,8 @@ class Gates:
             if status is None:
                 return Code.SUCCESS
             status = check_status(plugin.name, PRE_ENQUEUE, plugin.pre_enqueue, status)
+            if not status.is_rejected:
+                raise disallowed(plugin.name, PRE_ENQUEUE, plugin.pre_enqueue, status)
             code, message = status.code, status.message
         except BaseException as problem:  # noqa: BLE001 - the plugin boundary
             error = as_plugin_error(PRE_ENQUEUE, plugin.name, problem)

@@ -28,7 +28,7 @@ from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.plans import FilterPlan, FilterStep, refresh
 from scheduler.runtime.plugin_calls import PluginCalls
 from scheduler.runtime.preemption.nominated import NominatedFinder
-from scheduler.runtime.return_values import check_status
+from scheduler.runtime.return_values import check_status, disallowed
 
 ADD_POD: Final = "PreFilterExtensionAddPod"
 REMOVE_POD: Final = "PreFilterExtensionRemovePod"
@@ -327,4 +327,4 @@ class Filtering:
         status = self._calls.run(point, plugin.name, call, state, pod, other, self.nodes.info(row))
         if status is not None:
             status = check_status(plugin.name, point, call, status)
-            raise PluginError(plugin.name, point, status.message or status.code.label)
+            raise disallowed(plugin.name, point, call, status)

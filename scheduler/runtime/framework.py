@@ -52,6 +52,7 @@ from scheduler.runtime.return_values import (
     check_permit,
     check_pre_filter,
     check_status,
+    disallowed,
     wrong_answer,
 )
 from scheduler.runtime.scoring import Scores, Scoring
@@ -225,7 +226,7 @@ class Framework:
                 # Preemption may help later in this cycle, and it needs what the other plugins prepare.
                 refusal = answer.by(plugin.name)
             else:
-                raise PluginError(plugin.name, "PreFilter", answer.message or answer.code.label)
+                raise disallowed(plugin.name, "PreFilter", plugin.pre_filter, answer)
         return names, refusal
 
     def _concerned(self, known: KnownSpec, pod: Pod) -> tuple[tuple[PreFilterPlugin, ...], frozenset[str]]:
@@ -298,7 +299,7 @@ class Framework:
                     continue
                 self._pre_score_evaluations[plugin.name].value += 1
                 if status is not None:
-                    raise PluginError(plugin.name, "PreScore", status.message or status.code.label)
+                    raise disallowed(plugin.name, "PreScore", plugin.pre_score, status)
 
     def _concerned_at_score(self, known: KnownSpec, pod: Pod) -> tuple[tuple[PreScorePlugin, ...], frozenset[str]]:
         known.concerned_at_score = _divided("PreScore", self._pre_score, lambda plugin: plugin.concerns_score(pod))
@@ -361,9 +362,7 @@ class Framework:
                 elif answer is SKIP or check_status(plugin.name, "PreBindPreFlight", call, answer).code is Code.SKIP:
                     state.skip_pre_bind |= {plugin.name}
                 else:
-                    answer = bounded(answer)
-                    detail = f"answered {answer.code.label}: {answer.message}"
-                    raise PluginError(plugin.name, "PreBindPreFlight", detail)
+                    raise disallowed(plugin.name, "PreBindPreFlight", call, bounded(answer))
             timer.code = Code.SUCCESS if busy else Code.SKIP
         return busy
 
@@ -425,7 +424,7 @@ def _divided(
 def _rejection(point: str, plugin: Plugin, method: Callable[..., object], answer: Status) -> Status:
     answer = check_status(plugin.name, point, method, answer)
     if not answer.is_rejected:
-        raise PluginError(plugin.name, point, answer.message or f"answered {answer.code.label}")
+        raise disallowed(plugin.name, point, method, answer)
     return answer.by(plugin.name)
 
 

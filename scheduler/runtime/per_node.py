@@ -6,11 +6,10 @@ import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
 from scheduler.framework.plugin import FilterPlugin, ScorePlugin
 from scheduler.framework.status import Status
-from scheduler.runtime.return_values import WHOLE_NUMBER, check_score, check_status, wrong_answer
+from scheduler.runtime.return_values import WHOLE_NUMBER, check_score, check_status, disallowed, wrong_answer
 
 MAX_STATUSES: Final = 10_000
 """This many distinct refusals of one plugin are kept apart. More means that its reasons name the pod or the time."""
@@ -53,8 +52,7 @@ class PerNodeFilter:
         if code is None:
             status = check_status(self.plugin.name, "Filter", self.plugin.filter, status)
             if not status.is_rejected:
-                detail = f"answered {status.code.label}: {status.message}" if status.message else status.code.label
-                raise PluginError(self.plugin.name, "Filter", detail)
+                raise disallowed(self.plugin.name, "Filter", self.plugin.filter, status)
             code = self._code_of.get(status)  # two long ones may be cut to one
             if code is None:
                 self._statuses.append(status)

@@ -19,14 +19,14 @@ from scheduler.framework.plugin import (
     ScorePlugin,
     SignPlugin,
 )
-from scheduler.framework.status import Status
+from scheduler.framework.status import REJECTIONS, Status
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores, View
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.per_node import PerNodeFilter, PerNodeScore
 from scheduler.runtime.plugin_calls import PluginCalls, check_column
 from scheduler.runtime.plugin_faults import as_plugin_error
-from scheduler.runtime.return_values import bounded, wrong_answer
+from scheduler.runtime.return_values import bounded, disallowed, wrong_answer
 
 FILTER: Final = "Filter"
 SCORE: Final = "Score"
@@ -95,6 +95,8 @@ class FilterStep:
             raise as_plugin_error(FILTER, self.name, error) from error
         if type(answer) is not Status:
             raise wrong_answer(self.name, FILTER, self.call.status_of, answer, "a Status")
+        if answer.code not in REJECTIONS:
+            raise disallowed(self.name, FILTER, self.call.status_of, bounded(answer))
         return bounded(answer).by(self.name)
 
 

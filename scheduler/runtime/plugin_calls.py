@@ -25,6 +25,7 @@ from scheduler.framework.status import Code, Status
 from scheduler.runtime.answers.store import FLUSH_REASONS
 from scheduler.runtime.instruments import Counter, Histogram
 from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.own_task import PluginsOwn, awaited, is_cancelled_by_others, without_task
 from scheduler.runtime.plugin_breaker import Breaker
 from scheduler.runtime.plugin_budgets import Budgets
 from scheduler.runtime.plugin_faults import as_plugin_error, place_of
@@ -115,7 +116,8 @@ class PluginCalls:
         code = Code.ERROR
         started = time.perf_counter()
         try:
-            answer = call(state, pod, *further)
+            is_timed = plugin in self._timed
+            answer = without_task(call, state, pod, *further) if is_timed else call(state, pod, *further)
             code = _code_of(answer)
         except BaseException as error:
             raise as_plugin_error(point, plugin, error) from error
@@ -145,9 +147,16 @@ class PluginCalls:
         waiting = self._budgets.begin(point, plugin, pod) if point == PRE_BIND or plugin in self._timed else None
         try:
             answer = awaitable = call(state, pod, *further)
-            result = await awaitable
+            is_watched = plugin in self._timed and isinstance(awaitable, Awaitable)
+            result = await (awaited(awaitable) if is_watched else awaitable)
             code = _code_of(result) if state.record_plugin_metrics else code
-        except (asyncio.CancelledError, GeneratorExit):
+        except PluginsOwn as own:
+            raise as_plugin_error(point, plugin, own.error) from own.error
+        except asyncio.CancelledError as error:
+            if is_cancelled_by_others():
+                raise
+            raise as_plugin_error(point, plugin, error) from error
+        except GeneratorExit:
             raise
         except BaseException as error:
             if answer is not _NOTHING and isinstance(error, TypeError) and not isinstance(answer, Awaitable):

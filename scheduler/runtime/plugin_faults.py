@@ -28,7 +28,9 @@ from scheduler.framework.tracebacks import (
     is_engine,
     kind_of,
     place_in,
+    tellable,
     text_of,
+    trace_of,
 )
 from scheduler.runtime.metrics import Metrics
 
@@ -68,7 +70,7 @@ def as_plugin_error(point: str, plugin: str, error: BaseException) -> PluginErro
 
 def log_fault(message: str, plugin: Plugin, method: str, error: BaseException) -> str:
     """Log what a plugin raised outside of any attempt, with its author's frames; return file and line, if known."""
-    trace = authors_frames(error.__traceback__)
+    trace = authors_frames(trace_of(error))
     place = place_in(trace) or place_of(inspect.getattr_static(type(plugin), method, None))
     fields = {"plugin": plugin.name, "extensionPoint": method, "at": place, "err": described(error)}
     _logger.error(message, extra=fields, exc_info=(type(error), error, trace))
@@ -109,7 +111,7 @@ class PluginFaults:
         cause = error.__cause__ or error
         if isinstance(cause, ClusterError | AttemptFailed):
             return  # the API server said no, or nothing, which is no fault of who asked it; or the pod is to blame
-        trace = authors_frames(cause.__traceback__)
+        trace = authors_frames(trace_of(cause))
         if isinstance(error, WrongAnswer):
             fault = Fault(error.plugin, error.point, "wrong answer", error.place)
         elif cause is not error or trace is not None:
@@ -120,6 +122,7 @@ class PluginFaults:
         self._metrics.plugin_faults.labels(error.plugin, error.point, "error").inc()
         self._on_fault(error.plugin, error.point, pod)
         if self.observer is not None:
+            cause = tellable(cause, trace)
             lines = traceback.format_exception(type(cause), cause, trace) if trace is not None else []
             self.observer(pod, fault, "".join(lines))
         elif self.is_new(fault):
@@ -130,6 +133,7 @@ class PluginFaults:
                 "at": fault.place,
                 "err": str(error),
             }
+            cause = tellable(cause, trace)
             told = (type(cause), cause, trace) if trace is not None else None
             _logger.error(
                 "A plugin failed; further failures of this kind are only counted", extra=fields, exc_info=told
@@ -153,7 +157,7 @@ class PluginFaults:
 
 def _is_by_us(error: BaseException) -> bool:
     """Whether the plugin that raised is one of ours: the first frame that is not the scheduler's is its."""
-    for entry in entries(error.__traceback__):
+    for entry in entries(trace_of(error)):
         if not is_engine(entry.tb_frame.f_code):
             return entry.tb_frame.f_code.co_filename.startswith(_IN_TREE)
     return False

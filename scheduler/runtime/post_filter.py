@@ -87,14 +87,12 @@ class _Answers:
         self._last: Answer | None = None
 
     def end_with(self, plugin: str, found: Answer) -> bool:
-        """Take an answer; return whether it is the last. Raises PluginError for one that is an error."""
+        """Take an answer; return whether it is the last."""
         result, status = found
         if status is None:
             self._last = result, None
         elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             self._last = result, status.by(plugin)
-        elif not status.is_rejected:
-            raise PluginError(plugin, _POINT, status.message)
         else:
             self._result = result or self._result
             self._reasons += status.reasons

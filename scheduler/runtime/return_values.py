@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from scheduler.api.text import MAX_REASON, MAX_REASONS, encodable, shortened
-from scheduler.framework.errors import WrongAnswer
+from scheduler.framework.errors import PluginError, WrongAnswer
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait, PostFilterResult, PreFilterResult
-from scheduler.framework.status import Status
+from scheduler.framework.status import Code, Status
 from scheduler.runtime.plugin_faults import place_of
 
 STATUS: Final = "None or a Status"
@@ -24,6 +24,24 @@ PERMIT: Final = "None, a Status or a PermitWait"
 WHOLE_NUMBER: Final = "a whole number of 64 bits"
 NODE_NAME: Final = "a PostFilterResult with the name of a node, or none"
 AWAITABLE: Final = "`async def`, as it is awaited"
+
+_REFUSALS: Final = "unschedulable(…), unresolvable(…) or pending(…)"
+
+MAY_ANSWER: Final = {
+    "PreEnqueue": f"None, {_REFUSALS}",
+    "PreFilter": "None, a PreFilterResult, SKIP, unschedulable(…) or unresolvable(…)",
+    "PreFilterExtensionAddPod": "None",
+    "PreFilterExtensionRemovePod": "None",
+    "Filter": f"None, {_REFUSALS}",
+    "PostFilter": f"a pair whose second is None, {_REFUSALS}",
+    "PreScore": "None or SKIP",
+    "Reserve": f"None, {_REFUSALS}",
+    "Permit": f"None, a PermitWait, {_REFUSALS}",
+    "PreBindPreFlight": "None or SKIP",
+    "PreBind": f"None, {_REFUSALS}",
+    "Bind": f"None, SKIP, {_REFUSALS}",
+}
+"""Extension point → what its plugins may answer. All may answer a Status with the code Error, too."""
 
 MAX_NODE_NAME: Final = 253
 """Characters."""
@@ -74,6 +92,19 @@ def bounded(status: Status) -> Status:
     return msgspec.structs.replace(status, reasons=tuple(fit))
 
 
+def disallowed(plugin: str, point: str, method: Callable[..., Any], answer: Status) -> PluginError:
+    """The error for a Status with a code that the extension point does not allow.
+
+    With the code Error, a plugin says what is wrong in its own words, which is no wrong answer.
+    """
+    if answer.code is Code.ERROR:
+        return PluginError(plugin, point, answer.message or answer.code.label)
+    name = getattr(method, "__name__", point)
+    said = f"{answer.code.label}: {answer.message}" if answer.message else answer.code.label
+    detail = f"{name} answered {said}; it may answer {MAY_ANSWER[point]}"
+    return WrongAnswer(plugin, point, detail, place_of(method) or name)
+
+
 def check_pre_filter(plugin: str, method: Callable[..., Any], answer: object) -> PreFilterResult | Status:
     """The same for PreFilter."""
     if not isinstance(answer, PreFilterResult):
@@ -87,7 +118,7 @@ def check_pre_filter(plugin: str, method: Callable[..., Any], answer: object) ->
 def check_post_filter(
     plugin: str, method: Callable[..., Any], answer: object
 ) -> tuple[PostFilterResult | None, Status | None]:
-    """The same for PostFilter."""
+    """The same for PostFilter, whose second part is a refusal if it is a Status. Raises PluginError for any other."""
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise wrong_answer(plugin, "PostFilter", method, answer, POST_FILTER)
     found, status = answer
@@ -95,7 +126,12 @@ def check_post_filter(
         raise wrong_answer(plugin, "PostFilter", method, answer, POST_FILTER)
     if found is not None and not is_node_name(found.nominated_node_name):
         raise wrong_answer(plugin, "PostFilter", method, found.nominated_node_name, NODE_NAME)
-    return found, None if status is None else check_status(plugin, "PostFilter", method, status, POST_FILTER)
+    if status is None:
+        return found, None
+    status = check_status(plugin, "PostFilter", method, status, POST_FILTER)
+    if not status.is_rejected:
+        raise disallowed(plugin, "PostFilter", method, status)
+    return found, status
 
 
 def is_node_name(name: object) -> bool:

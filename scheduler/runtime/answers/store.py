@@ -187,7 +187,9 @@ class AnswerStore:
             return locked(np.array(sorted(stale), dtype=np.intp))
         [row] = stale
         if row != self._one_row[0]:  # several columns have the same stale row, one after the other
-            self._one_row = row, locked(np.array((row,), np.intp))
+            one = np.array((row,), np.intp)
+            one.flags.writeable = False
+            self._one_row = row, one
         return self._one_row[1]
 
     def all_rows(self) -> Rows:

@@ -36,6 +36,27 @@ class Unspeakable(Exception):
         raise RuntimeError("no words")
 
 
+class Untraceable(Exception):
+    """Raises whenever anybody wants to know anything of it."""
+
+    def __str__(self) -> str:
+        raise SystemExit("no words")
+
+    __repr__ = __str__
+
+    @property
+    def __traceback__(self) -> Any:  # type: ignore[override]
+        raise KeyError("no trace")
+
+    @property
+    def __cause__(self) -> Any:  # type: ignore[override]
+        raise KeyError("no cause")
+
+    @property
+    def __notes__(self) -> Any:  # type: ignore[override]
+        raise KeyError("no notes")
+
+
 def answering(answer: Any, otherwise: Any = None) -> Callable[..., Any]:
     """A method that answers so about the victim."""
 
@@ -87,6 +108,35 @@ def awaited(answer: Any = None, error: BaseException | None = None) -> Callable[
     return method
 
 
+def cancelling_itself(state: Any, pod: Pod, *_: Any) -> None:
+    if pod.name == VICTIM:
+        task = asyncio.current_task()
+        assert task is not None, "there is no task to cancel"
+        task.cancel()
+
+
+async def cancelling_its_task(state: Any, pod: Pod, *_: Any) -> None:
+    cancelling_itself(state, pod)
+
+
+async def cancelling_its_task_and_waiting(state: Any, pod: Pod, *_: Any) -> None:
+    cancelling_itself(state, pod)
+    await asyncio.sleep(3600 if pod.name == VICTIM else 0)
+
+
+async def cancelling_its_task_and_failing(state: Any, pod: Pod, *_: Any) -> None:
+    if pod.name == VICTIM:
+        cancelling_itself(state, pod)
+        raise ValueError("broken")
+
+
+async def awaiting_what_was_cancelled(state: Any, pod: Pod, *_: Any) -> None:
+    if pod.name == VICTIM:
+        other = asyncio.get_running_loop().create_future()
+        other.cancel()
+        await other
+
+
 def by_column(answer: Callable[[Any], Any]) -> Callable[..., Any]:
     """`filter_nodes`, or `score_nodes`: given the rows."""
 
@@ -111,6 +161,7 @@ def keeps(scores: Any) -> Any:
 
 
 STATUS = "expected None or a Status"
+REFUSALS = "unschedulable(…), unresolvable(…) or pending(…)"
 CASES = {
     # Filter
     "filter answers True": Case(
@@ -136,7 +187,21 @@ CASES = {
         answering(fw.Status(Code.UNSCHEDULABLE, ["no"])),  # type: ignore[arg-type]
         f"{FILTER}method answered ['no'] (list), expected a Status whose reasons are a tuple of texts",
     ),
-    "filter answers Skip": Case(fw.FilterPlugin, "filter", answering(fw.SKIP), FILTER + "Skip"),
+    "filter answers Skip": Case(
+        fw.FilterPlugin, "filter", answering(fw.SKIP), f"{FILTER}method answered Skip; it may answer None, {REFUSALS}"
+    ),
+    "filter answers Wait": Case(
+        fw.FilterPlugin,
+        "filter",
+        answering(fw.Status(Code.WAIT, ("a while",))),
+        f"{FILTER}method answered Wait: a while; it may answer None, {REFUSALS}",
+    ),
+    "filter answers Success": Case(
+        fw.FilterPlugin, "filter", answering(fw.Status(Code.SUCCESS)), f"{FILTER}method answered Success; it may"
+    ),
+    "filter answers that it failed": Case(
+        fw.FilterPlugin, "filter", answering(fw.Status(Code.ERROR, ("no data",))), f"{FILTER}no data"
+    ),
     "filter raises": Case(fw.FilterPlugin, "filter", raising(KeyError("zone")), FILTER + "KeyError: 'zone'"),
     "filter raises without a text": Case(fw.FilterPlugin, "filter", raising(ValueError()), FILTER + "ValueError"),
     "filter raises what has no words": Case(
@@ -195,6 +260,12 @@ CASES = {
         answering(fw.PreFilterResult(["a"])),  # type: ignore[arg-type]
         PRE_FILTER + "method answered ['a'] (list), expected a PreFilterResult with a set of names",
     ),
+    "pre_filter answers Pending": Case(
+        fw.PreFilterPlugin,
+        "pre_filter",
+        answering(fw.pending("a quota")),
+        f"{PRE_FILTER}method answered Pending: a quota; it may answer None, a PreFilterResult, SKIP, unschedulable(…)",
+    ),
     "pre_filter is async": Case(fw.PreFilterPlugin, "pre_filter", waiting(), PRE_FILTER + f"method {ASYNC}"),
     "pre_filter exits": Case(fw.PreFilterPlugin, "pre_filter", exiting, PRE_FILTER + "SystemExit: I have had enough"),
     # Score
@@ -231,7 +302,10 @@ CASES = {
         f'running PreScore plugin "Odd": method answered True (bool), {STATUS}',
     ),
     "pre_score refuses": Case(
-        fw.PreScorePlugin, "pre_score", answering(fw.unschedulable("no")), 'running PreScore plugin "Odd": no'
+        fw.PreScorePlugin,
+        "pre_score",
+        answering(fw.unschedulable("no")),
+        'running PreScore plugin "Odd": method answered Unschedulable: no; it may answer None or SKIP',
     ),
     # Reserve, Permit
     "reserve answers True": Case(
@@ -267,6 +341,18 @@ CASES = {
         answering(fw.PermitWait(float("nan"))),
         'running Permit plugin "Odd": method answered nan',
     ),
+    "permit answers Wait": Case(
+        fw.PermitPlugin,
+        "permit",
+        answering(fw.Status(Code.WAIT)),
+        f'running Permit plugin "Odd": method answered Wait; it may answer None, a PermitWait, {REFUSALS}',
+    ),
+    "reserve answers Skip": Case(
+        fw.ReservePlugin,
+        "reserve",
+        answering(fw.SKIP),
+        f'running Reserve plugin "Odd": method answered Skip; it may answer None, {REFUSALS}',
+    ),
     "permit is async": Case(fw.PermitPlugin, "permit", waiting(), f'running Permit plugin "Odd": method {ASYNC}'),
     # The binding cycle
     "pre_bind_pre_flight answers True": Case(
@@ -274,6 +360,18 @@ CASES = {
         "pre_bind_pre_flight",
         answering(True),
         'running PreBindPreFlight plugin "Odd": method answered True (bool)',
+    ),
+    "pre_bind answers Skip": Case(
+        fw.PreBindPlugin,
+        "pre_bind",
+        awaited(fw.SKIP),
+        f'running PreBind plugin "Odd": method answered Skip; it may answer None, {REFUSALS}',
+    ),
+    "pre_bind_pre_flight refuses": Case(
+        fw.PreBindPlugin,
+        "pre_bind_pre_flight",
+        answering(fw.pending("no")),
+        'running PreBindPreFlight plugin "Odd": method answered Pending: no; it may answer None or SKIP',
     ),
     "pre_bind answers True": Case(
         fw.PreBindPlugin,
@@ -303,6 +401,37 @@ CASES = {
         fw.BindPlugin, "bind", awaited(True), 'running Bind plugin "Odd": method answered True (bool)'
     ),
     "bind exits": Case(fw.BindPlugin, "bind", awaited(error=SystemExit(0)), 'running Bind plugin "Odd": SystemExit: 0'),
+    **{
+        f"{name} {what}": Case(base, name, does, f'running {point} plugin "Odd": {said}')
+        for base, name, point in ((fw.PreBindPlugin, "pre_bind", "PreBind"), (fw.BindPlugin, "bind", "Bind"))
+        for what, does, said in (
+            ("ends a generator", awaited(error=GeneratorExit()), "GeneratorExit"),
+            ("raises CancelledError", awaited(error=asyncio.CancelledError()), "CancelledError"),
+            ("awaits what was cancelled", awaiting_what_was_cancelled, "CancelledError"),
+            (
+                "cancels its task",
+                cancelling_its_task,
+                "CancelledError: it has cancelled the task in which it is awaited",
+            ),
+            ("cancels its task and waits", cancelling_its_task_and_waiting, "CancelledError"),
+            ("cancels its task and fails", cancelling_its_task_and_failing, "ValueError: broken"),
+            ("raises what has no words", awaited(error=Unspeakable()), "Unspeakable: (its text cannot be had: Run"),
+            ("raises what has no trace", awaited(error=Untraceable()), "Untraceable: (its text cannot be had: Sys"),
+        )
+    },
+    **{
+        f"{name} {what}": Case(base, name, does, said)
+        for base, name, begins in (
+            (fw.PreFilterPlugin, "pre_filter", PRE_FILTER),
+            (fw.FilterPlugin, "filter", FILTER),
+            (fw.ReservePlugin, "reserve", 'running Reserve plugin "Odd": '),
+            (fw.PermitPlugin, "permit", 'running Permit plugin "Odd": '),
+        )
+        for what, does, said in (
+            ("cancels the scheduler", cancelling_itself, f"{begins}AssertionError: there is no task to cancel"),
+            ("raises what has no trace", raising(Untraceable()), f"{begins}Untraceable: (its text cannot be had"),
+        )
+    },
 }
 
 
@@ -382,7 +511,18 @@ async def test_a_post_filter_with_a_wrong_answer_leaves_the_pod_without_room(ans
     await finish(scheduler)
 
 
-@pytest.mark.parametrize("does", [awaited(error=SystemExit(1)), awaited(error=KeyError("x")), lambda *_: None])
+@pytest.mark.parametrize(
+    "does",
+    [
+        awaited(error=SystemExit(1)),
+        awaited(error=KeyError("x")),
+        awaited(error=GeneratorExit()),
+        awaited(error=Untraceable()),
+        lambda *_: None,
+        cancelling_its_task,
+        cancelling_its_task_and_waiting,
+    ],
+)
 async def test_a_post_bind_that_fails_leaves_the_pod_bound(does: Any, caplog: pytest.LogCaptureFixture) -> None:
     scheduler = Scheduler(plugin(fw.PostBindPlugin, "Odd", post_bind=does))
 
@@ -393,7 +533,7 @@ async def test_a_post_bind_that_fails_leaves_the_pod_bound(does: Any, caplog: py
     await finish(scheduler)
 
 
-@pytest.mark.parametrize("does", [exiting, answering(True), waiting()])
+@pytest.mark.parametrize("does", [exiting, answering(True), waiting(), cancelling_itself, raising(Untraceable())])
 async def test_an_unreserve_that_fails_keeps_no_other_from_its_turn(
     does: Any, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -12,6 +12,7 @@ from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.filtering import Filtering
 from scheduler.runtime.per_node import MAX_STATUSES, PerNodeFilter, PerNodeScore
 from scheduler.runtime.preemption.dry_run import DryRuns
+from scheduler.runtime.return_values import MAY_ANSWER
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.fakes import plugin_calls
@@ -57,6 +58,9 @@ def codes_of(numbered: PerNodeFilter, table: NodeTable, *rows: int, pod: fw.Pod 
     codes = numbered.filter_nodes(CycleState(), pod or a_pod(), table, asked)
     assert codes.dtype == np.int32
     return [int(code) for code in codes]
+
+
+MAY = f"it may answer {MAY_ANSWER['Filter']}"
 
 
 def with_gaps() -> NodeTable:
@@ -123,10 +127,10 @@ def test_rows_that_are_not_in_use_are_not_asked() -> None:
 @pytest.mark.parametrize(
     ("status", "detail"),
     [
-        pytest.param(fw.SKIP, "Skip", id="skip"),
-        pytest.param(Status(Code.SUCCESS), "Success", id="success"),
-        pytest.param(Status(Code.WAIT), "Wait", id="wait"),
-        pytest.param(Status(Code.ERROR, ("disk on fire",)), "answered Error: disk on fire", id="error"),
+        pytest.param(fw.SKIP, f"filter answered Skip; {MAY}", id="skip"),
+        pytest.param(Status(Code.SUCCESS), f"filter answered Success; {MAY}", id="success"),
+        pytest.param(Status(Code.WAIT), f"filter answered Wait; {MAY}", id="wait"),
+        pytest.param(Status(Code.ERROR, ("disk on fire",)), "disk on fire", id="error"),
     ],
 )
 def test_a_status_that_is_no_refusal_breaks_the_contract(status: Status, detail: str) -> None:
