@@ -398,7 +398,11 @@ def test_a_queue_sort_that_writes_to_a_pod_is_told_and_changes_nothing(caplog: p
 async def test_nothing_of_a_waiting_pod_can_be_written_to() -> None:
     waiting = WaitingPods()
     waiting.add(a_pod(), {"Hold": fw.PermitWait(60.0)})
-    calls = dict.fromkeys(("WaitingPod.allow", "WaitingPod.reject", "WaitingPod.preempt"), ())
+    calls: Calls = {
+        **dict.fromkeys(("WaitingPod.allow", "WaitingPod.reject", "WaitingPod.preempt"), ()),
+        "WaitingPod.message_of": [("Hold",)],
+        "WaitingPod.seconds_left": [("Hold",)],
+    }
 
     writes = found_in("waiting", waiting.get("default/pod"), WaitingPodRole, calls)
 
