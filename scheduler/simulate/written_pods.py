@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from scheduler.api.decoding import Decoder
 from scheduler.api.pod import Pod
 from scheduler.explain.changes import WrittenPod
 from scheduler.simulate.objects import OtherObject
@@ -13,6 +14,7 @@ from scheduler.simulate.workloads import part
 Source = msgspec.Raw | OtherObject
 """A pod as JSON, or a workload."""
 
+_decode: Final = Decoder[dict[str, Any]](dict[str, Any]).decode
 _PATHS: Final[Mapping[str, str]] = {"CronJob": "/spec/jobTemplate/spec/template"}
 _PATH: Final = "/spec/template"
 
@@ -23,8 +25,7 @@ def written_pod(pod: Pod, source: Source | None) -> WrittenPod | None:
         return None
     if isinstance(source, OtherObject):
         return of_workload(source)
-    content: Any = msgspec.json.decode(source)
-    return WrittenPod("Pod", pod.namespace, pod.name, content)
+    return WrittenPod("Pod", pod.namespace, pod.name, _decode(source))
 
 
 def of_workload(obj: OtherObject) -> WrittenPod:
