@@ -11,9 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from tests.conformance import generate
+from tests.conformance.generators import contention
 from tests.conformance.generators import observed_events as observed
 from tests.conformance.generators.profiles import configuration
-from tests.conformance.generators.topic import Draw, Json, Topic, assigned
+from tests.conformance.generators.topic import Draw, Json, assigned
 
 MORE_WAITING: Final = 12
 """Pods than in other generated clusters: whom a change helps is a matter of luck."""
@@ -39,21 +40,15 @@ class Change(NamedTuple):
         return key_of(self.old or self.new or {})
 
 
-class Room(Topic):
-    """Nodes with room for every pod."""
-
-    def dress_node(self, draw: Draw, node: Json) -> None:
-        node["status"]["allocatable"] = {"cpu": "64", "memory": "1Ti", "pods": "110"}
-
-
 class ChangingCluster:
     """The objects of a cluster as they are now, by key."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
         # Few topics at a time, so that one change often makes the difference.
-        base = generate.ALWAYS if draw.chance(0.3) else (Room(),)
-        self._topics = [*base, *draw.several(generate.TOPICS, most=draw.choice((1, 1, 3)))]
+        base = generate.ALWAYS if draw.chance(0.3) else (contention.Room(),)
+        others = contention.TOPICS if draw.chance(0.4) else generate.TOPICS
+        self._topics = [*base, *draw.several(others, most=draw.choice((1, 1, 3)))]
         self.config: Json = configuration(draw, self._topics)
         self._cluster = generate.cluster_of(draw.choice((0, 1, 1, 2, 2, 3, 3, 4, 6, 9)))
         self._version = 0
