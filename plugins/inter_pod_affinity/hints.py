@@ -71,7 +71,8 @@ class AffinityHints:
             return QUEUE
         if old is not None and terms.required_affinity and self._may_be_first(pod, self._resolver.wanted(terms)):
             # Pods that matched may have been on a node that is in no domain any more.
-            return QUEUE if any(_left(term.topology_key, old, new) for term in terms.required_affinity) else SKIP
+            if any(_left(term.topology_key, old, new) for term in terms.required_affinity):
+                return QUEUE
         avoided = self._keys_avoided(pod)
         if old is None:
             return QUEUE if avoided else SKIP

@@ -37,6 +37,7 @@ def volume_binding_events(handle: fw.Handle) -> tuple[fw.ClusterEventWithHint, .
         fw.on(fw.CSI_DRIVER, fw.Action.UPDATE, after_csi_driver, _drivers),
         fw.on(fw.CSI_STORAGE_CAPACITY, add_or_update, after_capacity, any_pod),
         fw.on(fw.CSI_DRIVER, fw.Action.DELETE, after_csi_driver, _drivers),
+        fw.on(fw.CSI_NODE, fw.Action.DELETE, after_csi_node_deleted, any_pod),
     )
 
 
@@ -56,6 +57,11 @@ def after_csi_node(pod: fw.Pod, old: CSINode | None, new: CSINode) -> fw.Queuein
     if old is None or migrated_plugins(old.annotations) != migrated_plugins(new.annotations):
         return QUEUE
     return SKIP
+
+
+def after_csi_node_deleted(pod: fw.Pod, old: CSINode, new: None) -> fw.QueueingHint:
+    """A node helps whose drivers served volumes of other kinds: they are used as they are now."""
+    return QUEUE if migrated_plugins(old.annotations) else SKIP
 
 
 def _after_csi_driver(handle: fw.Handle) -> Callable[[fw.Pod, CSIDriver, CSIDriver | None], fw.QueueingHint]:

@@ -14,7 +14,7 @@ _EVERYTHING: Final = ("Add", "Delete", "Update")
 FURTHER: Final[Mapping[str, Sequence[tuple[str, tuple[str, ...]]]]] = {
     "VolumeRestrictions": [("Node", ("Delete",))],
     "NodeVolumeLimits": [("storage.k8s.io/CSINode", ("Delete",)), ("Node", ("Add",))],
-    "VolumeBinding": [("storage.k8s.io/CSIDriver", ("Delete",))],
+    "VolumeBinding": [("storage.k8s.io/CSIDriver", ("Delete",)), ("storage.k8s.io/CSINode", ("Delete",))],
     "InterPodAffinity": [("Node", ("Delete",)), ("Namespace", _EVERYTHING)],
     "PodTopologySpread": [
         ("Pod", ("Update",)),

@@ -275,6 +275,14 @@ def volume_claim(draw: Draw, made: Json, donor: Json) -> None:
         made["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": ["example.com/keep"]}
 
 
+def claim_status(draw: Draw, made: Json, donor: Json) -> None:
+    """It gets devices, or gives them back; those that it has cannot become others."""
+    if "allocation" in made.get("status", {}):
+        del made["status"]
+    else:
+        fields("status")(draw, made, donor)
+
+
 _UPDATES: Final[Mapping[str, Aspect]] = {
     "Namespace": fields("metadata.labels"),
     "PersistentVolume": volume,
@@ -283,7 +291,7 @@ _UPDATES: Final[Mapping[str, Aspect]] = {
     "CSINode": fields("metadata.annotations", "spec.drivers"),
     "CSIDriver": fields("spec.storageCapacity"),
     "CSIStorageCapacity": fields("capacity", "maximumVolumeSize"),
-    "ResourceClaim": fields("status"),
+    "ResourceClaim": claim_status,
     "ResourceSlice": fields("spec.devices", "spec.sharedCounters", "spec.pool"),
     "DeviceClass": fields("spec"),
     "Service": fields("spec.selector"),

@@ -34,8 +34,8 @@ class FewDevices(Topic):
             pool = {"name": node, "generation": draw.choice((1, 1, 1, 2)), "resourceSliceCount": 1}
             held = [{"name": f"gpu-{i}"} for i in range(count)]
             content = {"driver": devices.GPU, "pool": pool, "nodeName": node, "devices": held}
-            names = (node, f"{node}-more")[: draw.choice((1, 1, 1, 2))]
-            made += [devices.named("ResourceSlice", name, spec=content) for name in names]
+            slices = (node, f"{node}-more")[: draw.choice((1, 1, 1, 2))]
+            made += [devices.named("ResourceSlice", name, spec=content) for name in slices]
         return [*made, *(self._claim(draw, name, cluster) for name in CLAIMS if draw.chance(0.9))]
 
     def _claim(self, draw: Draw, name: str, cluster: Cluster) -> Json:

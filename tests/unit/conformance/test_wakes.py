@@ -6,7 +6,7 @@ from plugins.node_affinity import NodeAffinity
 from plugins.node_resources.fit import NodeResourcesFit
 from tests.conformance.wakes import Tally, try_out
 
-SEEDS = (17, 5028, 5034, 5043, 5078, 5113, 5153, 5176, 5177, 5181, 5214, 5226)
+SEEDS = (17, 293, 478, 5028, 5034, 5043, 5078, 5113, 5153, 5176, 5177, 5181, 5214, 5226)
 """Of clusters in which pods waited for the flush once."""
 
 

@@ -186,6 +186,14 @@ def test_a_pod_may_be_the_first_when_the_last_that_matched_is_gone(others: int, 
     assert hints(nodes=nodes).after_pod(with_terms("p", near=[LONELY]), gone, None) == SKIP
 
 
+def test_a_pod_that_may_be_the_first_is_kept_away_by_others_all_the_same() -> None:
+    there = with_terms("other", apart=[LONELY], node_name="n")
+    first = with_terms("p", WEB, near=[pods_like(HOST, app="web")])
+
+    nodes = with_pods(there, region="r1")
+    assert hints(nodes=nodes).after_node(first, node(region="r2"), node(region="r1")) == QUEUE
+
+
 def test_of_several_anti_affinity_terms_each_keeps_pods_away() -> None:
     both = [SCANS, pods_like(HOST, tier="x")]
 

@@ -89,3 +89,10 @@ def test_a_driver_that_keeps_account_no_longer_wakes_pods_whose_claims_it_serves
 
     assert wakes(plugin, a_pod_with("data"), event, old, new) is woken
     assert not wakes(plugin, a_pod_with("missing"), event, old, new)
+
+
+def test_a_deleted_csi_node_wakes_pods_if_its_drivers_had_taken_over_volumes() -> None:
+    gone = fw.ClusterEvent(fw.CSI_NODE, fw.Action.DELETE)
+
+    assert wakes(World().plugin, POD, gone, a_csi_node("n", "kubernetes.io/gce-pd"), None)
+    assert not wakes(World().plugin, POD, gone, a_csi_node("n"), None)
