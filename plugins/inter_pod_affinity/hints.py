@@ -69,10 +69,10 @@ class AffinityHints:
             return QUEUE
         if any(old is None or _left(term.topology_key, old, new) for term in terms.required_anti_affinity):
             return QUEUE
-        if old is not None and terms.required_affinity and self._may_be_first(pod, self._resolver.wanted(terms)):
-            # Pods that matched may have been on a node that is in no domain any more.
-            if any(_left(term.topology_key, old, new) for term in terms.required_affinity):
-                return QUEUE
+        # Pods that matched may have been on a node that is in no domain any more.
+        left = old is not None and any(_left(term.topology_key, old, new) for term in terms.required_affinity)
+        if left and self._may_be_first(pod, self._resolver.wanted(terms)):
+            return QUEUE
         avoided = self._keys_avoided(pod)
         if old is None:
             return QUEUE if avoided else SKIP
