@@ -9,7 +9,7 @@ v1.36.3. Beyond it:
 - A pod that matches its own affinity may be the first anywhere once no other pod matches any more.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 from plugins.inter_pod_affinity.filter import KEEP_AWAY
@@ -76,8 +76,11 @@ class AffinityHints:
         avoided = self._keys_avoided(pod)
         if old is None:
             return QUEUE if avoided else SKIP
-        if new is not None and not old.labels.keys() <= new.labels.keys():
-            avoided += self._keys_avoided_on(new, pod)
+        if new is not None:
+            others = list(self._handle.nominator.nominated_pods(new.name))
+            if not old.labels.keys() <= new.labels.keys():
+                others += self._pods_on(new)  # it may have been the last with a label: no other node tells of it
+            avoided += self._keys_avoided_by(others, pod)
         return QUEUE if any(_left(key, old, new) for key in avoided) else SKIP
 
     def after_namespace(self, pod: fw.Pod, old: Any, new: Any) -> fw.QueueingHint:
@@ -111,14 +114,17 @@ class AffinityHints:
         labels = namespace_labels(self._handle, pod.namespace)
         return [key for key, _ in pods.terms_towards(KEEP_AWAY, pod.namespace, pod.labels, labels)]
 
-    def _keys_avoided_on(self, node: fw.Node, pod: fw.Pod) -> list[str]:
-        """The topology keys by which pods of one node keep the pod away: a node that had one may have been the last."""
+    def _pods_on(self, node: fw.Node) -> Iterable[fw.Pod]:
         nodes = self._handle.nodes
         row = nodes.row_of(node.name)
-        labels = namespace_labels(self._handle, pod.namespace)
+        return () if row is None else nodes.info(row).pods
+
+    def _keys_avoided_by(self, others: Sequence[fw.Pod], pod: fw.Pod) -> list[str]:
+        """The topology keys by which these pods keep the pod away."""
+        labels = namespace_labels(self._handle, pod.namespace) if others else {}
         return [
             term.topology_key
-            for other in (nodes.info(row).pods if row is not None else ())
+            for other in others
             for term in other.affinity_terms.required_anti_affinity
             if term.matches(pod.namespace, pod.labels, labels)
         ]

@@ -18,6 +18,7 @@ from scheduler.api.objects import (
     WeightedPodAffinityTerm,
 )
 from scheduler.state.node_table import NodeTable
+from scheduler.state.nominator import Nominator
 from scheduler.testing import a_cluster, a_node, a_pod, started
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
@@ -60,6 +61,7 @@ class _Handle:
     def __init__(self, objects: Namespaces, nodes: NodeTable) -> None:
         self.objects = objects
         self.nodes = nodes
+        self.nominator = Nominator()
 
 
 def a_plugin(
