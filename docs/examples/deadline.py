@@ -28,7 +28,7 @@ class Deadline(fw.QueueSortPlugin):
 
 def _deadline(pod: fw.Pod) -> float:
     """Seconds since 1970. Users write the annotation, so it may hold anything."""
-    text = (pod.metadata.annotations or {}).get(DEADLINE, "")
+    text = pod.annotations.get(DEADLINE, "")
     try:
         time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
