@@ -193,7 +193,7 @@ class _Listed(Wire, frozen=True):
 
 class _Page(Wire, frozen=True):
     metadata: _ListMeta
-    items: list[_Listed] | None
+    items: tuple[_Listed, ...] | None
 
 
 _page_decoder: Decoder[_Page] = Decoder(_Page)
