@@ -132,7 +132,6 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
     signals = StopSignals(stop)
     signals.listen()
     tasks = Tasks(metrics, stop)
-    tasks.start("signals", signals.keep())
     async with AsyncExitStack() as stack:
         parts, connecting = _tracing(metrics, stack)
         credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
@@ -141,6 +140,7 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         await stack.enter_async_context(client)
         stack.push_async_callback(tasks.close)
         tasks.start("task watch", tasks.watch())
+        tasks.start("signals", signals.keep())
         tasks.start("credentials", credentials.keep_fresh())
         binder = ApiBinder(client, metrics, config.loadmaster.bind_timeout_seconds)
         events = Events(client, metrics, tasks, binder.is_binding)

@@ -84,12 +84,12 @@ class Shadowing:
         signals = StopSignals(stop)
         signals.listen()
         tasks = Tasks(metrics, stop)
-        tasks.start("signals", signals.keep())
         async with AsyncExitStack() as stack:
             credentials = await load_credentials(options.kubeconfig or config.client_connection.kubeconfig or None)
             client = await stack.enter_async_context(Client(credentials, metrics))
             stack.push_async_callback(tasks.close)
             tasks.start("task watch", tasks.watch())
+            tasks.start("signals", signals.keep())
             tasks.start("credentials", credentials.keep_fresh())
             silence = Silence()
             writers = Writers(silence, silence, silence, silence, NoWrites(), SilentReader(client))

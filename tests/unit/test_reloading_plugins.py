@@ -121,9 +121,27 @@ async def test_a_file_that_would_end_or_halt_the_scheduler_only_costs_its_reload
     assert not following.reloader.problems
 
 
+HANGS = "while True: pass"
+HANGS_HERE = "import sys\n        while not sys.flags.isolated: pass"
+"""Not in the process that tries it out, where Python is told to ignore the environment."""
+
+
+async def test_a_plugin_that_hangs_while_it_is_tried_out_only_costs_its_reload(
+    following: FromFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler.loading.trial.START_SECONDS", 1.0)
+    following.write_plugin(
+        "second", **{"def pre_enqueue": f"def __init__(self):\n        {HANGS}\n\n    def pre_enqueue"}
+    )
+    await following.look_twice()
+
+    assert following.said("a") == "first"
+    (problem,) = following.reloader.problems
+    assert problem.startswith(f"{following.directory}/mine.py:9: a plugin has not come back for 1 s while it was made")
+
+
 @pytest.mark.parametrize(
-    "method",
-    ["__init__(self):\n        while True: pass", "problems(self):\n        import time; time.sleep(60); return ()"],
+    "method", [f"__init__(self):\n        {HANGS_HERE}", f"problems(self):\n        {HANGS_HERE}\n        return ()"]
 )
 async def test_a_plugin_that_hangs_while_it_is_checked_only_costs_its_reload(
     following: FromFiles, method: str, monkeypatch: pytest.MonkeyPatch
@@ -134,7 +152,7 @@ async def test_a_plugin_that_hangs_while_it_is_checked_only_costs_its_reload(
 
     assert following.said("a") == "first"
     assert following.reloader.problems == (
-        f"OutOfTime: it has not come back for 0.05 s, in {following.directory}/mine.py:9",
+        f"OutOfTime: it has not come back for 0.05 s, in {following.directory}/mine.py:10",
     )
 
 
@@ -142,7 +160,6 @@ async def test_a_plugin_that_hangs_while_it_is_imported_here_only_costs_its_relo
     following: FromFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scheduler.config.source.AT_WORK_SECONDS", 0.05)
-    # In the process that tries it out, Python is told to ignore the environment.
     following.write_plugin("second", **{"class Mine": "import sys\nwhile not sys.flags.isolated: pass\n\nclass Mine"})
     await following.look_twice()
 

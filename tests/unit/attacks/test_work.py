@@ -86,7 +86,7 @@ def test_terms_with_keys_that_no_node_has_cost_nothing_at_all(world: World) -> N
 
     first, second = (decide(world, name, app="web") for name in ("first", "second"))
 
-    assert first < 2_000
+    assert first < 2_100  # it makes 18 columns, each with its read-only view
     assert second < 2_000
     assert not index._terms._sums
     assert len(world.engine.cache.table._labels._columns) <= 2

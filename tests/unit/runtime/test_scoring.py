@@ -72,7 +72,10 @@ def test_a_plugin_whose_pre_score_skips_does_not_score() -> None:
 def test_a_pre_score_that_refuses_is_an_error() -> None:
     refusing = plugin(PreScorePlugin, "Bad", pre_score=lambda *_: unschedulable("no"))
 
-    with pytest.raises(PluginError, match='running PreScore plugin "Bad": no'):
+    with pytest.raises(
+        PluginError,
+        match='running PreScore plugin "Bad": <lambda> answered Unschedulable: no; it may answer None or SKIP',
+    ):
         scored(refusing, PlainScore({"a": 0, "b": 0}))
 
 
