@@ -96,7 +96,7 @@ class Shadowing:
             with Contained(AT_START_SECONDS):
                 engine = build_engine(config, registry, writers, metrics, time.monotonic, tasks)
             stack.callback(engine.close)
-            shadow = Shadow(engine, other, metrics)
+            shadow = Shadow(engine, other, metrics, lambda: synced.is_set() and relister.gaps.is_current)
             self.inside.show_gates(metrics)
             schedule = ComparisonSchedule()
             failed = schedule.request_later
@@ -134,6 +134,7 @@ class Shadowing:
             tasks.start("relister", relister.run())
             await first_of(stop.wait(), relister.synced.wait())
             synced.set()
+            tasks.start("closing gaps", relister.gaps.close_forever(relister.compare_anew))
             gc.collect()
             gc.freeze()
             fields = {"nodes": engine.cache.table.count, "shadowOf": other}

@@ -37,6 +37,7 @@ from scheduler.framework.errors import ClusterError
 from scheduler.kube.client import BadStatus, CallLimit, Client, Operation
 from scheduler.kube.comparison_schedule import ComparisonSchedule
 from scheduler.kube.deadlines import FIRST_COMPARISON, Deadlines
+from scheduler.kube.gaps import Gaps
 from scheduler.kube.intake import NODES, POD_FIELD_SELECTOR, PODS, Intake
 from scheduler.kube.object_decoder import Page
 from scheduler.kube.outages import is_outage
@@ -85,6 +86,8 @@ class Relister:
         """`hold`: no decision is made within it."""
         self.synced = asyncio.Event()
         """Set once everything was compared for the first time: before that, there is nothing to decide on."""
+        self.gaps = Gaps(settle)
+        """What the watches may have missed."""
         self._client = client
         self._intakes = {intake.resource: intake for intake in sorted(intakes, key=_turn)}
         self._schedule = schedule
@@ -121,6 +124,7 @@ class Relister:
             self._advanced.clear()
             await self._advanced.wait()
         self._schedule.take(resource)
+        self.gaps.absent(resource)
         for known in (self._done, self._absent, self._to_drop, self._to_check):
             known.discard(resource)
         self._set_synced()
@@ -139,6 +143,7 @@ class Relister:
 
     def request(self, resource: str) -> None:
         """Compare soon: kopf starts watching the resource from a new version."""
+        self.gaps.listed(resource)
         self._absent.discard(resource)
         self._schedule.request(resource)
 
@@ -150,13 +155,14 @@ class Relister:
         self._done.clear()
         self._round += 1
         for resource in self._intakes.keys() - self._absent:
-            self.request(resource)
+            self._schedule.request(resource)
         while not self._is_complete():
             self._advanced.clear()
             await self._advanced.wait()
 
     def absent(self, resource: str) -> None:
         """Note that the API server does not serve this resource, until it is requested again."""
+        self.gaps.absent(resource)
         self._absent.add(resource)
         self._to_drop.add(resource)
         self._done.discard(resource)
@@ -165,9 +171,14 @@ class Relister:
 
     def watch_opened(self, resource: str) -> None:
         """Check that the API server has not gone back in time: it accepts a watch from a version yet to come."""
+        self.gaps.opened(resource)
         if resource in self._done:
             self._to_check.add(resource)
             self._schedule.wake()
+
+    def watch_interrupted(self, resource: str) -> None:
+        """Note that the watch cannot be opened, or has ended, until `watch_opened` or `absent`."""
+        self.gaps.interrupted(resource)
 
     async def run(self) -> None:
         """Compare until cancelled; a resource for the first time when kopf has listed it. Raises Restored."""

@@ -90,6 +90,9 @@ class ComparisonRequests(Protocol):
     def watch_opened(self, resource: str) -> None:
         """The API server has accepted a watch from a version that we have seen."""
 
+    def watch_interrupted(self, resource: str) -> None:
+        """The watch cannot be opened, or has ended, until `watch_opened` or `absent`."""
+
 
 class Watch:
     """`run` it as a task."""
@@ -141,6 +144,8 @@ class Watch:
                 error = f"{type(problem).__name__}: {problem}"
             if loop.time() - started > CALM_SECONDS:
                 waits = iter(RETRIES)
+            for intake in self._intakes:
+                self._comparisons.watch_interrupted(intake.resource)
             self._metrics.watch_errors.labels(self.label, "operator").inc()
             log.error("The watch ended and is started again", extra={"resource": self.label, "err": error})
             await asyncio.sleep(next(waits))
@@ -238,8 +243,7 @@ class Watch:
         await self._client.authorized_session(rejected=self._logins > 0)
         self._logins += 1
         self._logged_in_at = loop.time()
-        opened = self._comparisons.watch_opened
-        self._session = WatchSession(self._client, self._intakes, self._on_list, opened, self._deadlines)
+        self._session = WatchSession(self._client, self._intakes, self._on_list, self._comparisons, self._deadlines)
         return kopf.AiohttpSession(
             server=self._client.credentials.server,
             aiohttp_session=self._session,  # type: ignore[arg-type]
@@ -258,16 +262,16 @@ class WatchSession:
         client: Client,
         intakes: Sequence[Intake[Any]],
         listed: Callable[[str], None],
-        opened: Callable[[str], None],
+        comparisons: ComparisonRequests,
         deadlines: Deadlines,
     ) -> None:
-        """`listed` is called with the resource of every emptied list, `opened` with that of every accepted watch."""
+        """`listed` is called with the resource of every emptied list, `comparisons` with each watch."""
         self._client = client
         # The API server may be behind a proxy that adds a path.
         root = URL(client.credentials.server).path.rstrip("/")
         self._intakes = {root + intake.api.path: intake for intake in intakes}
         self._listed = listed
-        self._opened = opened
+        self._comparisons = comparisons
         self._deadlines = deadlines
         self._interrupted: set[str] = set()
         self._streams: list[Response] = []
@@ -296,13 +300,13 @@ class WatchSession:
                 response = await session.request(method, target, **expected, **options)
             code = str(response.status)
         except (aiohttp.ClientError, TimeoutError) as error:
-            self._log_interruption(target.path, f"{type(error).__name__}: {error}")
+            self._note(target.path, f"{type(error).__name__}: {error}")
             if is_outage(error):
                 self._excuse(intake)
             raise
         finally:
             self._client.metrics.observe_request(method.upper(), code, time.perf_counter() - began)
-        self._log_interruption(target.path, f"HTTP {response.status}" if response.status >= 400 else None)
+        self._note(target.path, f"HTTP {response.status}" if response.status >= 400 else None)
         if is_trouble(response.status):
             self._excuse(intake)
         if is_watch:
@@ -318,7 +322,7 @@ class WatchSession:
         if intake is None or response.status != 200:
             return response
         self._deadlines.expect(intake.resource, PROGRESS_SECONDS)
-        self._opened(intake.resource)
+        self._comparisons.watch_opened(intake.resource)
         return WatchResponse(response, intake.from_line, partial(self._deadlines.progress, intake.resource))
 
     def _excuse(self, intake: Intake[Any] | None) -> None:
@@ -326,8 +330,10 @@ class WatchSession:
         excused = self._intakes.values() if intake is None else [intake]
         self._deadlines.excuse(*(intake.resource for intake in excused))
 
-    def _log_interruption(self, path: str, error: str | None) -> None:
-        """Log when an interruption begins and ends; kopf would log every try."""
+    def _note(self, path: str, error: str | None) -> None:
+        """Note an interruption, and log when it begins and ends; kopf would log every try."""
+        if error is not None and path in self._intakes:
+            self._comparisons.watch_interrupted(self._intakes[path].resource)
         if error is None and path in self._interrupted:
             self._interrupted.discard(path)
             log.info("Watching resumed", extra={"path": path})

@@ -5,7 +5,8 @@
                  └─► the handlers take it in, as ever
 
 Nothing is bound, reserved, evicted or written. Both see nearly the same: what the other one has bound in the meantime
-counts there a moment earlier, as it knows before the watch.
+counts there a moment earlier, as it knows before the watch. After an interruption of a watch, until everything was
+compared with the API server again, decisions are counted and left out: the state in which they were made is not known.
 """
 
 import logging
@@ -29,8 +30,9 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.scoring import Scores
 
-SAME_NODE, TIE, OTHER_NODE, REFUSED, ONLY_THEY, ONLY_WE, BOTH_REFUSE, OTHER_REASON, FAULT = (
+SAME_NODE, TIE, OTHER_NODE, REFUSED, ONLY_THEY, ONLY_WE, BOTH_REFUSE, OTHER_REASON, FAULT, LEFT_OUT = (
     "same_node", "tie", "other_node", "refused", "only_they", "only_we", "both_refuse", "other_reason", "fault",
+    "left_out",
 )  # fmt: skip
 VERDICTS: Final[Mapping[str, str]] = {
     SAME_NODE: "the same node",
@@ -42,6 +44,7 @@ VERDICTS: Final[Mapping[str, str]] = {
     BOTH_REFUSE: "refused by both, for the same reasons",
     OTHER_REASON: "refused by both, for other reasons",
     FAULT: "not decided here: an error",
+    LEFT_OUT: "not decided here: the watch was interrupted, and the state is not known",
 }
 ALIKE: Final = frozenset({SAME_NODE, TIE, BOTH_REFUSE})
 
@@ -73,11 +76,20 @@ class Shadow:
     """The comparison. Asked on the event loop; raises nothing."""
 
     def __init__(
-        self, engine: Engine, profile: str, metrics: Metrics, now: Callable[[], float] = time.monotonic
+        self,
+        engine: Engine,
+        profile: str,
+        metrics: Metrics,
+        is_current: Callable[[], bool],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`profile`: the other scheduler's name, and that of our profile for its pods. `now`: seconds, monotonic."""
+        """`profile`: the other scheduler's name, and that of our profile for its pods. `now`: seconds, monotonic.
+
+        `is_current`: whether the watches have shown all that has happened.
+        """
         self._engine = engine
         self.profile = profile
+        self.is_current = is_current
         self._decisions = metrics.shadow_decisions
         self._now = now
         self._began = time.time()
@@ -95,6 +107,7 @@ class Shadow:
         return {
             "shadowOf": self.profile,
             "since": round(self._began),
+            "isCurrent": self.is_current(),
             "decisions": counted,
             "alike": alike,
             "verdicts": {verdict: self.verdicts[verdict] for verdict in VERDICTS if self.verdicts[verdict]},
@@ -113,6 +126,14 @@ class Shadow:
         """The other scheduler has found no node for a pod."""
         self._judge(pod, lambda: self._compare_refusal(pod, message))
 
+    def left_out(self) -> None:
+        """The other scheduler has decided in a state that is not known here."""
+        self._count(LEFT_OUT)
+
+    def _count(self, verdict: str) -> None:
+        self.verdicts[verdict] += 1
+        self._decisions.labels(verdict).inc()
+
     def _judge(self, pod: Pod, compare: Callable[[], Document]) -> None:
         start = self._engine.algorithm.next_start
         try:
@@ -122,8 +143,7 @@ class Shadow:
         finally:
             self._engine.algorithm.next_start = start
         verdict = found["verdict"]
-        self.verdicts[verdict] += 1
-        self._decisions.labels(verdict).inc()
+        self._count(verdict)
         if verdict not in ALIKE:
             for plugin in found.pop("by", ()):
                 self.by_plugin[verdict, plugin] += 1
@@ -233,14 +253,24 @@ class ShadowedHandlers:
     def pod_changed(self, pod: Pod) -> None:
         """Compare what it shows, and take it in."""
         if pod.spec.scheduler_name == self._shadow.profile and not pod.is_deleting and self._is_listed():
-            old = self._handlers.known_pods().get(pod.uid)
-            # A pod that comes with a node was not decided about: its creator did.
-            if old is not None and not old.node_name:
-                if pod.node_name:
-                    self._shadow.placed(old, pod.node_name)
-                elif (message := refusal_of(pod)) and message != refusal_of(old):
-                    self._shadow.refused(pod, message)
+            self._look(self._handlers.known_pods().get(pod.uid), pod)
         self._handlers.pod_changed(pod)
+
+    def _look(self, old: Pod | None, pod: Pod) -> None:
+        if old is not None and old.node_name:
+            return
+        message = refusal_of(pod)
+        is_refused = bool(message) and (old is None or message != refusal_of(old))
+        if not (pod.node_name or is_refused):
+            return
+        if not self._shadow.is_current():
+            self._shadow.left_out()
+        elif old is None:
+            return  # a pod that comes with a node was not decided about: its creator did
+        elif pod.node_name:
+            self._shadow.placed(old, pod.node_name)
+        else:
+            self._shadow.refused(pod, message)
 
 
 def refusal_of(pod: Pod) -> str:

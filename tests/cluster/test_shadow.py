@@ -1,6 +1,7 @@
 """`loadmaster run --shadow-of default-scheduler` beside the real kube-scheduler, with rights to read and no others."""
 
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -40,8 +41,13 @@ profiles:
 def own() -> Iterator[ControlPlane]:
     with ControlPlane() as controlplane:
         controlplane.kubectl("apply", "-f", str(RBAC))
-        with controlplane.start_kube_scheduler():
-            yield controlplane
+        yield controlplane
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kube_scheduler(own: ControlPlane) -> Iterator[Component]:
+    with own.start_kube_scheduler() as process:
+        yield process
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +59,13 @@ def admin(own: ControlPlane) -> Iterator[Client]:
             for i in range(12)
         )
         yield client
+
+
+@pytest.fixture(autouse=True)
+def no_pods_are_left(admin: Client) -> Iterator[None]:
+    """A kube-scheduler that is started again decides again about all that wait."""
+    yield
+    admin.delete_all("Pod", NAMESPACE)
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +176,67 @@ def test_another_configuration_says_where_and_why_it_would_differ(
     assert int(refused["there"].removeprefix("node-")) % 2 == 0
     assert refused["plugin"] == "NodeAffinity"
     assert "didn't match" in refused["message"]
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_what_is_placed_around_an_outage_is_compared_in_the_state_of_then_or_left_out(
+    own: ControlPlane, admin: Client, kube_scheduler: Component, reader: str, end: str
+) -> None:
+    filled, late = f"filled-{end}", f"late-{end}"
+    placed = [f"{end}-{number}" for number in range(20)]
+    # Named so that a list has the one first that is decided about last.
+    refused, large, on_late = f"{end}-a-refused", f"{end}-b-large", f"{end}-c-late"
+    gates = {"schedulingGates": [{"name": "example.com/later"}]}
+    held = [pod_for(refused, "4", filled, **gates), pod_for(large, "13", filled, **gates)]
+    with shadow(own) as process:
+        admin.create(a_node(filled, cpu="16"))
+        admin.create_many([*held, pod_for(on_late, "1", late, **gates)], NAMESPACE)
+        admin.create_many((pod_for(name, "100m", filled) for name in placed), NAMESPACE)
+        wait_until(lambda: about(process, reader)["decisions"] > 0, 20, "pods are placed")
+
+        getattr(own.apiserver, end)()
+        kube_scheduler.kill()  # it would come back only after a pause of up to 30 s
+        during = health(process)
+        process.send_signal(signal.SIGSTOP)  # as one whose next try comes late
+        own.apiserver.start()
+        admin.create(a_node(late, cpu="16"))
+        kube_scheduler.start()
+        for name in (large, on_late):
+            admin.patch("Pod", name, {"spec": {"schedulingGates": None}}, NAMESPACE)
+        for name in (*placed, large, on_late):
+            wait_until(partial(is_bound, admin, name), 30, f"{name} is bound")
+        admin.patch("Pod", refused, {"spec": {"schedulingGates": None}}, NAMESPACE)
+        wait_until(partial(is_unschedulable, admin, refused), 15, f"{refused} is refused")
+        process.send_signal(signal.SIGCONT)
+        wait_until(lambda: about(process, reader)["decisions"] == 23, 30, "all are counted")
+        wait_until(lambda: about(process, reader)["isCurrent"], 30, "what was missed is made up for")
+        between = about(process, reader)
+        play(admin, f"after-{end}")
+        wait_until(lambda: about(process, reader)["decisions"] == 23 + 61, 10, "all are judged")
+        found, afterwards = about(process, reader), health(process)
+        written = [
+            metric(process.port, "rest_client_requests_total", method=verb) for verb in ("PATCH", "PUT", "DELETE")
+        ]
+    admin.delete_many("Node", [filled, late])
+
+    assert found["latest"] == []
+    assert found["alike"] == between["alike"] + 61
+    assert found["decisions"] == found["alike"] + found["verdicts"].get("left_out", 0)
+    assert (during, afterwards, written) == ([200] * 3, [200] * 3, [0] * 3)
+
+
+def pod_for(name: str, cpu: str, node: str, **spec: Any) -> Object:
+    """A pod that may run on one node only."""
+    return a_pod(name, cpu=cpu, scheduler=OTHER, nodeSelector={"kubernetes.io/hostname": node}, **spec)
+
+
+def health(process: Component) -> list[int]:
+    return [http_get(process.port, path)[0] for path in ("/livez", "/readyz", "/healthz")]
+
+
+def is_unschedulable(admin: Client, name: str) -> bool:
+    found = condition(admin.get("Pod", name, NAMESPACE), "PodScheduled")
+    return found is not None and found["reason"] == "Unschedulable"
 
 
 def test_without_the_right_to_read_it_says_what_is_missing(own: ControlPlane, admin: Client) -> None:

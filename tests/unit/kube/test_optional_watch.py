@@ -28,6 +28,7 @@ from tests.unit.kube.fake_api import (
     object_dict,
     until,
 )
+from tests.unit.kube.watch_api import NoComparisons
 
 BUDGETS = "budgets.v1.example.com"
 
@@ -97,6 +98,7 @@ class Setup:
         self.clock = FakeClock()
         self.deadlines = Deadlines(self.metrics, self.clock)
         self.notified: list[str] = []
+        self.interrupted: list[str] = []
         intake = object_intake(BUDGETS, parse_resource(BUDGETS), self.handlers, self.metrics)
         self.watch = Watch(client, [intake], self, self.deadlines, self.metrics, absent_seconds=0.005)
 
@@ -105,6 +107,9 @@ class Setup:
 
     def watch_opened(self, resource: str) -> None:
         """Nothing is checked here."""
+
+    def watch_interrupted(self, resource: str) -> None:
+        self.interrupted.append(resource)
 
     def absent(self, resource: str) -> None:
         self.notified.append(f"absent {resource}")
@@ -197,6 +202,7 @@ async def test_a_resource_that_goes_is_absent_until_it_comes_again(tmp_path: Pat
         await until(lambda: len(setup.notified) == 3)
 
     assert setup.notified == [f"compare {BUDGETS}", f"absent {BUDGETS}", f"compare {BUDGETS}"]
+    assert set(setup.interrupted) == {BUDGETS}
     assert setup.errors("absent") == 1
 
 
@@ -238,7 +244,7 @@ async def test_only_the_lists_of_what_is_watched_are_made_empty(tmp_path: Path) 
     api, listed, metrics = FakeApi(), list[str](), Metrics()
     async with fake_client(tmp_path, api) as client:
         intake = pod_intake(FakeHandlers(), metrics)
-        session = WatchSession(client, [intake], listed.append, print, Deadlines(metrics))
+        session = WatchSession(client, [intake], listed.append, NoComparisons(), Deadlines(metrics))
         for path in (*paths, "/api/v1/pods?watch=true"):
             async with await session.request("GET", str(api.server.make_url(path))):
                 """What is asked for is seen on the other side."""

@@ -521,6 +521,23 @@ async def test_a_watch_that_goes_on_is_an_occasion_to_look(tmp_path: Path) -> No
         assert [request.query["limit"] for request in setup.api.seen(LIST_PODS)] == ["500", "1"]
 
 
+async def test_an_interruption_is_a_gap_until_all_was_compared_anew(tmp_path: Path) -> None:
+    async with a_setup(tmp_path, object_list(version=10), object_list(pod_dict("a", 11), version=12)) as setup:
+        await setup.sync()
+        gaps = setup.relister.gaps
+        before = gaps.is_current
+        setup.relister.watch_interrupted(PODS)
+        closing = asyncio.create_task(gaps.close_forever(setup.relister.compare_anew))
+        setup.relister.watch_opened(PODS)
+        during = gaps.is_current
+        await until(lambda: gaps.is_current)
+        closing.cancel()
+
+        assert (before, during) == (True, False)
+        assert "changed a 11" in setup.handlers.calls
+        assert len(setup.api.seen(LIST_NODES)) == 2
+
+
 async def test_a_watch_that_is_behind_is_no_restore(tmp_path: Path) -> None:
     """After its reconnection it may repeat what we have; only a consistent read must never be older."""
     async with a_setup(tmp_path, object_list(pod_dict("a", 7), version=10), object_list(version=12)) as setup:

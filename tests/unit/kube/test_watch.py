@@ -90,6 +90,20 @@ async def test_kopf_is_started_again_when_it_ends(tmp_path: Path) -> None:
     assert setup.starts == 2
     assert setup.listed.count(PODS) == 2
     assert sample(setup.metrics, "loadmaster_watch_errors_total", resource="all", reason="operator") == 1
+    assert setup.interrupted == [PODS, NODES], "until both are opened again"
+
+
+async def test_a_watch_that_cannot_be_opened_is_interrupted_and_no_other(tmp_path: Path) -> None:
+    async with a_watch(tmp_path) as setup:
+        setup.api.refused[PODS] = 503
+        setup.api.send_raw(PODS, BREAK)
+        await until(lambda: bool(setup.interrupted))
+        opened = len(setup.opened)
+        del setup.api.refused[PODS]
+        await until(lambda: len(setup.opened) > opened)
+
+    assert set(setup.interrupted) == {PODS}
+    assert setup.opened[-1] == PODS
 
 
 async def test_tasks_of_others_survive_the_end_of_kopf(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from scheduler.kube.intake import NODES, PODS, pod_intake
 from scheduler.kube.retries import RetryPolicy
 from tests.fakes import FakeClock, Metrics
 from tests.unit.kube.fake_api import FakeApi, FakeHandlers, fake_client, node_dict, pod_dict, until
-from tests.unit.kube.watch_api import BREAK, Setup, WatchApi, a_watch
+from tests.unit.kube.watch_api import BREAK, NoComparisons, Setup, WatchApi, a_watch
 
 
 def asked_again(setup: Setup, resource: str, times: int = 2) -> Callable[[], bool]:
@@ -147,7 +147,7 @@ async def test_an_api_server_that_takes_a_request_and_says_nothing_is_in_trouble
     deadlines = Deadlines(metrics, clock)
 
     async with fake_client(tmp_path, api) as client:
-        session = watch.WatchSession(client, [pod_intake(FakeHandlers(), metrics)], print, print, deadlines)
+        session = watch.WatchSession(client, [pod_intake(FakeHandlers(), metrics)], print, NoComparisons(), deadlines)
         deadlines.expect(PODS, BEGIN_SECONDS)
         clock.advance(BEGIN_SECONDS + 1.0)
         api.held.clear()

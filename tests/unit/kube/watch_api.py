@@ -122,6 +122,13 @@ class HistoryApi(WatchApi):
         return await super()._stream(request, response)
 
 
+class NoComparisons:
+    def request(self, resource: str) -> None:
+        """Nothing is compared."""
+
+    absent = watch_opened = watch_interrupted = request
+
+
 class Setup:
     def __init__(self, api: WatchApi, client: Client, **how: Any) -> None:
         self.api = api
@@ -130,6 +137,8 @@ class Setup:
         self.clock = FakeClock()
         self.deadlines = Deadlines(self.metrics, self.clock)
         self.listed: list[str] = []
+        self.opened: list[str] = []
+        self.interrupted: list[str] = []
         self.starts = 0
         self.pods, nodes = pod_intake(self.handlers, self.metrics), node_intake(self.handlers, self.metrics)
         self.watch = Watch(client, (self.pods, nodes), self, self.deadlines, self.metrics, self._after_start, **how)
@@ -138,7 +147,10 @@ class Setup:
         self.listed.append(resource)
 
     def watch_opened(self, resource: str) -> None:
-        """Nothing is checked here."""
+        self.opened.append(resource)
+
+    def watch_interrupted(self, resource: str) -> None:
+        self.interrupted.append(resource)
 
     def absent(self, resource: str) -> None:
         raise AssertionError(f"{resource} is always there")

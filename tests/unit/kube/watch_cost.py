@@ -23,7 +23,7 @@ from scheduler.kube.intake import node_intake, pod_intake
 from scheduler.kube.watch import Watch
 from scheduler.runtime.metrics import Metrics
 from tests.unit.kube.fake_api import FakeHandlers, kubeconfig_text, pod_dict, until
-from tests.unit.kube.watch_api import HistoryApi, size_of
+from tests.unit.kube.watch_api import HistoryApi, NoComparisons, size_of
 
 EVENTS: Final = 5_000
 OBJECTS: Final = {"each event of another object": EVENTS, "100 objects": 100}
@@ -64,13 +64,6 @@ def serve(objects: int, connection: Connection) -> None:
             await asyncio.Event().wait()
 
     asyncio.run(forever())
-
-
-class NoComparisons:
-    def request(self, resource: str) -> None:
-        """Nothing is compared."""
-
-    absent = watch_opened = request
 
 
 async def watched(server: str) -> tuple[float, float]:

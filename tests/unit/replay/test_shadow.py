@@ -46,8 +46,8 @@ class Scene:
         self.stage = Stage({"plugins": plugins}, {**in_tree(), "Picky": Picky})
         self.clock = FakeClock()
         engine = self.stage.engine
-        self.shadow = Shadow(engine, PROFILE, self.stage.metrics, self.clock)
-        self.is_listed = True
+        self.is_listed = self.is_current = True
+        self.shadow = Shadow(engine, PROFILE, self.stage.metrics, lambda: self.is_current, self.clock)
         self.handlers = ShadowedHandlers(engine.handlers, self.shadow, lambda: self.is_listed)
         for name in ("node-1", "node-2"):
             labels = {"kubernetes.io/hostname": name, **({"choosy": "yes", "never": "yes"} if name == "node-1" else {})}
@@ -192,6 +192,29 @@ async def test_pods_of_others_and_those_that_nobody_decided_about_are_left_alone
     scene.is_listed = True
     scene.bound(msgspec.structs.replace(going, metadata=replace_deletion(going)), "node-1")
     assert scene.shadow.about()["decisions"] == counted == 1
+
+
+async def test_what_was_decided_in_a_state_that_is_not_known_is_left_out_once_and_known_afterwards() -> None:
+    scene = Scene()
+    placed, refused = scene.pod("placed", cpu="4"), scene.pod("refused", cpu="20")
+    missed = scene.pod("missed", cpu="4")
+    scene.handlers.pod_deleted(missed)
+    late = scene.pod("late", cpu="4")
+
+    scene.is_current = False
+    scene.bound(placed, "node-1")
+    scene.refused(refused, SHORT_OF_CPU)
+    scene.bound(missed, "node-2")
+    left_out = dict(scene.verdicts)
+    scene.is_current = True
+    scene.bound(placed, "node-1")
+    scene.refused(refused, SHORT_OF_CPU)
+    scene.refused(late, SHORT_OF_CPU)
+
+    assert left_out == {verdicts.LEFT_OUT: 3}
+    assert scene.verdicts == {verdicts.LEFT_OUT: 3, verdicts.BOTH_REFUSE: 1}
+    assert not scene.shadow.latest
+    assert sample(scene.stage.metrics, "loadmaster_shadow_decisions_total", verdict=verdicts.LEFT_OUT) == 3
 
 
 def replace_deletion(pod: Pod) -> Any:
