@@ -16,7 +16,7 @@ import re
 import subprocess
 import sys
 from asyncio.subprocess import PIPE
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -246,7 +246,7 @@ def _without(name: str, sources: PluginSources) -> PluginSources:
 def child(prepare: Callable[[], Start]) -> None:
     """The child's part: import everything, make and start it, say what is wrong, and end.
 
-    `prepare` loads what it takes to start plugins.
+    `prepare` loads what it takes to start plugins, which takes longer than all the rest: only where one is enabled.
     """
     import faulthandler
 
@@ -289,12 +289,13 @@ def child(prepare: Callable[[], Start]) -> None:
     imports.end()
     cancel()
     problems += imports.problems
-    if not problems:
+    tried = {} if problems else {name: each for name, each in loaded.registry.items() if name not in given.taken}
+    if not tried.keys().isdisjoint(_texts(given.config)):
         start = prepare()
         exits.clear()
         answers.write(encode(_Answer(starts=True)).decode() + "\n")
         faulthandler.dump_traceback_later(given.start_seconds, exit=True, file=answers)
-        _started(start, given.config, {name: each for name, each in loaded.registry.items() if name not in given.taken})
+        _started(start, given.config, tried)
         cancel()
         problems = [f"{place}: it ends the program, with os._exit, while plugins are started" for place in exits]
     answers.write(encode(_Answer(problems=problems)).decode() + "\n")
@@ -305,6 +306,19 @@ def child(prepare: Callable[[], Start]) -> None:
 def _started(start: Start, config: object, plugins: Registry) -> None:
     with suppress(BaseException):  # it comes again in the parent, which has words for it
         start(config, plugins)
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Yield all texts in a parsed configuration, however deep; names of plugins are among them."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, dict):
+            pending += each.values()
+        elif isinstance(each, list):
+            pending += each
 
 
 def _placeholder(name: str) -> type[Plugin]:
