@@ -8,7 +8,7 @@ import inspect
 import json
 import logging
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -124,11 +124,11 @@ def is_obeyed(char: str) -> bool:
 class Exits:
     """All that leaves a scheduler, collected."""
 
-    def __init__(self, plugin: type[fw.Plugin], caplog: pytest.LogCaptureFixture) -> None:
+    def __init__(self, plugin: type[fw.Plugin], log: Sequence[logging.LogRecord]) -> None:
         self._spans = InMemorySpanExporter()
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self._spans))
-        self._caplog = caplog
+        self._log = log
         self.scheduler: EngineUnderTest = an_engine(plugin, parts=parts(provider.get_tracer("test")))
         self.scheduler.see(a_node("n0"), a_node("n1"))
         self.live = live_of(self.scheduler)
@@ -140,7 +140,7 @@ class Exits:
         await settle()
 
     def log_lines(self) -> Iterator[str]:
-        for record in self._caplog.records:
+        for record in self._log:
             yield TextFormatter().format(record)
             yield JsonFormatter().format(record)
 
@@ -172,12 +172,36 @@ class Exits:
         return list(texts_in([data for _, data in told]))
 
 
+class Collecting(logging.Handler):
+    """Keeps what is logged."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.log.append(record)
+
+
+@pytest.fixture
+def log() -> Iterator[list[logging.LogRecord]]:
+    """What is logged, and not shown to pytest: it cannot send half surrogates from one process to another."""
+    logger, handler = logging.getLogger("scheduler"), Collecting()
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    yield handler.log
+    logger.propagate = True
+    logger.setLevel(before)
+    logger.removeHandler(handler)
+
+
 @pytest.mark.parametrize(("kind", "method", "say"), CASES)
 async def test_no_exit_passes_on_all_that_a_plugin_says(
-    kind: type[fw.Plugin], method: str, say: Callable[[tuple[Any, ...]], Any], caplog: pytest.LogCaptureFixture
+    kind: type[fw.Plugin], method: str, say: Callable[[tuple[Any, ...]], Any], log: list[logging.LogRecord]
 ) -> None:
-    caplog.set_level(logging.DEBUG, "scheduler")
-    exits = Exits(a_wordy_plugin(kind, method, say), caplog)
+    exits = Exits(a_wordy_plugin(kind, method, say), log)
 
     await exits.schedule()
 
