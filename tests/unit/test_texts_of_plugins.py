@@ -9,6 +9,7 @@ import json
 import logging
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any, Final
 
 import msgspec
@@ -173,26 +174,24 @@ class Exits:
 
 
 class Collecting(logging.Handler):
-    """Keeps what is logged."""
+    """Keeps what is logged, and leaves none of its texts to pytest, which cannot send half surrogates to its parent."""
 
     def __init__(self) -> None:
         super().__init__()
         self.log: list[logging.LogRecord] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.log.append(record)
+        self.log.append(copy(record))
+        record.msg, record.args, record.exc_info, record.exc_text = "kept", None, None, None
 
 
 @pytest.fixture
 def log() -> Iterator[list[logging.LogRecord]]:
-    """What is logged, and not shown to pytest: it cannot send half surrogates from one process to another."""
     logger, handler = logging.getLogger("scheduler"), Collecting()
     before = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG)
-    logger.propagate = False
     yield handler.log
-    logger.propagate = True
     logger.setLevel(before)
     logger.removeHandler(handler)
 
