@@ -81,7 +81,7 @@ async def test_any_other_answer_is_an_error(tmp_path: Path, status: int) -> None
 
 
 async def test_an_answer_that_takes_too_long_is_none(tmp_path: Path) -> None:
-    async with a_server(seconds=5) as (url, _), fake_client(tmp_path, FakeApi()) as client:
+    async with a_server(seconds=0.5) as (url, _), fake_client(tmp_path, FakeApi()) as client:
         with pytest.raises(ApiError) as late:
             await PluginReader(client).read(url, 0.05)
 
@@ -174,7 +174,7 @@ async def test_ten_calls_go_elsewhere_at_once_and_the_others_wait(tmp_path: Path
 
 
 async def test_to_wait_for_others_counts_as_time(tmp_path: Path) -> None:
-    async with a_server(seconds=5) as (url, _), fake_client(tmp_path, FakeApi()) as client:
+    async with a_server(seconds=0.5) as (url, _), fake_client(tmp_path, FakeApi()) as client:
         reader = PluginReader(client)
         calls = [reader.post(url, b"{}", 0.1) for _ in range(MAX_ELSEWHERE + 1)]
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
