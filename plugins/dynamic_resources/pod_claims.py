@@ -117,20 +117,16 @@ class ClaimHints:
 
     def after_claim_deleted(self, pod: fw.Pod, old: ResourceClaim, new: None) -> fw.QueueingHint:
         """An allocated claim helps that is gone: its devices are free."""
-        if old.status.allocation is None:
-            return fw.QueueingHint.SKIP
-        try:
-            resource_claims_of(pod, self._catalog)
-        except ClaimProblem:
-            return fw.QueueingHint.SKIP
-        return fw.QueueingHint.QUEUE
+        return fw.QueueingHint.SKIP if old.status.allocation is None else self._once_generated(pod)
 
     def after_pod(self, pod: fw.Pod, old: fw.Pod | None, new: fw.Pod) -> fw.QueueingHint:
         """The pod is helped if its claims were generated. Rule: isSchedulableAfterPodChange."""
-        if pod.uid != new.uid:
-            return fw.QueueingHint.SKIP
+        return fw.QueueingHint.SKIP if pod.uid != new.uid else self._once_generated(new)
+
+    def _once_generated(self, pod: fw.Pod) -> fw.QueueingHint:
+        """Without all of its claims, nothing helps a pod."""
         try:
-            resource_claims_of(new, self._catalog)
+            resource_claims_of(pod, self._catalog)
         except ClaimProblem:
             return fw.QueueingHint.SKIP
         return fw.QueueingHint.QUEUE
