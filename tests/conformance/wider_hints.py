@@ -81,6 +81,15 @@ def _ends_limit(case: Json, asked: Json) -> bool:
     return any(limit is not None and now.get(name) is None for name, limit in before.items())
 
 
+def _stops_tracking_storage(case: Json, asked: Json) -> bool:
+    """VolumeBinding: a driver stops tracking its storage, and a claim of the pod may be for a volume of it."""
+    if not _is_update_of(asked, "CSIDriver"):
+        return False
+    before, now = (bool(driver["spec"].get("storageCapacity")) for driver in (asked["old"], asked["new"]))
+    volumes = asked["pod"]["spec"].get("volumes", ())
+    return before and not now and any({"persistentVolumeClaim", "ephemeral"} & each.keys() for each in volumes)
+
+
 def _has_affinity_or_several_anti_affinities(case: Json, asked: Json) -> bool:
     """InterPodAffinity: the pod may be the first of its group, or one of several terms towards a pod ends."""
     pods = [asked["pod"], *(each for each in (asked["old"], asked["new"]) if each and each["kind"] == "Pod")]
@@ -101,6 +110,7 @@ WIDER: Final[Mapping[str, Callable[[Json, Json], bool]]] = {
     "NodeResourcesFit": _ignores_resources,
     "VolumeRestrictions": _is_of_another_namespace,
     "NodeVolumeLimits": _ends_limit,
+    "VolumeBinding": _stops_tracking_storage,
     "InterPodAffinity": _has_affinity_or_several_anti_affinities,
     "PodTopologySpread": _selects_nodes,
 }
