@@ -69,8 +69,9 @@ def _after_csi_driver(handle: fw.Handle) -> Callable[[fw.Pod, CSIDriver, CSIDriv
         """A driver of the pod's volumes helps that stops tracking its storage capacity, or is deleted."""
         if not old.spec.storage_capacity or (new is not None and new.spec.storage_capacity):
             return SKIP
-        serves = old.name in _inline_drivers(pod) or any(
-            old.name == _provisioner(handle, pod.namespace, name) for name in _claim_names(pod) if name
+        driver = (new or old).name
+        serves = driver in _inline_drivers(pod) or any(
+            driver == _provisioner(handle, pod.namespace, name) for name in _claim_names(pod) if name
         )
         return QUEUE if serves else SKIP
 
