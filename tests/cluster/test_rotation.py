@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 import trustme
@@ -22,7 +23,6 @@ from tests.failover import audit
 
 pytestmark = pytest.mark.alone
 
-ROUNDS = 3
 EXCHANGES = 2
 BATCH = 10
 """Pods that are created at once, again and again."""
@@ -33,6 +33,9 @@ PODS_ON_A_NODE = "500"
 
 class Identity(ABC):
     """A user of a kubeconfig whose credentials are in files, and end."""
+
+    rounds: ClassVar[int] = 1
+    """How often they end in a test."""
 
     def __init__(self, cluster: ControlPlane, directory: Path) -> None:
         self.cluster, self.directory = cluster, directory
@@ -73,6 +76,7 @@ class Identity(ABC):
 class Token(Identity):
     """A token of the account that is shipped, bound to a Secret: without that it is worth nothing any more."""
 
+    rounds = 3
     session = ""
 
     @property
@@ -90,7 +94,10 @@ class Token(Identity):
 
 
 class Certificate(Identity):
-    """A client's certificate that expires: the one that `end` puts there is good for seconds."""
+    """A client's certificate that expires: the one that `end` puts there is good for seconds.
+
+    Its files are read once a minute while there is no 401, so it takes up to a minute until it is used.
+    """
 
     authority = trustme.CA()
 
@@ -182,12 +189,12 @@ def test_no_pod_is_lost_or_bound_twice_while_credentials_end(
     with own.client() as api, started(own, identity.kubeconfig) as process:
         with Feed(own) as feed:
             wait_until(lambda: bound_in(api) >= BATCH, 30, "pods are bound")
-            for _ in range(ROUNDS):
+            for _ in range(kind.rounds):
                 refused = metric(process.port, "loadmaster_api_calls_total", code="401")
                 identity.end()
                 wait_until(
                     lambda: metric(process.port, "loadmaster_api_calls_total", code="401") > refused + 5,  # noqa: B023
-                    60,
+                    120,
                     "the credentials have ended",
                 )
                 identity.renew()
