@@ -41,7 +41,7 @@ fmt: install ## Format the code and fix what ruff can fix
 	$(BIN)/ruff format .
 
 .PHONY: check
-check: install ## Lint, format, layers, types, unit tests: four minutes on two cores, no cluster
+check: install ## Lint, format, layers, types, unit tests: six minutes on two cores, no cluster
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
