@@ -85,7 +85,7 @@ class Trials:
         name = next(new_names(like, set(table.node_names())))
         node = node_like(model, name, own_labels(model, self._nodes()))
         coming = [*(pod for pod in table.pods_on(like) if comes_with(pod, like)), *self._waiting_daemons.get(like, ())]
-        pods = [_bound(pod_for(pod, name), name) for pod in coming]
+        pods = [pod_for(pod, name).bound_to(name) for pod in coming]
         with self._engine.objects.what_if(self._objects_like(like, name)), table.what_if_node(node, pods) as row:
             yield row
 
@@ -114,13 +114,6 @@ class Trials:
                     made = renamed(resource, content, like, name)
                     made["metadata"]["uid"] = f"{event_resource}//{made['metadata']['name']}"
                     yield event_resource, reread(made, struct_of(event_resource), unstructured_hook)
-
-
-def _bound(pod: Pod, node: str) -> Pod:
-    if pod.node_name:
-        return pod
-    spec = msgspec.structs.replace(pod.spec, node_name=node)
-    return type(pod)(metadata=pod.metadata, spec=spec, status=pod.status)
 
 
 def _may_be_of(obj: Any, node: str) -> bool:
