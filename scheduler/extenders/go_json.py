@@ -16,6 +16,7 @@ Rule: encoding/json/decode.go of Go 1.26 (object, array, literalStore) and fold.
 
 import json
 import re
+from abc import ABC, abstractmethod
 from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
@@ -88,15 +89,15 @@ class Place(NamedTuple):
 _AT_ROOT: Final = Place("", "")
 
 
-class Kind:
+class Kind(ABC):
     """A type of Go."""
 
     name = ""
     """As Go's messages have it."""
 
+    @abstractmethod
     def empty(self) -> Any:
         """Return the value of a variable that nothing was read into."""
-        raise NotImplementedError
 
     def read(self, value: msgspec.Raw, into: Any, place: Place) -> Any:
         """Return what a variable has that had `into`, which may be changed. Raises BadJson."""
@@ -107,9 +108,9 @@ class Kind:
         """Return what null makes of `into`."""
         return into
 
+    @abstractmethod
     def read_text(self, text: memoryview, into: Any, place: Place) -> Any:
         """The same as `read` for anything but null."""
-        raise NotImplementedError
 
     def wrong(self, shown: str, place: Place) -> BadJson:
         """Say that a value is of another type."""
