@@ -22,7 +22,7 @@ from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_node, a_pod
 from tests.fakes import settle
 from tests.fakes.extenders import FakePods
-from tests.unit.kube.raw_server import CLOSE, RawServer
+from tests.unit.kube.raw_server import CLOSE, RawServer, serving
 from tests.unit.test_reloading import Reloading, a_profile
 
 PATIENCE = 10.0
@@ -253,12 +253,6 @@ async def test_a_binding_under_way_is_ended_by_whom_it_was_begun_and_made_once()
 @pytest.fixture
 def authority() -> trustme.CA:
     return trustme.CA()
-
-
-def serving(authority: trustme.CA) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(context)
-    return context
 
 
 def trusting(authority: trustme.CA) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
+import trustme
+
 OK: Final = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 CLOSE: Final = b""
 """In an answer, after which nothing is read any more."""
@@ -65,3 +67,10 @@ class RawServer:
             writer.write(piece)
             await writer.drain()
         return True
+
+
+def serving(authority: trustme.CA) -> ssl.SSLContext:
+    """Return what a server of this machine shows, signed by an authority of the test's."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    return context

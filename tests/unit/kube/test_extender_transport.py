@@ -23,7 +23,7 @@ from scheduler.framework.errors import BindRejected, ConfigError
 from scheduler.kube import extender_transport
 from scheduler.kube.extender_transport import Budget, HttpTransport
 from scheduler.runtime.metrics import Metrics
-from tests.unit.kube.raw_server import CLOSE, RawServer
+from tests.unit.kube.raw_server import CLOSE, RawServer, serving
 
 QUICK = Settings(http_timeout=Duration(0.2))
 
@@ -213,12 +213,6 @@ async def test_a_replica_that_does_not_lead_has_nothing_bound() -> None:
 @pytest.fixture
 def authority() -> trustme.CA:
     return trustme.CA()
-
-
-def serving(authority: trustme.CA) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority.issue_cert("localhost").configure_cert(context)
-    return context
 
 
 def https(**fields: Any) -> Settings:
