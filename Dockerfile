@@ -35,7 +35,7 @@ RUN set -eu; \
     find . -type f \( -name '*_test.py' -o -name '*.pyi' -o -name '*.a' -o -name '*.c' -o -name '*.h' \
         -o -name '*.pyx' -o -name '*.pxd' -o -name '*.pxi' \) -delete; \
     # 73 MB of classes that the kubernetes package generates for every type and call, sync and async. It loads them one by
-    # one when they are asked for. Of the package we use how to elect a leader; our client is scheduler/kube/client.py.
+    # one when they are asked for. Of the package we use how to elect a leader; our client is scheduler/kube/http/client.py.
     # What the package itself loads stays.
     /opt/loadmaster/bin/python -B -c "import sys, pathlib, kubernetes.aio; \
         loaded = {getattr(module, '__file__', None) for module in sys.modules.values()}; \

@@ -10,23 +10,29 @@ from functools import partial
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
-from scheduler.ask.arguments import add_arguments as add_explain_arguments
-from scheduler.ask.page_arguments import add_arguments as add_page_arguments
-from scheduler.ask.snapshot_arguments import add_arguments as add_snapshot_arguments
-from scheduler.authoring.arguments import add_arguments as add_authoring_arguments
+from scheduler.commands.explain_arguments import add_arguments as add_explain_arguments
+from scheduler.commands.page_arguments import add_arguments as add_page_arguments
+from scheduler.commands.plugins_arguments import add_arguments as add_authoring_arguments
+from scheduler.commands.replay_arguments import add_record_arguments, add_replay_arguments
+from scheduler.commands.run_arguments import (
+    IN_CONFIG,
+    LEADER_ELECTION,
+    add_config_arguments,
+    add_run_arguments,
+    shown_flags,
+)
+from scheduler.commands.serving_arguments import take_options as take_serving_options
+from scheduler.commands.simulate_arguments import add_arguments as add_simulate_arguments
+from scheduler.commands.snapshot_arguments import add_arguments as add_snapshot_arguments
 from scheduler.config.options import RunOptions
-from scheduler.ending import run_to_the_end
 from scheduler.files.memory import memory_of_process
-from scheduler.replay.arguments import add_record_arguments, add_replay_arguments
-from scheduler.results import only_results_on_stdout
-from scheduler.run_arguments import IN_CONFIG, LEADER_ELECTION, add_config_arguments, add_run_arguments, shown_flags
-from scheduler.serve.arguments import take_options as take_serving_options
-from scheduler.simulate.arguments import add_arguments as add_simulate_arguments
+from scheduler.process.ending import run_to_the_end
+from scheduler.process.results import only_results_on_stdout
 
 if TYPE_CHECKING:  # loads numpy, which `--version` and `--help` do without: see `_execute`
     from _typeshed import SupportsWrite
 
-    from scheduler.loading.registry import PluginRegistry
+    from scheduler.plugin_loading.registry import PluginRegistry
     from scheduler.runtime.registry import Registry
 
 WRONG_INPUT = 2
@@ -128,8 +134,8 @@ def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugi
 
 
 def _registry(options: argparse.Namespace, plugins: "Registry") -> "PluginRegistry":
-    from scheduler.loading.in_tree import in_tree  # as above
-    from scheduler.loading.registry import PluginRegistry
+    from scheduler.plugin_loading.in_tree import in_tree  # as above
+    from scheduler.plugin_loading.registry import PluginRegistry
 
     return PluginRegistry(in_tree(), plugins, getattr(options, "plugin_directories", ()))
 
@@ -160,53 +166,53 @@ def _command(
 
 
 def _explain(options: argparse.Namespace, registry: "Callable[[], Registry]") -> int:
-    from scheduler.ask import command  # as `plugins` above
+    from scheduler.commands import explain as command  # as `plugins` above
 
     return command.run(options, registry)
 
 
 def _record(options: argparse.Namespace) -> int:
-    from scheduler.ask import record  # as `plugins` above
+    from scheduler.commands import record  # as `plugins` above
 
     return record.run(options)
 
 
 def _replay(options: argparse.Namespace, registry: "Registry") -> int:
-    from scheduler.replay import command  # as `plugins` above
+    from scheduler.commands import replay as command  # as `plugins` above
 
     return command.run(options, registry)
 
 
 def _page(options: argparse.Namespace) -> int:
-    from scheduler.ask import page  # as `plugins` above
+    from scheduler.commands import page  # as `plugins` above
 
     return page.run(options)
 
 
 def _simulate(options: argparse.Namespace, registry: "Registry") -> int:
     if options.from_cluster:
-        from scheduler.ask import simulation  # with a client, which files do without
+        from scheduler.commands import simulate_cluster as simulation  # with a client, which files do without
 
         return simulation.run(options, registry)
-    from scheduler.simulate import command  # as `plugins` above
+    from scheduler.commands import simulate as command  # as `plugins` above
 
     return command.run(options, registry)
 
 
 def _snapshot(options: argparse.Namespace, registry: "Registry") -> int:
-    from scheduler.ask import snapshot  # as `plugins` above
+    from scheduler.commands import snapshot  # as `plugins` above
 
     return snapshot.run(options, registry)
 
 
 def _author(options: argparse.Namespace, registry: "PluginRegistry") -> int:
-    from scheduler.authoring import command  # as `plugins` above
+    from scheduler.commands import plugins as command  # as `plugins` above
 
     return command.run(options, registry)
 
 
 def _config(options: argparse.Namespace, registry: "PluginRegistry") -> int:
-    from scheduler.config import command  # likewise
+    from scheduler.commands import config as command  # likewise
 
     return command.run(options, registry)
 
@@ -218,7 +224,7 @@ def _run(options: argparse.Namespace, of_run: argparse.ArgumentParser, registry:
     deprecated = _take(given, IN_CONFIG)
     serving = take_serving_options(given)
     # Not at the top: `simulate` needs neither kopf nor a client, and starts in a fraction of the time without.
-    from scheduler import app
+    from scheduler.commands import run as app
 
     return app.run(
         RunOptions(

@@ -34,6 +34,6 @@ def main() -> NoReturn:
     """Run the command, and end the process. Raises SystemExit for `--help`, and for what cannot be understood."""
     keep_our_names()
     from scheduler.__main__ import main as run
-    from scheduler.ending import run_to_the_end
+    from scheduler.process.ending import run_to_the_end
 
     run_to_the_end(run)

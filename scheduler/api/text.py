@@ -4,7 +4,7 @@ What a plugin says is cut where the scheduler takes it, so that nothing keeps, s
 
     a reason, or what it raises   MAX_REASON characters, MAX_REASONS in one answer
     all that an attempt says      MAX_MESSAGE characters: what logs, conditions, traces and explanations get at most
-    an Event                      what the API server takes: see `scheduler.kube.events`
+    an Event                      what the API server takes: see `scheduler.kube.writes.events`
 """
 
 from collections.abc import Mapping

@@ -14,7 +14,7 @@ from scheduler.config.types import Config
 from scheduler.framework.arguments import camel_case, parse_arguments
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
-from scheduler.loading.registry import PluginRegistry
+from scheduler.plugin_loading.registry import PluginRegistry
 
 _GROUP: Final = API_VERSION.partition("/")[0]
 _REMOVED_VERSIONS: Final = tuple(f"{_GROUP}/{v}" for v in ("v1alpha1", "v1alpha2", "v1beta1", "v1beta2", "v1beta3"))

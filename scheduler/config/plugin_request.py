@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scheduler.framework.arguments import camel_case
-from scheduler.loading.registry import PluginRequest
+from scheduler.plugin_loading.registry import PluginRequest
 from scheduler.runtime.profile_spec import PLUGIN_SETS
 
 _SETS = {spelling for name in PLUGIN_SETS for spelling in (name, camel_case(name))}

@@ -15,8 +15,8 @@ from scheduler.config.load import ConfigFile, config_of, read_config
 from scheduler.config.options import RunOptions
 from scheduler.config.plugin_request import requested_plugins
 from scheduler.config.types import Config
-from scheduler.loading.registry import PluginRegistry, PluginRequest
-from scheduler.runtime.containment import AT_START_SECONDS, AT_WORK_SECONDS, Contained
+from scheduler.plugin_loading.registry import PluginRegistry, PluginRequest
+from scheduler.runtime.guards.containment import AT_START_SECONDS, AT_WORK_SECONDS, Contained
 from scheduler.runtime.registry import Registry
 
 MAX_FILES: Final = 10_000

@@ -13,7 +13,7 @@ from scheduler.config.extenders import Extender
 from scheduler.framework.arguments import YAML, camel_case
 from scheduler.framework.duration import Duration
 from scheduler.framework.field_errors import invalid, required
-from scheduler.runtime.plugin_limits import PluginLimits, repetitions
+from scheduler.runtime.guards.plugin_limits import PluginLimits, repetitions
 from scheduler.runtime.profile_spec import ProfileSpec
 
 JITTER_FACTOR: Final = 1.2

@@ -10,9 +10,6 @@ from scheduler.api.needs import pod_type
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
-from scheduler.cycle.extended_algorithm import ExtendedAlgorithm
-from scheduler.cycle.extended_attempts import ExtendedAttempts
-from scheduler.cycle.extender_binding import ExtenderBinding
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
@@ -23,24 +20,27 @@ from scheduler.cycle.observer import Observer
 from scheduler.cycle.profiles import Profiles
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
+from scheduler.cycle.with_extenders.algorithm import ExtendedAlgorithm
+from scheduler.cycle.with_extenders.attempts import ExtendedAttempts
+from scheduler.cycle.with_extenders.binding import ExtenderBinding
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.chain import Extenders, PodSource
 from scheduler.extenders.conversation import Conversations
 from scheduler.extenders.roster import Roster, nobody_is_asked
 from scheduler.framework.events import ALL_EVENTS, ClusterEventWithHint
 from scheduler.framework.resources import ApiResource
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.framework import EXTENDER, Framework
+from scheduler.runtime.guards.plugin_limits import Limits
 from scheduler.runtime.handle import EngineHandle, PluginColumns
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.plugin_limits import Limits
 from scheduler.runtime.pre_binding import PodsInPreBind
 from scheduler.runtime.profile import ProfilePlugins, build
 from scheduler.runtime.profile_spec import ProfileSpec
 from scheduler.runtime.registry import Registry
-from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator

@@ -14,8 +14,8 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.tracebacks import described
+from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.runtime.metrics import Metrics
 from scheduler.state.nominator import Nominator
 
 UNSCHEDULABLE = "Unschedulable"

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.tracebacks import described, described_with_place
-from scheduler.loading.modules import PREFIX
-from scheduler.runtime.containment import RENEWED_SECONDS, Contained
+from scheduler.plugin_loading.modules import PREFIX
 from scheduler.runtime.framework import Framework
+from scheduler.runtime.guards.containment import RENEWED_SECONDS, Contained
 
 FAILED = "A plugin failed as it was asked what it keeps for its next version, which takes over nothing"
 

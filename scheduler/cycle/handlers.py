@@ -32,16 +32,16 @@ from scheduler.framework.events import (
     UNSCHEDULABLE_POD_UPDATE,
     ClusterEvent,
 )
+from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.changes import node_changes, pod_changes
-from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 
 
 class ClusterEventHandlers:
-    """Implements scheduler.kube.intake.ClusterHandlers. Deleting a pod from the queue ends its nomination too."""
+    """Implements `ClusterHandlers` of `kube/informers/intake.py`. Deleting a pod from the queue ends its nomination."""
 
     def __init__(
         self,

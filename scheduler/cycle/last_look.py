@@ -21,8 +21,8 @@ from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.writers import BindingWriter
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import BindRejected
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.metrics import Metrics
 from scheduler.state.cache import Cache
 
 NODE_GONE: Final = "the node is gone"

@@ -22,12 +22,12 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
-from scheduler.cycle.extended_attempts import ExtendedAttempts
-from scheduler.cycle.extender_binding import ExtenderBinding
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.observer import Observer
 from scheduler.cycle.records import DecisionRecords
+from scheduler.cycle.with_extenders.attempts import ExtendedAttempts
+from scheduler.cycle.with_extenders.binding import ExtenderBinding
 from scheduler.cycle.writers import Writers
 from scheduler.extenders.extender import Extender
 from scheduler.framework.cycle_state import CycleState
@@ -37,12 +37,12 @@ from scheduler.framework.events import ASSIGNED_POD_DELETE
 from scheduler.framework.plugin import PermitWait
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
+from scheduler.process.instruments import observe_all
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.process.tasks import Tasks
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.instruments import observe_all
-from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.runtime.own_task import is_cancelled_by_others
-from scheduler.runtime.tasks import Tasks
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from scheduler.framework.events import Action, ClusterEvent
+from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.runtime.metrics import Metrics
 from scheduler.state.listeners import ListenerFailed
 from scheduler.state.objects import ObjectStore
 
 
 class ObjectEventHandlers:
-    """Implements scheduler.kube.intake.ObjectHandlers. Synchronous; may be called twice for one change.
+    """Implements scheduler.kube.informers.intake.ObjectHandlers. Synchronous; may be called twice for one change.
 
     A plugin's listener that raises stops neither the others nor the queue: ListenerFailed is raised in the end.
     """

@@ -21,8 +21,8 @@ from scheduler.framework.resources import ApiResource, needs_of, parts_read, res
 from scheduler.framework.tracebacks import described_with_place
 from scheduler.runtime import profile
 from scheduler.runtime.framework import Framework
+from scheduler.runtime.guards.plugin_limits import Limits
 from scheduler.runtime.handle import EngineHandle
-from scheduler.runtime.plugin_limits import Limits
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.profile_spec import ProfileSpec
 from scheduler.runtime.registry import Registry

@@ -23,9 +23,9 @@ from typing import Final
 from scheduler.api.pod import Pod
 from scheduler.cycle.writers import Ending, PodReader, Writers
 from scheduler.framework.errors import ClusterError
+from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.changes import node_changes
-from scheduler.runtime.metrics import Metrics
 from scheduler.state.cache import Cache
 
 REST_SECONDS: Final = 10.0

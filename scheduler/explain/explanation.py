@@ -15,8 +15,8 @@ from scheduler.explain.suggestions import Suggestion, suggestions
 from scheduler.framework.errors import PluginError
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.plugin_faults import as_plugin_error
-from scheduler.runtime.return_values import check_status
+from scheduler.runtime.guards.plugin_faults import as_plugin_error
+from scheduler.runtime.guards.return_values import check_status
 
 MAX_NAMES: Final = 100
 """Of so many nodes of a group the names are told."""

@@ -14,7 +14,7 @@ from scheduler.explain.judgement import Judgement
 from scheduler.framework.errors import PluginError
 from scheduler.framework.obstacles import ExplainPlugin, Obstacle, Remedy, Shortage
 from scheduler.framework.status import Status
-from scheduler.runtime.plugin_faults import as_plugin_error
+from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.profile import ProfilePlugins
 from scheduler.state.node_table import NodeTable
 

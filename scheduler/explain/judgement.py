@@ -17,9 +17,9 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.plugin import PreFilterPlugin, PreFilterResult
 from scheduler.framework.status import Code, Status, unresolvable
 from scheduler.runtime.framework import POD_LIMITS, Framework
+from scheduler.runtime.guards.plugin_faults import as_plugin_error
+from scheduler.runtime.guards.return_values import check_pre_filter
 from scheduler.runtime.plans import FilterStep
-from scheduler.runtime.plugin_faults import as_plugin_error
-from scheduler.runtime.return_values import check_pre_filter
 from scheduler.state.node_table import NodeTable
 
 

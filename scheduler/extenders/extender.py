@@ -15,7 +15,7 @@ from scheduler.extenders import wire
 from scheduler.extenders.go_json import BadJson
 from scheduler.framework.extenders import ExtenderError
 from scheduler.framework.status import Status, unresolvable, unschedulable
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 
 R = TypeVar("R")
 

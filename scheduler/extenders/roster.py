@@ -15,7 +15,7 @@ from scheduler.config.extenders import Extender as Settings
 from scheduler.extenders.chain import Extenders
 from scheduler.extenders.extender import Extender, Transport
 from scheduler.framework.errors import ConfigError
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 
 
 class Connection(Transport, Protocol):

@@ -12,8 +12,8 @@ from typing import Final
 
 from scheduler.cycle.dumper import Line
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.comparer import Comparer, Comparison, Difference
-from scheduler.runtime.tasks import Tasks
+from scheduler.kube.informers.comparer import Comparer, Comparison, Difference
+from scheduler.process.tasks import Tasks
 
 MAX_SECONDS_AT_A_STRETCH: Final = 0.003
 """How long to write lines before other tasks (scheduling, the watch) get their turn."""

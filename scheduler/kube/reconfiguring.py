@@ -11,14 +11,14 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.cycle.profiles import Resources
 from scheduler.files.reading import read
-from scheduler.kube.adapters import EventsByProfile
-from scheduler.kube.client import Client
-from scheduler.kube.further_watches import FurtherWatches
-from scheduler.kube.intake import NODES, PODS, Intake
+from scheduler.kube.http.client import Client
+from scheduler.kube.informers.further_watches import FurtherWatches
+from scheduler.kube.informers.intake import NODES, PODS, Intake
+from scheduler.kube.informers.raw_nodes import keep_raw
+from scheduler.kube.informers.relister import Relister
 from scheduler.kube.permissions import check_permissions, permissions_for
-from scheduler.kube.raw_nodes import keep_raw
-from scheduler.kube.relister import Relister
-from scheduler.kube.single_events import Regarding, SingleEvents
+from scheduler.kube.writes.adapters import EventsByProfile
+from scheduler.kube.writes.single_events import Regarding, SingleEvents
 
 NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 MAX_NAME: Final = 1024
@@ -28,7 +28,7 @@ ACTION: Final = "Reconfiguring"
 
 
 class ReconfigurableCluster:
-    """Implements scheduler.reloading.Cluster."""
+    """Implements scheduler.commands.reloading.Cluster."""
 
     def __init__(
         self,

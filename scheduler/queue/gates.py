@@ -13,9 +13,9 @@ from prometheus_client import Histogram
 from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
-from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
-from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error
-from scheduler.runtime.return_values import check_status, disallowed
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.runtime.guards.plugin_faults import PluginFaults, as_plugin_error
+from scheduler.runtime.guards.return_values import check_status, disallowed
 
 _log = logging.getLogger(__name__)
 

@@ -23,10 +23,10 @@ from scheduler.framework.events import (
     QueueingHint,
 )
 from scheduler.framework.queued import QueuedPod
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.queue.in_flight import ObservedEvent
-from scheduler.runtime.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
-from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error
-from scheduler.runtime.return_values import wrong_answer
+from scheduler.runtime.guards.plugin_faults import PluginFaults, as_plugin_error
+from scheduler.runtime.guards.return_values import wrong_answer
 
 _log = logging.getLogger(__name__)
 

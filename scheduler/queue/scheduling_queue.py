@@ -42,6 +42,7 @@ from scheduler.framework.events import (
 from scheduler.framework.handle import PodNominator
 from scheduler.framework.plugin import QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
+from scheduler.process.metrics import Metrics
 from scheduler.queue.backoff_queue import BackoffQueue, seconds_to_next_window
 from scheduler.queue.fairness import Fairness
 from scheduler.queue.gates import Gates
@@ -54,8 +55,7 @@ from scheduler.queue.settings import QueueSettings
 from scheduler.queue.sorting import SortKey, sort_key_of
 from scheduler.queue.unschedulable_pods import UnschedulablePods
 from scheduler.runtime.changes import pod_changes
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.plugin_faults import PluginFaults, is_of_tree
+from scheduler.runtime.guards.plugin_faults import PluginFaults, is_of_tree
 
 _log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from scheduler.framework.plugin import QueueSortPlugin
 from scheduler.framework.queued import QueuedPod, shown
-from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error, is_of_tree
+from scheduler.runtime.guards.plugin_faults import PluginFaults, as_plugin_error, is_of_tree
 
 SortKey = Callable[[QueuedPod], Any]
 

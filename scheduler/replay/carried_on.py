@@ -14,11 +14,11 @@ from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
-from scheduler.progress import SILENT, Progress
+from scheduler.process.progress import SILENT, Progress
+from scheduler.replay.no_writers import Silence
 from scheduler.replay.player import Judge, Player
-from scheduler.replay.silence import Silence
-from scheduler.replay.trace_file import Line, Trace
-from scheduler.replay.trace_time import TraceClock, turns
+from scheduler.replay.trace.trace_file import Line, Trace
+from scheduler.replay.trace.trace_time import TraceClock, turns
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
 

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from scheduler.progress import SILENT, Progress
-from scheduler.replay.lines import Decision, encoded
+from scheduler.process.progress import SILENT, Progress
 from scheduler.replay.player import Attempt, Player
 from scheduler.replay.replayed_calls import TRYING
+from scheduler.replay.trace.lines import Decision, encoded
 from scheduler.replay.why import why
 from scheduler.runtime.framework import Framework
 

@@ -27,18 +27,18 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError, ConfigError
 from scheduler.framework.events import POD
 from scheduler.framework.resources import struct_of
-from scheduler.replay import lines
-from scheduler.replay.extender_answers import WrittenAnswer
-from scheduler.replay.lines import Decision, Number, decision_of, encoded
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
+from scheduler.replay.no_writers import Silence
 from scheduler.replay.replayed_calls import ReplayedCalls
 from scheduler.replay.replayed_extenders import ReplayedAttempts
-from scheduler.replay.silence import Silence
-from scheduler.replay.trace_file import Line, Trace
-from scheduler.replay.trace_time import TraceClock, turns
+from scheduler.replay.trace import lines
+from scheduler.replay.trace.extender_answers import WrittenAnswer
+from scheduler.replay.trace.lines import Decision, Number, decision_of, encoded
+from scheduler.replay.trace.trace_file import Line, Trace
+from scheduler.replay.trace.trace_time import TraceClock, turns
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.registry import Registry
-from scheduler.runtime.tasks import Tasks
 
 PRE_BIND_SECONDS: Final = 86_400.0
 """Of the trace's time. Its end is in the trace."""

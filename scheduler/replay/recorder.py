@@ -25,9 +25,9 @@ from scheduler.cycle.observer import Call, ExtenderAnswer
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
 from scheduler.framework.queued import QueuedPod
-from scheduler.replay import lines
-from scheduler.replay.extender_answers import written_answer
 from scheduler.replay.start import StateAtStart
+from scheduler.replay.trace import lines
+from scheduler.replay.trace.extender_answers import written_answer
 from scheduler.runtime.framework import Framework
 
 T = TypeVar("T")

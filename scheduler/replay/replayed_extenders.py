@@ -11,11 +11,13 @@ from typing import TypeVar
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
-from scheduler.cycle.extended_algorithm import Attempt, Decided, ExtendedAlgorithm
+from scheduler.cycle.with_extenders.algorithm import Attempt, Decided, ExtendedAlgorithm
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extenders import Victims
-from scheduler.replay.extender_answers import (
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Jobs
+from scheduler.replay.trace.extender_answers import (
     Agreed,
     Failed,
     Filtered,
@@ -26,10 +28,8 @@ from scheduler.replay.extender_answers import (
     verdict_of,
     victims_of,
 )
-from scheduler.replay.trace_time import turns
+from scheduler.replay.trace.trace_time import turns
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Jobs
 from scheduler.state.node_table import NodeTable
 
 S = TypeVar("S", Filtered, Rated, Agreed)

@@ -26,8 +26,8 @@ from scheduler.cycle.engine import Engine
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.status import Status
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.scoring import Scores
 
 SAME_NODE, TIE, OTHER_NODE, REFUSED, ONLY_THEY, ONLY_WE, BOTH_REFUSE, OTHER_REASON, FAULT, LEFT_OUT = (
@@ -234,7 +234,7 @@ class Shadow:
 
 
 class ShadowedHandlers:
-    """Implements scheduler.kube.intake.ClusterHandlers: what the engine's handlers do, after a look."""
+    """Implements scheduler.kube.informers.intake.ClusterHandlers: what the engine's handlers do, after a look."""
 
     def __init__(self, handlers: ClusterEventHandlers, shadow: Shadow, is_listed: Callable[[], bool]) -> None:
         """`is_listed`: whether the cluster was listed, so that what comes is news."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scheduler.cycle.engine import Engine
-from scheduler.replay import lines
+from scheduler.replay.trace import lines
 
 
 class StateAtStart:

@@ -5,8 +5,8 @@ from typing import Any
 from scheduler.cycle.algorithm import Algorithm, Search
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import SchedulerError
-from scheduler.replay.lines import Decision
 from scheduler.replay.player import Attempt
+from scheduler.replay.trace.lines import Decision
 from scheduler.runtime.framework import Framework
 
 Document = dict[str, Any]

@@ -25,10 +25,10 @@ from scheduler.runtime.answers.pod_classes import PodClass
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
+from scheduler.runtime.guards.return_values import check_status, disallowed
 from scheduler.runtime.plans import FilterPlan, FilterStep, refresh
 from scheduler.runtime.plugin_calls import PluginCalls
 from scheduler.runtime.preemption.nominated import NominatedFinder
-from scheduler.runtime.return_values import check_status, disallowed
 
 ADD_POD: Final = "PreFilterExtensionAddPod"
 REMOVE_POD: Final = "PreFilterExtensionRemovePod"

@@ -33,21 +33,16 @@ from scheduler.framework.plugin import (
     SignPlugin,
 )
 from scheduler.framework.status import SKIP, Code, Status, unresolvable
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.answers.pod_classes import KnownSpec, PodClasses
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.filtering import Filtering
-from scheduler.runtime.handle import EngineHandle
-from scheduler.runtime.live_nodes import LiveNodes
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.plugin_breaker import Breaker
-from scheduler.runtime.plugin_budgets import Budgets
-from scheduler.runtime.plugin_calls import PluginCalls
-from scheduler.runtime.plugin_faults import PluginFaults, as_plugin_error, is_of_tree
-from scheduler.runtime.plugin_limits import NO_LIMITS, Limits
-from scheduler.runtime.post_filter import PostFilter
-from scheduler.runtime.profile import ProfilePlugins
-from scheduler.runtime.return_values import (
+from scheduler.runtime.guards.plugin_breaker import Breaker
+from scheduler.runtime.guards.plugin_budgets import Budgets
+from scheduler.runtime.guards.plugin_faults import PluginFaults, as_plugin_error, is_of_tree
+from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
+from scheduler.runtime.guards.return_values import (
     bounded,
     check_permit,
     check_pre_filter,
@@ -55,6 +50,11 @@ from scheduler.runtime.return_values import (
     disallowed,
     wrong_answer,
 )
+from scheduler.runtime.handle import EngineHandle
+from scheduler.runtime.live_nodes import LiveNodes
+from scheduler.runtime.plugin_calls import PluginCalls
+from scheduler.runtime.post_filter import PostFilter
+from scheduler.runtime.profile import ProfilePlugins
 from scheduler.runtime.scoring import Scores, Scoring
 
 P = TypeVar("P", bound=Plugin)

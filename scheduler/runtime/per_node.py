@@ -9,7 +9,7 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import Int32Column, Int64Column, NodeColumns, Rows
 from scheduler.framework.plugin import FilterPlugin, ScorePlugin
 from scheduler.framework.status import Status
-from scheduler.runtime.return_values import WHOLE_NUMBER, check_score, check_status, disallowed, wrong_answer
+from scheduler.runtime.guards.return_values import WHOLE_NUMBER, check_score, check_status, disallowed, wrong_answer
 
 MAX_STATUSES: Final = 10_000
 """This many distinct refusals of one plugin are kept apart. More means that its reasons name the pod or the time."""

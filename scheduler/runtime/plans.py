@@ -22,11 +22,11 @@ from scheduler.framework.plugin import (
 from scheduler.framework.status import REJECTIONS, Status
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores, View
+from scheduler.runtime.guards.plugin_faults import as_plugin_error
+from scheduler.runtime.guards.return_values import bounded, disallowed, wrong_answer
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.per_node import PerNodeFilter, PerNodeScore
 from scheduler.runtime.plugin_calls import PluginCalls, check_column
-from scheduler.runtime.plugin_faults import as_plugin_error
-from scheduler.runtime.return_values import bounded, disallowed, wrong_answer
 
 FILTER: Final = "Filter"
 SCORE: Final = "Score"

@@ -22,14 +22,14 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import WrongAnswer
 from scheduler.framework.plugin import PermitWait
 from scheduler.framework.status import Code, Status
+from scheduler.process.instruments import Counter, Histogram
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.answers.store import FLUSH_REASONS
-from scheduler.runtime.instruments import Counter, Histogram
-from scheduler.runtime.metrics import Metrics
+from scheduler.runtime.guards.plugin_breaker import Breaker
+from scheduler.runtime.guards.plugin_budgets import Budgets
+from scheduler.runtime.guards.plugin_faults import as_plugin_error, place_of
+from scheduler.runtime.guards.return_values import AWAITABLE, wrong_answer
 from scheduler.runtime.own_task import PluginsOwn, awaited, is_cancelled_by_others, without_task
-from scheduler.runtime.plugin_breaker import Breaker
-from scheduler.runtime.plugin_budgets import Budgets
-from scheduler.runtime.plugin_faults import as_plugin_error, place_of
-from scheduler.runtime.return_values import AWAITABLE, wrong_answer
 
 PRE_BIND: Final = "PreBind"
 

@@ -13,8 +13,8 @@ from scheduler.framework.errors import PluginError
 from scheduler.framework.extenders import ExtendedPostFilterPlugin, Overtaken, PreemptionExtenders
 from scheduler.framework.plugin import PostFilterPlugin, PostFilterResult
 from scheduler.framework.status import Code, Status
+from scheduler.runtime.guards.return_values import check_post_filter
 from scheduler.runtime.plugin_calls import PluginCalls, PointTimer
-from scheduler.runtime.return_values import check_post_filter
 
 Answer: TypeAlias = tuple[PostFilterResult | None, Status | None]
 

@@ -36,7 +36,7 @@ from scheduler.framework.plugin import (
 )
 from scheduler.framework.resources import resource_problems, resources_to_watch
 from scheduler.framework.tracebacks import described_with_place
-from scheduler.runtime.plugin_faults import log_fault
+from scheduler.runtime.guards.plugin_faults import log_fault
 from scheduler.runtime.profile_spec import PluginRef, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
 

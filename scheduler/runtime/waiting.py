@@ -14,7 +14,7 @@ from scheduler.api.read_only import read_only_attribute
 from scheduler.framework.duration import Duration
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS, PermitWait
 from scheduler.framework.status import Code, Status, unschedulable
-from scheduler.runtime.return_values import bounded
+from scheduler.runtime.guards.return_values import bounded
 
 
 class WaitingPod:

@@ -17,18 +17,18 @@ from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.files.memory import check_memory
 from scheduler.framework.errors import ConfigError
-from scheduler.progress import SILENT, Progress
-from scheduler.simulate.checks import node_problems, pod_problems
-from scheduler.simulate.creation import USED, Creation, wide_pod_type
-from scheduler.simulate.defaults import WrittenNode, completed_node, completed_pod
-from scheduler.simulate.field_lines import Texts
-from scheduler.simulate.files import read_documents
+from scheduler.process.progress import SILENT, Progress
+from scheduler.simulate.apiserver.checks import node_problems, pod_problems
+from scheduler.simulate.apiserver.creation import USED, Creation, wide_pod_type
+from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod
+from scheduler.simulate.apiserver.storage_defaults import with_storage_defaults
+from scheduler.simulate.files.field_lines import Texts
+from scheduler.simulate.files.manifests import read_documents
+from scheduler.simulate.files.snapshots import Snapshots
+from scheduler.simulate.files.strict_fields import unknown_fields
+from scheduler.simulate.files.written import WrittenObject, decoded, reworded, written_objects
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject, OtherObjects
-from scheduler.simulate.snapshots import Snapshots
-from scheduler.simulate.storage_defaults import with_storage_defaults
-from scheduler.simulate.strict_fields import unknown_fields
-from scheduler.simulate.written import WrittenObject, decoded, reworded, written_objects
 from scheduler.simulate.written_pods import Source
 
 MAX_PROBLEMS: Final = 100

@@ -22,11 +22,11 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ConfigError, PluginError
 from scheduler.framework.queued import QueuedPod
-from scheduler.progress import SILENT, Progress
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
+from scheduler.process.progress import SILENT, Progress
+from scheduler.process.tasks import Tasks, cancel_all
+from scheduler.process.virtual_time import NeverAtRest, VirtualTimeLoop
 from scheduler.runtime.registry import Registry
-from scheduler.runtime.tasks import Tasks, cancel_all
-from scheduler.runtime.virtual_time import NeverAtRest, VirtualTimeLoop
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.explain import Explainer
 from scheduler.simulate.objects import OtherObject, OtherObjects

@@ -11,7 +11,7 @@ from typing import Any, Final
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS
-from scheduler.runtime.virtual_time import VirtualTimeLoop
+from scheduler.process.virtual_time import VirtualTimeLoop
 from scheduler.runtime.waiting import WaitingPod, WaitingPods
 from scheduler.simulate.recording import Result
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from scheduler.api.pod import Pod
-from scheduler.runtime.plugin_faults import Fault
+from scheduler.runtime.guards.plugin_faults import Fault
 
 Result = dict[str, Any]
 """One pod of the JSON document: see `scheduler.simulate.engine.simulate`."""

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.requests import PodResources, allocatable_of
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.observer import StateObserver
 from scheduler.state.resting import RestingNodes

@@ -9,10 +9,10 @@ from scheduler.api.pod import Pod
 from scheduler.framework.handle import Handle, Listener, ObjectLister
 from scheduler.framework.nodes import NodeInfo
 from scheduler.framework.plugin import Plugin
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from scheduler.runtime.handle import EngineHandle, PluginColumns
 from scheduler.runtime.live_nodes import LiveNodes
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Tasks
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator

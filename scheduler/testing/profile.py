@@ -3,7 +3,7 @@
 from typing import Final
 
 from scheduler.framework.plugin import Plugin
-from scheduler.loading.in_tree import in_tree
+from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.runtime.profile import POINTS, ProfilePlugins
 
 DEFAULTS: Final = {"queue_sort": "PrioritySort", "bind": "DefaultBinder"}

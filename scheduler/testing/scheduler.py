@@ -23,11 +23,11 @@ from scheduler.cycle.engine import PLAIN, Engine, Parts, build_engine
 from scheduler.cycle.writers import Writers
 from scheduler.framework.handle import ApiWriter, Reader
 from scheduler.framework.plugin import Plugin
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
+from scheduler.process.virtual_time import VirtualTimeLoop
 from scheduler.runtime.profile_spec import Plugins, ProfileSpec
 from scheduler.runtime.registry import Registry
-from scheduler.runtime.tasks import Tasks
-from scheduler.runtime.virtual_time import VirtualTimeLoop
 from scheduler.state.simulated_api import SimulatedApi
 from scheduler.testing.api_server import ApiServer, Event, VirtualReader
 from scheduler.testing.objects import decoded_for

@@ -25,7 +25,7 @@ from opentelemetry.sdk.trace.export import (
 from opentelemetry.trace import Tracer
 
 from scheduler.framework.errors import ConfigError
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.tracing.settings import Exporter
 
 COMPONENT: Final = "loadmaster"

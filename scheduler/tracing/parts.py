@@ -14,9 +14,9 @@ from scheduler.api.pod import Pod
 from scheduler.config.extenders import Extender as Settings
 from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.cycle.engine import Parts
-from scheduler.cycle.extended_attempts import ExtendedAttempts, _Asking
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.loop import SchedulingLoop, _Attempt
+from scheduler.cycle.with_extenders.attempts import ExtendedAttempts, _Asking
 from scheduler.extenders.extender import CallFailed
 from scheduler.extenders.roster import Connect, Connection
 from scheduler.extenders.wire import Body

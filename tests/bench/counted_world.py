@@ -1,7 +1,7 @@
 """The whole scheduler over an API server in memory, for counting: `run` without kopf, TLS and sockets.
 
 The engine with the default profile, the client, the binder, Events and status patches are the real ones, put together
-as `scheduler.app` does it. What the watch would send is given to the intake, as the lines that it would be.
+as `scheduler.commands.run` does it. What the watch would send is given to the intake, as the lines that it would be.
 """
 
 import asyncio
@@ -19,19 +19,19 @@ import plugins
 from scheduler.config.load import load_config
 from scheduler.cycle.engine import build_engine
 from scheduler.cycle.writers import Writers
-from scheduler.kube.adapters import EventsByProfile, StatusPatches
-from scheduler.kube.api_writer import PluginWriter
-from scheduler.kube.binder import ApiBinder
-from scheduler.kube.client import Client
-from scheduler.kube.credentials import Credentials
-from scheduler.kube.events import Events
-from scheduler.kube.evictor import ApiEvictor
-from scheduler.kube.identity import Identity
-from scheduler.kube.intake import pod_intake
-from scheduler.kube.status import PodStatuses
-from scheduler.kube.tls_files import TlsFiles
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Tasks
+from scheduler.kube.http.client import Client
+from scheduler.kube.identity.credentials import Credentials
+from scheduler.kube.identity.identity import Identity
+from scheduler.kube.identity.tls_files import TlsFiles
+from scheduler.kube.informers.intake import pod_intake
+from scheduler.kube.writes.adapters import EventsByProfile, StatusPatches
+from scheduler.kube.writes.api_writer import PluginWriter
+from scheduler.kube.writes.binder import ApiBinder
+from scheduler.kube.writes.events import Events
+from scheduler.kube.writes.evictor import ApiEvictor
+from scheduler.kube.writes.status import PodStatuses
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from tests.bench.cycle_world import PROFILE, Json, numbered_node, pod_dict
 from tests.bench.still_loop import Answer, StillLoop, Tally
 

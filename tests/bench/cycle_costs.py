@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from scheduler.api.pod import Pod
-from scheduler.authoring.workload import collector_at_rest
 from scheduler.cycle.algorithm import Placed
 from scheduler.framework.cycle_state import CycleState
+from scheduler.plugin_tools.workload import collector_at_rest
 from scheduler.runtime.answers.pod_classes import PodClasses
 from scheduler.runtime.answers.store import AnswerStore
 from tests.bench.cycle_cases import Case

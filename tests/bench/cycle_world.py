@@ -11,17 +11,17 @@ from msgspec.structs import replace
 
 import plugins
 from scheduler.api.pod import Pod, pod_from_dict
-from scheduler.authoring.workload import HOSTNAME as HOSTNAME
-from scheduler.authoring.workload import ZONE as ZONE
-from scheduler.authoring.workload import node_name as node_name
-from scheduler.authoring.workload import numbered_node as numbered_node
 from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION, KIND
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import Writers
 from scheduler.framework import Plugin
+from scheduler.plugin_tools.workload import HOSTNAME as HOSTNAME
+from scheduler.plugin_tools.workload import ZONE as ZONE
+from scheduler.plugin_tools.workload import node_name as node_name
+from scheduler.plugin_tools.workload import numbered_node as numbered_node
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.metrics import Metrics
 
 Json = dict[str, Any]
 

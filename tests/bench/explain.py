@@ -16,10 +16,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.kube.client import Client as AsyncClient
-from scheduler.kube.credentials import load_credentials
-from scheduler.kube.service_proxy import RunningScheduler
-from scheduler.runtime.metrics import Metrics
+from scheduler.kube.http.client import Client as AsyncClient
+from scheduler.kube.identity.credentials import load_credentials
+from scheduler.kube.services.service_proxy import RunningScheduler
+from scheduler.process.metrics import Metrics
 from tests.attacks.runner import create_all
 from tests.bench import simulate
 from tests.bench.api import ServerApi

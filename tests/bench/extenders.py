@@ -20,12 +20,12 @@ from functools import partial
 from multiprocessing.connection import Connection
 from typing import Final
 
-from scheduler.app import loop_factory
+from scheduler.commands.run import loop_factory
 from scheduler.config.extenders import ManagedResource
 from scheduler.cycle.engine import Asking
 from scheduler.extenders.roster import Roster
-from scheduler.kube.extender_transport import Budget, HttpTransport
-from scheduler.runtime.metrics import Metrics
+from scheduler.kube.services.extender_transport import Budget, HttpTransport
+from scheduler.process.metrics import Metrics
 from scheduler.testing import a_node, a_pod
 from tests.cluster.extender_server import ExtenderServer, Slow, agree
 from tests.fakes.extenders import DEFAULTS, FakePods

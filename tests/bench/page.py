@@ -18,13 +18,13 @@ from typing import Final, NamedTuple
 
 from plugins import IN_TREE
 from scheduler import framework as fw
+from scheduler.commands.port import Shown
+from scheduler.commands.shadow import InEffect
 from scheduler.config.load import load_config
-from scheduler.port import Shown
-from scheduler.serve.answers import Answer
 from scheduler.serve.page.about import About
 from scheduler.serve.page.live import QUEUE_LOOKS
 from scheduler.serve.page.pages import PATH, ClusterPage
-from scheduler.shadowing import InEffect
+from scheduler.serve.port.answers import Answer
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 

@@ -26,9 +26,9 @@ from scheduler.config.load import load_config
 from scheduler.cycle.engine import build_engine
 from scheduler.cycle.writers import Writers
 from scheduler.framework.events import ASSIGNED_POD_DELETE, ClusterEvent
+from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.changes import node_changes
-from scheduler.runtime.metrics import Metrics
 from tests.bench.cycle_world import NoWorld
 from tests.fakes import FakeClock
 

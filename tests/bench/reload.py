@@ -19,15 +19,15 @@ from typing import Any, Final
 
 import plugins
 from scheduler.api.pod import Pod
+from scheduler.commands.reloading import Reloader
 from scheduler.config.load import config_from_dict
 from scheduler.config.source import Loaded
 from scheduler.cycle.engine import build_engine
 from scheduler.cycle.profiles import Resources
 from scheduler.cycle.writers import Writers
-from scheduler.reloading import Reloader
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from scheduler.runtime.registry import Registry
-from scheduler.runtime.tasks import Tasks
 from tests.bench.cycle_world import NoWorld, decoded_pod, numbered_node
 
 PROFILES: Final = ("one", "two", "three", "four")

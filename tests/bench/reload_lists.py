@@ -21,23 +21,23 @@ from typing import Any, Final
 
 import plugins
 from scheduler import framework as fw
+from scheduler.commands.reloading import Reloader
 from scheduler.config.load import config_from_dict
 from scheduler.config.source import Loaded
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.profiles import Resources
 from scheduler.cycle.writers import Writers
 from scheduler.framework.resources import parse_resource
-from scheduler.kube.client import Operation, Reply
-from scheduler.kube.comparison_schedule import ComparisonSchedule
-from scheduler.kube.deadlines import Deadlines
-from scheduler.kube.further_watches import FurtherWatches
-from scheduler.kube.intake import Intake, node_intake, pod_intake
+from scheduler.kube.http.client import Operation, Reply
+from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
+from scheduler.kube.informers.deadlines import Deadlines
+from scheduler.kube.informers.further_watches import FurtherWatches
+from scheduler.kube.informers.intake import Intake, node_intake, pod_intake
+from scheduler.kube.informers.relister import Relister
 from scheduler.kube.reconfiguring import ReconfigurableCluster
-from scheduler.kube.relister import Relister
-from scheduler.reloading import Reloader
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from scheduler.runtime.registry import Registry
-from scheduler.runtime.tasks import Tasks
 from tests.bench.cycle_world import NoWorld, node_name, pod_dict
 from tests.bench.reload import PROFILES
 

@@ -16,9 +16,9 @@ from typing import Final
 from plugins.priority_sort import PrioritySort
 from scheduler.framework.events import NODE, Action, ClusterEvent, ClusterEventWithHint
 from scheduler.framework.queued import QueuedPod
+from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
-from scheduler.runtime.metrics import Metrics
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_pod
 

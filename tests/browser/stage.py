@@ -19,16 +19,16 @@ from scheduler.config.serving import ServingOptions
 from scheduler.config.types import Config
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.explain.explainer import Explainer
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Tasks
-from scheduler.serve.authentication import Authentication
-from scheduler.serve.authorization import Authorization
-from scheduler.serve.explanations import PATH as EXPLAIN
-from scheduler.serve.explanations import Explanations
-from scheduler.serve.http import HttpServer, Pages
-from scheduler.serve.limits import Limits
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
+from scheduler.serve.access.authentication import Authentication
+from scheduler.serve.access.authorization import Authorization
+from scheduler.serve.endpoints.explanations import PATH as EXPLAIN
+from scheduler.serve.endpoints.explanations import Explanations
 from scheduler.serve.page.about import About
 from scheduler.serve.page.pages import PATH, ClusterPage
+from scheduler.serve.port.http import HttpServer, Pages
+from scheduler.serve.port.limits import Limits
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeWorld
 

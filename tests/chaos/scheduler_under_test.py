@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from team_budget import TeamBudget
 
-from scheduler import app
 from scheduler.__main__ import main
-from scheduler.kube import further_watches, kopf_settings, watch
-from scheduler.kube.comparison_schedule import ComparisonSchedule
-from scheduler.kube.retries import RetryPolicy
-from scheduler.kube.watch import Watch
+from scheduler.commands import run as app
+from scheduler.kube.http.retries import RetryPolicy
+from scheduler.kube.informers import further_watches, kopf_settings, watch
+from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
+from scheduler.kube.informers.watch import Watch
 
 FROZEN_SECONDS: Final = 5.0
 """A silent watch is opened again after this time instead of 70 s."""

@@ -4,12 +4,12 @@ import sys
 from functools import partial
 from typing import Any, Final
 
-from scheduler import app
 from scheduler.__main__ import main
-from scheduler.kube import further_watches, kopf_settings, watch
-from scheduler.kube.deadlines import Deadlines
-from scheduler.kube.retries import RetryPolicy
-from scheduler.kube.watch import Watch
+from scheduler.commands import run as app
+from scheduler.kube.http.retries import RetryPolicy
+from scheduler.kube.informers import further_watches, kopf_settings, watch
+from scheduler.kube.informers.deadlines import Deadlines
+from scheduler.kube.informers.watch import Watch
 
 SECONDS: Final = 3.0
 """For whatever must make progress."""

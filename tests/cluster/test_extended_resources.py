@@ -11,7 +11,7 @@ from plugins.dynamic_resources.extended_claims import asking_for, content_of, in
 from plugins.dynamic_resources.extended_requests import claimed_devices
 from scheduler.api.pod import pod_from_dict
 from scheduler.api.text import to_json
-from scheduler.kube.api_writer import has_all
+from scheduler.kube.writes.api_writer import has_all
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.devices import CLAIM, a_claim, device_class, devices_on, wait_bound, wait_refused
 from tests.cluster.loadmaster import install_rbac, metric, node_of, start

@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from tests.chart import Helm, load_documents
 from tests.chart.promql import Selector, groupings, selectors
 from tests.chart.promtool import DASHBOARD, RULES, check

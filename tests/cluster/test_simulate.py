@@ -11,9 +11,9 @@ from scheduler.api.quantity import parse_quantity
 from scheduler.config.documents import Document
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.resources import KNOWN
+from scheduler.simulate.apiserver.creation import wide_pod_type
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
-from scheduler.simulate.creation import wide_pod_type
-from scheduler.simulate.written import decoded, raw_of
+from scheduler.simulate.files.written import decoded, raw_of
 from tests.cluster.conftest import MakeNodes
 from tests.controlplane import Client, Cluster, wait_until
 from tests.controlplane.client import ApiError, Object

@@ -6,11 +6,11 @@ import pytest
 
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.api.text import to_json
-from scheduler.kube.client import Client as SchedulersClient
-from scheduler.kube.credentials import load_credentials
-from scheduler.kube.status import Condition, PodStatuses
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Tasks
+from scheduler.kube.http.client import Client as SchedulersClient
+from scheduler.kube.identity.credentials import load_credentials
+from scheduler.kube.writes.status import Condition, PodStatuses
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac
 from tests.controlplane import Client, Cluster, a_pod, condition

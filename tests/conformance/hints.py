@@ -25,8 +25,8 @@ from scheduler.config.load import config_from_dict
 from scheduler.cycle.engine import build_engine
 from scheduler.framework.events import Action, ClusterEvent, ClusterEventWithHint, QueueingHint
 from scheduler.framework.resources import STRUCTS
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.changes import node_changes, pod_changes
-from scheduler.runtime.metrics import Metrics
 from tests.conformance.compare import Difference, unequal
 from tests.conformance.generate import generate
 from tests.conformance.generators.observed_events import question

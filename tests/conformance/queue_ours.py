@@ -21,9 +21,9 @@ from scheduler.framework.events import (
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unresolvable
+from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
-from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
 from tests.fakes import FakeClock, FakeWorld

@@ -29,7 +29,7 @@ from scheduler.cycle.records import DecisionRecords
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError, SchedulerError
 from scheduler.framework.queued import QueuedPod
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.state.node_table import NodeTable
 from tests.conformance.generators.changes import Change, ChangingCluster

@@ -9,14 +9,14 @@ from scheduler.framework.nodes import BoolColumn
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.resources import KNOWN
+from scheduler.process import metrics as metrics_module
 from scheduler.queue.scheduling_queue import SchedulingQueue
-from scheduler.runtime import metrics as metrics_module
 from scheduler.runtime.framework import Framework
+from scheduler.runtime.guards.plugin_breaker import Breaker
+from scheduler.runtime.guards.plugin_budgets import Budgets
+from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
 from scheduler.runtime.handle import EngineHandle
-from scheduler.runtime.plugin_breaker import Breaker
-from scheduler.runtime.plugin_budgets import Budgets
 from scheduler.runtime.plugin_calls import PluginCalls
-from scheduler.runtime.plugin_limits import NO_LIMITS, Limits
 from scheduler.runtime.profile import POINTS, ProfilePlugins
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator

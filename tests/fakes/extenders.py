@@ -14,7 +14,7 @@ from scheduler.extenders.extender import CallFailed, Extender
 from scheduler.extenders.roster import Roster
 from scheduler.extenders.wire import Body
 from scheduler.framework.errors import ClusterError
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from tests.fakes.world import settle
 
 Answer = Callable[[dict[str, Any]], Any]

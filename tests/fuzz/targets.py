@@ -37,16 +37,16 @@ from scheduler.extenders.go_json import BadJson
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import KNOWN, STRUCTS, parse_resource
-from scheduler.kube.api_writer import Writing
-from scheduler.kube.binder import Binding
-from scheduler.kube.client import Reply
-from scheduler.kube.evictor import Eviction
-from scheduler.kube.evictor import Patch as EvictionPatch
-from scheduler.kube.http1 import Answer, AnswerReader, BadAnswer
-from scheduler.kube.intake import DELETED, Intake, Restored, node_intake, object_intake, pod_intake
-from scheduler.kube.retries import Read
-from scheduler.kube.watch_stream import WatchResponse
-from scheduler.runtime.metrics import Metrics
+from scheduler.kube.http.client import Reply
+from scheduler.kube.http.http1 import Answer, AnswerReader, BadAnswer
+from scheduler.kube.http.retries import Read
+from scheduler.kube.informers.intake import DELETED, Intake, Restored, node_intake, object_intake, pod_intake
+from scheduler.kube.informers.watch_stream import WatchResponse
+from scheduler.kube.writes.api_writer import Writing
+from scheduler.kube.writes.binder import Binding
+from scheduler.kube.writes.evictor import Eviction
+from scheduler.kube.writes.evictor import Patch as EvictionPatch
+from scheduler.process.metrics import Metrics
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.output import as_json, as_text
 from scheduler.simulate.what_if.answers import answered

@@ -1,4 +1,4 @@
-"""Writes scheduler/simulate/written_kinds.py: which fields the objects have that a simulation reads.
+"""Writes scheduler/simulate/files/written_kinds.py: which fields the objects have that a simulation reads.
 
 From the API's own description in the `kubernetes` package.
 """

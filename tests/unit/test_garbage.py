@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler import allocator
+from scheduler.process import allocator
 from tests.bench.counted_world import CountedWorld
 from tests.bench.cycle_cases import CASES
 from tests.bench.still_loop import StillLoop

@@ -7,8 +7,8 @@ ROOT = Path(__file__).parents[2]
 DIRECT = re.compile(r"\b(?:msgspec\.json\.(?:decode|Decoder)|msgspec\.convert|orjson\.loads|json\.loads?)\(")
 MAY = {
     "scheduler/api/decoding.py": "is that way",
-    "scheduler/kube/lease.py": "writes all of the Lease back, which no tenant may edit; orjson raises only ValueError",
-    "scheduler/kube/lease_watch.py": "the same",
+    "scheduler/kube/election/lease.py": "writes all of the Lease back, which no tenant may edit",
+    "scheduler/kube/election/lease_watch.py": "the same",
 }
 
 

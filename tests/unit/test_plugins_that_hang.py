@@ -15,7 +15,7 @@ SECONDS = 150
 
 PROGRAM = """\
 import sys
-from scheduler.loading import trial
+from scheduler.plugin_loading import trial
 trial.START_SECONDS = 3.0
 import loadmaster_start
 sys.exit(loadmaster_start.main())

@@ -31,7 +31,7 @@ from scheduler.framework.nodes import NodeColumns, NodeInfo
 from scheduler.framework.pods import PodMatch, TermKind
 from scheduler.framework.queued import QueuedPod, shown
 from scheduler.queue.sorting import sort_key_of
-from scheduler.runtime.plugin_faults import PluginFaults
+from scheduler.runtime.guards.plugin_faults import PluginFaults
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.testing import a_cluster, a_handle, a_node, a_pod, an_object
 from scheduler.testing.handles import Cluster

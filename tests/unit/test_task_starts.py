@@ -7,9 +7,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 MAY_START = {
-    "scheduler/runtime/tasks.py",  # parts and jobs
+    "scheduler/process/tasks.py",  # parts and jobs
     "scheduler/framework/awaited.py",  # tasks that their starter awaits
-    "scheduler/runtime/virtual_time.py",  # the event loop's own, which only counts threads
+    "scheduler/process/virtual_time.py",  # the event loop's own, which only counts threads
 }
 
 STARTS = {

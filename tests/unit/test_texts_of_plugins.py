@@ -25,8 +25,8 @@ from scheduler.cycle.failure import UNSCHEDULABLE
 from scheduler.explain.explainer import Explainer
 from scheduler.framework.plugin import QueueSortPlugin
 from scheduler.framework.status import Code
-from scheduler.kube.status import Condition, status_patch
-from scheduler.logs import JsonFormatter, TextFormatter
+from scheduler.kube.writes.status import Condition, status_patch
+from scheduler.process.logs import JsonFormatter, TextFormatter
 from scheduler.runtime.profile import POINTS
 from scheduler.testing import a_node, a_pod
 from scheduler.tracing.parts import parts

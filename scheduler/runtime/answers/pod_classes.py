@@ -15,8 +15,8 @@ from scheduler.api.weights import weight_of
 from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, SignPlugin
 from scheduler.runtime.answers.columns import Stored
 from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.plans import FilterPlan, ScorePlan
-from scheduler.runtime.plugin_faults import as_plugin_error
 from scheduler.runtime.pod_limits import excess_of
 
 _NO_SOURCE = Volume()

@@ -30,8 +30,8 @@ from scheduler.framework.plugin import FilterNodesPlugin
 from scheduler.framework.status import Status
 from scheduler.runtime.answers.pod_classes import KnownSpec
 from scheduler.runtime.filtering import Filtering
+from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.plans import FILTER, FilterStep
-from scheduler.runtime.plugin_faults import as_plugin_error
 from scheduler.runtime.preemption.ranked_pods import RankedPods
 from scheduler.runtime.preemption.reprieve import Reprieve
 

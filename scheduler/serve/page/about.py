@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from scheduler.serve.answers import LEADING
 from scheduler.serve.page.messages import cut
+from scheduler.serve.port.answers import LEADING
 
 _instance: Final = secrets.token_hex(8)
 """Another one after each start: the page then begins anew."""

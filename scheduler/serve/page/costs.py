@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.serve.page.figures import quantile
 from scheduler.serve.page.messages import cut
 

@@ -8,14 +8,14 @@ from scheduler.api.pod import Pod
 from scheduler.api.requests import CPU, MEMORY, PODS
 from scheduler.api.text import to_json
 from scheduler.cycle.engine import Engine
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.metrics import Metrics
 from scheduler.runtime.profile import POINTS
-from scheduler.serve.answers import JSON, TEXT, Answer
 from scheduler.serve.page.about import About
 from scheduler.serve.page.costs import plugin_costs
 from scheduler.serve.page.messages import cut
 from scheduler.serve.page.nodes import ZONE
+from scheduler.serve.port.answers import JSON, TEXT, Answer
 
 MAX_PODS: Final = 100
 MAX_LABELS: Final = 50

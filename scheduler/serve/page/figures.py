@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final
 
-from scheduler.runtime.instruments import Histogram
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.instruments import Histogram
+from scheduler.process.metrics import Metrics
 from scheduler.serve.page.messages import event
 
 KEPT: Final = 600

@@ -12,16 +12,16 @@ from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Final
 
 from scheduler.cycle.engine import Engine
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Tasks
-from scheduler.serve.answers import Answer
-from scheduler.serve.feed import Feed
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from scheduler.serve.page.about import About
 from scheduler.serve.page.decisions import DecisionPicture
 from scheduler.serve.page.figures import Figures
 from scheduler.serve.page.messages import BEAT, event
 from scheduler.serve.page.nodes import NodeReader
 from scheduler.serve.page.queues import QueuePicture
+from scheduler.serve.port.answers import Answer
+from scheduler.serve.port.feed import Feed
 
 SECONDS: Final = 1.0
 """Between two looks."""

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from importlib import resources
 from typing import Final
 
-from scheduler.serve.answers import Answer
-from scheduler.serve.http import Page
+from scheduler.serve.port.answers import Answer
+from scheduler.serve.port.http import Page
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

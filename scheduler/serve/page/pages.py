@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from scheduler.cycle.engine import Engine
-from scheduler.runtime.metrics import Metrics
-from scheduler.serve.http import Page, QueriedPage
+from scheduler.process.metrics import Metrics
 from scheduler.serve.page.about import About
 from scheduler.serve.page.details import ConfigurationDetails, NodeDetails
 from scheduler.serve.page.live import Live
 from scheduler.serve.page.own_files import page_files
+from scheduler.serve.port.http import Page, QueriedPage
 
 PATH: Final = "/debug/page/"
 

@@ -17,12 +17,12 @@ from scheduler.config.types import Config
 from scheduler.explain import explanation
 from scheduler.explain.changes import WrittenPod
 from scheduler.framework.errors import ConfigError
-from scheduler.progress import SILENT, Progress
+from scheduler.process.progress import SILENT, Progress
 from scheduler.runtime.registry import Registry
-from scheduler.simulate.adoption import adopted
-from scheduler.simulate.checks import shown
+from scheduler.simulate.apiserver.checks import shown
+from scheduler.simulate.apiserver.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.cluster import SimulatedCluster
-from scheduler.simulate.defaults import DEFAULT_SCHEDULER
+from scheduler.simulate.controllers.adoption import adopted
 from scheduler.simulate.engine import Simulation, simulation_of
 from scheduler.simulate.on_hold import described
 from scheduler.simulate.what_if.added_nodes import with_nodes

@@ -15,13 +15,13 @@ from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
-from scheduler.simulate.checks import shown
+from scheduler.simulate.apiserver.checks import shown
+from scheduler.simulate.apiserver.creation import Creation
 from scheduler.simulate.cluster import SimulatedCluster
-from scheduler.simulate.creation import Creation
+from scheduler.simulate.controllers.workloads import CONTROLLERS, Workload, more_of, part, replica_set_of
 from scheduler.simulate.objects import OtherObject
 from scheduler.simulate.what_if.questions import did_you_mean
 from scheduler.simulate.what_if.replacements import claims_like, own_claims, renamed
-from scheduler.simulate.workloads import CONTROLLERS, Workload, more_of, part, replica_set_of
 from scheduler.simulate.written_pods import Source
 
 Copy = tuple[Pod, list[OtherObject]]

@@ -14,8 +14,8 @@ from scheduler.config.types import Config
 from scheduler.cycle.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
-from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
+from scheduler.simulate.controllers.adoption import adopted
 from scheduler.simulate.engine import engine_of
 from scheduler.simulate.what_if.added_nodes import with_nodes
 from scheduler.simulate.what_if.owners import NEEDS

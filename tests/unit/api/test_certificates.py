@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from scheduler.api.certificates import expires_at
-from scheduler.serve.own_certificate import LIFETIME, make_pair
+from scheduler.serve.port.own_certificate import LIFETIME, make_pair
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -5,8 +5,8 @@ from tests.bench.stacks import Part, hottest, parse, part_of, shorten, table
 LOOP = "SchedulingLoop.run (scheduler/cycle/loop.py:110)"
 SCHEDULE = "Algorithm.schedule (scheduler/cycle/algorithm.py:84)"
 SCORE = "Framework.run_score (scheduler/runtime/framework.py:217)"
-SEND = "Events._send_from (scheduler/kube/events.py:190)"
-CALL = "Client.call (scheduler/kube/client.py:164)"
+SEND = "Events._send_from (scheduler/kube/writes/events.py:190)"
+CALL = "Client.call (scheduler/kube/http/client.py:164)"
 REQUEST = "ClientSession._request (aiohttp/client.py:558)"
 
 
@@ -17,11 +17,13 @@ REQUEST = "ClientSession._request (aiohttp/client.py:558)"
         pytest.param((LOOP, SCHEDULE, SCORE, "inc (prometheus_client/metrics.py:1)"), "metrics", None, id="metrics"),
         pytest.param((LOOP, SCHEDULE), "decision", "everything else", id="decision"),
         pytest.param((LOOP,), "binding", "the loop itself", id="loop"),
-        pytest.param(("ApiBinder.bind (scheduler/kube/binder.py:9)", CALL, REQUEST), "client", "bindings", id="bind"),
+        pytest.param(
+            ("ApiBinder.bind (scheduler/kube/writes/binder.py:9)", CALL, REQUEST), "client", "bindings", id="bind"
+        ),
         pytest.param((SEND, CALL, REQUEST), "client", "Events", id="sent event"),
-        pytest.param((LOOP, "Events.record (scheduler/kube/events.py:120)"), "events", "", id="made event"),
+        pytest.param((LOOP, "Events.record (scheduler/kube/writes/events.py:120)"), "events", "", id="made event"),
         pytest.param(("data_received (aiohttp/client_proto.py:3)",), "client", "answers, sockets and TLS", id="answer"),
-        pytest.param(("Intake.from_line (scheduler/kube/intake.py:159)",), "watch", "decoding", id="watch"),
+        pytest.param(("Intake.from_line (scheduler/kube/informers/intake.py:159)",), "watch", "decoding", id="watch"),
         pytest.param(("Runner.run (asyncio/runners.py:86)",), "interpreter and event loop", "event loop", id="wait"),
         pytest.param(("gc_collect_main (python3.11)",), "garbage collector", "", id="native"),
         pytest.param(("main (elsewhere.py:1)",), "interpreter and event loop", "", id="unknown"),
@@ -39,7 +41,7 @@ def test_a_stack_belongs_to_the_innermost_part_that_is_known(
 @pytest.mark.parametrize(
     ("frame", "short"),
     [
-        ("f (/home/me/loadmaster/scheduler/kube/client.py:1)", "f (scheduler/kube/client.py:1)"),
+        ("f (/home/me/loadmaster/scheduler/kube/http/client.py:1)", "f (scheduler/kube/http/client.py:1)"),
         ("f (/x/.venv/lib/python3.11/site-packages/aiohttp/client.py:2)", "f (aiohttp/client.py:2)"),
         ("f (/usr/lib/python3.11/asyncio/events.py:3)", "f (asyncio/events.py:3)"),
         ("f (<string>:2)", "f (<string>:2)"),

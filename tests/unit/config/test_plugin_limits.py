@@ -9,7 +9,7 @@ from scheduler.config.load import config_from_dict
 from scheduler.config.profiles import API_VERSION
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ConfigError
-from scheduler.runtime.plugin_limits import DEFAULT, Action, Limits, PluginLimits
+from scheduler.runtime.guards.plugin_limits import DEFAULT, Action, Limits, PluginLimits
 
 
 def read(*limits: Any) -> tuple[PluginLimits, ...]:

@@ -9,7 +9,7 @@ from plugins import IN_TREE
 from scheduler.config.options import RunOptions
 from scheduler.config.source import ConfigurationSource, Loaded
 from scheduler.framework.errors import ConfigError
-from scheduler.loading.registry import PluginRegistry
+from scheduler.plugin_loading.registry import PluginRegistry
 from tests.unit.config.faulty import HEADER
 
 PLUGIN = """\

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import BindRejected
 from scheduler.framework.queued import QueuedPod
-from scheduler.kube.intake import Intake, node_intake, pod_intake
+from scheduler.kube.informers.intake import Intake, node_intake, pod_intake
 from tests.fakes import settle
 from tests.unit.cycle.api_truth import NODES, PODS, ApiTruth, Change, Raw
 from tests.unit.cycle.fakes import PROFILE, an_engine
@@ -106,7 +106,7 @@ class World:
         self.repair(resource)
 
     def read_list(self, resource: str) -> None:
-        """The first half of a comparison, as scheduler.kube.relister makes it; much may happen before the second."""
+        """The first half of a comparison, as the relister makes it; much may happen before the second."""
         intake = self.intakes[resource]
         intake.start_listing()
         items = self.truth.listed(resource)

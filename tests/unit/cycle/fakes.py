@@ -15,7 +15,7 @@ from scheduler.config.defaults import DEFAULT_PLUGINS
 from scheduler.config.types import Config, LoadmasterSettings
 from scheduler.cycle.engine import PLAIN, Asking, Engine, Parts, build_engine
 from scheduler.framework.queued import QueuedPod
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from tests import fakes
 from tests.fakes import FakeClock, FakeWorld, a_plugin, sample, settle

@@ -17,11 +17,11 @@ import msgspec
 import plugins
 import scheduler
 from plugins.dynamic_resources.catalog import DeviceCatalog
-from scheduler.kube.client import Reply
-from scheduler.kube.comparison_schedule import ComparisonSchedule
-from scheduler.kube.deadlines import Deadlines
-from scheduler.kube.intake import Intake, node_intake, object_intake, pod_intake
-from scheduler.kube.relister import Relister
+from scheduler.kube.http.client import Reply
+from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
+from scheduler.kube.informers.deadlines import Deadlines
+from scheduler.kube.informers.intake import Intake, node_intake, object_intake, pod_intake
+from scheduler.kube.informers.relister import Relister
 from tests.unit.cycle.fakes import an_engine
 from tests.unit.kube.fake_api import watch_line
 

@@ -17,11 +17,11 @@ from scheduler.framework.nodes import NodeInfo
 from scheduler.framework.plugin import BindPlugin, PermitPlugin, PermitWait, Plugin, ReservePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unschedulable
+from scheduler.process.tasks import Tasks
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.plugin_limits import NO_LIMITS, Limits
-from scheduler.runtime.tasks import Tasks
+from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node

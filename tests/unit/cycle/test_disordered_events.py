@@ -159,7 +159,7 @@ class Disorder(RuleBasedStateMachine):
         while self.truth.on_the_way:
             self.world.tell(self.truth.take(self.truth.on_the_way[0]))
 
-    # The comparison, as scheduler.kube.relister does it: much may happen between its two halves.
+    # The comparison, as scheduler.kube.informers.relister does it: much may happen between its two halves.
 
     @rule(resource=resources)
     def a_list_is_read(self, resource: str) -> None:

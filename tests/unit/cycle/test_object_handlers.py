@@ -7,7 +7,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.cycle.object_handlers import ObjectEventHandlers
 from scheduler.framework.errors import ConfigError
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, a_pod, an_object
 from tests.fakes import a_plugin

@@ -2,7 +2,7 @@ from pathlib import Path
 
 from plugins import IN_TREE
 from scheduler.config.load import load_config
-from scheduler.loading.registry import PluginRegistry
+from scheduler.plugin_loading.registry import PluginRegistry
 from tests.demo.folder import lay_out
 
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from scheduler.runtime.return_values import MAY_ANSWER
+from scheduler.runtime.guards.return_values import MAY_ANSWER
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "plugins.md"
 

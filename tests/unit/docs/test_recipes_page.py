@@ -16,10 +16,10 @@ import yaml
 
 from scheduler import framework as fw
 from scheduler import testing
-from scheduler.authoring.one_file import load_file
 from scheduler.config.load import config_from_dict
 from scheduler.framework import handle as handle_module
-from scheduler.loading.in_tree import in_tree
+from scheduler.plugin_loading.in_tree import in_tree
+from scheduler.plugin_tools.one_file import load_file
 from scheduler.runtime.profile import POINTS
 
 ROOT = Path(__file__).parents[3]

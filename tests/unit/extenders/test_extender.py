@@ -8,7 +8,7 @@ from scheduler.api.objects import Container, ResourceRequirements
 from scheduler.config.extenders import ManagedResource
 from scheduler.extenders.extender import MAX_TEXT, OUT_OF_TEXT, CallFailed, Extender
 from scheduler.framework.extenders import ExtenderError
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.testing import a_pod
 from tests.fakes import sample
 from tests.fakes.extenders import URL, FakeExtender, an_extender, extenders_of, failing, names_of

@@ -6,7 +6,7 @@ import pytest
 
 @pytest.mark.parametrize("option", ["--version", "--help"])
 def test_what_needs_no_engine_does_not_load_it(option: str) -> None:
-    names = ("numpy", "msgspec", "plugins", "scheduler.framework", "scheduler.app")
+    names = ("numpy", "msgspec", "plugins", "scheduler.framework", "scheduler.commands.run")
     code = (
         "import atexit, sys, scheduler.__main__\n"
         f"atexit.register(lambda: print('loaded:', [name for name in {names} if name in sys.modules]))\n"

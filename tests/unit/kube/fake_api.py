@@ -15,10 +15,10 @@ from aiohttp.test_utils import TestServer
 
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
-from scheduler.kube.client import Client
-from scheduler.kube.credentials import Credentials, load_credentials
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Tasks
+from scheduler.kube.http.client import Client
+from scheduler.kube.identity.credentials import Credentials, load_credentials
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 
 T = TypeVar("T")
 

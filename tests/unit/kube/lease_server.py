@@ -8,12 +8,12 @@ from typing import Any, cast
 
 from scheduler.config.types import LeaderElection
 from scheduler.framework.duration import Duration
-from scheduler.kube.client import AnswerLost, Client, NoReply, NotSent, Operation, Reply
-from scheduler.kube.elector import Elector
-from scheduler.kube.leadership import Leadership
-from scheduler.kube.lease import Lease
-from scheduler.kube.lease_events import LeaseEvents
-from scheduler.kube.lease_lock import LeaseLock
+from scheduler.kube.election.elector import Elector
+from scheduler.kube.election.leadership import Leadership
+from scheduler.kube.election.lease import Lease
+from scheduler.kube.election.lease_events import LeaseEvents
+from scheduler.kube.election.lease_lock import LeaseLock
+from scheduler.kube.http.client import AnswerLost, Client, NoReply, NotSent, Operation, Reply
 from tests.fakes import Metrics
 
 SETTINGS = LeaderElection(lease_duration=Duration(15), renew_deadline=Duration(10), retry_period=Duration(2))

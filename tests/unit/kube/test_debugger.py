@@ -11,11 +11,11 @@ import pytest
 from scheduler.cycle.dumper import Line
 from scheduler.framework.errors import ClusterError
 from scheduler.kube import debugger as module
-from scheduler.kube.comparer import Comparer, Comparison, Difference
 from scheduler.kube.debugger import MAX_NAMES, Debugger
-from scheduler.logs import TextFormatter
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Tasks
+from scheduler.kube.informers.comparer import Comparer, Comparison, Difference
+from scheduler.process.logs import TextFormatter
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from tests.fakes import run, settle
 
 AGREED = Comparison(Difference(), Difference(), 3, 5)

@@ -13,10 +13,8 @@ import orjson
 import pytest
 
 from scheduler.framework.errors import ApiError, BindRejected, ClusterError
-from scheduler.kube import http1
-from scheduler.kube.api_writer import PluginWriter
-from scheduler.kube.binder import ApiBinder
-from scheduler.kube.client import (
+from scheduler.kube.http import http1
+from scheduler.kube.http.client import (
     MAX_ANSWER_BYTES,
     MAX_PAUSE_SECONDS,
     AnswerLost,
@@ -26,14 +24,16 @@ from scheduler.kube.client import (
     Operation,
     Reply,
 )
-from scheduler.kube.connections import CannotConnect, Connections, Target
-from scheduler.kube.credentials import load_credentials
-from scheduler.kube.events import Events
-from scheduler.kube.evictor import ApiEvictor
-from scheduler.kube.http1 import MAX_HEAD, AnswerReader, BadAnswer
-from scheduler.kube.status import Condition, PodStatuses
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Tasks
+from scheduler.kube.http.connections import CannotConnect, Connections, Target
+from scheduler.kube.http.http1 import MAX_HEAD, AnswerReader, BadAnswer
+from scheduler.kube.identity.credentials import load_credentials
+from scheduler.kube.writes.api_writer import PluginWriter
+from scheduler.kube.writes.binder import ApiBinder
+from scheduler.kube.writes.events import Events
+from scheduler.kube.writes.evictor import ApiEvictor
+from scheduler.kube.writes.status import Condition, PodStatuses
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from scheduler.testing import a_pod
 from tests.unit.kube.fake_api import kubeconfig_text, until
 from tests.unit.kube.raw_server import CLOSE, RawServer
@@ -209,7 +209,7 @@ async def test_a_server_cannot_hold_us_back_for_long(tmp_path: Path, verb: str, 
 async def test_a_read_takes_no_more_than_it_may_and_a_page_of_a_list_is_asked_for_again_smaller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scheduler.kube.client.MAX_ANSWER_BYTES", 1000)
+    monkeypatch.setattr("scheduler.kube.http.client.MAX_ANSWER_BYTES", 1000)
     server = RawServer(an_answer(200, "x" * 2000), an_answer(200, "x" * 2000), an_answer(200, {}))
     kubeconfig, operation = tmp_path / "kubeconfig", Operation("GET", "pods", CallLimit(1))
     async with server.serving():

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.kube.client import CallLimit, Client, NotSent, Operation
-from scheduler.kube.credentials import load_credentials
-from scheduler.kube.leadership import Leadership, boot_time
-from scheduler.runtime.metrics import Metrics
+from scheduler.kube.election.leadership import Leadership, boot_time
+from scheduler.kube.http.client import CallLimit, Client, NotSent, Operation
+from scheduler.kube.identity.credentials import load_credentials
+from scheduler.process.metrics import Metrics
 from tests.fakes import FakeClock
 from tests.unit.kube.fake_api import Answer, FakeApi, kubeconfig_text
 
@@ -122,5 +122,5 @@ async def test_a_renewal_that_is_over_when_its_answer_comes_begins_nothing() -> 
 
 
 def test_the_clock_runs_on_while_the_machine_sleeps() -> None:
-    assert "CLOCK_BOOTTIME" in (ROOT / "scheduler/kube/leadership.py").read_text()
+    assert "CLOCK_BOOTTIME" in (ROOT / "scheduler/kube/election/leadership.py").read_text()
     assert boot_time() <= boot_time()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from scheduler.kube.gaps import Gaps
-from scheduler.kube.intake import NODES, PODS
+from scheduler.kube.informers.intake import NODES, PODS
 from tests.unit.kube.fake_api import until
 
 

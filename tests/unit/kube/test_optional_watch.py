@@ -12,12 +12,12 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from scheduler.framework.resources import parse_resource
-from scheduler.kube.client import Client
-from scheduler.kube.credentials import load_credentials
-from scheduler.kube.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
-from scheduler.kube.intake import object_intake, pod_intake
-from scheduler.kube.watch import NOTHING, Watch, WatchSession
-from scheduler.runtime.metrics import Metrics
+from scheduler.kube.http.client import Client
+from scheduler.kube.identity.credentials import load_credentials
+from scheduler.kube.informers.deadlines import BEGIN_SECONDS, PROGRESS_SECONDS, Deadlines
+from scheduler.kube.informers.intake import object_intake, pod_intake
+from scheduler.kube.informers.watch import NOTHING, Watch, WatchSession
+from scheduler.process.metrics import Metrics
 from tests.fakes import FakeClock, sample
 from tests.unit.kube.fake_api import (
     FakeApi,

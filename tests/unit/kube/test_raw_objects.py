@@ -10,11 +10,11 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.extenders.chain import FoundPod
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.intake import node_intake
-from scheduler.kube.raw_nodes import keep_raw
-from scheduler.kube.raw_pods import RETRIES, RawPods
-from scheduler.kube.retries import RetryPolicy
-from scheduler.runtime.metrics import Metrics
+from scheduler.kube.http.retries import RetryPolicy
+from scheduler.kube.informers.intake import node_intake
+from scheduler.kube.informers.raw_nodes import keep_raw
+from scheduler.kube.reads.raw_pods import RETRIES, RawPods
+from scheduler.process.metrics import Metrics
 from scheduler.testing import a_pod
 from tests.unit.kube.fake_api import LOST, Answer, FakeApi, FakeHandlers, fake_client
 

@@ -8,15 +8,15 @@ from typing import Any, cast
 
 from scheduler.api.undecoded import NotDecoded
 from scheduler.cycle.profiles import Resources
-from scheduler.kube.adapters import EventsByProfile
-from scheduler.kube.comparison_schedule import ComparisonSchedule
-from scheduler.kube.deadlines import Deadlines
-from scheduler.kube.further_watches import FurtherWatches
-from scheduler.kube.intake import node_intake, pod_intake
+from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
+from scheduler.kube.informers.deadlines import Deadlines
+from scheduler.kube.informers.further_watches import FurtherWatches
+from scheduler.kube.informers.intake import node_intake, pod_intake
+from scheduler.kube.informers.relister import Relister
 from scheduler.kube.reconfiguring import ReconfigurableCluster
-from scheduler.kube.relister import Relister
-from scheduler.runtime.metrics import Metrics
-from scheduler.runtime.tasks import Tasks
+from scheduler.kube.writes.adapters import EventsByProfile
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from tests.unit.kube.fake_api import (
     FakeApi,
     FakeHandlers,

@@ -10,12 +10,12 @@ from typing import Any, Final
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from scheduler.kube.client import Client
-from scheduler.kube.credentials import load_credentials
-from scheduler.kube.deadlines import Deadlines
-from scheduler.kube.intake import NODES, PODS, node_intake, pod_intake
-from scheduler.kube.watch import Watch
-from scheduler.runtime.metrics import Metrics
+from scheduler.kube.http.client import Client
+from scheduler.kube.identity.credentials import load_credentials
+from scheduler.kube.informers.deadlines import Deadlines
+from scheduler.kube.informers.intake import NODES, PODS, node_intake, pod_intake
+from scheduler.kube.informers.watch import Watch
+from scheduler.process.metrics import Metrics
 from tests.fakes import FakeClock, sample
 from tests.unit.kube.fake_api import FakeHandlers, kept_fresh, kubeconfig_text, until
 

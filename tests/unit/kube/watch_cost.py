@@ -15,13 +15,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.app import _settle_memory, loop_factory
-from scheduler.kube.client import Client
-from scheduler.kube.credentials import load_credentials
-from scheduler.kube.deadlines import Deadlines
-from scheduler.kube.intake import node_intake, pod_intake
-from scheduler.kube.watch import Watch
-from scheduler.runtime.metrics import Metrics
+from scheduler.commands.run import _settle_memory, loop_factory
+from scheduler.kube.http.client import Client
+from scheduler.kube.identity.credentials import load_credentials
+from scheduler.kube.informers.deadlines import Deadlines
+from scheduler.kube.informers.intake import node_intake, pod_intake
+from scheduler.kube.informers.watch import Watch
+from scheduler.process.metrics import Metrics
 from tests.unit.kube.fake_api import FakeHandlers, kubeconfig_text, pod_dict, until
 from tests.unit.kube.watch_api import HistoryApi, NoComparisons, size_of
 

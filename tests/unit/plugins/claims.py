@@ -20,7 +20,7 @@ from scheduler.api.volumes import (
     StorageClass,
 )
 from scheduler.framework.resources import KNOWN
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.state.simulated_api import merged

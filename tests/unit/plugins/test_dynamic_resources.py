@@ -23,7 +23,7 @@ from scheduler.api.decoding import reread
 from scheduler.api.devices import DeviceStatus, ResourceClaim
 from scheduler.framework.duration import Duration
 from scheduler.framework.errors import ApiError
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_node, started

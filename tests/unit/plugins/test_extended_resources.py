@@ -25,8 +25,8 @@ from scheduler import framework as fw
 from scheduler.api.decoding import reread
 from scheduler.api.devices import CLAIM_FINALIZER, EXTENDED_CLAIM_ANNOTATION, DeviceClass, ResourceClaim
 from scheduler.framework.errors import ApiError
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.handle import PluginColumns
-from scheduler.runtime.metrics import Metrics
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_container, a_node, a_pod, started

@@ -8,7 +8,7 @@ from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.config.load import load_config
 from scheduler.cycle.engine import Engine, build_engine
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.testing import a_pod, an_object
 from tests.fakes import FakeClock, FakeWorld
 from tests.unit.plugins.pod_affinity import ZONE, a_selector, a_zoned_node, pods_like, with_terms

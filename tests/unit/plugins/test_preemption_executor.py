@@ -13,8 +13,8 @@ import pytest
 from plugins.default_preemption.executor import Executor
 from scheduler import framework as fw
 from scheduler.framework.errors import ClusterError
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.handle import EngineHandle
-from scheduler.runtime.metrics import Metrics
 from tests.fakes import a_handle, sample, settle
 from tests.unit.plugins.preemption import pod
 

@@ -11,9 +11,9 @@ from scheduler.framework.events import NODE, POD, Action, ClusterEvent, ClusterE
 from scheduler.framework.plugin import PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status, unresolvable
+from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
-from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_pod
 from tests import fakes
 from tests.fakes import FakeClock, sample

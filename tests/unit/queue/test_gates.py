@@ -6,8 +6,8 @@ from scheduler.api.pod import Pod
 from scheduler.framework.plugin import PreEnqueuePlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status, unresolvable
+from scheduler.process.metrics import Metrics
 from scheduler.queue.gates import Gates, Refusal
-from scheduler.runtime.metrics import Metrics
 from tests.fakes import FakeClock, sample
 from tests.unit.queue.fakes import PROFILE, a_waiting_pod
 

@@ -13,9 +13,9 @@ from scheduler.framework.events import (
     QueueingHint,
 )
 from scheduler.framework.queued import QueuedPod
+from scheduler.process.metrics import Metrics
 from scheduler.queue.in_flight import ObservedEvent
 from scheduler.queue.requeueing import Requeue, RequeueRules
-from scheduler.runtime.metrics import Metrics
 from tests.unit.queue.fakes import (
     FIT,
     GATE,

@@ -15,13 +15,13 @@ from scheduler.config.types import Config
 from scheduler.cycle.engine import Asking, Engine, build_engine, queue_settings
 from scheduler.cycle.writers import Writers
 from scheduler.framework.handle import ApiWriter, NoWrites
-from scheduler.loading.in_tree import in_tree
-from scheduler.replay.members import Members
+from scheduler.plugin_loading.in_tree import in_tree
+from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 from scheduler.replay.recorder import Recorder
-from scheduler.runtime.containment import AT_WORK_SECONDS
-from scheduler.runtime.metrics import Metrics
+from scheduler.replay.trace.members import Members
+from scheduler.runtime.guards.containment import AT_WORK_SECONDS
 from scheduler.runtime.registry import Registry
-from scheduler.runtime.tasks import Tasks
 from scheduler.testing import a_node, node_from_dict, pod_from_dict
 from tests.fakes import FakeClock, settle
 

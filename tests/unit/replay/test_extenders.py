@@ -12,9 +12,9 @@ from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.extender import CallFailed
 from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
 from scheduler.framework.status import unresolvable, unschedulable
-from scheduler.replay.extender_answers import Agreed, Room, error_of, scores_of, verdict_of, written_answer
-from scheduler.replay.lines import ASKING, DECIDED, EXTENDERS, GAVE_UP, SEARCH, encode
 from scheduler.replay.recorder import without_secrets
+from scheduler.replay.trace.extender_answers import Agreed, Room, error_of, scores_of, verdict_of, written_answer
+from scheduler.replay.trace.lines import ASKING, DECIDED, EXTENDERS, GAVE_UP, SEARCH, encode
 from tests import fakes
 from tests.fakes.extenders import FakeExtender, an_extender, asking
 from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.ask import record
+from scheduler.commands import record
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.service_proxy import NotRunning
-from scheduler.replay.lines import BEGIN, DECIDE, END, MARK, SUM, encode
-from scheduler.replay.trace_file import is_as_recorded
+from scheduler.kube.services.service_proxy import NotRunning
+from scheduler.replay.trace.lines import BEGIN, DECIDE, END, MARK, SUM, encode
+from scheduler.replay.trace.trace_file import is_as_recorded
 
 
 def member(*lines: tuple[Any, ...]) -> bytes:

@@ -14,8 +14,9 @@ from scheduler.cycle.observer import Call
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
 from scheduler.framework.queued import QueuedPod
-from scheduler.replay import lines, recorder
+from scheduler.replay import recorder
 from scheduler.replay.recorder import Recorder, without_secrets
+from scheduler.replay.trace import lines
 from scheduler.testing import a_pod
 from tests import fakes
 from tests.unit.replay.stage import PROFILE, Stage, with_nodes

@@ -14,12 +14,12 @@ import pytest
 from scheduler import framework as fw
 from scheduler.__main__ import main
 from scheduler.api.unstructured import Unstructured
+from scheduler.commands import replay as command
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NoWrites
-from scheduler.loading.in_tree import in_tree
-from scheduler.replay import command
-from scheduler.replay.lines import ANSWER, ASSUME, BEGIN, COUNT, DECIDE, LAYOUT, PRE_BIND, UNDO
-from scheduler.replay.trace_file import Trace
+from scheduler.plugin_loading.in_tree import in_tree
+from scheduler.replay.trace.lines import ANSWER, ASSUME, BEGIN, COUNT, DECIDE, LAYOUT, PRE_BIND, UNDO
+from scheduler.replay.trace.trace_file import Trace
 from tests import fakes
 from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes
 

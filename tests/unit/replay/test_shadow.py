@@ -10,12 +10,12 @@ import pytest
 from scheduler import framework as fw
 from scheduler.api.objects import PodCondition
 from scheduler.api.pod import Pod
+from scheduler.commands.shadow import config_for
 from scheduler.config.load import load_config
 from scheduler.framework.errors import ConfigError
-from scheduler.loading.in_tree import in_tree
+from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.replay import shadow as verdicts
 from scheduler.replay.shadow import MAX_KEPT, MAX_TEXT, Shadow, ShadowedHandlers
-from scheduler.shadowing import config_for
 from tests.fakes import FakeClock, sample
 from tests.unit.replay.stage import PROFILE, Stage
 

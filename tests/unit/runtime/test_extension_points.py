@@ -9,8 +9,8 @@ import pytest
 from scheduler import framework as fw
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.status import Code, Status
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_pod
 from tests.fakes import a_framework, everything, run
 from tests.unit.runtime.fakes import (

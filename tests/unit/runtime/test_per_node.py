@@ -10,9 +10,9 @@ from scheduler.runtime.answers.pod_classes import PodClass
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.filtering import Filtering
+from scheduler.runtime.guards.return_values import MAY_ANSWER
 from scheduler.runtime.per_node import MAX_STATUSES, PerNodeFilter, PerNodeScore
 from scheduler.runtime.preemption.dry_run import DryRuns
-from scheduler.runtime.return_values import MAY_ANSWER
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.fakes import plugin_calls

@@ -16,8 +16,8 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.framework.errors import ConfigError
-from scheduler.simulate import files
 from scheduler.simulate.cluster import read_cluster
+from scheduler.simulate.files import manifests as files
 from tests.unit.simulate.bad_input import BAD_INPUT, Bad
 
 NODE = "kind: Node\nmetadata: {name: n}\nstatus: {capacity: {cpu: 1, pods: 9}}\n"

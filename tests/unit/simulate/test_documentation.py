@@ -7,8 +7,8 @@ import plugins
 from scheduler.config.load import load_config
 from scheduler.cycle.engine import build_engine
 from scheduler.cycle.writers import Writers
-from scheduler.runtime.metrics import Metrics
-from scheduler.simulate.creation import USED
+from scheduler.process.metrics import Metrics
+from scheduler.simulate.apiserver.creation import USED
 from scheduler.simulate.objects import guessed_plural
 from scheduler.simulate.recording import RecordingWriters
 from scheduler.state.simulated_api import SimulatedApi

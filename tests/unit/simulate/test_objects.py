@@ -10,7 +10,7 @@ from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.resources import KNOWN, parse_resource
-from scheduler.loading.registry import PluginRegistry
+from scheduler.plugin_loading.registry import PluginRegistry
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.objects import OtherObject, OtherObjects, guessed_plural

@@ -15,7 +15,7 @@ from scheduler.api.pod import pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
-from scheduler.runtime import virtual_time
+from scheduler.process import virtual_time
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.output import as_text
 from scheduler.simulate.what_if.answers import answered, is_short

@@ -12,12 +12,12 @@ from scheduler.api import devices, volumes
 from scheduler.api.needs import struct_in
 from scheduler.api.objects import Wire
 from scheduler.framework.resources import STRUCTS
-from scheduler.simulate.container_validation import NEEDS as OF_VALIDATION
-from scheduler.simulate.creation import USED, wide_pod_type
-from scheduler.simulate.defaults import WrittenNode
+from scheduler.simulate.apiserver.container_validation import NEEDS as OF_VALIDATION
+from scheduler.simulate.apiserver.creation import USED, wide_pod_type
+from scheduler.simulate.apiserver.defaults import WrittenNode
+from scheduler.simulate.files.written_kinds import KINDS as WRITTEN
 from scheduler.simulate.what_if.owners import NEEDS as OF_EVICTIONS
 from scheduler.simulate.what_if.templates import CRON_JOB
-from scheduler.simulate.written_kinds import KINDS as WRITTEN
 from scheduler.snapshots.kept_fields import ANNOTATIONS, FIELDS, KINDS
 from scheduler.snapshots.reduction import fields_of
 

@@ -1,7 +1,7 @@
 """A cache for tests, and pods to put into it."""
 
 from scheduler.api.pod import Pod
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.state.cache import Cache
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock, sample

@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from scheduler.api.objects import ContainerPort, GCEPersistentDisk, Node, Taint, Volume
 from scheduler.api.pod import Pod
 from scheduler.framework.nodes import Aspect
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.state.cache import Cache
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod

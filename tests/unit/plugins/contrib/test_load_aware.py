@@ -11,7 +11,7 @@ from plugins.contrib.load_aware.measurements import Measurement, Usage
 from plugins.contrib.load_aware.plugin import LoadAware
 from scheduler import framework as fw
 from scheduler.framework.arguments import parse_arguments
-from scheduler.runtime.virtual_time import run_virtually
+from scheduler.process.virtual_time import run_virtually
 from scheduler.testing import a_cluster, a_handle, a_node, a_pod, check_plugin, schedule, started
 from tests.fakes import a_framework
 from tests.unit.plugins.contrib.metrics import (

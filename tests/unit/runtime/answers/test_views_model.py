@@ -19,11 +19,11 @@ from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.framework.nodes import Int64Column, NodeColumns, Rows
+from scheduler.process.metrics import Metrics
 from scheduler.runtime.answers import store
 from scheduler.runtime.answers.pod_classes import PodClasses
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.framework import Framework
-from scheduler.runtime.metrics import Metrics
 from scheduler.testing import a_node
 from tests.bench.cycle_world import NoWorld
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from scheduler.runtime.metrics import Metrics
+from scheduler.process.metrics import Metrics
 from scheduler.serve import page
-from scheduler.serve.answers import LEADING
 from scheduler.serve.page.about import About
 from scheduler.serve.page.live import MAX_WAITING_BYTES, ROUNDS, Live
 from scheduler.serve.page.pages import PATH, ClusterPage
+from scheduler.serve.port.answers import LEADING
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 from tests.unit.serve.page.told import events, named

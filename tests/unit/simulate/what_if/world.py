@@ -5,8 +5,8 @@ from typing import Any
 import plugins
 from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
-from scheduler.simulate.adoption import adopted
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
+from scheduler.simulate.controllers.adoption import adopted
 from scheduler.simulate.what_if.answers import answered
 from scheduler.simulate.what_if.owners import NEEDS
 from scheduler.simulate.what_if.questions import Questions

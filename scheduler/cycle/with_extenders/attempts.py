@@ -1,0 +1,232 @@
+"""Attempts that wait for extenders, while the loop decides about other pods.
+
+    pop ─► is there room in its lane? ──no──► HELD (in the queue)
+               │ yes                            │
+               │◄─ an attempt of its lane ends ─┘
+               ▼
+             ASKING: a job; the pod is in flight ─────────────────┬─ placed ─────► assume, reserve, permit, bind as ever
+               │                                                  ├─ fits nowhere, or an error ──► failure, as ever
+               └─ deleted, bound by others, or we are to stop ──► cancelled: nothing is left
+
+The pods in which the same extenders are interested share a lane. Each lane has room for a number of attempts, so that
+an extender that hangs holds up those that it is asked about, and no others; neither memory nor calls grow with the
+number of pods that wait. In what an attempt does between two waits it is alone, as every decision is.
+
+When the extenders of a changed configuration take over, attempts end with the extenders that they began with. A lane
+that has one which is gone takes no more pods: those that it holds go back into activeQ (`SchedulingQueue.ask_again`).
+"""
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Protocol, TypeAlias
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.failure import FailureHandler, as_scheduler_error
+from scheduler.cycle.observed_extenders import ObservedConversation
+from scheduler.cycle.observer import Observer
+from scheduler.cycle.with_extenders.algorithm import Attempt, ExtendedAlgorithm
+from scheduler.extenders.chain import Extenders
+from scheduler.extenders.conversation import Conversation, Conversations
+from scheduler.extenders.extender import Extender
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import SchedulerError
+from scheduler.framework.queued import QueuedPod
+from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
+from scheduler.process.tasks import Tasks
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.framework import Framework
+
+LATE_SECONDS: Final = 1_800.0
+"""An attempt that takes longer is reported. Each call has a time limit, which the configuration chooses."""
+
+
+Lane: TypeAlias = tuple[Extender, ...]
+"""The extenders that are asked about a pod."""
+
+
+class Loop(Protocol):
+    """What the scheduling loop does for all attempts."""
+
+    def should_skip(self, pod: Pod) -> bool:
+        """Whether a pod is not to be tried; its owner has been told then."""
+
+    def place(self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float) -> None:
+        """Assume a pod on the node that was chosen just now, and begin to bind it."""
+
+    def settle(self, queued: QueuedPod) -> None:
+        """Leave nothing behind of an attempt that failed where it should not."""
+
+
+class _Unwanted(SchedulerError):
+    """The pod need not be placed any more."""
+
+
+@dataclass(slots=True, eq=False)
+class _Asking:
+    """One attempt under way."""
+
+    framework: Framework
+    extenders: Extenders
+    queued: QueuedPod
+    lane: Lane
+    started: float
+    """In seconds of time.perf_counter."""
+    is_decided: bool = False
+
+
+class ExtendedAttempts:
+    """Those of all profiles."""
+
+    def __init__(
+        self,
+        frameworks: Mapping[str, Framework],
+        algorithm: ExtendedAlgorithm,
+        conversations: Conversations,
+        queue: SchedulingQueue,
+        failure: FailureHandler,
+        loop: Loop,
+        metrics: Metrics,
+        now: Callable[[], float],
+        tasks: Tasks,
+    ) -> None:
+        """`now` is the queue's clock. Nobody is asked before `use`."""
+        self._frameworks = frameworks
+        self._extenders = Extenders(())
+        self._room = 1
+        self.has_extenders = False
+        """Whether there are extenders at all."""
+        self._now = now
+        self._algorithm = algorithm
+        self._conversations = conversations
+        self._queue = queue
+        self._failure = failure
+        self._loop = loop
+        self._duration = metrics.scheduling_algorithm_duration
+        self._jobs = tasks.jobs("extender", LATE_SECONDS, cancels_late=False)
+        self._in_lane: Counter[Lane] = Counter()
+        self._under_way: set[_Asking] = set()
+        self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
+        self.observer: Observer | None = None
+
+    def __len__(self) -> int:
+        """How many are under way."""
+        return len(self._jobs)
+
+    def is_used(self, framework: Framework) -> bool:
+        """Whether an attempt goes on with the plugins of this profile."""
+        return any(asking.framework is framework for asking in self._under_way)
+
+    def is_asking(self, extender: Extender) -> bool:
+        """Whether an attempt goes on that may ask this extender."""
+        return any(extender in asking.extenders for asking in self._under_way)
+
+    def use(self, extenders: Extenders, room: int) -> None:
+        """Ask these from the next attempt on. `room`: attempts of one lane."""
+        self._extenders, self._room = extenders, room
+        self.has_extenders = bool(extenders)
+
+    def take(self, framework: Framework, queued: QueuedPod, started: float) -> bool:
+        """Take over the attempt for a popped pod, if extenders are to be asked about it; say whether."""
+        lane = self._extenders.asked_about(queued.pod)
+        if not lane:
+            return False
+        if self._in_lane[lane] >= self._room:
+            self._queue.hold(queued, lane)
+            return True
+        self._start(_Asking(framework, self._extenders, queued, lane, started))
+        return True
+
+    def _start(self, asking: _Asking) -> None:
+        self._in_lane[asking.lane] += 1
+        self._under_way.add(asking)
+        pod = asking.queued.pod
+        task = self._jobs.start(f"ask about {pod}", self._run(asking), partial(self._ended, asking))
+        self._queue.when_deleted(pod.uid, partial(self._jobs.cancel, task))
+
+    async def finish(self) -> None:
+        """Cancel all; the next start tries their pods again."""
+        await self._jobs.finish(0)
+
+    async def _run(self, asking: _Asking) -> None:
+        queued, framework = asking.queued, asking.framework
+        conversation, newest = partial(self._conversation, asking.extenders), partial(self._newest, queued)
+        attempt = Attempt(framework, conversation, newest, partial(self._state, queued))
+        if self.observer is not None:
+            self.observer.asking(framework, queued)
+        try:
+            state, pod, decision = await self._algorithm.schedule(attempt)
+        except _Unwanted:
+            asking.is_decided = True
+            if self.observer is not None:
+                self.observer.gave_up(queued.pod.uid)
+            self._queue.done(queued.pod.uid)
+            return
+        except Exception as error:  # noqa: BLE001 - the pod pays, the others go on
+            asking.is_decided = True
+            self._duration.observe(time.perf_counter() - asking.started)
+            if self.observer is not None:
+                self.observer.decided_with_extenders(framework, CycleState(), queued, error)
+            framework.faults.report(error, queued.pod)
+            self._failure.handle(framework.name, queued, as_scheduler_error(error), asking.started)
+            return
+        # No await from here on: what was decided is right now.
+        asking.is_decided = True
+        self._duration.observe(time.perf_counter() - asking.started)
+        queued.pod = pod
+        if self.observer is not None:
+            self.observer.decided_with_extenders(framework, state, queued, decision)
+        if isinstance(decision, Unplaced):
+            self._failure.handle(framework.name, queued, decision, asking.started)
+        else:
+            self._loop.place(framework, state, queued, decision, asking.started)
+
+    def _newest(self, queued: QueuedPod) -> Pod:
+        pod = self._queue.in_flight_version(queued.pod.uid)
+        if pod is None or self._loop.should_skip(pod):
+            raise _Unwanted(f"{queued.pod} need not be placed")
+        if self.observer is not None:
+            self.observer.searching(pod)
+        return pod
+
+    def _conversation(self, extenders: Extenders, pod: Pod) -> Conversation:
+        made = self._conversations.begin(extenders.asked_about(pod), pod)
+        return made if self.observer is None else ObservedConversation(made, self.observer)
+
+    def _state(self, queued: QueuedPod) -> CycleState:
+        state = CycleState()
+        state.attempt = queued.attempts
+        state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
+        return state
+
+    def _ended(self, asking: _Asking, error: BaseException | None) -> None:
+        """Leave nothing behind of an attempt that came to no decision, and go on with the next one of the lane."""
+        lane, uid = asking.lane, asking.queued.pod.uid
+        self._in_lane[lane] -= 1
+        self._under_way.discard(asking)
+        if not asking.is_decided and self.observer is not None:
+            self.observer.gave_up(uid)
+        try:
+            if not asking.is_decided and self._queue.in_flight_version(uid) is None:
+                self._queue.done(uid)
+            elif error is not None or not asking.is_decided:
+                self._loop.settle(asking.queued)
+        finally:
+            self._go_on(lane)
+
+    def _go_on(self, lane: Lane) -> None:
+        """Begin with the pods held in a lane, as far as there is room."""
+        room = self._room if all(extender in self._extenders for extender in lane) else 0
+        while self._in_lane[lane] < room and (queued := self._queue.pop_held(lane)) is not None:
+            framework = self._frameworks.get(queued.pod.spec.scheduler_name)
+            if framework is None or self._loop.should_skip(queued.pod):
+                self._queue.done(queued.pod.uid)
+            else:
+                queued.attempt_began = self._now()
+                self._start(_Asking(framework, self._extenders, queued, lane, time.perf_counter()))
+        if not self._in_lane[lane]:
+            del self._in_lane[lane]

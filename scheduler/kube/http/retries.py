@@ -1,0 +1,129 @@
+"""When a call to the API server is made again, and what its outcome says: one policy for everything in this room.
+
+    CALL ──2xx, 3xx, 4xx────────► SETTLED   done or refused: what a refusal means is up to the caller
+      │ ──not sent, 401, 429────► AGAIN     certainly not carried out
+      └──no answer, 5xx─────────► DOUBT     perhaps carried out, now or later
+    AGAIN ──wait──► CALL                    until `RetryPolicy.tries` have failed
+    DOUBT ──wait──► CALL                    the same, where a repetition is harmless or can be recognised
+      └──► READ                             where it is not: a binding
+
+Waits double from `first` to `limit`; the server's Retry-After prolongs them. What a 404 or a 409 means, and what a read
+settles, differs from call to call: see `Binding`, `Eviction` and `Writing`, which do no I/O, and the table in
+docs/architecture.md.
+"""
+
+import asyncio
+import enum
+import itertools
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
+
+import msgspec
+
+from scheduler.kube.http.client import NoReply, NotSent, Reply
+
+S = TypeVar("S")
+
+Outcome: TypeAlias = Reply | NoReply
+
+FACTOR: Final = 2.0
+"""How much longer each wait is than the one before."""
+
+JITTER: Final = 0.25
+"""The share by which a wait is longer or shorter at random."""
+
+MAX_DOUBLINGS: Final = 32
+"""Reaches every limit; a thousand would overflow a float."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How long to wait between tries, and how many to make. Iterating yields the waits in turn, without end."""
+
+    first: float
+    """Seconds before the second try. Positive."""
+
+    limit: float
+    """Seconds that no wait exceeds, jitter aside. At least `first`."""
+
+    tries: int = 0
+    """Failures after which there is no further try; 0: no end."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.first <= self.limit:
+            raise ValueError(f"need 0 < first <= limit, got {self.first} and {self.limit}")
+
+    # Without __len__, or kopf would count the waits and give up after the last.
+    def __iter__(self) -> Iterator[float]:
+        return map(self.wait, itertools.count())
+
+    def wait(self, failures: int, at_least: float = 0.0, chance: Callable[[], float] = random.random) -> float:
+        """Seconds to wait after one more failure; `failures`: those before it; `chance`: 0 to 1, for the jitter."""
+        wait = min(self.first * FACTOR ** min(failures, MAX_DOUBLINGS), self.limit)
+        return max(wait * (1 + JITTER * (2 * chance() - 1)), at_least)
+
+
+WRITES: Final = RetryPolicy(first=0.1, limit=2.0, tries=10)
+"""For writes that a pod waits for: about 12 s. Then the pod is tried again, as the cluster is by then."""
+
+
+class Meaning(enum.Enum):
+    """What an outcome says about the call."""
+
+    SETTLED = enum.auto()
+    AGAIN = enum.auto()
+    DOUBT = enum.auto()
+
+
+def meaning_of(outcome: Outcome) -> Meaning:
+    """Judge a call by its status, or by how it failed."""
+    if isinstance(outcome, NoReply):
+        return Meaning.AGAIN if isinstance(outcome, NotSent) else Meaning.DOUBT
+    if outcome.status in (401, 429):
+        return Meaning.AGAIN
+    return Meaning.DOUBT if outcome.status >= 500 else Meaning.SETTLED
+
+
+class Read(msgspec.Struct, frozen=True, gc=False):
+    """A step of several machines: read the object to see what became of it, after `wait` seconds."""
+
+    wait: float = 0.0
+
+
+class Failed(msgspec.Struct, frozen=True, gc=False):
+    """The last step of several machines: the call was refused, or has failed too often."""
+
+    because: str
+    status: int = 0
+    """HTTP's; 0 without an answer."""
+
+
+class Retries:
+    """The failures of one machine that repeats its calls: whether there is another try, and when."""
+
+    def __init__(self, policy: RetryPolicy, chance: Callable[[], float] = random.random) -> None:
+        self._policy = policy
+        self._chance = chance
+        self._failures = 0
+
+    def again(self, step: Callable[[float], S], outcome: Outcome) -> S | Failed:
+        """Take `step` after a wait, unless the call was refused or has failed too often."""
+        if meaning_of(outcome) is Meaning.SETTLED:
+            return Failed(outcome.message, outcome.status)
+        return self.later(step, outcome)
+
+    def later(self, step: Callable[[float], S], outcome: Outcome) -> S | Failed:
+        """Take `step` after a wait, unless too much has failed."""
+        wait = self._policy.wait(self._failures, outcome.retry_after, self._chance)
+        self._failures += 1
+        if self._failures == self._policy.tries:
+            return Failed(f"{outcome.message} ({self._failures} tries)", outcome.status)
+        return step(wait)
+
+
+async def pause(seconds: float) -> None:
+    """Wait before a step; most begin at once."""
+    if seconds:
+        await asyncio.sleep(seconds)

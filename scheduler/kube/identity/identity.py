@@ -1,0 +1,145 @@
+"""Who we are to the API server, and how we know it: by a kubeconfig's context, or by our pod's service account.
+
+Rules: tools/clientcmd/client_config.go and rest/config.go (InClusterConfig) in client-go 0.36.3.
+"""
+
+import base64
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from scheduler.framework.errors import ConfigError
+from scheduler.kube.identity.exec_plugin import ExecCredential
+from scheduler.kube.identity.kubeconfig import Context, Entry, decoded, id_token
+from scheduler.kube.identity.tls_files import TlsFiles, read
+
+REFRESH_SECONDS: Final = 60.0
+"""Age at which an identity is read again. Service account tokens are replaced well before they expire."""
+
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where kubelet puts token, authority and namespace."""
+
+_HOST: Final = "KUBERNETES_SERVICE_HOST"
+_PORT: Final = "KUBERNETES_SERVICE_PORT"
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The API server's address, and what we show it and expect from it."""
+
+    server: str
+    """The base URL, without a trailing slash."""
+    server_hostname: str | None
+    """The name that the server's certificate must carry, if not the host's."""
+    proxy: str | None
+    authorization: str | None
+    """The Authorization header."""
+    tls: TlsFiles
+    names: tuple[str, str]
+    """Where authority and client certificate come from, for messages."""
+    namespace: str = "default"
+    """That of whoever names none."""
+    fresh_for: float = REFRESH_SECONDS
+    """Seconds after which to read again."""
+
+    def __repr__(self) -> str:  # a secret must not get into a log by accident
+        return f"Identity({self.server!r})"
+
+
+def is_in_cluster() -> bool:
+    """Whether this runs in a pod, which has a service account."""
+    return _HOST in os.environ
+
+
+def of_service_account() -> Identity:
+    """Return that of our pod. Raises ConfigError, OSError."""
+    host, port = os.environ[_HOST], os.environ.get(_PORT)
+    if not host or not port:
+        raise ConfigError([f"{_PORT if host else _HOST} is not set"])
+    token, authority = SERVICE_ACCOUNT / "token", SERVICE_ACCOUNT / "ca.crt"
+    if not token.is_file():
+        hint = "is automountServiceAccountToken false for the pod or its service account?"
+        raise ConfigError([f"no token at {token}: {hint}"])
+    return Identity(
+        server=f"https://{f'[{host}]' if ':' in host else host}:{port}",
+        server_hostname=None,
+        proxy=None,
+        authorization=f"Bearer {_text(token)}",
+        tls=TlsFiles(_ascii(read(authority)), b"", b"", verifies=True),
+        names=(f"certificate-authority {authority}", ""),
+        namespace=_namespace(SERVICE_ACCOUNT / "namespace"),
+    )
+
+
+def of_context(context: Context, given: ExecCredential | None) -> Identity:
+    """Return that of a kubeconfig's context. `given`: by its plugin. Raises ConfigError, OSError."""
+    cluster = context.cluster.content
+    authority, where = _pem(context.cluster, "certificate-authority")
+    certificate, key, whose = _client_certificate(context.user, given)
+    return Identity(
+        server=cluster["server"].rstrip("/"),
+        server_hostname=cluster.get("tls-server-name") or None,
+        proxy=cluster.get("proxy-url") or None,
+        authorization=_authorization(context.user, given),
+        tls=TlsFiles(_ascii(authority), certificate, key, verifies=not cluster.get("insecure-skip-tls-verify")),
+        names=(where, whose),
+        namespace=context.namespace,
+    )
+
+
+def _client_certificate(user: Entry | None, given: ExecCredential | None) -> tuple[bytes, bytes, str]:
+    """Return certificate and key, both empty if there are none, and where they come from."""
+    if given is not None and given.certificate:
+        return given.certificate.encode(), given.key.encode(), "client-certificate of users[…].user.exec"
+    if user is None:
+        return b"", b"", ""
+    certificate, name = _pem(user, "client-certificate")
+    if not certificate:
+        return b"", b"", ""
+    key, name_of_key = _pem(user, "client-key")
+    return certificate, key, f"{name}, {name_of_key}"
+
+
+def _authorization(user: Entry | None, given: ExecCredential | None) -> str | None:
+    if given is not None and given.token:
+        return f"Bearer {given.token}"
+    if user is None:
+        return None
+    content = user.content
+    file = content.get("tokenFile")
+    # A file counts more than a token, as it can be replaced.
+    token = _text(user.directory / file) if file else content.get("token") or id_token(content)
+    if token:
+        return f"Bearer {token.strip()}"
+    name, password = content.get("username") or "", content.get("password") or ""
+    if name or password:
+        return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+    return None
+
+
+def _pem(entry: Entry, key: str) -> tuple[bytes, str]:
+    """Return what is in a PEM file, or in the kubeconfig in its place, and where it is."""
+    data, name = entry.content.get(f"{key}-data"), entry.content.get(key)
+    if data:
+        return decoded(data), f"{key}-data"
+    path = entry.directory / name if name else None
+    return read(path), f"{key} {path}"
+
+
+def _namespace(path: Path) -> str:
+    """Return what is in the file of that name, which a pod needs for nothing else."""
+    try:
+        return _text(path)
+    except (ConfigError, OSError):
+        return "default"
+
+
+def _text(path: Path) -> str:
+    """Return the one line of a file."""
+    return read(path).decode(errors="replace").strip()
+
+
+def _ascii(pem: bytes) -> str:
+    """Leave out comments, which may be in any language."""
+    return pem.decode("ascii", "ignore")

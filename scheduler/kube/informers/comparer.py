@@ -1,0 +1,199 @@
+"""Finds differences between cache, queue and API server. Reads only; `Relister` repairs.
+
+Rule: pkg/scheduler/backend/cache/debugger/comparer.go at v1.36.3: nodes by name, pods by UID; an assumed pod counts as
+known. Beyond it, a bound pod must be in the cache, not just anywhere, and some pods are left out: waiting pods of other
+schedulers, and waiting pods that are being deleted, which are no longer tried.
+
+A list and the watch are never of the same moment. So differences are compared again a little later, with a new list,
+and only what differs both times is a mismatch.
+"""
+
+import asyncio
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.objects import Wire
+from scheduler.kube.http.client import BadStatus, CallLimit, Client, Operation
+from scheduler.kube.informers.intake import NODES, POD_FIELD_SELECTOR, PODS
+from scheduler.kube.informers.relister import LIST_TIMEOUT, PAGE_SIZE, SETTLE_SECONDS, ListFailed
+from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.state.cache import Cache
+
+T = TypeVar("T")
+
+SLICE: Final = 2_000
+"""Pods looked up before other tasks get their turn: less than 1 ms."""
+
+
+@dataclass(slots=True)
+class Difference:
+    """Key → a name for people."""
+
+    missed: dict[str, str] = field(default_factory=dict)
+    """Objects that the API server has and we do not."""
+
+    redundant: dict[str, str] = field(default_factory=dict)
+    """Objects that we have and the API server does not."""
+
+    def __bool__(self) -> bool:
+        return bool(self.missed or self.redundant)
+
+    def __and__(self, other: "Difference") -> "Difference":
+        return Difference(_common(self.missed, other.missed), _common(self.redundant, other.redundant))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What differs, and how much was compared."""
+
+    nodes: Difference
+    pods: Difference
+    listed_nodes: int
+    listed_pods: int
+
+    def __bool__(self) -> bool:
+        """Whether anything differs."""
+        return bool(self.nodes or self.pods)
+
+
+class Comparer:
+    """Compares on request."""
+
+    def __init__(
+        self,
+        client: Client,
+        cache: Cache,
+        queue: SchedulingQueue,
+        profiles: Container[str],
+        settle: float = SETTLE_SECONDS,
+        page_size: int = PAGE_SIZE,
+    ) -> None:
+        """`profiles`: their waiting pods are ours. `settle`: seconds before differences are compared again."""
+        self._client = client
+        self._cache = cache
+        self._queue = queue
+        self._profiles = profiles
+        self._settle = settle
+        self._page_size = page_size
+        limit = CallLimit(1)
+        self._operations = {name: Operation("GET", name, limit, LIST_TIMEOUT) for name in (NODES, PODS)}
+
+    async def compare(self) -> Comparison:
+        """Return what differs and still does after the settling time. Raises ClusterError."""
+        first = await self._once()
+        if not first:
+            return first
+        await asyncio.sleep(self._settle)
+        again = await self._once()
+        return Comparison(first.nodes & again.nodes, first.pods & again.pods, again.listed_nodes, again.listed_pods)
+
+    async def _once(self) -> Comparison:
+        nodes, listed_nodes = await self._nodes()
+        pods, listed_pods = await self._pods()
+        return Comparison(nodes, pods, listed_nodes, listed_pods)
+
+    async def _nodes(self) -> tuple[Difference, int]:
+        listed: set[str] = set()
+        await self._list(NODES, lambda node: listed.add(node.metadata.name))
+        table = self._cache.table
+        known = {*table.node_names(), *table.placeholder_names()}
+        return Difference({name: name for name in listed - known}, {name: name for name in known - listed}), len(listed)
+
+    async def _pods(self) -> tuple[Difference, int]:
+        listed: set[str] = set()
+        missed: dict[str, str] = {}
+
+        def take(pod: _Listed) -> None:
+            listed.add(pod.metadata.uid)
+            if self._is_missed(pod):
+                missed[pod.metadata.uid] = f"{pod.metadata.namespace}/{pod.metadata.name}"
+
+        await self._list(PODS, take)
+        return Difference(missed, await self._redundant_pods(listed)), len(listed)
+
+    def _is_missed(self, pod: "_Listed") -> bool:
+        uid = pod.metadata.uid
+        if self._cache.get(uid) is not None:
+            return False
+        if pod.spec.node_name:
+            return True
+        is_ours = pod.spec.scheduler_name in self._profiles and pod.metadata.deletion_timestamp is None
+        return is_ours and uid not in self._queue
+
+    async def _redundant_pods(self, listed: Container[str]) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for uids in _slices(tuple(self._cache.uids())):
+            for uid in uids:
+                if uid not in listed and (counted := self._cache.get(uid)) is not None:
+                    found[uid] = str(counted)
+            await asyncio.sleep(0)
+        queued_pods = [*self._queue.pending_pods().values(), self._queue.in_flight_pods()]
+        for queued_slice in (part for pods in queued_pods for part in _slices(pods)):
+            for queued in queued_slice:
+                uid = queued.pod.uid
+                if uid not in listed and uid in self._queue:
+                    found[uid] = str(queued.pod)
+            await asyncio.sleep(0)
+        return found
+
+    async def _list(self, resource: str, take: Callable[["_Listed"], None]) -> None:
+        """Pass every listed object to `take`. Raises ClusterError."""
+        base = query = f"&fieldSelector={quote(POD_FIELD_SELECTOR)}" if resource == PODS else ""
+        while True:
+            reply = await self._client.page(self._operations[resource], f"/api/v1/{resource}", self._page_size, query)
+            if not reply.ok:
+                raise BadStatus(f"listing {resource}", reply)
+            try:
+                page = _page_decoder.decode(reply.body)
+            except Unreadable as error:
+                raise ListFailed(str(error)) from error
+            for item in page.items or ():
+                take(item)
+            continue_ = page.metadata.continue_
+            if not continue_:
+                return
+            query = f"{base}&continue={quote(continue_)}"
+
+
+def _common(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
+    return {key: name for key, name in one.items() if key in other}
+
+
+def _slices(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (items[start : start + SLICE] for start in range(0, len(items), SLICE))
+
+
+class _ListMeta(Wire, frozen=True):
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Metadata(Wire, frozen=True):
+    uid: str = ""
+    namespace: str = ""
+    name: str = ""
+    deletion_timestamp: str | None = None
+
+
+class _Spec(Wire, frozen=True):
+    node_name: str = ""
+    scheduler_name: str = ""
+
+
+class _Listed(Wire, frozen=True):
+    """A pod or a node, reduced to what is compared, so that unreadable ones are compared as well."""
+
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+
+
+class _Page(Wire, frozen=True):
+    metadata: _ListMeta
+    items: tuple[_Listed, ...] | None
+
+
+_page_decoder: Decoder[_Page] = Decoder(_Page)

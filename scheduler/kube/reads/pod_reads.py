@@ -1,0 +1,42 @@
+"""Reads one pod as it is now: what it takes to have an answer, whatever is wanted of it."""
+
+from typing import TypeVar
+
+from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.pod import Pod
+from scheduler.framework.errors import ClusterError
+from scheduler.kube.http.client import BadStatus, CallLimit, Client, NoReply, Operation
+from scheduler.kube.http.retries import Failed, Read, Retries, RetryPolicy, pause
+
+T = TypeVar("T")
+
+
+class PodReads:
+    """Reads pods by name. Whoever asks looks at the UID."""
+
+    def __init__(self, client: Client, policy: RetryPolicy, in_flight: int) -> None:
+        """`in_flight`: how many are read at once."""
+        self._client = client
+        self._policy = policy
+        self._get = Operation("GET", "pods", CallLimit(in_flight))
+
+    async def read(self, pod: Pod, decoder: Decoder[T]) -> T | None:
+        """Return what the decoder makes of the pod of that name; None if there is none. Raises ClusterError."""
+        path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
+        retries, step = Retries(self._policy), Read()
+        while True:
+            await pause(step.wait)
+            reply = await self._client.attempt(self._get, path)
+            if reply.ok or isinstance(again := retries.again(Read, reply), Failed):
+                break
+            step = again
+        if isinstance(reply, NoReply):
+            raise reply
+        if reply.status == 404:
+            return None
+        if not reply.ok:
+            raise BadStatus(f"reading {pod}", reply)
+        try:
+            return decoder.decode(reply.body)
+        except Unreadable as error:
+            raise ClusterError(f"reading {pod}: {error}") from error

@@ -1,0 +1,86 @@
+"""TokenReviews and SubjectAccessReviews: the API server judges who asks for our metrics, and whether he may see them.
+
+They have limits of their own, apart from bindings. What they cost is bounded before they come here: `scheduler.serve`.
+"""
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from scheduler.api.decoding import Decoder, Unreadable
+from scheduler.api.reviews import AccessVerdict, TokenVerdict, User
+from scheduler.framework.errors import ClusterError
+from scheduler.kube.http.client import CallLimit, Client, Operation
+from scheduler.kube.http.retries import Meaning, RetryPolicy, meaning_of, pause
+
+MAX_IN_FLIGHT: Final = 4
+
+REPETITIONS: Final = RetryPolicy(first=0.5, limit=2.0, tries=5)
+"""As many as kube-scheduler makes; who waits gives up sooner."""
+
+R = TypeVar("R")
+
+AUTHENTICATION: Final = "authentication.k8s.io/v1"
+AUTHORIZATION: Final = "authorization.k8s.io/v1"
+
+
+class Reviews:
+    """Asks the API server of `client`."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._tokens = Operation("POST", "tokenreviews", CallLimit(MAX_IN_FLIGHT), fenced=False)
+        self._access = Operation("POST", "subjectaccessreviews", CallLimit(MAX_IN_FLIGHT), fenced=False)
+
+    async def review_token(self, token: str, audience: str = "") -> TokenVerdict:
+        """Ask whether a token is valid, for the API server or for another `audience`.
+
+        Raises ClusterError if there is no answer; its text does not have the token.
+        """
+        spec = {"token": token, "audiences": [audience]} if audience else {"token": token}
+        review = {"apiVersion": AUTHENTICATION, "kind": "TokenReview", "spec": spec}
+        return _decoded(_token_decoder, await self._create(self._tokens, f"/apis/{AUTHENTICATION}", review)).status
+
+    async def review_access(self, user: User, path: str, verb: str) -> AccessVerdict:
+        """Raises ClusterError if there is no answer."""
+        spec = {
+            "user": user.username,
+            "uid": user.uid,
+            "groups": user.groups,
+            "extra": user.extra,
+            "nonResourceAttributes": {"path": path, "verb": verb},
+        }
+        review = {"apiVersion": AUTHORIZATION, "kind": "SubjectAccessReview", "spec": spec}
+        return _decoded(_access_decoder, await self._create(self._access, f"/apis/{AUTHORIZATION}", review)).status
+
+    async def _create(self, operation: Operation, group: str, review: object) -> bytes:
+        path, body = f"{group}/{operation.resource}", msgspec.json.encode(review)
+        failures = 0
+        while True:
+            outcome = await self._client.attempt(operation, path, body)
+            if outcome.ok:
+                return outcome.body
+            failures += 1
+            # Asking does nothing, so it is repeated also where the answer was lost.
+            if meaning_of(outcome) is Meaning.SETTLED or failures == REPETITIONS.tries:
+                raise ClusterError(f"{operation.resource}: {outcome.status or 'no answer'}: {outcome.message}")
+            await pause(REPETITIONS.wait(failures - 1, outcome.retry_after))
+
+
+class _TokenReview(msgspec.Struct):
+    status: TokenVerdict
+
+
+class _AccessReview(msgspec.Struct):
+    status: AccessVerdict
+
+
+_token_decoder: Decoder[_TokenReview] = Decoder(_TokenReview)
+_access_decoder: Decoder[_AccessReview] = Decoder(_AccessReview)
+
+
+def _decoded(decoder: Decoder[R], body: bytes) -> R:
+    try:
+        return decoder.decode(body)
+    except Unreadable as error:
+        raise ClusterError(f"an answer to a review cannot be read: {error}") from error

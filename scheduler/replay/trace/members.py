@@ -1,0 +1,80 @@
+"""A trace on its way into a file: only whole members of it are written, so that whatever ends it leaves whole lines."""
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+from scheduler.replay.trace.lines import DECIDE, DECIDED, END, MARK, SUM, Checksum, encode
+from scheduler.replay.trace.trace_file import MAX_LINE
+
+_DECISIONS = tuple(f'["{kind}",'.encode() for kind in (DECIDE, DECIDED))
+_END = f'["{END}",'.encode()
+
+MAX_TEXT: Final = 2 * MAX_LINE
+"""Bytes of lines in a member: they are few, or it is one."""
+
+
+class BadStream(Exception):
+    """What came is no trace."""
+
+
+class Members:
+    """Divides a stream of bytes."""
+
+    def __init__(self) -> None:
+        self._whole = bytearray()
+        """The bytes of the member that is not whole yet."""
+        self._text = bytearray()
+        self._unpacker = zlib.decompressobj(wbits=31)
+        self._is_begun = False
+        self._checksum = Checksum()
+        """Of the lines in the members so far."""
+        self.decisions = 0
+        """In the members so far."""
+        self.milliseconds = 0
+        """Of the last line of these."""
+        self.end = ""
+        """The line that ends the trace, if it came."""
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Yield the members that are whole now. Raises BadStream."""
+        while data:
+            try:
+                self._text += self._unpacker.decompress(data, MAX_TEXT + 1 - len(self._text))
+            except zlib.error as error:
+                raise BadStream(str(error)) from error
+            if len(self._text) > MAX_TEXT:
+                raise BadStream(f"a part of it has more than {MAX_TEXT >> 20} MiB")
+            rest = self._unpacker.unused_data
+            self._whole += data[: len(data) - len(rest)]
+            if len(self._whole) > MAX_TEXT:  # of empty blocks, or of a name in its head: nothing comes out of these
+                raise BadStream(f"a part of it has more than {MAX_TEXT >> 20} MiB")
+            if not self._unpacker.eof:
+                return
+            yield self._finished()
+            data = rest
+
+    def _finished(self) -> bytes:
+        whole, text = bytes(self._whole), bytes(self._text)
+        if not self._is_begun and not text.startswith(MARK):
+            raise BadStream("it does not begin as one")
+        self._is_begun = True
+        self._checksum.update(text)
+        self.decisions += sum(text.count(b"\n" + begin) for begin in _DECISIONS) + text.startswith(_DECISIONS)
+        last = text.rstrip(b"\n").rpartition(b"\n")[2]
+        number = last.split(b",", 2)[1:2]
+        if number and number[0].strip(b"]").isdigit():
+            self.milliseconds = int(number[0].strip(b"]"))
+        if last.startswith(_END):
+            self.end = last.decode(errors="replace")
+        self._whole.clear()
+        self._text.clear()
+        self._unpacker = zlib.decompressobj(wbits=31)
+        return whole
+
+    def last(self, why: str) -> bytes:
+        """The end of the trace: a last line, unless the scheduler has written one, and the checksum of it all."""
+        end = b"" if self.end else encode((END, self.milliseconds, why))
+        self._checksum.update(end)
+        return gzip.compress(end + encode((SUM, self.milliseconds, self._checksum.hexdigest())), mtime=0)

@@ -1,0 +1,40 @@
+"""`/debug/explain?namespace=NAMESPACE&name=POD`: why a pod is pending, as JSON."""
+
+from collections.abc import Awaitable, Mapping
+from typing import Any, Final, Protocol
+
+from scheduler.api.text import to_json
+from scheduler.serve.port.answers import JSON, LEADING, TEXT, Answer
+
+PATH: Final = "/debug/explain"
+
+MAX_WAITING: Final = 8
+"""Questions at once: they are answered one after the other, between decisions."""
+
+
+class Explains(Protocol):
+    """Implemented in scheduler.explain.explainer."""
+
+    def about(self, namespace: str, name: str) -> Awaitable[Mapping[str, Any]]: ...
+
+
+class Explanations:
+    """Answers the questions."""
+
+    def __init__(self, explainer: Explains) -> None:
+        self._explainer = explainer
+        self._waiting = 0
+
+    async def __call__(self, query: Mapping[str, str]) -> Answer:
+        namespace, name = query.get("namespace", ""), query.get("name", "")
+        if not namespace or not name:
+            return Answer(400, f"expected {PATH}?namespace=NAMESPACE&name=POD\n".encode(), TEXT)
+        if self._waiting >= MAX_WAITING:
+            return Answer(429, b"too many questions at once; ask again in a moment\n", TEXT)
+        self._waiting += 1
+        try:
+            document = await self._explainer.about(namespace, name)
+        finally:
+            self._waiting -= 1
+        leading = ((LEADING, "true" if document.get("leading", True) else "false"),)
+        return Answer(200 if document["found"] else 404, to_json(document) + b"\n", JSON, headers=leading)

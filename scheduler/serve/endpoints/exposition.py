@@ -1,0 +1,97 @@
+"""The text of metrics, made in pieces so that the event loop is never held for long.
+
+A part of a family is read at one moment, whole children each; between parts others get their turn. `/metrics` is made
+as a whole, then sent: half a megabyte. `/metrics/resources` grows with the pods, so it is sent as it is made: of its
+text there is no more in memory than a piece and what the connection has not sent yet. One reader gets it at a time; one
+who takes nothing is cut off when the time of its request is over.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from typing import Final, Protocol
+
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+from scheduler.serve.port.answers import Answer
+
+SLICE_SECONDS: Final = 0.002
+"""For which the event loop is held, about."""
+
+SAMPLES: Final = 200
+"""Of one family, encoded at once; a millisecond."""
+
+_END: Final = b"# EOF\n"
+_HEADERS: Final = (b"# HELP ", b"# TYPE ", b"# UNIT ")
+
+
+Encode = Callable[[Collector], bytes]
+
+
+class Families(Protocol):
+    """Where metrics come from."""
+
+    def families(self, size: int) -> Iterator[tuple[Metric, Iterator[Sequence[Sample]]]]:
+        """Each family, without its samples, and these in parts of about `size`."""
+
+
+class Exposition:
+    """Metrics in the format that a request accepts; one text is made at a time."""
+
+    def __init__(self, source: Families) -> None:
+        self._source = source
+        self._turn = asyncio.Lock()
+
+    async def whole(self, accept: str) -> Answer:
+        """The answer, made before it is sent. `accept`: the Accept header."""
+        encode, content_type = choose_encoder(accept)
+        return Answer(200, b"".join([piece async for piece in self._encoded(encode, content_type)]), content_type)
+
+    async def streamed(self, accept: str) -> Answer:
+        """The answer, made while it is sent."""
+        encode, content_type = choose_encoder(accept)
+        return Answer(200, self._encoded(encode, content_type), content_type)
+
+    async def _encoded(self, encode: Encode, content_type: str) -> AsyncGenerator[bytes, None]:
+        async with self._turn:
+            until = time.perf_counter() + SLICE_SECONDS
+            for family, parts in self._source.families(SAMPLES):
+                for piece in _pieces(family, parts, encode):
+                    yield piece.removesuffix(_END)
+                    if time.perf_counter() >= until:
+                        await asyncio.sleep(0)
+                        until = time.perf_counter() + SLICE_SECONDS
+            if content_type.startswith("application/openmetrics-text"):
+                yield _END
+
+
+class _Only(Collector):
+    """As if it was all that is registered."""
+
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterable[Metric]:
+        return (self._family,)
+
+
+def _pieces(family: Metric, parts: Iterable[Sequence[Sample]], encode: Encode) -> Iterator[bytes]:
+    """The text of a family, part by part."""
+    is_first = True
+    for part in parts:
+        family.samples = list(part)
+        text = encode(_Only(family))
+        yield text if is_first else _without_header(text)
+        is_first = False
+    if is_first:
+        family.samples = []
+        yield encode(_Only(family))
+
+
+def _without_header(piece: bytes) -> bytes:
+    while piece.startswith(_HEADERS):
+        piece = piece.partition(b"\n")[2]
+    return piece

@@ -1,0 +1,105 @@
+"""Answers that go on for as long as their reader wants: few at once, and none of them outlives its reader.
+
+    asked ──no place is free──► 429
+      │
+      └─► SENDING ──the source ends, the server stops, the reader may no longer see it──► ended: its end is said
+            ├─── a chunk is not taken in time, or too many wait ──► aborted: the reader sees that something is missing
+            └─── the reader has gone ──► the source is closed
+
+The source makes the next chunk when the connection has taken the one before; an endless one has to say something every
+15 s, if only an empty chunk, since rights are looked at again before something is sent.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import Final, NamedTuple
+
+from aiohttp import web
+
+from scheduler.serve.port.answers import Answer
+from scheduler.serve.port.connection import Connection
+from scheduler.serve.port.feed import TooSlow
+from scheduler.serve.port.limits import Limits
+
+TOO_MANY: Final = Answer(429, b"too many streams are open; try again later\n")
+
+FINISH_SECONDS: Final = 1.0
+"""For the ends of streams to be sent when the server stops."""
+
+log = logging.getLogger(__name__)
+
+
+class Stream(NamedTuple):
+    """One of these answers."""
+
+    body: AsyncGenerator[bytes, None]
+
+    may: Callable[[], Awaitable[bool]]
+    """Whether the reader may still see it."""
+
+
+class Streams:
+    """Those that are being sent."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._open: set[Connection] = set()
+        self._none = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no other may begin."""
+        return len(self._open) >= self._limits.streams
+
+    async def send(
+        self, connection: Connection, request: web.BaseRequest, response: web.StreamResponse, stream: Stream
+    ) -> None:
+        """Send it to its end. There has to be room."""
+        self._open.add(connection)
+        try:
+            async with aclosing(stream.body), connection.lasting():
+                await self._send(connection, request, response, stream)
+            with suppress(ConnectionError):
+                await response.write_eof()
+        finally:
+            self._open.discard(connection)
+            if not self._open:
+                self._none.set()
+
+    async def finish(self) -> None:
+        """End them all, as the server stops."""
+        self._none.clear()
+        for connection in tuple(self._open):
+            connection.finish()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FINISH_SECONDS):
+                while self._open:
+                    await self._none.wait()
+
+    async def _send(
+        self, connection: Connection, request: web.BaseRequest, response: web.StreamResponse, stream: Stream
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        looked = loop.time()
+        try:
+            await response.prepare(request)
+            async for chunk in stream.body:
+                if loop.time() - looked >= self._limits.rights_seconds:
+                    if not await stream.may():
+                        return
+                    looked = loop.time()
+                if chunk:
+                    with connection.taking():
+                        await response.write(chunk)
+        except TooSlow:
+            connection.abort("slow")
+        except ConnectionError:  # the peer has gone: aiohttp notices by itself
+            pass
+        except Exception:
+            log.exception("A stream failed", extra={"peer": connection.address})
+            connection.abort("failed")

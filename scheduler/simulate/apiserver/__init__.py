@@ -1,0 +1,4 @@
+"""What the API server does to objects before a scheduler sees them: defaults, admission, validation.
+
+Pods that controllers make are in `scheduler.simulate.controllers`.
+"""

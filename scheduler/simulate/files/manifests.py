@@ -1,0 +1,143 @@
+"""Kubernetes objects in files: YAML or JSON, written by kubectl or by hand, packed by gzip or not.
+
+All of it becomes JSON, and stays bytes until somebody wants one object: that takes the least memory, whatever aliases
+in YAML stand for, and structs are decoded from it directly.
+"""
+
+import codecs
+import os
+from collections.abc import Generator, Iterable, Iterator
+from itertools import chain
+from typing import Final
+
+from scheduler.config.documents import STDIN, Document, chunks_of, name_of, text_of
+from scheduler.files.memory import memory_of_process
+from scheduler.files.reading import TooLarge, collected
+from scheduler.files.unpacking import MAGIC, BadGzip, CutOff, unpacked
+from scheduler.framework.errors import ConfigError
+from scheduler.process.progress import SILENT, Progress
+from scheduler.simulate.files.field_lines import Texts
+from scheduler.simulate.files.json_documents import json_documents
+from scheduler.simulate.files.yaml_documents import yaml_documents
+from scheduler.snapshots.file import MAX_BYTES
+
+SUFFIXES: Final = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
+"""Which files of a directory are read; a file given by its own path may have any name."""
+
+MAX_SHARE: Final = 2
+"""Where there is little memory, all files together may have this part of it: their objects take as much again."""
+
+PIPE_SECONDS: Final = 600.0
+"""For each part of what comes through a pipe: the API server may take minutes for a list."""
+
+_ZEROS: Final = bytes(4096)
+_WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""How texts in UTF-16 begin, and those in UTF-32."""
+
+
+def read_documents(
+    paths: Iterable[str], problems: list[str], texts: Texts, progress: Progress = SILENT
+) -> Iterator[Document]:
+    """Read files, directories recursively, and standard input for `-`; add what is wrong to `problems`.
+
+    The value of each document is a msgspec.Raw. A file in which there is nothing is a problem, and so is one with more
+    than may be in all files together. Small ones are kept in `texts`.
+    """
+    left = most = max_bytes()
+    for path, pipe_seconds in _files(paths, problems):
+        progress.doing(f"reading {name_of(path)}")
+        try:
+            left -= yield from _documents(path, pipe_seconds, texts, left)
+        except ConfigError as error:
+            why = ""
+            if isinstance(error.__cause__, TooLarge) and left < most:
+                why = f", which is what the files before it leave of {most}"
+            problems += (f"{problem}{why}" for problem in error.problems)
+        except MemoryError:
+            problems.append(f"{name_of(path)}: more than fits into the memory that this process may have")
+
+
+def max_bytes() -> int:
+    """How many bytes all files may have, once they are unpacked."""
+    return min(MAX_BYTES, memory_of_process() // MAX_SHARE)
+
+
+def _files(paths: Iterable[str], problems: list[str]) -> Iterator[tuple[str, float]]:
+    """Yield the files, and how long each is waited for if it is a pipe: not at all in a directory."""
+    seen: set[str] = set()
+    for path in paths:
+        if path == STDIN or not os.path.isdir(path):
+            if path == STDIN and path in seen:
+                problems.append(f"{path}: standard input can be read once only")
+                continue
+            seen.add(path)
+            yield path, PIPE_SECONDS
+            continue
+        matching = []
+        for folder, below, names in os.walk(path, onerror=lambda error: problems.append(_unreadable(error))):
+            # Not hidden ones: where Kubernetes mounts a ConfigMap, its files would be read twice.
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            matching += [os.path.join(folder, name) for name in sorted(names) if name.lower().endswith(SUFFIXES)]
+        if not matching:
+            problems.append(f"{path}: no file in this directory ends in {', '.join(SUFFIXES)}")
+        yield from ((each, 0.0) for each in matching)
+
+
+def _unreadable(error: OSError) -> str:
+    return f"{error.filename}: cannot be read: {error.strerror}"
+
+
+def _documents(path: str, pipe_seconds: float, texts: Texts, left: int) -> Generator[Document, None, int]:
+    """Yield what is in a file of `left` bytes at most, and return how many it has. Raises ConfigError."""
+    name = name_of(path)
+    is_any = False
+    data = _read(path, pipe_seconds, left)
+    for document in _parsed(_text(data, name), name, texts):
+        is_any = True
+        yield document
+    if not is_any:
+        raise ConfigError([f"{name}: there is nothing in it"])
+    return len(data)
+
+
+def _parsed(data: bytes, name: str, texts: Texts) -> Iterator[Document]:
+    """The documents; the one way in which they are read is the only one that keeps large data."""
+    texts.keep(name, data)
+    if data[:64].lstrip()[:1] in (b"{", b"["):
+        return json_documents(data, name)
+    return yaml_documents(data.decode(), name)
+
+
+def _text(data: bytes, name: str) -> bytes:
+    """See that the data is UTF-8, and return it without a mark of that. Raises ConfigError."""
+    if data.startswith(_WIDE) or data[:2].count(0) == 1:
+        hint = "it looks like UTF-16, which PowerShell's > writes: have it written as UTF-8"
+        raise ConfigError([f"{name}: not UTF-8: {hint}"])
+    if not data.isascii():
+        text_of(data, name)
+    return data.removeprefix(codecs.BOM_UTF8)
+
+
+def _read(path: str, pipe_seconds: float, left: int) -> bytes:
+    """Return what is in a file, unpacked: `left` bytes at most. Raises ConfigError."""
+    name = name_of(path)
+    parts = chunks_of(path, left, pipe_seconds)
+    first = next(parts, b"")
+    parts = chain((first,), parts)
+    try:
+        if not first.startswith(MAGIC):
+            return collected(_without_zeros(parts, name), left)
+        return collected(_without_zeros(unpacked(parts), name), left)
+    except TooLarge as error:
+        raise ConfigError([f"{name}: larger than {left} bytes once it is unpacked"]) from error
+    except BadGzip as error:
+        what = "but its end is missing" if isinstance(error, CutOff) else f"but cannot be unpacked: {error}"
+        raise ConfigError([f"{name}: packed by gzip, {what}"]) from error
+
+
+def _without_zeros(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """The parts of a text; a device or a sparse file shows at once that it is none. Raises ConfigError."""
+    for part in parts:
+        if part.startswith(_ZEROS):
+            raise ConfigError([f"{name}: not a text: there are only zeros in it"])
+        yield part

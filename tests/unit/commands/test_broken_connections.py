@@ -1,0 +1,232 @@
+"""The API server's connection is reset in the middle of an answer: nothing half is left, and what came is kept."""
+
+import gzip
+import json
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.__main__ import main
+from scheduler.kube.http.retries import RetryPolicy
+from scheduler.kube.identity import credentials
+from scheduler.kube.informers import listing
+from scheduler.replay.trace.lines import BEGIN, DECIDE, END, MARK, SUM, encode
+from scheduler.replay.trace.trace_file import is_as_recorded
+from tests.unit.commands.scripted_api import Answer, Script, ScriptedApi, a_list
+from tests.unit.kube.fake_api import kubeconfig_text
+
+HEAD = len("HTTP/1.1 200 OK\r\nContent-Length: 00\r\n\r\n")
+PLACES = [
+    pytest.param(0, id="before its first byte"),
+    pytest.param(20, id="in its head"),
+    pytest.param(HEAD, id="after its head"),
+    pytest.param(HEAD + 10, id="in its body"),
+    pytest.param(-1, id="before its last byte"),
+]
+
+PODS, NODES = "GET /api/v1/pods", "GET /api/v1/nodes"
+SERVICE = "/api/v1/namespaces/kube-system/services/https:loadmaster:metrics/proxy/debug"
+ACCOUNTS = "POST /api/v1/namespaces/kube-system/serviceaccounts"
+TOKEN = Answer(201, {"status": {"token": "for-us"}})
+
+
+def named(name: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, "namespace": "shop", "uid": name, "resourceVersion": "1"}}
+
+
+GOOD: Script = {
+    "GET /version": Answer(body={"gitVersion": "v1.36.3"}),
+    PODS: (a_list("Pod", named("a"), more="2"), a_list("Pod", named("b"))),
+    NODES: a_list("Node", named("n1")),
+    f"{ACCOUNTS}/loadmaster-record/token": TOKEN,
+    f"{ACCOUNTS}/loadmaster-explain/token": TOKEN,
+}
+
+
+def broken(answer: Answer, place: int) -> Answer:
+    """The answer, of which so many bytes come; negative: but the last ones."""
+    body = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+    whole = len(f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n") + len(body)
+    return replace(answer, breaks_after=place if place >= 0 else whole + place)
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "TRIES", RetryPolicy(first=0.001, limit=0.001, tries=2))
+    monkeypatch.setattr(credentials, "REJECTED_SECONDS", 0.01)
+
+
+@contextmanager
+def served(directory: Path, script: Script) -> Iterator[str]:
+    """An API server; the option that leads to it."""
+    api = ScriptedApi({**GOOD, **script})
+    kubeconfig = directory / "kubeconfig"
+    kubeconfig.write_text(kubeconfig_text(api.url))
+    with api.running():
+        yield f"--kubeconfig={kubeconfig}"
+
+
+def names_in(path: Path) -> list[str]:
+    return [each["metadata"]["name"] for each in json.loads(gzip.decompress(path.read_bytes()))["items"]]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_snapshot_whose_page_breaks_off_once_is_whole(
+    place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = a_list("Pod", named("a"), more="2"), a_list("Pod", named("b"))
+    pages = (broken(first, place), first, broken(second, place), second)
+    out = tmp_path / "out"
+
+    with served(tmp_path, {PODS: pages}) as option:
+        code = main(["snapshot", option, f"--out={out}"])
+
+    *retries, last = capsys.readouterr().err.splitlines()
+    assert code == 0
+    assert names_in(out) == ["a", "b", "n1"]
+    assert len(retries) <= 2, "on a connection that was in use before, the client asks anew by itself"
+    assert all(line.startswith("listing pods: ") and line.endswith("trying again") for line in retries)
+    assert "3 objects of 2 kinds" in last
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("request_", ["GET /version", PODS, NODES])
+@pytest.mark.parametrize("is_there", [False, True])
+def test_of_a_snapshot_that_always_breaks_off_nothing_is_left(
+    request_: str, is_there: bool, place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = GOOD[request_]
+    last = answers[-1] if isinstance(answers, tuple) else answers
+    before = answers[:-1] if isinstance(answers, tuple) else ()
+    out = tmp_path / "out"
+    if is_there:
+        out.write_text("precious")
+
+    with served(tmp_path, {request_: (*before, broken(last, place))}) as option:
+        code = main(["snapshot", option, f"--out={out}", "--force"])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    assert said.err.splitlines()[-1].endswith("; no snapshot was written")
+    assert "Traceback" not in said.err
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["kubeconfig", *(["out"] if is_there else [])]
+    assert not is_there or out.read_text() == "precious"
+
+
+def member(*lines: tuple[Any, ...]) -> bytes:
+    return gzip.compress(b"".join(map(encode, lines)), mtime=0)
+
+
+BEGINNING = gzip.compress(MARK + b"1}\n" + encode((BEGIN, 0)), mtime=0)
+DECISIONS = member((DECIDE, 900, "a"), (DECIDE, 1_500, "b"))
+MORE = member((DECIDE, 2_000, "c"), (DECIDE, 3_000, "d"))
+TRACE = Answer(body=BEGINNING + DECISIONS + MORE, headers={"Content-Type": "application/gzip"})
+TRACE_HEAD = len(f"HTTP/1.1 200 OK\r\nContent-Length: {len(TRACE.body)}\r\n\r\n")
+
+
+@pytest.mark.parametrize("of_the_next", [0, 1, len(MORE) // 2, len(MORE) - 1])
+def test_a_recording_that_breaks_off_has_what_came_and_says_why_it_ended(
+    of_the_next: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = TRACE_HEAD + len(BEGINNING + DECISIONS) + of_the_next
+    out = tmp_path / "out"
+
+    with served(tmp_path, {f"GET {SERVICE}/record": broken(TRACE, place)}) as option:
+        code = main(["record", option, f"--out={out}"])
+
+    lines = [json.loads(line) for line in gzip.decompress(out.read_bytes()).splitlines()]
+    assert code == 0
+    assert [line[0] for line in lines[1:]] == [BEGIN, DECIDE, DECIDE, END, SUM]
+    assert lines[-2][2].startswith("the connection to the scheduler was lost: ")
+    assert is_as_recorded(str(out))
+    assert "2 decisions in 1.5 s; it ended because the connection to the scheduler was lost" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("place", [0, 20, TRACE_HEAD, TRACE_HEAD + 10])
+def test_of_a_recording_that_breaks_off_before_anything_came_nothing_is_left(
+    place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+
+    with served(tmp_path, {f"GET {SERVICE}/record": broken(TRACE, place)}) as option:
+        code = main(["record", option, f"--out={out}"])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    assert len(said.err.splitlines()) == 1
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_an_explanation_that_breaks_off_is_one_sentence(
+    place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = Answer(
+        body={"found": True, "state": "unschedulable", "namespace": "default", "name": "a", "more": "x" * 99}
+    )
+
+    with served(tmp_path, {f"GET {SERVICE}/explain": broken(answer, place)}) as option:
+        code = main(["explain", option, "a"])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    assert said.err.startswith("cannot ask the API server: ")
+    assert len(said.err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("command", [["simulate", "--from-cluster"], ["explain", "a", "--from-cluster"]])
+def test_a_cluster_that_cannot_be_read_to_its_end_decides_nothing(
+    command: list[str], place: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = {NODES: broken(a_list("Node", named("n1")), place)}
+
+    with served(tmp_path, script) as option:
+        code = main([*command, option])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    assert said.err.splitlines()[-1].startswith("listing nodes: ")
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("command", [["simulate", "--from-cluster"], ["explain", "a", "--from-cluster"]])
+def test_a_list_without_an_end_ends_with_the_memory(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pages_left = iter([None] * 20)
+
+    def check() -> None:
+        if next(pages_left, MemoryError) is MemoryError:
+            raise MemoryError
+
+    monkeypatch.setattr(listing, "check_memory", check)
+    endless = tuple(a_list("Pod", named("a"), more=f"{number}") for number in range(100))
+
+    with served(tmp_path, {PODS: endless}) as option:
+        code = main([*command, option])
+
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    assert said.err.splitlines()[-1].startswith("out of memory: this process may have ")
+
+
+def test_an_answer_that_unpacks_to_too_much_is_not_unpacked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bomb = Answer(body=gzip.compress(b" " * (400 << 20), 9), headers={"Content-Encoding": "gzip"})
+    tracemalloc.start()
+
+    with served(tmp_path, {NODES: bomb}) as option:
+        code = main(["snapshot", option, f"--out={tmp_path / 'out'}"])
+    _, peak = tracemalloc.get_traced_memory()
+
+    tracemalloc.stop()
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert code == 2
+    assert said.startswith("listing nodes: ")
+    assert said.endswith("; no snapshot was written")
+    assert peak < 150 << 20

@@ -1,0 +1,441 @@
+"""`loadmaster explain` against an API server that answers from a script: whatever goes wrong is one clear sentence."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from plugins import IN_TREE
+from scheduler.__main__ import main
+from scheduler.commands import explain as command
+from scheduler.framework import Plugin
+from scheduler.kube.http.retries import RetryPolicy
+from scheduler.kube.identity import credentials
+from scheduler.kube.informers import listing
+from scheduler.kube.services import service_proxy
+from tests.unit.commands.scripted_api import HANGS, LOST, Answer, Script, ScriptedApi, a_list, a_program, status
+from tests.unit.kube.fake_api import kubeconfig_text
+
+TOKEN: Final = "POST /api/v1/namespaces/kube-system/serviceaccounts/loadmaster-explain/token"
+EXPLAIN: Final = "GET /api/v1/namespaces/kube-system/services/https:loadmaster:metrics/proxy/debug/explain"
+A_TOKEN: Final = Answer(201, {"status": {"token": "for-us"}})
+FOUND: Final[dict[str, Any]] = {
+    "found": True,
+    "state": "unschedulable",
+    "leading": True,
+    "namespace": "shop",
+    "name": "web",
+}
+SERVICE: Final = "the scheduler's Service kube-system/loadmaster"
+NO_EXPLANATION: Final = f"{SERVICE} answered what is no explanation: is Loadmaster behind it?"
+ODD: Final = "; is it of another version than this command? -o json prints it"
+HERE: Final = "; deciding here, by what the cluster has now"
+GONE: Final = "there is no pod shop/web"
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for nothing long."""
+    monkeypatch.setattr(listing, "TRIES", RetryPolicy(first=0.001, limit=0.001, tries=2))
+    monkeypatch.setattr(listing, "SECONDS", 0.2)
+    monkeypatch.setattr(service_proxy, "_SECONDS", 0.2)
+    monkeypatch.setattr(credentials, "REJECTED_SECONDS", 0.01)
+    monkeypatch.setattr(command, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(command, "OUTAGE", RetryPolicy(first=0.001, limit=0.001, tries=4))
+
+
+@contextmanager
+def served(tmp_path: Path, script: Script) -> Iterator[tuple[ScriptedApi, Path]]:
+    api = ScriptedApi({TOKEN: A_TOKEN, **script})
+    kubeconfig = tmp_path / "kubeconfig"
+    kubeconfig.write_text(kubeconfig_text(api.url))
+    with api.running():
+        yield api, kubeconfig
+
+
+def explain(tmp_path: Path, script: Script, *options: str, pod: str = "shop/web") -> int:
+    with served(tmp_path, script) as (_, kubeconfig):
+        return main(["explain", pod, f"--kubeconfig={kubeconfig}", *options])
+
+
+class Bad(NamedTuple):
+    """What is answered, and what is said."""
+
+    what: str
+    script: Script
+    said: str
+
+
+def of_answer(what: str, answer: Answer, said: str) -> Bad:
+    """What comes in the place of an explanation."""
+    return Bad(what, {EXPLAIN: answer}, said)
+
+
+def odd(what: str, said: str, **members: Any) -> Bad:
+    """An explanation of another version."""
+    said = f"what the scheduler answered cannot be shown: {said}{ODD}"
+    return of_answer(f"odd: {what}", Answer(200, {**FOUND, **members}), said)
+
+
+def of_token(what: str, answer: Answer, said: str) -> Bad:
+    return Bad(f"token: {what}", {TOKEN: answer, EXPLAIN: Answer(200, FOUND)}, said)
+
+
+BAD: Final = (
+    of_answer("HTML", Answer(200, b"<html>Please log in"), NO_EXPLANATION),
+    of_answer("nothing", Answer(200, b""), NO_EXPLANATION),
+    of_answer("a number", Answer(200, b"7"), NO_EXPLANATION),
+    of_answer("a list", Answer(200, [FOUND]), NO_EXPLANATION),
+    of_answer("null", Answer(200, None), NO_EXPLANATION),
+    of_answer("another object", Answer(200, {"kind": "Pod"}), NO_EXPLANATION),
+    of_answer("bytes", Answer(200, bytes(range(128, 256))), NO_EXPLANATION),
+    of_answer("deep lists", Answer(200, b"[" * 100_000), NO_EXPLANATION),
+    of_answer("half an answer", Answer(200, b'{"found": true, "state": "un'), NO_EXPLANATION),
+    of_answer("500", status(500, "out of order"), f"{SERVICE} answered HTTP 500: out of order"),
+    of_answer("500 in HTML", Answer(500, b"<html>oops"), f"{SERVICE} answered HTTP 500"),
+    of_answer("504", status(504, "timeout"), f"{SERVICE} answered HTTP 504: timeout"),
+    of_answer("429", status(429, "slow down"), f"{SERVICE} answered HTTP 429: slow down"),
+    of_answer("405", status(405, "not allowed"), f"{SERVICE} answered HTTP 405: not allowed"),
+    of_answer("a redirect", Answer(302, b"", {"Location": "https://login.example"}), f"{SERVICE} answered HTTP 302"),
+    of_answer("a message that is a number", Answer(500, {"message": 7}), f"{SERVICE} answered HTTP 500"),
+    of_answer(
+        "an escape sequence", status(500, "\x1b[31mred\nline"), f"{SERVICE} answered HTTP 500: \\x1b[31mred\\nline"
+    ),
+    of_answer("a long message", status(500, "x" * 5000), f"{SERVICE} answered HTTP 500: {'x' * 300}"),
+    of_answer("401", status(401, "who?"), "the scheduler does not accept the token of loadmaster-explain"),
+    of_answer("403", status(403, "services is forbidden"), "asking is not allowed: services is forbidden"),
+    of_answer("403 without a word", Answer(403, b""), "asking is not allowed: HTTP 403"),
+    of_answer(
+        "a page that is not there",
+        Answer(404, b"404 page not found"),
+        f"{SERVICE} is of a scheduler that cannot explain: is it an older version?",
+    ),
+    of_answer("no answer", LOST, "cannot ask the API server: Server disconnected"),
+    of_answer("a hanging scheduler", HANGS, "cannot ask the API server: no answer within 0.2 s"),
+    of_answer(
+        "a body that is cut",
+        Answer(200, b'{"found"', {"Content-Length": "100", "Connection": "close"}),
+        "cannot ask the API server: the server closed the connection before the whole answer had come",
+    ),
+    of_answer("too much", Answer(200, b" " * 4000), "the answer has more than 2000 bytes"),
+    odd("a number as state", "AttributeError: 'int' object has no attribute 'isprintable'", state=7),
+    odd("a number as lines", "TypeError: 'int' object is not iterable", about=7),
+    odd("numbers as lines", "AttributeError: 'int' object has no attribute 'isprintable'", about=[7]),
+    odd("an attempt of nothing", "KeyError: 'at'", history=[{}]),
+    odd("a number as history", "TypeError: 'int' object is not subscriptable", history=7),
+    odd("no count", "KeyError: 'count'", explanation={"nodes": {}}),
+    odd("a number as explanation", "AttributeError: 'int' object has no attribute 'get'", explanation=7),
+    odd("near to a number", "TypeError: can only join an iterable", found=False, near=7),
+    of_answer(
+        "odd: no name",
+        Answer(200, {"found": True, "state": "x"}),
+        f"what the scheduler answered cannot be shown: KeyError: 'namespace'{ODD}",
+    ),
+    of_token(
+        "403",
+        status(403, "forbidden for you"),
+        "no token for asking: forbidden for you; the Role loadmaster-explain allows it",
+    ),
+    of_token("401", status(401, "who?"), "no token for asking: who?"),
+    of_token("429", status(429, "slow down"), "no token for asking: slow down"),
+    of_token("500", status(500, "etcd is away"), "no token for asking: etcd is away"),
+    of_token(
+        "HTML",
+        Answer(201, b"<html>"),
+        "the API server's token cannot be read: JSON is malformed: invalid character (byte 0)",
+    ),
+    of_token(
+        "a number",
+        Answer(201, {"status": {"token": 7}}),
+        "the API server's token cannot be read: Expected `str`, got `int` - at `$.status.token`",
+    ),
+    of_token("none", Answer(201, {}), "the API server's token cannot be read: it is no text for a header"),
+    of_token(
+        "two lines",
+        Answer(201, {"status": {"token": "a\nb"}}),
+        "the API server's token cannot be read: it is no text for a header",
+    ),
+    of_token(
+        "an umlaut",
+        Answer(201, {"status": {"token": "ä"}}),
+        "the API server's token cannot be read: it is no text for a header",
+    ),
+    of_token("lost", LOST, f"{TOKEN}: the server closed the connection before the whole answer had come"),
+)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.what) for case in BAD])
+def test_what_goes_wrong_is_one_sentence(
+    case: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduler.kube.http.client.MAX_ANSWER_BYTES", 2000 if case.what == "too much" else 1 << 20)
+
+    code = explain(tmp_path, case.script)
+
+    assert (code, capsys.readouterr()) == (2, ("", case.said + "\n"))
+
+
+NOT_RUNNING: Final = (
+    of_answer("503", status(503, "no endpoints"), f"{SERVICE} leads to no running scheduler: no endpoints"),
+    of_answer("503 in HTML", Answer(503, b"<html>"), f"{SERVICE} leads to no running scheduler: HTTP 503"),
+    of_answer("502", status(502, "bad gateway"), f"{SERVICE} leads to no running scheduler: bad gateway"),
+    of_answer("an escape sequence", status(503, "\x1b[31m"), f"{SERVICE} leads to no running scheduler: \\x1b[31m"),
+    of_answer("no Service", status(404, 'services "a" not found'), f'{SERVICE} is not there: services "a" not found'),
+    of_token(
+        "no account",
+        status(404, "not found"),
+        "there is no scheduler loadmaster in the namespace kube-system: not found",
+    ),
+)
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=case.what) for case in NOT_RUNNING])
+def test_without_a_scheduler_it_is_decided_here_and_said(
+    case: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = explain(tmp_path, case.script)
+
+    assert (code, capsys.readouterr()) == (1, ("", f"{case.said}{HERE}\n{GONE}\n"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (status(403, "not you"), "listing nodes: 403: not you"),
+        (status(500, "etcd is away"), "listing nodes: 500: etcd is away"),
+        (status(410, "too old"), "listing nodes: 410: too old"),
+        (Answer(200, b"<html>"), "listing nodes: JSON is malformed: invalid character (byte 0)"),
+        (Answer(200, {"kind": "Status"}), "listing nodes: this is no list: Status"),
+        (LOST, "listing nodes: GET /api/v1/nodes?limit=500: Server disconnected"),
+        (HANGS, "listing nodes: GET /api/v1/nodes?limit=500: no answer in time"),
+    ],
+    ids=["403", "500", "410", "HTML", "no list", "lost", "hangs"],
+)
+def test_a_cluster_that_cannot_be_read_is_one_sentence(
+    answer: Answer, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = explain(tmp_path, {"GET /api/v1/nodes": answer}, "--from-cluster")
+
+    out, err = capsys.readouterr()
+    *before, last = err.splitlines()
+    assert (code, out, last) == (2, "", said)
+    assert set(before) <= {f"{said.replace(': 500', '')}; trying again"}
+
+
+def a_pod(name: str, scheduler: str = "loadmaster", **spec: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "shop", "uid": name, "resourceVersion": "1"}
+    return {"metadata": metadata, "spec": {"schedulerName": scheduler, **spec}, "status": {}}
+
+
+def test_an_unknown_pod_is_told_with_names_that_may_be_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = explain(tmp_path, {"GET /api/v1/pods": a_list("Pod", a_pod("web-1"), a_pod("postgres"))}, "--from-cluster")
+
+    assert (code, capsys.readouterr()) == (1, ("", f"{GONE}; did you mean shop/web-1?\n"))
+
+
+def test_a_pod_of_another_scheduler_is_told_with_the_name_that_may_be_meant(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = explain(tmp_path, {"GET /api/v1/pods": a_list("Pod", a_pod("web", "loadmastr"))}, "--from-cluster")
+
+    said = capsys.readouterr()
+    assert (code, said.err) == (0, "")
+    assert said.out.splitlines()[1:3] == [
+        "  its spec.schedulerName is 'loadmastr': did you mean 'loadmaster'?",
+        "  this scheduler places pods of loadmaster",
+    ]
+
+
+def test_replicas_of_which_none_leads_know_no_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with served(tmp_path, {EXPLAIN: Answer(200, {**FOUND, "leading": False})}) as (api, kubeconfig):
+        assert main(["explain", "shop/web", f"--kubeconfig={kubeconfig}"]) == 0
+
+    assert len([each for each in api.asked if "/proxy/" in each]) == service_proxy.TRIES
+    assert capsys.readouterr().err == "no replica that was asked leads: none of them knows the pod's history\n"
+
+
+def test_the_leader_is_asked_until_it_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    follower = Answer(200, {**FOUND, "leading": False})
+
+    assert explain(tmp_path, {EXPLAIN: (follower, follower, Answer(200, FOUND))}) == 0
+    assert capsys.readouterr() == ("shop/web  unschedulable\n", "")
+
+
+def test_a_token_that_came_to_its_end_is_replaced_while_a_pod_is_watched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = (Answer(200, FOUND), status(401, "expired"), Answer(200, {**FOUND, "node": "n1", "state": "bound"}))
+    with served(tmp_path, {EXPLAIN: answers}) as (api, kubeconfig):
+        assert main(["explain", "shop/web", "--watch", f"--kubeconfig={kubeconfig}"]) == 0
+
+    assert api.asked.count(TOKEN) == 2
+    assert capsys.readouterr().out == "shop/web  unschedulable\nshop/web  bound\n"
+
+
+def test_watching_ends_with_the_pod(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gone = Answer(404, {**FOUND, "found": False})
+
+    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), Answer(200, FOUND), gone)}, "--watch") == 1
+    assert capsys.readouterr() == ("shop/web  unschedulable\n" * 2, f"{GONE}\n")
+
+
+def test_watching_ends_where_the_scheduler_cannot_be_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), status(403, "no more"))}, "--watch") == 2
+    assert capsys.readouterr().err == "asking is not allowed: no more\n"
+
+
+def test_watching_outlives_a_scheduler_that_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bound = Answer(200, {**FOUND, "node": "n1", "state": "bound"})
+    away = (status(503, "no endpoints"), HANGS, status(500, "etcd is away"))
+
+    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), *away, bound)}, "--watch") == 0
+    out, err = capsys.readouterr()
+    assert out == "shop/web  unschedulable\nshop/web  bound\n"
+    assert err.splitlines() == [
+        f"{SERVICE} leads to no running scheduler: no endpoints; asking again",
+        "cannot ask the API server: no answer within 0.2 s; asking again",
+        f"{SERVICE} answered HTTP 500: etcd is away; asking again",
+    ]
+
+
+def test_watching_a_cluster_loads_plugins_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = []
+
+    def registry(*_: object) -> Mapping[str, type[Plugin]]:
+        loaded.append(1)
+        return IN_TREE
+
+    monkeypatch.setattr("scheduler.__main__._registry", registry)
+    waits = a_list("Pod", a_pod("web", "nobody"))
+    bound = a_list("Pod", a_pod("web", nodeName="n1"))
+
+    assert explain(tmp_path, {"GET /api/v1/pods": (waits, waits, bound)}, "--from-cluster", "--watch") == 0
+    assert loaded == [1]
+    assert capsys.readouterr().out.splitlines()[-1] == "shop/web  runs on n1"
+
+
+def test_watching_ends_where_no_answer_comes_any_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(tmp_path, {EXPLAIN: (Answer(200, FOUND), status(503, "no endpoints"))}, "--watch") == 2
+    said = f"{SERVICE} leads to no running scheduler: no endpoints"
+    assert capsys.readouterr().err.splitlines() == [f"{said}; asking again"] * 3 + [said]
+
+
+def test_credentials_that_have_come_to_their_end_are_renewed_while_a_pod_is_watched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "REJECTED_SECONDS", 10.0)
+    script = {
+        TOKEN: (A_TOKEN, status(401, "expired"), A_TOKEN),
+        EXPLAIN: (Answer(200, FOUND), status(401, "expired"), Answer(200, {**FOUND, "node": "n1", "state": "bound"})),
+    }
+    with served(tmp_path, script) as (api, kubeconfig):
+        kubeconfig.write_text(kubeconfig_text(api.url, exec=a_program(tmp_path)))
+        assert main(["explain", "shop/web", "--watch", f"--kubeconfig={kubeconfig}"]) == 0
+
+    assert (tmp_path / "runs").read_text().split() == ["run", "run"]
+    assert capsys.readouterr() == ("shop/web  unschedulable\nshop/web  bound\n", "")
+
+
+def test_json_is_ascii_and_nothing_that_a_terminal_obeys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = {**FOUND, "state": "\x9b31m \u202e ä", "about": ["\x1b]0;title\x07"]}
+
+    assert explain(tmp_path, {EXPLAIN: Answer(200, hostile)}, "--output=json") == 0
+    out = capsys.readouterr().out
+    assert out.replace("\n", "").isprintable()
+    assert out.isascii()
+    assert json.loads(out) == hostile
+
+
+@pytest.mark.parametrize("levels", [50, 300, 900])
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_deep_answer_is_shown_or_one_sentence(
+    levels: int, output: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deep: Any = 1
+    for _ in range(levels):
+        deep = [deep]
+
+    code = explain(tmp_path, {EXPLAIN: Answer(200, {**FOUND, "more": deep})}, f"--output={output}")
+
+    out, err = capsys.readouterr()
+    assert (code, bool(out), len(err.splitlines())) in ((0, True, 0), (2, False, 1))
+
+
+def test_what_cannot_be_shown_is_printed_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert explain(tmp_path, {EXPLAIN: Answer(200, {"found": True, "state": 7})}, "--output=json") == 0
+    assert capsys.readouterr().out == '{\n  "found": true,\n  "state": 7\n}\n'
+
+
+def test_names_of_others_do_not_reach_the_terminal_as_they_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hostile = {**FOUND, "state": "\x1b[31m", "about": ["\x1b]0;title\x07"]}
+
+    assert explain(tmp_path, {EXPLAIN: Answer(200, hostile)}) == 0
+    assert capsys.readouterr().out == "shop/web  \\x1b[31m\n  \\x1b]0;title\\x07\n"
+
+
+@pytest.mark.parametrize(
+    ("pod", "options", "said"),
+    [
+        ("", (), "expected [NAMESPACE/]POD, got ''"),
+        ("/", (), "expected [NAMESPACE/]POD, got '/'"),
+        ("shop/", (), "expected [NAMESPACE/]POD, got 'shop/'"),
+        ("/web", (), "expected [NAMESPACE/]POD, got '/web'"),
+        ("a/b/c", (), "'b/c' cannot be the name of a pod"),
+        ("..", (), "'..' cannot be the name of a pod"),
+        ("Web", (), "'Web' cannot be the name of a pod"),
+        ("a b", (), "'a b' cannot be the name of a pod"),
+        ("a\0b", (), "'a\\x00b' cannot be the name of a pod"),
+        ("\udcff", (), "'\\udcff' cannot be the name of a pod"),
+        ("käse", (), "'käse' cannot be the name of a pod"),
+        ("x" * 300, (), f"'{'x' * 100}' cannot be the name of a pod"),
+        ("web", ("--namespace=a?b",), "'a?b' cannot be the name of a namespace"),
+        ("web", ("--service=../a",), "'../a' cannot be the name of a Service"),
+        ("web", ("--service-namespace=%2e",), "'%2e' cannot be the name of a namespace"),
+    ],
+)
+def test_what_cannot_be_a_name_is_said_before_anybody_is_asked(
+    pod: str, options: tuple[str, ...], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with served(tmp_path, {}) as (api, kubeconfig):
+        code = main(["explain", f"--kubeconfig={kubeconfig}", *options, "--", pod])
+
+    assert (code, capsys.readouterr().err, api.asked) == (2, said + "\n", [])
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "f: there is nothing in it"),
+        (
+            b"\x1f\x8b\x08\x00" + b"\xff" * 50,
+            "f: packed by gzip, but cannot be unpacked: Error -3 while decompressing data: invalid block type",
+        ),
+        (b"kind: Pod\0", "f: not a text: character 0x00 at position 9"),
+        (b"hello", "f:1: not a Kubernetes object: it has no kind"),
+        (b"[" * 100_000, "f:1:201: nested too deeply"),
+        (b"a: &a [*a]", "f:1:8: there is no anchor 'a' before this"),
+        (
+            b'{"snapshot": {"version": 9}, "kind": "List"}',
+            "f:1: a snapshot of version 9: this Loadmaster reads version 1",
+        ),
+        (b"kind: Pod\nmetadata: {name: p}\nspec: {priority: high}", "f:3: spec.priority: expected int | null, got str"),
+    ],
+    ids=["empty", "packed", "zero", "word", "deep", "anchor", "snapshot", "priority"],
+)
+def test_files_of_no_use_are_told_as_simulate_tells_them(
+    content: bytes, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(content)
+
+    assert main(["explain", "web", "--from", str(path)]) == 2
+    assert capsys.readouterr().err.replace(str(path), "f") == said + "\n"

@@ -1,0 +1,175 @@
+"""What is shown fits whatever shows it: terminals of any width, with colours or without, pipes, ASCII, nobody."""
+
+import fcntl
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from scheduler.__main__ import main
+from scheduler.commands import explain as command
+
+NODE = "kind: Node\nmetadata: {name: n1}\nstatus: {capacity: {cpu: 1, pods: 9}}\n"
+LABEL = "example.com/a-rather-long-label-of-nodes"
+VALUE = "a-rather-long-value-that-no-node-has"
+POD = f"""\
+kind: Pod
+metadata: {{name: web, namespace: shop}}
+spec:
+  containers: [{{name: c, resources: {{requests: {{cpu: 2}}}}}}]
+  nodeSelector: {{{LABEL}: {VALUE}}}
+"""
+COLOURS = re.compile(r"\x1b\[\d*m")
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> str:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(f"{NODE}---\n{POD}")
+    return str(path)
+
+
+def be_a_terminal(monkeypatch: pytest.MonkeyPatch, **environment: str) -> None:
+    """Let standard output, as it is captured, say that it is a terminal."""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name, value in {"COLUMNS": "80", "TERM": "xterm", **environment}.items():
+        monkeypatch.setenv(name, value)
+
+
+def shown(files: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main(["explain", "shop/web", "--from", files]) == 0
+    return capsys.readouterr().out
+
+
+def width_of(output: str) -> int:
+    """Of the widest line that is no command: those are not broken."""
+    return max(len(line) for line in COLOURS.sub("", output).splitlines() if not line.startswith("      kubectl "))
+
+
+def test_in_a_pipe_there_are_no_colours_and_lines_are_of_100_characters(
+    files: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = shown(files, capsys)
+
+    assert "\x1b" not in output
+    assert 80 < width_of(output) <= 100
+
+
+def test_on_a_terminal_there_are_colours(
+    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    be_a_terminal(monkeypatch)
+
+    output = shown(files, capsys)
+
+    assert output.startswith("\x1b[1mshop/web\x1b[0m  ")
+    assert COLOURS.sub("", output).isascii()
+
+
+@pytest.mark.parametrize(("name", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_who_wants_no_colours_gets_none(
+    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    be_a_terminal(monkeypatch, **{name: value})
+
+    assert "\x1b" not in shown(files, capsys)
+
+
+@pytest.mark.parametrize(
+    ("columns", "widest"),
+    [("1", 40), ("40", 40), ("72", 72), ("80", 80), ("120", 120), ("1000000", 400), ("1" * 30, 400)],
+)
+def test_lines_are_as_wide_as_the_terminal(
+    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str, widest: int
+) -> None:
+    be_a_terminal(monkeypatch, COLUMNS=columns)
+
+    output = shown(files, capsys)
+
+    assert width_of(output) <= widest
+    command = f"      kubectl label node n1 {LABEL}={VALUE}"
+    assert command in COLOURS.sub("", output).splitlines()
+
+
+@pytest.mark.parametrize("columns", ["0", "-5", "wide", "", "\uff11\uff12"])
+def test_a_width_that_is_none_does_no_harm(
+    files: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: str
+) -> None:
+    be_a_terminal(monkeypatch, COLUMNS=columns)
+
+    assert width_of(shown(files, capsys)) <= 100
+
+
+def test_the_width_is_that_of_the_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths = []
+    for columns in ("50", "90"):
+        be_a_terminal(monkeypatch, COLUMNS=columns)
+        widths.append(command._screen().width)
+
+    assert widths == [50, 90]
+
+
+def explained(
+    files: str, stdout: int, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "scheduler", "explain", "shop/web", "--from", files],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **(environment or {})},
+        check=False,
+    )
+
+
+def test_a_real_terminal_is_filled_to_its_width(files: str) -> None:
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
+    without = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "NO_COLOR")}
+    done = subprocess.run(
+        [sys.executable, "-m", "scheduler", "explain", "shop/web", "--from", files],
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        env={**without, "TERM": "xterm"},
+        check=False,
+    )
+    os.close(theirs)
+    output = os.read(ours, 1 << 16).decode()
+    os.close(ours)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert output.startswith("\x1b[1mshop/web\x1b[0m")
+    assert 50 < width_of(output) <= 60
+
+
+def test_a_full_disk_is_said(files: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = explained(files, full.fileno())
+
+    assert (done.returncode, done.stderr) == (2, b"standard output: cannot be written: No space left on device\n")
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(files: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    done = explained(files, write)
+    os.close(write)
+
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_terminal_of_ascii_shows_the_rest_spelled_out(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(f"{NODE}---\n{POD}".replace("metadata: {name: n1}", "metadata: {name: kno\u0308ten-ä}"))
+    environment = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}
+    done = explained(str(path), subprocess.PIPE, environment)
+
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+    assert b"kno\\u0308ten-\\xe4" in done.stdout

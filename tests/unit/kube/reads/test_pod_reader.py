@@ -1,0 +1,84 @@
+"""How a pod ended, as the API server tells it."""
+
+from pathlib import Path
+
+import pytest
+
+from scheduler.cycle.writers import Ending
+from scheduler.framework.errors import ClusterError
+from scheduler.kube.http.retries import RetryPolicy
+from scheduler.kube.reads.pod_reader import MAX_MESSAGE, RETRIES, ApiPodReader
+from scheduler.testing import a_pod
+from tests.unit.kube.fake_api import LOST, Answer, FakeApi, fake_client
+
+POD = a_pod("web", uid="uid-web")
+GET = "GET /api/v1/namespaces/default/pods/web"
+AT_ONCE = RetryPolicy(first=0.001, limit=0.001, tries=RETRIES.tries)
+
+
+def found(uid: str = "uid-web", message: str = "no room") -> Answer:
+    status = {"phase": "Failed", "reason": "OutOfcpu", "message": message}
+    return Answer(body={"metadata": {"uid": uid}, "status": status})
+
+
+async def ending(directory: Path, *answers: Answer) -> tuple[Ending | None, int]:
+    """What is read, and how many calls that took."""
+    api = FakeApi()
+    api.on(GET, *answers)
+    async with fake_client(directory, api) as client:
+        return await ApiPodReader(client, AT_ONCE).ending(POD), len(api.seen(GET))
+
+
+async def test_phase_reason_and_message_are_read(tmp_path: Path) -> None:
+    assert await ending(tmp_path, found()) == (Ending("Failed", "OutOfcpu", "no room"), 1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [pytest.param(Answer(404), id="gone"), pytest.param(found("uid-other"), id="another pod has its name")],
+)
+async def test_of_a_pod_that_is_gone_nothing_is_known(tmp_path: Path, answer: Answer) -> None:
+    assert await ending(tmp_path, answer) == (None, 1)
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        pytest.param(LOST, id="no answer"),
+        pytest.param(Answer(500), id="a failure"),
+        pytest.param(Answer(429), id="one too many"),
+        pytest.param(Answer(401), id="expired credentials"),
+    ],
+)
+async def test_trouble_of_the_api_server_is_waited_for(tmp_path: Path, trouble: Answer) -> None:
+    read, calls = await ending(tmp_path, trouble, found())
+
+    assert read is not None
+    assert calls == 2
+
+
+async def test_but_not_for_ever(tmp_path: Path) -> None:
+    api = FakeApi()
+    api.on(GET, Answer(500))
+    async with fake_client(tmp_path, api) as client:
+        with pytest.raises(ClusterError):
+            await ApiPodReader(client, AT_ONCE).ending(POD)
+
+    assert len(api.seen(GET)) == RETRIES.tries
+
+
+async def test_a_refusal_is_not_repeated(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="reading default/web: 403"):
+        await ending(tmp_path, Answer(403))
+
+
+async def test_an_answer_that_is_no_pod_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="reading default/web"):
+        await ending(tmp_path, Answer(body={"metadata": 1}))
+
+
+async def test_a_long_message_is_cut(tmp_path: Path) -> None:
+    read, _ = await ending(tmp_path, found(message="x" * 10_000))
+
+    assert read is not None
+    assert len(read.message) == MAX_MESSAGE

@@ -1,0 +1,156 @@
+"""What a plugin would change of the whole process when it is imported is refused; what libraries do is not."""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from plugins import IN_TREE
+from scheduler.plugin_loading.sources import PluginSources, read_sources
+from scheduler.plugin_loading.trial import try_out
+
+PLUGIN: Final = """
+from scheduler import framework as fw
+
+class Plugin{number}(fw.FilterPlugin):
+    name = "Plugin{number}"
+
+    def filter(self, state, pod, node):
+        return None
+"""
+
+SIGNALS: Final = "it changes what signals do (signal.signal, signal.alarm or signal.pthread_sigmask)"
+COLLECTOR: Final = "it changes the garbage collector (gc.disable, gc.set_threshold or gc.set_debug)"
+SILENT: Final = "it silences the log (logging.disable, a level of the root logger)"
+HANDLERS: Final = "it takes away handlers of the root logger (force=True of logging.basicConfig?)"
+TRACED: Final = "it has every call traced or tracebacks cut (sys.settrace, sys.setprofile, sys.tracebacklimit)"
+PATH: Final = (
+    "it changes sys.path other than at its end, which may hide libraries: the files of a directory import each other "
+    "by `from .name import …`"
+)
+CLOSED: Final = "it closes sys.stdout or sys.stderr"
+DIRECTORY: Final = "it changes the working directory (os.chdir)"
+THREAD: Final = "it leaves the thread 'mine' running: what goes on in the background begins in `start`"
+LOCALE: Final = "it changes the locale or the time zone (locale.setlocale, time.tzset)"
+
+
+def replaces(name: str) -> str:
+    return f"it replaces {name}, which the whole program uses"
+
+
+ACCIDENTS: Final = {
+    "import json; json.dumps = None": replaces("json.dumps"),
+    "import json; del json.loads": replaces("json.loads"),
+    "import json; json.JSONEncoder.default = lambda self, value: str(value)": replaces(
+        "json.encoder.JSONEncoder.default"
+    ),
+    "import time; time.sleep = lambda seconds: None": replaces("time.sleep"),
+    "import builtins; builtins.open = None": replaces("builtins.open"),
+    "import ssl; ssl._create_default_https_context = ssl._create_unverified_context": (
+        replaces("ssl._create_default_https_context")
+    ),
+    "import asyncio; asyncio.sleep = None": replaces("asyncio.sleep"),
+    "from scheduler import framework as fw; fw.Pod.labels = property(lambda pod: {})": (
+        replaces("scheduler.api.pod.Pod.labels")
+    ),
+    "from scheduler.api import text; text.printable = str": replaces("scheduler.api.text.printable"),
+    "import sys, types; sys.modules['uuid'] = types.ModuleType('uuid')": replaces("the module uuid"),
+    "import os; os.chdir('/')": DIRECTORY,
+    "import os, tempfile; d = tempfile.mkdtemp(); os.chdir(d); os.rmdir(d)": DIRECTORY,
+    "import os; os.umask(0o123)": "it changes the mask of new files (os.umask)",
+    "import os; os.environ['PATH'] = '/nowhere'": "it changes the environment variable PATH",
+    "import os; os.environ.pop('KEPT_BY_US')": "it changes the environment variable KEPT_BY_US",
+    "import os; os.environ['HTTPS_PROXY'] = 'http://nowhere'": "it changes the environment variable HTTPS_PROXY",
+    "import os; os.environ = dict(os.environ)": "it takes another object for os.environ",
+    "import logging; logging.disable(logging.CRITICAL)": SILENT,
+    "import logging; logging.getLogger().setLevel(logging.DEBUG)": SILENT,
+    "import logging; logging.basicConfig(force=True)": HANDLERS,
+    "import logging.config; logging.config.dictConfig({'version': 1})": (
+        "it disables loggers of the scheduler (disable_existing_loggers of logging.config?)"
+    ),
+    "import logging; logging.setLogRecordFactory(lambda *a, **k: logging.LogRecord(*a, **k))": (
+        "it changes how log records are made (logging.setLogRecordFactory)"
+    ),
+    "import socket; socket.setdefaulttimeout(5)": "it changes the timeout of all sockets (socket.setdefaulttimeout)",
+    "import gc; gc.disable()": COLLECTOR,
+    "import gc; gc.set_threshold(0)": COLLECTOR,
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)": SIGNALS,
+    "import signal; signal.signal(signal.SIGINT, lambda *_: None)": SIGNALS,
+    "import signal; signal.setitimer(signal.ITIMER_REAL, 3600)": SIGNALS,
+    "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])": SIGNALS,
+    "import locale; locale.setlocale(locale.LC_TIME, 'C.UTF-8')": LOCALE,
+    "import asyncio; asyncio.set_event_loop_policy(type('P', (asyncio.DefaultEventLoopPolicy,), {})())": (
+        "it changes the policy of event loops (asyncio.set_event_loop_policy)"
+    ),
+    "import sys; sys.setrecursionlimit(500)": "it lowers the limit of recursion (sys.setrecursionlimit)",
+    "import sys; sys.setprofile(lambda *_: None)": TRACED,
+    "import sys; sys.tracebacklimit = 0": TRACED,
+    "import sys; sys.path.insert(0, '/nowhere')": PATH,
+    "import sys; sys.path.clear()": PATH,
+    "import sys; sys.stdout.close()": CLOSED,
+    "import numpy; numpy.seterr(all='raise')": (
+        "it changes what numpy does about faulty numbers (numpy.seterr; numpy.errstate does it for a while)"
+    ),
+    "import threading; threading.Thread(target=threading.Event().wait, name='mine').start()": THREAD,
+    "import threading\ndef forever(): threading.Event().wait()\n"
+    "threading.Thread(target=forever, name='mine', daemon=True).start()": THREAD,
+}
+
+HABITS: Final = (
+    "import os; os.environ['OMP_NUM_THREADS'] = '1'",
+    "import os; os.environ.setdefault('KMP_DUPLICATE_LIB_OK', 'True')",
+    "import warnings; warnings.filterwarnings('ignore'); warnings.simplefilter('default')",
+    "import logging; logging.basicConfig(level=logging.DEBUG); logging.getLogger('mine').setLevel(logging.DEBUG)",
+    "import logging; logging.root.addHandler(logging.NullHandler())",
+    "import sys; sys.setrecursionlimit(10_000); sys.path.append('/nowhere')",
+    "import random; random.seed(0); import numpy; numpy.random.seed(0)",
+    "import numpy; numpy.float = float; numpy.set_printoptions(precision=3)",
+    "import threading; t = threading.Thread(target=print); t.start(); t.join()",
+    "from concurrent.futures import ThreadPoolExecutor as Pool\nwith Pool() as pool: list(pool.map(abs, range(9)))",
+    "import atexit; atexit.register(print)",
+    "import gc; gc.collect()",
+    "import asyncio; asyncio.run(asyncio.sleep(0))",
+    "import subprocess; subprocess.run(['true'])",
+    "import aiohttp, cel_expr_python, hypothesis, kopf, kubernetes, msgspec, opentelemetry, orjson, prometheus_client",
+    "import pytest, uvloop, yaml",
+    "import ctypes, curses, decimal, multiprocessing, sqlite3, unittest, xml.dom, zoneinfo",
+)
+
+
+def sources_of(directory: Path, statements: list[str]) -> PluginSources:
+    """A plugin for each of these, in files by number."""
+    for number, statement in enumerate(statements):
+        (directory / f"p{number:02}.py").write_text(statement + "\n" + PLUGIN.format(number=number))
+    problems: list[str] = []
+    sources = read_sources([str(directory)], [], [], problems)
+    assert problems == []
+    return sources
+
+
+def test_an_accident_is_refused_with_a_word_on_what_was_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KEPT_BY_US", "yes")
+    expected = [
+        f"{tmp_path}/p{number:02}.py: while it is imported, {text}" for number, text in enumerate(ACCIDENTS.values())
+    ]
+
+    assert try_out(sources_of(tmp_path, list(ACCIDENTS)), IN_TREE) == expected
+
+
+def test_what_libraries_and_authors_do_by_habit_is_none(tmp_path: Path) -> None:
+    assert try_out(sources_of(tmp_path, list(HABITS)), IN_TREE) == []
+
+
+@pytest.mark.parametrize(
+    ("statement", "text"),
+    [
+        ("import time; time.monotonic = None", replaces("time.monotonic")),
+        ("import os; os.environ = None", "it takes another object for os.environ"),
+        ("import threading; threading.enumerate = None", replaces("threading.enumerate")),
+    ],
+)
+def test_what_is_needed_to_look_for_accidents_may_be_replaced_by_one(statement: str, text: str, tmp_path: Path) -> None:
+    problems = try_out(sources_of(tmp_path, [statement]), IN_TREE)
+
+    assert problems[0] == f"{tmp_path}/p00.py: while it is imported, {text}"

@@ -1,0 +1,139 @@
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import Counter, Histogram, generate_latest
+
+from scheduler.process.metrics import Metrics, exponential
+
+COUNTERS = {
+    "schedule_attempts": ("result", "profile"),
+    "plugin_evaluation": ("plugin", "extension_point", "profile"),
+    "batch_attempts": ("profile", "result"),
+    "batch_cache_flushed": ("profile", "reason"),
+    "queue_incoming_pods": ("queue", "event"),
+    "pod_scheduled_after_flush": (),
+    "volume_binder_cache_requests": ("operation",),
+    "volume_scheduling_stage_error": ("operation",),
+    "preemption_attempts": (),
+    "preemption_goroutines_execution": ("result",),
+    "dra_bindingconditions_allocations": ("profile", "driver", "status"),
+    "resourceclaim_creates": ("status",),
+}
+"""kube-scheduler's counters that we have, without `_total`: their labels."""
+
+HISTOGRAMS = {
+    "scheduling_attempt_duration_seconds": (("result", "profile"), (0.001, 2, 15)),
+    "scheduling_algorithm_duration_seconds": ((), (0.001, 2, 15)),
+    "pod_scheduling_attempts": ((), (1, 2, 5)),
+    "pod_scheduling_sli_duration_seconds": (("attempts",), (0.01, 2, 20)),
+    "framework_extension_point_duration_seconds": (("extension_point", "status", "profile"), (0.0001, 2, 12)),
+    "plugin_execution_duration_seconds": (("plugin", "extension_point", "status"), (0.00001, 1.5, 20)),
+    "preemption_victims": ((), (1, 2, 7)),
+    "preemption_goroutines_duration_seconds": (("result",), (0.01, 2, 20)),
+    "dra_bindingconditions_wait_duration_seconds": (("profile", "driver", "status"), (0.1, 2, 14)),
+    "get_node_hint_duration_seconds": (("hinted", "profile"), (0.00001, 2, 12)),
+    "store_schedule_results_duration_seconds": (("profile",), (0.00001, 2, 12)),
+    "permit_wait_duration_seconds": (("result",), (0.001, 2, 15)),
+    "queueing_hint_execution_duration_seconds": (("plugin", "event", "hint"), (0.00001, 1.5, 20)),
+    "event_handling_duration_seconds": (("event",), (0.0001, 2, 12)),
+}
+"""kube-scheduler's histograms that we have: their labels, and its arguments of ExponentialBuckets."""
+
+
+def metrics_named(metrics: Metrics, prefix: str) -> Iterator[tuple[str, Counter | Histogram]]:
+    for metric in vars(metrics).values():
+        if isinstance(metric, Counter | Histogram) and metric._name.startswith(prefix):
+            yield metric._name.removeprefix(prefix), metric
+
+
+def test_counters_have_the_names_and_labels_of_kube_scheduler() -> None:
+    found = {
+        name: metric._labelnames
+        for name, metric in metrics_named(Metrics(), "scheduler_")
+        if isinstance(metric, Counter)
+    }
+
+    assert found == COUNTERS
+
+
+def test_histograms_have_the_names_and_labels_of_kube_scheduler() -> None:
+    found = {
+        name: metric._labelnames
+        for name, metric in metrics_named(Metrics(), "scheduler_")
+        if isinstance(metric, Histogram)
+    }
+
+    assert found == {name: labels for name, (labels, _) in HISTOGRAMS.items()}
+
+
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_histograms_have_the_buckets_of_kube_scheduler(name: str) -> None:
+    metrics = Metrics()
+    labels, (start, factor, count) = HISTOGRAMS[name]
+    histogram = dict(metrics_named(metrics, "scheduler_"))[name]
+    assert isinstance(histogram, Histogram)
+
+    (histogram.labels(*labels) if labels else histogram).observe(0)
+
+    bounds = [
+        float(sample.labels["le"])
+        for family in metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == f"scheduler_{name}_bucket"
+    ]
+    assert bounds == [*(pytest.approx(start * factor**i) for i in range(count)), float("inf")]
+
+
+def test_counters_end_in_total_when_shown() -> None:
+    metrics = Metrics()
+
+    metrics.schedule_attempts.labels("scheduled", "mine").inc()
+
+    shown = generate_latest(metrics.registry).decode()
+    assert 'scheduler_schedule_attempts_total{profile="mine",result="scheduled"} 1.0' in shown
+
+
+def test_our_own_metrics_are_told_apart_by_their_prefix() -> None:
+    metrics = Metrics()
+    ours = dict(metrics_named(metrics, "loadmaster_"))
+    prefixes = ("scheduler_", "leader_election_", "rest_client_", "kubernetes_")
+    theirs = [each for prefix in prefixes for each in metrics_named(metrics, prefix)]
+
+    assert len(ours) + len(theirs) == sum(isinstance(each, Counter | Histogram) for each in vars(metrics).values())
+
+
+def test_buckets_grow_by_a_factor() -> None:
+    assert exponential(1, 2, 4) == (1, 2, 4, 8)
+
+
+def test_two_schedulers_count_apart() -> None:
+    one, other = Metrics(), Metrics()
+
+    one.pod_scheduled_after_flush.inc()
+
+    assert other.registry.get_sample_value("scheduler_pod_scheduled_after_flush_total") == 0
+
+
+def test_a_sampled_gauge_is_read_when_somebody_looks() -> None:
+    metrics = Metrics()
+    pods = {"active": 1}
+    metrics.watch_gauge(
+        "scheduler_pending_pods", "Pending pods.", ("queue",), lambda: (((name,), n) for name, n in pods.items())
+    )
+    pods["active"], pods["backoff"] = 5, 2
+
+    def shown(queue: str) -> float | None:
+        return metrics.registry.get_sample_value("scheduler_pending_pods", {"queue": queue})
+
+    assert (shown("active"), shown("backoff"), shown("gated")) == (5, 2, None)
+
+
+def test_a_sampled_gauge_may_have_several_labels() -> None:
+    metrics = Metrics()
+
+    metrics.watch_gauge(
+        "scheduler_unschedulable_pods", "Refused pods.", ("plugin", "profile"), lambda: [(("Fit", "mine"), 3.0)]
+    )
+
+    labels = {"plugin": "Fit", "profile": "mine"}
+    assert metrics.registry.get_sample_value("scheduler_unschedulable_pods", labels) == 3

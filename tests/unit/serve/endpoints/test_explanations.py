@@ -1,0 +1,92 @@
+"""`/debug/explain`: who may ask, also through the API server's proxy, and what is answered."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from scheduler.api.reviews import User
+from scheduler.serve.endpoints.explanations import MAX_WAITING, PATH, Explanations
+from tests.unit.serve.serving import FakeReviews, Served, a_server
+
+USER = User(username="system:serviceaccount:kube-system:loadmaster-explain")
+WEB = f"{PATH}?namespace=default&name=web"
+
+
+class Knowing:
+    """Knows one pod."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.answers = asyncio.Event()
+        self.answers.set()
+
+    async def about(self, namespace: str, name: str) -> Mapping[str, Any]:
+        self.asked += 1
+        await self.answers.wait()
+        return {"found": name == "web", "state": "unschedulable", "name": f"{namespace}/{name}\ud800"}
+
+
+@asynccontextmanager
+async def served(knowing: Knowing | None = None) -> AsyncIterator[Served]:
+    reviews = FakeReviews(
+        {"for-us": USER, "for-all": USER}, audiences={"for-us": "loadmaster"}, allowed=[(USER.username, "get", PATH)]
+    )
+    queried = {PATH: Explanations(knowing or Knowing())}
+    async with a_server(tokens=reviews, rights=reviews, queried=queried) as server:
+        yield server
+
+
+def passed_on(token: str) -> dict[str, Any]:
+    return {"X-Loadmaster-Authorization": f"Bearer {token}"}
+
+
+async def test_a_pod_is_explained_to_who_may_ask() -> None:
+    async with served() as server:
+        answer = await server.answer(WEB, "for-all")
+        assert answer.status == 200
+        assert json.loads(await answer.text())["name"] == "default/web\ufffd"
+
+
+async def test_a_token_made_for_us_may_come_through_the_proxy_of_the_api_server() -> None:
+    async with served() as server:
+        status, _ = await server.get(WEB, **passed_on("for-us"))
+        assert status == 200
+
+
+async def test_a_token_of_the_api_server_is_not_taken_from_that_header() -> None:
+    async with served() as server:
+        status, _ = await server.get(WEB, **passed_on("for-all"))
+        assert status == 401
+
+
+async def test_nobody_in_particular_is_refused() -> None:
+    async with served() as server:
+        assert (await server.get(WEB))[0] == 403
+
+
+async def test_an_unknown_pod_is_not_found() -> None:
+    async with served() as server:
+        status, text = await server.get(f"{PATH}?namespace=default&name=other", "for-all")
+        assert (status, json.loads(text)["found"]) == (404, False)
+
+
+async def test_half_a_question_is_refused() -> None:
+    async with served() as server:
+        assert await server.get(f"{PATH}?name=web", "for-all") == (
+            400,
+            "expected /debug/explain?namespace=NAMESPACE&name=POD\n",
+        )
+
+
+async def test_questions_beyond_the_room_are_refused() -> None:
+    knowing = Knowing()
+    knowing.answers.clear()
+    async with served(knowing) as server:
+        waiting = [asyncio.create_task(server.get(WEB, "for-all")) for _ in range(MAX_WAITING)]
+        while knowing.asked < MAX_WAITING:  # noqa: ASYNC110  they come over sockets
+            await asyncio.sleep(0)
+        assert (await server.get(WEB, "for-all"))[0] == 429
+        knowing.answers.set()
+        assert [status for status, _ in await asyncio.gather(*waiting)] == [200] * MAX_WAITING

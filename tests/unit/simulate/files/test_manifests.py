@@ -1,0 +1,119 @@
+"""Files of all kinds become the same documents."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from scheduler.framework.errors import ConfigError
+from scheduler.simulate.cluster import read_cluster
+from scheduler.simulate.files import json_documents
+
+NODES = [{"kind": "Node", "apiVersion": "v1", "metadata": {"name": f"n{i}", "labels": {"a": "b"}}} for i in range(3)]
+LIST = {"apiVersion": "v1", "items": NODES, "kind": "List", "metadata": {"resourceVersion": ""}}
+
+
+def names(path: Path) -> list[str]:
+    return [node.name for node in read_cluster([str(path)]).nodes]
+
+
+def problems(path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read_cluster([str(path)])
+    return [problem.replace(f"{path}", "f") for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(json.dumps(LIST, indent=4).encode(), id="JSON as kubectl prints it"),
+        pytest.param(yaml.safe_dump(LIST).encode(), id="YAML as kubectl prints it"),
+        pytest.param("---\n".join(map(yaml.safe_dump, NODES)).encode(), id="YAML one by one"),
+        pytest.param("\n".join(map(json.dumps, NODES)).encode(), id="JSON one by one"),
+        pytest.param("".join(map(json.dumps, NODES)).encode(), id="JSON without anything between"),
+        pytest.param(gzip.compress(json.dumps(LIST).encode()), id="packed"),
+        pytest.param(gzip.compress(b"") + gzip.compress(yaml.safe_dump(LIST).encode()), id="packed in two pieces"),
+        pytest.param(b"\xef\xbb\xbf" + json.dumps(LIST).encode(), id="with a byte order mark"),
+        pytest.param(b"\n \t" + json.dumps(LIST).encode() + b"\n\n", id="with space around it"),
+        pytest.param(yaml.safe_dump(LIST, default_flow_style=True).encode(), id="YAML in brackets"),
+        pytest.param(
+            yaml.safe_dump(LIST).replace("name: n1", 'name: "n\\u0031"').encode(),
+            id="YAML with an item that is not plain",
+        ),
+        pytest.param(yaml.safe_dump(LIST).replace("a: b", "a: &x b", 1).encode(), id="YAML with an anchor"),
+    ],
+)
+def test_all_forms_of_a_file_are_read(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(data)
+
+    assert names(path) == ["n0", "n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        pytest.param(b"", "f: there is nothing in it", id="empty"),
+        pytest.param(b"\n# nothing\n---\n", "f: there is nothing in it", id="comments"),
+        pytest.param(gzip.compress(b""), "f: there is nothing in it", id="packed, and empty"),
+        pytest.param(gzip.compress(b"a")[:-9], "f: packed by gzip, but its end is missing", id="half of a packed file"),
+        pytest.param(
+            b"\x1f\x8bsomething",
+            "f: packed by gzip, but cannot be unpacked: Error -3 while decompressing data: unknown compression method",
+            id="no packed file",
+        ),
+        pytest.param(
+            json.dumps(LIST).encode("utf-16"),
+            "f: not UTF-8: it looks like UTF-16, which PowerShell's > writes: have it written as UTF-8",
+            id="UTF-16",
+        ),
+        pytest.param(
+            json.dumps(LIST).encode("utf-16-le"),
+            "f: not UTF-8: it looks like UTF-16, which PowerShell's > writes: have it written as UTF-8",
+            id="UTF-16 without a mark",
+        ),
+        pytest.param(b'{"kind": "\xe4"}', "f: not a text: byte 10 is not UTF-8", id="Latin-1"),
+        pytest.param(
+            yaml.safe_dump(LIST).replace("a: b", "a: .inf", 1).encode(),
+            "f:1: a number that is too large, .inf or .nan: JSON has none of them",
+            id="a number without end",
+        ),
+    ],
+)
+def test_what_is_no_such_file_is_said_in_one_line(tmp_path: Path, data: bytes, problem: str) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(data)
+
+    assert problems(path) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        pytest.param(
+            lambda text: text[:-20], "f: no JSON that can be read to its end: input data was truncated", id="cut"
+        ),
+        pytest.param(
+            lambda text: text.replace('"kind"', "kind", 1), "f:4:13: JSON is malformed: expected '\"'", id="no quote"
+        ),
+    ],
+)
+def test_a_dump_that_is_no_json_is_not_read_as_yaml_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, problem: str
+) -> None:
+    monkeypatch.setattr(json_documents, "MAX_HAND_WRITTEN", 10)
+    path = tmp_path / "f"
+    path.write_text(change(json.dumps({"items": NODES, "kind": "List"}, indent=4)))
+
+    assert problems(path) == [problem]
+
+
+def test_half_a_character_costs_the_text_in_which_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    odd = {"kind": "Node", "metadata": {"name": "odd", "annotations": {"a": "\ud800"}}}
+    path.write_text(json.dumps({"kind": "List", "items": [odd, *NODES]}))
+
+    assert names(path) == ["odd", "n0", "n1", "n2"]
