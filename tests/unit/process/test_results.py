@@ -9,7 +9,9 @@ import pytest
 from scheduler.process.results import only_results_on_stdout, results
 
 ROOT = Path(__file__).parents[3]
-MAY_KNOW_STDOUT = {f"scheduler/{name}.py" for name in ("__main__", "ending", "results", "loading/accidents")}
+MAY_KNOW_STDOUT = {
+    f"scheduler/{name}.py" for name in ("__main__", "process/ending", "process/results", "plugin_loading/accidents")
+}
 
 
 def test_what_is_printed_meanwhile_goes_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
