@@ -90,7 +90,7 @@ reference: install ## Write what comes from the code: docs/plugin-reference.md, 
 	$(BIN)/python -m tests.reference.plugin_page
 
 .PHONY: explain-page
-explain-page: install ## Write the examples of docs/explain.md: what is said of pods that are pending on a real API server
+explain-page: install ## Write docs/explain-gallery.md: the answers about pods that are pending on a real API server
 	LOADMASTER_WRITE_PAGE=1 $(BIN)/pytest tests/cluster/test_explain.py
 
 .PHONY: page-shots

@@ -1,6 +1,6 @@
 """Pods that are pending, each for another reason: what there is in the cluster, and how many suggestions work.
 
-Names are the same each time, since docs/explain.md shows them.
+Names are the same each time, since docs/explain-gallery.md shows them.
 """
 
 from collections.abc import Sequence

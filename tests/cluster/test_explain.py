@@ -1,6 +1,6 @@
 """`loadmaster explain` of many kinds of pending pods, as a user without other rights; and what it suggests, works.
 
-docs/explain.md shows what was seen. LOADMASTER_WRITE_PAGE=1 (`make explain-page`) writes it.
+docs/explain-gallery.md shows what was seen. LOADMASTER_WRITE_PAGE=1 (`make explain-page`) writes it.
 """
 
 import io
@@ -25,7 +25,7 @@ from tests.cluster.proxied import asker, proxied
 from tests.controlplane import ApiError, Client, Cluster, Component, ControlPlane, wait_until
 from tests.controlplane.client import Object
 
-PAGE: Final = Path(__file__).parents[2] / "docs" / "explain.md"
+PAGE: Final = Path(__file__).parents[2] / "docs" / "explain-gallery.md"
 MARK: Final = "<!-- From here on `make explain-page` writes what a test has seen. -->\n"
 IS_WRITING: Final = bool(os.environ.get("LOADMASTER_WRITE_PAGE"))
 
@@ -173,7 +173,7 @@ def ask(user: Path, pod: str) -> tuple[int, dict[str, Any], str]:
 def section(kind: Kind, output: str) -> str:
     """What the page says of a kind."""
     body = _TIME.sub("2026-01-02T15:04:05Z", output).strip()
-    return f"### {kind.title}\n\n{kind.story}\n\n```\n$ loadmaster explain {NAMESPACE}/{kind.asked}\n{body}\n```\n"
+    return f"## {kind.title}\n\n{kind.story}\n\n```\n$ loadmaster explain {NAMESPACE}/{kind.asked}\n{body}\n```\n"
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.title)
@@ -228,5 +228,5 @@ def test_the_user_may_do_nothing_else(own: ControlPlane, user: Path) -> None:
 
 
 def test_the_page_has_no_other_kinds() -> None:
-    titles = re.findall(r"^### (.+)$", PAGE.read_text().partition(MARK)[2], re.MULTILINE)
+    titles = re.findall(r"^## (.+)$", PAGE.read_text().partition(MARK)[2], re.MULTILINE)
     assert IS_WRITING or titles == [kind.title for kind in KINDS]
