@@ -1,1 +1,1 @@
-"""Loadmaster: a Kubernetes scheduler with kube-scheduler's semantics. See docs/architecture.md for the rooms."""
+"""Loadmaster: a Kubernetes scheduler with kube-scheduler's semantics. docs/architecture.md lists the packages."""

@@ -1,4 +1,4 @@
-"""All nodes as columns: a node is a row, each of its facts an entry of a numpy array. Design: docs/architecture.md §3.
+"""All nodes as columns: a node is a row, each of its facts an entry of a numpy array. Design: docs/design/columns.md.
 
 A row is in one of three states:
 

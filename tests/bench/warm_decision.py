@@ -1,6 +1,6 @@
 """The way of a warm decision: which functions one passes through, for a pod of a class that was seen before.
 
-    python -m tests.bench.warm_decision      print the way as docs/architecture.md has it, and its length
+    python -m tests.bench.warm_decision      print the way as docs/design/columns.md has it, and its length
 
 One pod of a Deployment is placed by the default profile, with all its plugins, after others of the same Deployment.
 Functions of `scheduler` and `plugins` count; comprehensions do not, as some versions of Python call them and others do

@@ -9,7 +9,7 @@
 
 Waits double from `first` to `limit`; the server's Retry-After prolongs them. What a 404 or a 409 means, and what a read
 settles, differs from call to call: see `Binding`, `Eviction` and `Writing`, which do no I/O, and the table in
-docs/architecture.md.
+docs/design/kubernetes.md.
 """
 
 import asyncio
