@@ -35,6 +35,7 @@ from scheduler.framework.tracebacks import described_with_place
 from scheduler.plugin_loading.registry import PluginRegistry
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
+from scheduler.process.time_slice import TimeSlice
 from scheduler.queue.settings import QueueSettings
 from scheduler.runtime.guards.containment import AT_WORK_SECONDS, Contained, TooLong
 from scheduler.runtime.registry import Registry
@@ -47,9 +48,6 @@ READY_SECONDS: Final = 60.0
 
 RETRY_SECONDS: Final = 30.0
 """After which a configuration is tried again that the cluster, not the file, kept from being used."""
-
-STRETCH_SECONDS: Final = 0.002
-"""How long pods are asked again before other tasks have their turn."""
 
 TOLD: Final = 10
 """Problems that are logged."""
@@ -361,8 +359,6 @@ def _close(registry: Registry, successor: Registry) -> None:
 
 async def _in_turn(steps: Iterator[None]) -> None:
     """Take all steps, and give the event loop back every few milliseconds."""
-    until = time.perf_counter() + STRETCH_SECONDS
+    time_slice = TimeSlice()
     for _ in steps:
-        if time.perf_counter() > until:
-            await asyncio.sleep(0)
-            until = time.perf_counter() + STRETCH_SECONDS
+        await time_slice.give_way()

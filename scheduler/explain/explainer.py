@@ -11,7 +11,6 @@ States, in the words of a user:
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Final
@@ -25,6 +24,7 @@ from scheduler.explain.explanation import Document, explain
 from scheduler.explain.near import near
 from scheduler.explain.waking import events_in_words
 from scheduler.framework.queued import QueuedPod
+from scheduler.process.time_slice import TimeSlice
 
 MAX_NEAR: Final = 3
 MAX_SCHEDULER: Final = 253
@@ -32,7 +32,6 @@ MAX_SCHEDULER: Final = 253
 
 MAX_HISTORY: Final = 10
 MAX_BEST: Final = 5
-SECONDS_AT_A_STRETCH: Final = 0.003
 
 
 class Explainer:
@@ -80,16 +79,14 @@ class Explainer:
 
     async def _explain(self, pod: Pod) -> Document:
         steps = explain(self._engine, pod, self._written(pod))
-        began = time.perf_counter()
+        time_slice = TimeSlice()
         while True:
             try:
                 next(steps)
             except StopIteration as end:
                 document: Document = end.value
                 return document
-            if time.perf_counter() - began > SECONDS_AT_A_STRETCH:
-                await asyncio.sleep(0)
-                began = time.perf_counter()
+            await time_slice.give_way()
 
     def _state(self, pod: Pod) -> Document:
         engine = self._engine

@@ -4,7 +4,6 @@ Rule: pkg/scheduler/backend/cache/debugger/debugger.go at v1.36.3. Ours dumps be
 useful when the API server does not answer.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
@@ -14,9 +13,7 @@ from scheduler.cycle.dumper import Line
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.informers.comparer import Comparer, Comparison, Difference
 from scheduler.process.tasks import Tasks
-
-MAX_SECONDS_AT_A_STRETCH: Final = 0.003
-"""How long to write lines before other tasks (scheduling, the watch) get their turn."""
+from scheduler.process.time_slice import TimeSlice
 
 MAX_SECONDS: Final = 600.0
 """For one run."""
@@ -56,12 +53,10 @@ class Debugger:
         await self._compare()
 
     async def _write_dump(self) -> None:
-        started = began = time.perf_counter()
+        started, time_slice = time.perf_counter(), TimeSlice()
         for line in self._dump():
             log.info(line.message, extra=dict(line.fields))
-            if time.perf_counter() - began > MAX_SECONDS_AT_A_STRETCH:
-                await asyncio.sleep(0)
-                began = time.perf_counter()
+            await time_slice.give_way()
         log.info("Dump finished", extra={"seconds": round(time.perf_counter() - started, 3)})
 
     async def _compare(self) -> None:

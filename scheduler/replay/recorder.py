@@ -25,6 +25,7 @@ from scheduler.cycle.observer import Call, ExtenderAnswer
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
 from scheduler.framework.queued import QueuedPod
+from scheduler.process.time_slice import TimeSlice
 from scheduler.replay.start import StateAtStart
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.extender_answers import written_answer
@@ -40,8 +41,6 @@ MEMBER: Final = 64 << 10
 
 PAUSE_SECONDS: Final = 0.25
 """Between two members, where little happens."""
-
-STRETCH_SECONDS: Final = 0.002
 
 TOO_SLOW: Final = f"the reader was too slow: more than {MAX_WAITING >> 20} MiB of the trace waited for it"
 NOT_LEADING: Final = "this replica is no longer the leader"
@@ -277,15 +276,13 @@ class _Recording:
 
 async def _in_parts(state: Iterator[tuple[Any, ...]]) -> AsyncGenerator[bytes, None]:
     waiting = bytearray()
-    began = time.monotonic()
+    time_slice = TimeSlice()
     for line in state:
         waiting += lines.encode(line)
         if len(waiting) >= MEMBER:
             yield _packed(waiting)
             waiting.clear()
-        if time.monotonic() - began > STRETCH_SECONDS:
-            await asyncio.sleep(0)
-            began = time.monotonic()
+        await time_slice.give_way()
     yield _packed(waiting)
 
 

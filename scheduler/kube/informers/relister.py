@@ -42,6 +42,7 @@ from scheduler.kube.informers.deadlines import FIRST_COMPARISON, Deadlines
 from scheduler.kube.informers.intake import NODES, POD_FIELD_SELECTOR, PODS, Intake
 from scheduler.kube.informers.object_decoder import Page
 from scheduler.process.metrics import Metrics
+from scheduler.process.time_slice import TimeSlice
 
 log = logging.getLogger(__name__)
 
@@ -59,9 +60,6 @@ not hold a second copy of all pods."""
 
 AT_ONCE: Final = 16
 """Resources that are compared at the same time."""
-
-MAX_SECONDS_AT_A_STRETCH: Final = 0.002
-"""How long objects are taken in before other tasks get their turn."""
 
 
 class ListFailed(ClusterError):
@@ -232,12 +230,12 @@ class Relister:
 
     async def _drop_all(self, intake: Intake[Any]) -> None:
         self._to_drop.discard(intake.resource)
-        stretch = Stretch()
+        time_slice = TimeSlice()
         with self._hold():
             intake.expect_list()
             for uid in intake.uids():
                 intake.drop(uid)
-                await stretch.pause()
+                await time_slice.give_way()
 
     async def _compare(self, intake: Intake[Any]) -> None:
         resource, began = intake.resource, (self._round, self._anew[intake.resource])
@@ -312,19 +310,19 @@ class Relister:
     async def _take(self, intake: Intake[Any], items: Sequence[Any], listed: set[str], version: str) -> None:
         if intake.is_dirty:
             intake.mend()
-        stretch = Stretch()
+        time_slice = TimeSlice()
         for item in items:
             listed.add(item.metadata.uid)
             if intake.difference(item, version):
                 intake.take(item)
-            await stretch.pause()
+            await time_slice.give_way()
 
     async def _finish(self, intake: Intake[Any], listed: set[str], version: str) -> None:
-        stretch = Stretch()
+        time_slice = TimeSlice()
         for uid in intake.uids():
             if uid not in listed and intake.is_missing(uid, version):
                 intake.drop(uid)
-            await stretch.pause()
+            await time_slice.give_way()
         intake.compared(version)
 
     async def _repair_differences(self, intake: Intake[Any]) -> None:
@@ -344,24 +342,24 @@ class Relister:
         if different or any(intake.is_missing(uid, version) for uid in unlisted):
             await asyncio.sleep(self._settle)
         await self._repair(intake, different, version)
-        stretch = Stretch()
+        time_slice = TimeSlice()
         for uid in unlisted:
             if intake.is_missing(uid, version):
                 self._count(intake, "deleted", intake.name_of(uid))
                 intake.drop(uid)
-            await stretch.pause()
+            await time_slice.give_way()
         intake.compared(version)
 
     async def _repair(self, intake: Intake[Any], different: Sequence[Any], version: str) -> None:
         if intake.is_dirty:
             intake.mend()
-        stretch = Stretch()
+        time_slice = TimeSlice()
         for item in different:
             kind = intake.difference(item, version)
             if kind is not None:
                 self._count(intake, kind, item.metadata.name)
                 intake.take(item)
-            await stretch.pause()
+            await time_slice.give_way()
 
     def _count(self, intake: Intake[Any], kind: str, name: str) -> None:
         self._metrics.resync_repairs.labels(intake.resource, kind).inc()
@@ -405,16 +403,3 @@ def _listing(resource: str) -> Operation:
 def _turn(intake: Intake[Any]) -> int:
     """Nodes first, pods last, before the start."""
     return {NODES: 0, PODS: 2}.get(intake.resource, 1)
-
-
-class Stretch:
-    """Gives the event loop back every few milliseconds."""
-
-    def __init__(self) -> None:
-        self._until = time.perf_counter() + MAX_SECONDS_AT_A_STRETCH
-
-    async def pause(self) -> None:
-        """Let other tasks have their turn, if it is time."""
-        if time.perf_counter() > self._until:
-            await asyncio.sleep(0)
-            self._until = time.perf_counter() + MAX_SECONDS_AT_A_STRETCH

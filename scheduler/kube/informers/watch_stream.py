@@ -18,13 +18,12 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
 import aiohttp
 import msgspec
 
-MAX_SECONDS_AT_A_STRETCH: Final = 0.002
-"""How long events are taken in before other tasks get their turn. Meanwhile nothing is read: TCP's backpressure."""
+from scheduler.process.time_slice import TimeSlice
 
 Take = Callable[[bytes | bytearray], str | None]
 """Takes in a line of a watch. Returns the version up to which events are taken in now, empty if unknown; None if the
@@ -45,7 +44,7 @@ class WatchResponse:
         self._response = response
         self._take = take
         self._progress = progress
-        self._now = now
+        self._time_slice = TimeSlice(now=now)
         self.status = response.status
         self.headers = response.headers
 
@@ -91,9 +90,12 @@ class WatchResponse:
                     await asyncio.sleep(0)
 
     def _take_in(self, lines: deque[bytearray]) -> bytes:
-        """Take in lines in order, as long as a stretch may last; return what kopf is to read instead."""
+        """Take in lines in order, for one time slice; return what kopf is to read instead.
+
+        Meanwhile nothing is read from the socket: TCP's backpressure.
+        """
         for_kopf, version_taken = bytearray(), ""
-        until = self._now() + MAX_SECONDS_AT_A_STRETCH
+        self._time_slice.renew()
         while lines:
             line = lines.popleft()
             version = self._take(line)
@@ -102,7 +104,7 @@ class WatchResponse:
                 version_taken = ""
             else:
                 version_taken = version or version_taken
-            if self._now() > until:
+            if self._time_slice.is_over:
                 break
         return bytes(for_kopf + _bookmark(version_taken) if version_taken else for_kopf)
 

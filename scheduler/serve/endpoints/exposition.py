@@ -7,7 +7,6 @@ who takes nothing is cut off when the time of its request is over.
 """
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol
 
@@ -16,10 +15,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
+from scheduler.process.time_slice import TimeSlice
 from scheduler.serve.port.answers import Answer
-
-SLICE_SECONDS: Final = 0.002
-"""For which the event loop is held, about."""
 
 SAMPLES: Final = 200
 """Of one family, encoded at once; a millisecond."""
@@ -57,13 +54,11 @@ class Exposition:
 
     async def _encoded(self, encode: Encode, content_type: str) -> AsyncGenerator[bytes, None]:
         async with self._turn:
-            until = time.perf_counter() + SLICE_SECONDS
+            time_slice = TimeSlice()
             for family, parts in self._source.families(SAMPLES):
                 for piece in _pieces(family, parts, encode):
                     yield piece.removesuffix(_END)
-                    if time.perf_counter() >= until:
-                        await asyncio.sleep(0)
-                        until = time.perf_counter() + SLICE_SECONDS
+                    await time_slice.give_way()
             if content_type.startswith("application/openmetrics-text"):
                 yield _END
 

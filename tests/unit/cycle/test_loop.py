@@ -37,7 +37,7 @@ async def test_the_loop_schedules_what_comes_until_it_is_closed() -> None:
 
 
 async def test_a_full_queue_does_not_starve_other_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loop_module, "MAX_SECONDS_AT_A_STRETCH", 0.0)
+    monkeypatch.setattr(loop_module, "SLICE_SECONDS", 0.0)
     scheduler = Scheduler(nodes=[f"n{number}" for number in range(50)])
     for number in range(50):
         scheduler.handlers.pod_changed(a_pod(f"p{number}"))
