@@ -1,6 +1,8 @@
 # Targets print what they do in `make help`; a recipe stays short, logic lives in Python.
 .DEFAULT_GOAL := help
 .SUFFIXES:
+# Tests start many processes: what Python compiled once is kept, even where the environment says not to.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
 BIN := .venv/bin
