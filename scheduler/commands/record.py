@@ -24,9 +24,10 @@ from scheduler.kube.services.service_proxy import RECORD, RunningScheduler
 from scheduler.process.metrics import Metrics
 from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results
+from scheduler.replay.trace.lines import End
 from scheduler.replay.trace.members import BadStream, Members
 
-_end: Final = Decoder[tuple[str, int, str]](tuple[str, int, str])
+_end: Final = Decoder[End](End)
 
 ENDED_HERE: Final = "it was stopped where it was recorded"
 ENDED_THERE: Final = "the scheduler sent no more: it was stopped, or the right to read it was taken away"
@@ -91,7 +92,7 @@ class _TraceFile:
         said = self.members.end
         if said:
             try:
-                why = _end.decode(said.encode())[2]
+                why = _end.decode(said.encode()).why
             except Unreadable as error:
                 raise BadStream(f"its last line cannot be read: {error}") from error
         self._write(self.members.last(why))

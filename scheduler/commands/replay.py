@@ -22,7 +22,7 @@ from scheduler.plugin_loading.registry import PluginRegistry
 from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results
 from scheduler.replay.carried_on import CarriedOn
-from scheduler.replay.comparison import Comparison, Nobody
+from scheduler.replay.comparison import Comparison
 from scheduler.replay.player import Player
 from scheduler.replay.report import lines_of
 from scheduler.replay.trace.trace_file import Trace, is_as_recorded
@@ -180,7 +180,7 @@ async def _replayed(
         profiles = None if other is None else other_profiles(player, trace, other)
         comparison = Comparison(player, profiles, keep, progress)
         progress.doing("deciding once more")
-        await player.play(comparison)
+        await player.play(comparison.add)
         document = told(trace, player, comparison, time.perf_counter() - player.begun_at)
         if other is not None:
             document["carriedOn"] = {"then": utilisation(player.engine, player.engine.frameworks)}
@@ -194,7 +194,7 @@ async def _carried_on(trace: Trace, clock: TraceClock, other: Side, recorded: Co
     """What the configuration makes of the trace, left to itself."""
     player = CarriedOn(trace, clock, *other, progress)
     try:
-        await player.play(Nobody())
+        await player.carry_on()
         profiles = {profile.scheduler_name for profile in recorded.profiles}
         return {"now": utilisation(player.engine, profiles), "evicted": player.evicted}
     finally:
@@ -218,9 +218,9 @@ def told(trace: Trace, player: Player, comparison: Comparison, seconds: float) -
             f"bindings under way when the recording began: {header.bindings:,}; what plugins held for them in memory "
             "(volumes, devices) is not in the trace"
         )
-    if comparison.without_answer:
+    if not_compared := comparison.not_compared + player.not_decided:
         notes.append(
-            f"decisions that count as recorded: {comparison.without_answer:,}; extenders had a say in them, and nobody "
+            f"decisions that count as recorded: {not_compared:,}; extenders had a say in them, and nobody "
             "knows what they would have said"
         )
     if comparison.unfaithful:

@@ -16,8 +16,10 @@ from scheduler.cycle.algorithm import Placed, Unplaced
 from scheduler.framework.cycle_state import CycleState
 from scheduler.process.progress import SILENT, Progress
 from scheduler.replay.no_writers import Silence
-from scheduler.replay.player import Judge, Player
-from scheduler.replay.trace.trace_file import Line, Trace
+from scheduler.replay.player import Compare, Player
+from scheduler.replay.trace import lines
+from scheduler.replay.trace.lines import Line
+from scheduler.replay.trace.trace_file import Trace
 from scheduler.replay.trace.trace_time import TraceClock, turns
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
@@ -63,9 +65,9 @@ class CarriedOn(Player):
         self._due: list[str] = []
         self._evicted: set[str] = set()
 
-    async def play(self, judge: Judge) -> None:
-        """Play all, and try those that wait once more. `judge` is not asked."""
-        await super().play(judge)
+    async def carry_on(self) -> None:
+        """Play all, and try those that wait once more."""
+        await self.play(lambda _attempt, _replayed: None)
         await self._try_waiting()
 
     def evict(self, victim: Pod) -> bool:
@@ -80,8 +82,29 @@ class CarriedOn(Player):
         """How many pods had to make room."""
         return len(self._evicted)
 
-    async def _play(self, kind: str, line: Line, judge: Judge) -> None:
-        await super()._play(kind, line, judge)
+    async def _play(self, line: Line, compare: Compare) -> None:
+        match line:
+            case lines.Decide():
+                self._decide_later(line)
+            case lines.Count() if line.uid in self._own:
+                self.engine.cache.confirm(self._pod_of(line).bound_to(self._own[line.uid]))
+            case lines.Count() if line.uid in self._waiting or line.uid in self._evicted:
+                pass
+            case lines.Count() | lines.SetNode():
+                await super()._play(line, compare)
+                self._has_changed = True
+            case lines.Nominate() if self.begun_at:
+                pass
+            case (
+                lines.Uncount() | lines.EndNomination() | lines.AskExtenders() | lines.Decided() | lines.Assume()
+                | lines.PreBind() | lines.Bound() | lines.Undo() | lines.Answer()
+            ):  # fmt: skip
+                pass  # what was decided then
+            case lines.RemovePod():
+                await super()._play(line, compare)
+                self._forget(line.uid)
+            case _:
+                await super()._play(line, compare)
         for uid in self._due:
             await self._try(uid)
         if self._due and self._has_changed and self.clock.milliseconds >= self._retried_at + RETRY_MILLISECONDS:
@@ -96,11 +119,11 @@ class CarriedOn(Player):
     async def _try(self, uid: str) -> None:
         for _ in range(TRIES):
             found = self._waiting.get(uid)
-            if found is None or not self._attempt(*found):
+            if found is None or not self._try_once(*found):
                 return
             await turns()  # the victims go
 
-    def _attempt(self, framework: Framework, pod: Pod) -> bool:
+    def _try_once(self, framework: Framework, pod: Pod) -> bool:
         """Try a pod; whether room was made for it."""
         engine, state = self.engine, CycleState()
         number = self._numbers[pod.uid] = self._numbers.get(pod.uid, 0) + 1
@@ -139,11 +162,11 @@ class CarriedOn(Player):
 
     # --- what the trace says ---
 
-    def _decide(self, line: Line, judge: Judge) -> None:
+    def _decide_later(self, line: lines.Decide) -> None:
         self._progress.done += 1
-        uid = self._uid(line)
+        uid = line.uid
         if uid not in self._evicted and self.engine.cache.get(uid) is None:
-            attempt = self._attempt_of(line)
+            attempt = self._attempt(line)
             self._numbers[uid] = attempt.number - 1
             self._waiting[uid] = attempt.framework, attempt.pod
             self._due.append(uid)
@@ -154,48 +177,10 @@ class CarriedOn(Player):
             return next(iter(frameworks.values()))
         return super()._profile(name)
 
-    def _count(self, line: Line) -> None:
-        if self._uid(line) in self._evicted:
-            return
-        uid, pod = self._counted(line)
-        if not self.begun_at:
-            super()._count(line)
-        elif uid in self._own:
-            self.engine.cache.confirm(pod.bound_to(self._own[uid]))
-        elif uid not in self._waiting:
-            self._has_changed = True
-            super()._count(line)
-
-    def _uncount(self, line: Line) -> None:
-        """What was assumed in vain then, was not assumed here; what is gone, went before."""
-
-    def _show(self, pod: Pod) -> None:
-        """Let plugins see a pod where it is here, not where it was then."""
+    def _set_pod(self, pod: Pod) -> None:
+        """Show plugins a pod where it is here, not where it was then."""
         uid = pod.uid
         if uid in self._own:
-            super()._show(pod.bound_to(self._own[uid]))
+            super()._set_pod(pod.bound_to(self._own[uid]))
         elif uid not in self._evicted and not (uid in self._waiting and pod.node_name):
-            super()._show(pod)
-
-    def _pod_gone(self, line: Line) -> None:
-        super()._pod_gone(line)
-        self._forget(self._uid(line))
-
-    def _node(self, line: Line) -> None:
-        super()._node(line)
-        self._has_changed = True
-
-    def _nominate(self, line: Line) -> None:
-        if not self.begun_at:
-            super()._nominate(line)
-
-    def _end(self, line: Line, judge: Judge) -> None:
-        """Whatever extenders have decided, counts as it did, once the watch has shown it."""
-
-    def _no_nomination(self, line: Line) -> None: ...
-    def _asking(self, line: Line) -> None: ...
-    def _assume(self, line: Line) -> None: ...
-    async def _pre_bind(self, line: Line) -> None: ...
-    async def _bound(self, line: Line) -> None: ...
-    async def _undo(self, line: Line) -> None: ...
-    async def _answer(self, line: Line) -> None: ...
+            super()._set_pod(pod)

@@ -8,10 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from scheduler.process.progress import SILENT, Progress
 from scheduler.replay.player import Attempt, Player
 from scheduler.replay.replayed_calls import TRYING
-from scheduler.replay.trace.lines import Decision, encoded
+from scheduler.replay.trace.lines import Decision
 from scheduler.replay.why import why
 from scheduler.runtime.framework import Framework
 
@@ -40,7 +42,7 @@ def kind_of(recorded: Decision, now: Decision) -> str:
 
 
 class Comparison:
-    """Implements scheduler.replay.player.Judge."""
+    """Compares what was recorded with what is decided now, attempt by attempt."""
 
     def __init__(
         self,
@@ -55,46 +57,38 @@ class Comparison:
         self._keep = keep
         self._progress = progress
         self.kinds: Counter[str] = Counter()
-        self.without_answer = 0
-        """Attempts that were not compared, for what their extenders said or would say is not known."""
+        self.not_compared = 0
+        """Attempts with extenders, where another configuration is compared: what they would say to it is not known."""
         self.unfaithful = 0
         """Attempts that the recorded configuration decides in another way now, where another one is compared."""
         self.differences: list[Document] = []
 
-    def not_judged(self) -> None:
-        self.without_answer += 1
-
-    def judge(self, attempt: Attempt, replayed: Decision, written: bytes) -> None:
+    def add(self, attempt: Attempt, replayed: Decision) -> None:
+        """Compare an attempt; `replayed`: what the recorded configuration decides now."""
         self._progress.done += 1
-        is_faithful = written == attempt.written
-        framework = attempt.framework
-        if self._other is not None and attempt.has_extenders:
-            self.unfaithful += not is_faithful
-            self.without_answer += 1
-            return
+        framework, now = attempt.framework, replayed
         if self._other is not None:
-            self.unfaithful += not is_faithful
-            framework, replayed, written = self._decided_by_other(attempt)
+            self.unfaithful += replayed != attempt.recorded
+            if attempt.has_extenders:
+                self.not_compared += 1
+                return
+            framework, now = self._decided_by_other(attempt, self._other)
         if self._keep is not None:
-            self._keep(written)
-        kind = SAME if is_faithful and self._other is None else kind_of(attempt.recorded, replayed)
-        if self._other is None and not is_faithful and kind == SAME:
-            kind = OTHER_SCORES  # written in another way
+            self._keep(msgspec.json.encode(now))
+        kind = kind_of(attempt.recorded, now)
         if self._other is not None and kind == OTHER_SCORES:
             kind = SAME  # that is what another configuration is for
         self.kinds[kind] += 1
         if kind != SAME and len(self.differences) < MAX_TOLD:
-            self.differences.append(self._told(kind, attempt, framework, replayed))
+            self.differences.append(self._told(kind, attempt, framework, now))
 
-    def _decided_by_other(self, attempt: Attempt) -> tuple[Framework, Decision, bytes]:
-        assert self._other is not None
-        framework = self._other[attempt.framework.name]
+    def _decided_by_other(self, attempt: Attempt, other: Mapping[str, Framework]) -> tuple[Framework, Decision]:
+        framework = other[attempt.framework.name]
         token = TRYING.set(True)
         try:
-            made = self._player.decide(framework, attempt)[1]
+            return framework, self._player.decide(framework, attempt)[1]
         finally:
             TRYING.reset(token)
-        return framework, made, encoded(made)
 
     def _told(self, kind: str, attempt: Attempt, framework: Framework, now: Decision) -> Document:
         token = TRYING.set(True)
@@ -112,13 +106,6 @@ class Comparison:
             "now": shown(now),
             "why": reason,
         }
-
-
-class Nobody:
-    """A Judge that looks at nothing."""
-
-    def judge(self, attempt: Attempt, replayed: Decision, written: bytes) -> None: ...
-    def not_judged(self) -> None: ...
 
 
 def shown(decision: Decision) -> Document:

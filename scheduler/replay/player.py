@@ -8,10 +8,10 @@ bindings and take back as they did; what they ask of the API server is answered 
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 
@@ -21,7 +21,6 @@ from scheduler.api.pod import Pod
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.config.types import Config
 from scheduler.cycle.engine import Engine, build_engine
-from scheduler.cycle.observer import Call
 from scheduler.cycle.writers import Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError, ConfigError
@@ -33,9 +32,8 @@ from scheduler.replay.no_writers import Silence
 from scheduler.replay.replayed_calls import ReplayedCalls
 from scheduler.replay.replayed_extenders import ReplayedAttempts
 from scheduler.replay.trace import lines
-from scheduler.replay.trace.extender_answers import WrittenAnswer
-from scheduler.replay.trace.lines import Decision, Number, decision_of, encoded
-from scheduler.replay.trace.trace_file import Line, Trace
+from scheduler.replay.trace.lines import Decision, Line, decision_of, kind_of
+from scheduler.replay.trace.trace_file import Trace
 from scheduler.replay.trace.trace_time import TraceClock, turns
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
@@ -45,6 +43,9 @@ PRE_BIND_SECONDS: Final = 86_400.0
 
 TICK: Final = 100
 """Milliseconds of the trace's time, after which timers of plugins are looked at."""
+
+Compare = Callable[["Attempt", Decision], None]
+"""Takes an attempt and what the recorded configuration decides now, in the state in which it was decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +58,8 @@ class Attempt:
     start: int
     """Where the search began."""
     recorded: Decision
-    written: bytes
-    """The recorded decision as it stands in the trace."""
     has_extenders: bool = False
     """Whether extenders had a say in it: no other configuration can decide it without asking them."""
-
-
-class Judge(Protocol):
-    """Looks at each attempt, in the state in which it was decided."""
-
-    def judge(self, attempt: Attempt, replayed: Decision, written: bytes) -> None:
-        """`replayed`: what was decided now, by the recorded configuration; `written`: as it would stand in a trace."""
-
-    def not_judged(self) -> None:
-        """An attempt cannot be decided again: extenders were asked before the recording began."""
 
 
 @dataclass(slots=True, eq=False)
@@ -98,123 +87,126 @@ class Player:
         self.tasks = Tasks(metrics)
         self.engine: Engine = build_engine(config, registry, writers, metrics, self.clock.now, self.tasks)
         self._jobs = self.tasks.jobs("replay", PRE_BIND_SECONDS)
-        self._pods = Decoder[Pod](self.engine.pod_type).quick
+        self._pod_from = Decoder[Pod](self.engine.pod_type).quick
         self._objects = {name: _decoder_of(name) for name in self.engine.watched}
         self._open: dict[str, _Open] = {}
-        self._decided: _Open | None = None
+        self._placed: _Open | None = None
         """What the last attempt came to, if it placed its pod."""
         self._extended = ReplayedAttempts(self.engine, self._jobs, metrics)
         self._ticked = 0
-        self._steps: dict[str, Callable[[Line], None]] = {
-            lines.LAYOUT: self._layout,
-            lines.NODE: self._node,
-            lines.OBJECT: self._object,
-            lines.POD: self._pod,
-            lines.COUNT: self._count,
-            lines.REST: self._rest,
-            lines.NO_REST: self._no_rest,
-            lines.NOMINATE: self._nominate,
-            lines.NO_NOMINATION: self._no_nomination,
-            lines.NODE_GONE: self._node_gone,
-            lines.OBJECT_GONE: self._object_gone,
-            lines.POD_GONE: self._pod_gone,
-            lines.UNCOUNT: self._uncount,
-            lines.BEGIN: self._begin,
-            lines.ASSUME: self._assume,
-            lines.ASKING: self._asking,
-            lines.GAVE_UP: self._gave_up,
-        }
-        self._awaited: dict[str, Callable[[Line], Awaitable[None]]] = {
-            lines.PRE_BIND: self._pre_bind,
-            lines.BOUND: self._bound,
-            lines.UNDO: self._undo,
-            lines.ANSWER: self._answer,
-            lines.SEARCH: self._search,
-            lines.EXTENDERS: self._extenders,
-        }
-        """Those that let tasks of plugins go on."""
         self.begun_at = 0.0
         """When the state at the start was whole, in seconds of time.perf_counter; 0 if it never was."""
-        engine = self.engine
-        engine.algorithm.next_start = trace.header.next_start
+        self.not_decided = 0
+        """Attempts whose extenders were asked before the recording began: they cannot be decided again."""
+        self.engine.algorithm.next_start = trace.header.next_start
 
-    async def play(self, judge: Judge) -> None:
+    async def play(self, compare: Compare) -> None:
         """Play all that the trace has. Raises ConfigError for a line that makes no sense."""
         trace = self._trace
-        for kind, line in trace.lines():
+        for line in trace.lines():
             try:
-                await self._play(kind, line, judge)
+                self.clock.milliseconds = line.milliseconds
+                if self.clock.milliseconds >= self._ticked + TICK:
+                    self._ticked = self.clock.milliseconds
+                    await turns()
+                await self._play(line, compare)
             except ConfigError:
                 raise
             except Exception as error:  # a line may have anything in it
                 detail = Unreadable(str(error) or type(error).__name__)
                 place = f"{trace.path}: line {trace.number}"
-                raise ConfigError([f"{place} cannot be replayed: {kind}: {detail}"]) from error
+                raise ConfigError([f"{place} cannot be replayed: {kind_of(line)}: {detail}"]) from error
 
-    async def _play(self, kind: str, line: Line, judge: Judge) -> None:
-        self.clock.milliseconds = _number(line[1])
-        if self.clock.milliseconds >= self._ticked + TICK:
-            self._ticked = self.clock.milliseconds
-            await turns()
-        step = self._steps.get(kind)
-        if step is not None:
-            step(line)
-        elif kind == lines.DECIDE:
-            self._decide(line, judge)
-        elif kind in self._awaited:
-            await self._awaited[kind](line)
-        elif kind == lines.DECIDED:
-            self._end(line, judge)
-        else:
-            raise ValueError("a kind of line that this program does not know")
+    async def _play(self, line: Line, compare: Compare) -> None:  # noqa: C901  a case for each kind of line
+        engine, cache = self.engine, self.engine.cache
+        match line:
+            case lines.SetPod():
+                self._set_pod(self._pod_from(line.pod))
+            case lines.Count():
+                pod = self._pod_of(line)
+                if line.is_assumed:
+                    cache.assume(pod)
+                else:
+                    cache.confirm(pod)
+            case lines.Decide():
+                self._decide(line, compare)
+            case lines.Assume():
+                self._assume(line)
+            case lines.Bound():
+                await self._bound(line.uid)
+            case lines.PreBind():
+                await self._pre_bind(line.uid)
+            case lines.Undo():
+                await self._undo(line.uid)
+            case lines.Uncount():
+                cache.remove(line.uid)
+            case lines.RemovePod():
+                engine.pods.pop(line.uid, None)
+            case lines.SetNode():
+                cache.set_node(_node(line.node))
+            case lines.RemoveNode():
+                cache.remove_node(line.name)
+            case lines.Quarantine():
+                cache.rest(line.name)
+            case lines.EndQuarantine():
+                cache.end_rest(line.name)
+            case lines.SetObject():
+                decoder = self._objects.get(line.resource)
+                if decoder is not None:
+                    engine.objects.set(line.resource, decoder(line.content))
+            case lines.RemoveObject():
+                if line.resource in self._objects:
+                    engine.objects.remove(line.resource, line.uid)
+            case lines.Nominate():
+                engine.nominator.add(self._pod_of(line), line.node_name)
+            case lines.EndNomination():
+                engine.nominator.delete(line.uid)
+            case lines.Answer():
+                await self._answer(line)
+            case lines.AskExtenders():
+                self._extended.begin(line.uid, self._profile(line.profile), line.attempt)
+            case lines.Search():
+                if (asking := self._extended.get(line.uid)) is not None:
+                    await asking.search(self._pod_of(line), line.start)
+            case lines.ExtenderAnswer():
+                if (asking := self._extended.get(line.uid)) is not None:
+                    await asking.hear(line.answer)
+            case lines.Decided():
+                self._decided_with_extenders(line, compare)
+            case lines.GiveUp():
+                self._extended.take(line.uid)
+            case lines.Layout():
+                self._lay_out(line)
+            case lines.Begin():
+                self.begun_at = time.perf_counter()
+            case lines.End() | lines.Sum():
+                raise ValueError("lines follow it, or its end is missing")
 
     # --- decisions ---
 
-    def _decide(self, line: Line, judge: Judge) -> None:
-        attempt = self._attempt_of(line)
+    def _decide(self, line: lines.Decide, compare: Compare) -> None:
+        attempt = self._attempt(line)
         state, made = self.decide(attempt.framework, attempt)
-        self._decided = None
-        if attempt.recorded.node:
-            self._decided = _Open(attempt.framework, state, attempt.pod)
-        judge.judge(attempt, made, encoded(made))
+        self._placed = _Open(attempt.framework, state, attempt.pod) if attempt.recorded.node else None
+        compare(attempt, made)
 
-    def _asking(self, line: Line) -> None:
-        self._extended.begin(_text(line[2]), self._profile(_text(line[3])), _number(line[4]))
-
-    async def _search(self, line: Line) -> None:
-        uid, start = _text(line[2]), _number(line[3])
-        attempt = self._extended.get(uid)
-        if attempt is not None:
-            await attempt.search(self._pods(line[4]) if len(line) > 4 else self.engine.pods[uid], start)
-
-    async def _extenders(self, line: Line) -> None:
-        attempt = self._extended.get(_text(line[2]))
-        if attempt is not None:
-            await attempt.hear(_extender_answer(line[3]))
-
-    def _gave_up(self, line: Line) -> None:
-        self._extended.take(_text(line[2]))
-
-    def _end(self, line: Line, judge: Judge) -> None:
-        uid, self._decided = _text(line[2]), None
-        ended = self._extended.take(uid)
+    def _decided_with_extenders(self, line: lines.Decided, compare: Compare) -> None:
+        self._placed, recorded = None, line.decision
+        ended = self._extended.take(line.uid)
         if ended is None:
-            judge.not_judged()
+            self.not_decided += 1
             return
         if isinstance(ended.outcome, Exception):
             state, made = CycleState(), decision_of(CycleState(), ended.outcome)
         else:
             state, made = ended.outcome.state, decision_of(ended.outcome.state, ended.outcome.decision)
-        pod, recorded = ended.pod or self.engine.pods[uid], _decision(line[3])
+        pod = ended.pod or self.engine.pods[line.uid]
         if recorded.node:
-            self._decided = _Open(ended.framework, state, pod)
-        attempt = Attempt(ended.framework, pod, ended.number, ended.start, recorded, bytes(line[3]), has_extenders=True)
-        judge.judge(attempt, made, encoded(made))
+            self._placed = _Open(ended.framework, state, pod)
+        compare(Attempt(ended.framework, pod, ended.number, ended.start, recorded, has_extenders=True), made)
 
-    def _attempt_of(self, line: Line) -> Attempt:
-        framework = self._profile(_text(line[3]))
-        pod = self._pods(line[7]) if len(line) > 7 else self.engine.pods[_text(line[2])]
-        return Attempt(framework, pod, _number(line[4]), _number(line[5]), _decision(line[6]), bytes(line[6]))
+    def _attempt(self, line: lines.Decide) -> Attempt:
+        return Attempt(self._profile(line.profile), self._pod_of(line), line.attempt, line.start, line.decision)
 
     def _profile(self, name: str) -> Framework:
         framework = self.engine.frameworks.get(name)
@@ -232,40 +224,38 @@ class Player:
             decision = error
         return state, decision_of(state, decision)
 
-    def _assume(self, line: Line) -> None:
-        uid, node_name = _text(line[2]), _text(line[3])
-        decided, self._decided = self._decided, None
-        known = decided.pod if decided is not None and decided.pod.uid == uid else self.engine.pods[uid]
-        pod = known.bound_to(node_name)
-        self.engine.cache.assume(pod)
-        if decided is None or decided.pod.uid != uid:
+    def _assume(self, line: lines.Assume) -> None:
+        placed, self._placed = self._placed, None
+        if placed is None or placed.pod.uid != line.uid:
+            self.engine.cache.assume(self.engine.pods[line.uid].bound_to(line.node_name))
             return
-        decided.pod = pod
-        self._open[uid] = decided
+        placed.pod = pod = placed.pod.bound_to(line.node_name)
+        self.engine.cache.assume(pod)
+        self._open[line.uid] = placed
         with suppress(Exception):  # a refusal or a fault: what it led to is in the trace
-            refusal = decided.framework.run_reserve(decided.state, pod, node_name)
+            refusal = placed.framework.run_reserve(placed.state, pod, line.node_name)
             if refusal is None:
-                holds, _ = decided.framework.run_permit(decided.state, pod, node_name)
+                holds, _ = placed.framework.run_permit(placed.state, pod, line.node_name)
                 if holds:
-                    decided.framework.handle.waiting_pods.add(pod, holds)
+                    placed.framework.handle.waiting_pods.add(pod, holds)
 
-    async def _pre_bind(self, line: Line) -> None:
-        opened = self._open.get(_text(line[2]))
+    async def _pre_bind(self, uid: str) -> None:
+        opened = self._open.get(uid)
         if opened is not None:
             opened.framework.handle.waiting_pods.remove(opened.pod.uid)
             opened.pre_binding = self._jobs.start(f"prepare {opened.pod}", _prepared(opened))
             await turns()  # as far as it came then, before anything else happened
 
-    async def _bound(self, line: Line) -> None:
-        opened = self._open.pop(_text(line[2]), None)
+    async def _bound(self, uid: str) -> None:
+        opened = self._open.pop(uid, None)
         if opened is not None:
             opened.framework.handle.waiting_pods.remove(opened.pod.uid)
             if opened.framework.plugins.at["post_bind"]:
                 self._jobs.start(f"after {opened.pod}", _told(opened))
                 await turns()
 
-    async def _undo(self, line: Line) -> None:
-        opened = self._open.pop(_text(line[2]), None)
+    async def _undo(self, uid: str) -> None:
+        opened = self._open.pop(uid, None)
         if opened is None:
             return
         opened.framework.handle.waiting_pods.remove(opened.pod.uid)
@@ -276,98 +266,44 @@ class Player:
                 await turns()
         opened.framework.run_unreserve(opened.state, opened.pod, opened.pod.node_name)
 
-    async def _answer(self, line: Line) -> None:
-        call = _call(line[2])
-        status: int | None = _status(line[3])
+    async def _answer(self, line: lines.Answer) -> None:
+        call = line.call
         answer: Any
-        if status is not None:
-            answer = ApiError(status, _text(line[4]))
+        if line.status is not None:
+            answer = ApiError(line.status, _text(line.content))
         elif call.verb in ("read", "post"):
-            answer = _bytes(line[4])
+            answer = _bytes(line.content)
         elif call.verb == "delete":
             answer = None
         elif call.resource == POD:
-            answer = self._pods(line[4])
+            answer = self._pod_from(line.content)
         else:
-            answer = _decoder_of(call.resource)(line[4])
+            answer = _decoder_of(call.resource)(line.content)
         await turns()
         self._calls.answer(call, answer)
         await turns()
 
     # --- the state ---
 
-    def _layout(self, line: Line) -> None:
-        names, free = _texts(line[2]), _numbers(line[3])
+    def _lay_out(self, line: lines.Layout) -> None:
+        names, free = line.names, line.free
         if sorted(free) != [row for row, name in enumerate(names) if not name]:
             raise ValueError("rows that are free have names")
         if len(set(filter(None, names))) != len(names) - len(free):
             raise ValueError("a node has two rows")
         self.engine.cache.table.lay_out(names, free)
 
-    def _begin(self, line: Line) -> None:
-        self.begun_at = time.perf_counter()
+    def _pod_of(self, line: lines.Count | lines.Nominate | lines.Decide | lines.Search) -> Pod:
+        """The pod in the line, or the version that the watch has shown."""
+        return self._pod_from(line.pod) if line.pod else self.engine.pods[line.uid]
 
-    def _node(self, line: Line) -> None:
-        self.engine.cache.set_node(_node(line[2]))
-
-    def _node_gone(self, line: Line) -> None:
-        self.engine.cache.remove_node(_text(line[2]))
-
-    def _rest(self, line: Line) -> None:
-        self.engine.cache.rest(_text(line[2]))
-
-    def _no_rest(self, line: Line) -> None:
-        self.engine.cache.end_rest(_text(line[2]))
-
-    def _object(self, line: Line) -> None:
-        resource = _text(line[2])
-        decoder = self._objects.get(resource)
-        if decoder is not None:
-            self.engine.objects.set(resource, decoder(line[3]))
-
-    def _object_gone(self, line: Line) -> None:
-        resource = _text(line[2])
-        if resource in self._objects:
-            self.engine.objects.remove(resource, _text(line[3]))
-
-    def _pod(self, line: Line) -> None:
-        self._show(self._pods(line[2]))
-
-    def _show(self, pod: Pod) -> None:
-        """Let plugins see a version of a pod."""
+    def _set_pod(self, pod: Pod) -> None:
+        """Show plugins a version of a pod."""
         pods = self.engine.pods
         known = pods.get(pod.uid)
         if known is not None:
             pod.derive_like(known)
         pods[pod.uid] = pod
-
-    def _pod_gone(self, line: Line) -> None:
-        self.engine.pods.pop(_text(line[2]), None)
-
-    def _count(self, line: Line) -> None:
-        _, pod = self._counted(line)
-        if bytes(line[3]) == b"true":
-            self.engine.cache.assume(pod)
-        else:
-            self.engine.cache.confirm(pod)
-
-    def _counted(self, line: Line) -> tuple[str, Pod]:
-        uid = self._uid(line)
-        return uid, self._pods(line[4]) if len(line) > 4 else self.engine.pods[uid]
-
-    def _uid(self, line: Line) -> str:
-        return _text(line[2])
-
-    def _uncount(self, line: Line) -> None:
-        self.engine.cache.remove(_text(line[2]))
-
-    def _nominate(self, line: Line) -> None:
-        uid = _text(line[2])
-        pod = self._pods(line[4]) if len(line) > 4 else self.engine.pods[uid]
-        self.engine.nominator.add(pod, _text(line[3]))
-
-    def _no_nomination(self, line: Line) -> None:
-        self.engine.nominator.delete(_text(line[2]))
 
 
 async def _prepared(opened: _Open) -> None:
@@ -386,12 +322,5 @@ def _decoder_of(resource: str) -> Callable[[msgspec.Raw], Any]:
 
 
 _text = Decoder[str](str).quick
-_texts = Decoder[list[str]](list[str]).quick
-_number = Decoder[int](Number).quick
-_numbers = Decoder[list[int]](list[int]).quick
-_status = Decoder[int | None](int | None).quick
 _bytes = Decoder[bytes](bytes).quick
 _node = Decoder[Node](Node).quick
-_call = Decoder[Call](Call).quick
-_extender_answer = Decoder[WrittenAnswer](WrittenAnswer).quick
-_decision = Decoder[Decision](Decision).quick

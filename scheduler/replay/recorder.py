@@ -13,7 +13,7 @@ import gzip
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from importlib import metadata
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
@@ -29,9 +29,8 @@ from scheduler.process.time_slice import TimeSlice
 from scheduler.replay.start import StateAtStart
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.extender_answers import written_answer
+from scheduler.replay.trace.lines import Line
 from scheduler.runtime.framework import Framework
-
-T = TypeVar("T")
 
 MAX_WAITING: Final = 32 << 20
 """Bytes of lines that wait for the reader."""
@@ -147,83 +146,75 @@ class _Recording:
     def end(self, why: str) -> None:
         """Record no more."""
         if not self.over_because:
-            self._write(lines.END, why)
+            self._write(lambda at: lines.End(at, why))
             self.over_because = why
 
-    def _write(self, kind: str, *parts: Any) -> None:
+    def _write(self, line_at: Callable[[int], Line]) -> None:
+        """Write a line; `line_at` makes it for a time in milliseconds."""
         if self.over_because:
             return
         milliseconds = int((time.monotonic() - self._began) * 1000)
         try:
-            line = lines.encode((kind, milliseconds, *parts))
+            line = lines.encode(line_at(milliseconds))
         except Exception as error:  # noqa: BLE001  an object that others wrote: the recording pays, never the scheduler
-            self._cannot_write(error)
+            # Not its text, which may be as odd as what it is about.
+            self.end(f"{UNWRITABLE}: {type(error).__name__}")
             return
         if len(self._waiting) + len(line) > self._max_waiting:
-            self._waiting += lines.encode((lines.END, milliseconds, TOO_SLOW))
+            self._waiting += lines.encode(lines.End(milliseconds, TOO_SLOW))
             self.over_because = TOO_SLOW
         else:
             self._waiting += line
 
-    def _made(self, make: Callable[[], T]) -> T | None:
-        """Make a part of a line; None, and there is no such line, if that fails."""
-        try:
-            return make()
-        except Exception as error:  # noqa: BLE001  of a plugin, perhaps, whose text cannot be made
-            self._cannot_write(error)
-            return None
-
-    def _cannot_write(self, error: Exception) -> None:
-        # Not its text, which may be as odd as what it is about.
-        self.end(f"{UNWRITABLE}: {type(error).__name__}")
+    def _own(self, pod: Pod) -> msgspec.Raw:
+        """A version of a pod that the watch has not shown."""
+        return lines.NOTHING if self._engine.pods.get(pod.uid) is pod else lines.written(pod)
 
     # --- scheduler.state.observer ---
 
     def assumed(self, pod: Pod) -> None:
-        self._write(lines.ASSUME, pod.uid, pod.node_name)
+        self._write(lambda at: lines.Assume(at, pod.uid, pod.node_name))
 
     def confirmed(self, pod: Pod) -> None:
-        own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
-        self._write(lines.COUNT, pod.uid, False, *own)
+        self._write(lambda at: lines.Count(at, pod.uid, False, self._own(pod)))
 
     def uncounted(self, uid: str) -> None:
-        self._write(lines.UNCOUNT, uid)
+        self._write(lambda at: lines.Uncount(at, uid))
 
     def node_set(self, node: Node) -> None:
-        self._write(lines.NODE, lines.written(node))
+        self._write(lambda at: lines.SetNode(at, lines.written(node)))
 
     def node_removed(self, name: str) -> None:
-        self._write(lines.NODE_GONE, name)
+        self._write(lambda at: lines.RemoveNode(at, name))
 
     def rests(self, name: str) -> None:
-        self._write(lines.REST, name)
+        self._write(lambda at: lines.Quarantine(at, name))
 
     def rested(self, name: str) -> None:
-        self._write(lines.NO_REST, name)
+        self._write(lambda at: lines.EndQuarantine(at, name))
 
     def rebuilt(self) -> None:
         self.end(REBUILT)
 
     def nominated(self, pod: Pod, node_name: str) -> None:
-        own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
-        self._write(lines.NOMINATE, pod.uid, node_name, *own)
+        self._write(lambda at: lines.Nominate(at, pod.uid, node_name, self._own(pod)))
 
     def nomination_ended(self, uid: str) -> None:
-        self._write(lines.NO_NOMINATION, uid)
+        self._write(lambda at: lines.EndNomination(at, uid))
 
     def object_set(self, resource: str, new: Any) -> None:
-        self._write(lines.OBJECT, resource, lines.written(new))
+        self._write(lambda at: lines.SetObject(at, resource, lines.written(new)))
 
     def object_removed(self, resource: str, uid: str) -> None:
-        self._write(lines.OBJECT_GONE, resource, uid)
+        self._write(lambda at: lines.RemoveObject(at, resource, uid))
 
     # --- scheduler.cycle.observer ---
 
     def pod_shown(self, pod: Pod) -> None:
-        self._write(lines.POD, lines.written(pod))
+        self._write(lambda at: lines.SetPod(at, lines.written(pod)))
 
     def pod_gone(self, uid: str) -> None:
-        self._write(lines.POD_GONE, uid)
+        self._write(lambda at: lines.RemovePod(at, uid))
 
     def deciding(self) -> None:
         self._next_start = self._algorithm.next_start
@@ -231,50 +222,50 @@ class _Recording:
     def decided(
         self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException
     ) -> None:
-        pod = queued.pod
-        own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
-        made = self._made(lambda: lines.decision_of(state, decision))
-        self._write(lines.DECIDE, pod.uid, framework.name, queued.attempts, self._next_start, made, *own)
+        pod, number, start = queued.pod, queued.attempts, self._next_start
+        self._write(
+            lambda at: lines.Decide(
+                at, pod.uid, framework.name, number, start, lines.decision_of(state, decision), self._own(pod)
+            )
+        )
 
     def asking(self, framework: Framework, queued: QueuedPod) -> None:
-        self._write(lines.ASKING, queued.pod.uid, framework.name, queued.attempts)
+        self._write(lambda at: lines.AskExtenders(at, queued.pod.uid, framework.name, queued.attempts))
 
     def searching(self, pod: Pod) -> None:
-        own = () if self._engine.pods.get(pod.uid) is pod else (lines.written(pod),)
-        self._write(lines.SEARCH, pod.uid, self._algorithm.next_start, *own)
+        self._write(lambda at: lines.Search(at, pod.uid, self._algorithm.next_start, self._own(pod)))
 
     def extenders_answered(self, uid: str, verb: str, answer: ExtenderAnswer | Exception) -> None:
-        self._write(lines.EXTENDERS, uid, self._made(lambda: written_answer(verb, answer)))
+        self._write(lambda at: lines.ExtenderAnswer(at, uid, written_answer(verb, answer)))
 
     def decided_with_extenders(
         self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException
     ) -> None:
-        made = self._made(lambda: lines.decision_of(state, decision))
-        self._write(lines.DECIDED, queued.pod.uid, made)
+        self._write(lambda at: lines.Decided(at, queued.pod.uid, lines.decision_of(state, decision)))
 
     def gave_up(self, uid: str) -> None:
-        self._write(lines.GAVE_UP, uid)
+        self._write(lambda at: lines.GiveUp(at, uid))
 
     def reconfigured(self) -> None:
         self.end(OTHER_CONFIG)
 
     def pre_binding(self, pod: Pod) -> None:
-        self._write(lines.PRE_BIND, pod.uid)
+        self._write(lambda at: lines.PreBind(at, pod.uid))
 
     def bound(self, pod: Pod) -> None:
-        self._write(lines.BOUND, pod.uid)
+        self._write(lambda at: lines.Bound(at, pod.uid))
 
     def undone(self, pod: Pod) -> None:
-        self._write(lines.UNDO, pod.uid)
+        self._write(lambda at: lines.Undo(at, pod.uid))
 
     def answered(self, call: Call, answer: Any | ApiError) -> None:
         if isinstance(answer, ApiError):
-            self._write(lines.ANSWER, call, answer.status, str(answer))
+            self._write(lambda at: lines.Answer(at, call, answer.status, lines.written(str(answer))))
         else:
-            self._write(lines.ANSWER, call, None, lines.written(answer))
+            self._write(lambda at: lines.Answer(at, call, None, lines.written(answer)))
 
 
-async def _in_parts(state: Iterator[tuple[Any, ...]]) -> AsyncGenerator[bytes, None]:
+async def _in_parts(state: Iterator[Line]) -> AsyncGenerator[bytes, None]:
     waiting = bytearray()
     time_slice = TimeSlice()
     for line in state:

@@ -1,8 +1,10 @@
 """The state at the start of a recording: noted in one step, written bit by bit while the scheduler works on."""
 
 from collections.abc import Iterator
-from typing import Any
 
+import msgspec
+
+from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
 from scheduler.replay.trace import lines
 
@@ -24,25 +26,26 @@ class StateAtStart:
         self._assumed = {pod.uid for pod in cache.assumed_pods()}
         self._nominations = [(node_name, list(pods)) for node_name, pods in engine.nominator.by_node()]
 
-    def lines(self) -> Iterator[tuple[Any, ...]]:
+    def lines(self) -> Iterator[lines.Line]:
         """Yield them in the order in which they are to be taken in."""
-        yield lines.LAYOUT, 0, self._names, self._free
+        yield lines.Layout(0, self._names, self._free)
         for resource, objects in self._objects.items():
             for each in objects:
-                yield lines.OBJECT, 0, resource, lines.written(each)
+                yield lines.SetObject(0, resource, lines.written(each))
         for node in self._nodes:
-            yield lines.NODE, 0, lines.written(node)
+            yield lines.SetNode(0, lines.written(node))
         for name in self._resting:
-            yield lines.REST, 0, name
+            yield lines.Quarantine(0, name)
         for pod in self._pods:
-            yield lines.POD, 0, lines.written(pod)
+            yield lines.SetPod(0, lines.written(pod))
         for pods in self._counted:
             for pod in pods:
                 # The version that counts may be ours, with the node that it is assumed on.
-                own = () if id(pod) in self._shown else (lines.written(pod),)
-                yield lines.COUNT, 0, pod.uid, pod.uid in self._assumed, *own
+                yield lines.Count(0, pod.uid, pod.uid in self._assumed, self._own(pod))
         for node_name, pods in self._nominations:
             for pod in pods:
-                own = () if id(pod) in self._shown else (lines.written(pod),)
-                yield lines.NOMINATE, 0, pod.uid, node_name, *own
-        yield lines.BEGIN, 0
+                yield lines.Nominate(0, pod.uid, node_name, self._own(pod))
+        yield lines.Begin(0)
+
+    def _own(self, pod: Pod) -> msgspec.Raw:
+        return lines.NOTHING if id(pod) in self._shown else lines.written(pod)

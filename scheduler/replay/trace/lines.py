@@ -1,54 +1,41 @@
 """The lines of a trace: a header, the state at the start, then what happened, in the order of the one event loop.
 
     {"loadmasterTrace": 1, …}                     the header
-    ["row"|"node"|"object"|"pod"|"on"|…, 0, …]    the state: what decisions read
+    ["layout"|"node"|"object"|"pod"|…, 0, …]      the state: what decisions read
     ["begin", 0]
     ["pod"|"count"|"decide"|…, milliseconds, …]   what happened, since the recording began
     ["end", milliseconds, why]                    the last line to be replayed; without it something is missing
     ["sum", milliseconds, checksum]               of all lines before it; older programs neither write nor read it
 
-Each line is JSON. Lines are in members of a gzip file, of whole lines each, so that a file can be cut between two of
-them. A trace has what scheduling reads of objects, and no more: no environment, no Secrets, no annotations of pods.
+Each line is a JSON array: its kind, its time, then the fields of the class that has this kind as its tag. New fields go
+to the end and have a default, so that older traces are read. Lines are in members of a gzip file, of whole lines each,
+so that a file can be cut between two of them. A trace has what scheduling reads of objects, and no more: no
+environment, no Secrets, no annotations of pods.
 """
 
 from collections.abc import Mapping
 from functools import partial
 from hashlib import blake2b
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 from zlib import adler32
 
 import msgspec
 import numpy as np
 
+from scheduler.api.decoding import Decoder
 from scheduler.api.read_only import plain
 from scheduler.api.text import encodable_within
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.observer import Call
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extenders import ExtenderError
+from scheduler.replay.trace.extender_answers import WrittenAnswer
 
 FORMAT: Final = 1
 """Another number means that older programs cannot read it."""
 
 MARK: Final = b'{"loadmasterTrace":'
-
-# The state at the start, and its changes.
-LAYOUT, NODE, OBJECT, POD, COUNT, REST, NOMINATE, BEGIN = (
-    "layout", "node", "object", "pod", "count", "rest", "nominate", "begin",
-)  # fmt: skip
-# Changes only.
-NODE_GONE, OBJECT_GONE, POD_GONE, ASSUME, UNCOUNT, NO_REST, NO_NOMINATION = (
-    "node gone", "object gone", "pod gone", "assume", "uncount", "no rest", "no nomination",
-)  # fmt: skip
-# What the cycle does.
-DECIDE, PRE_BIND, BOUND, UNDO, ANSWER, END, SUM = (
-    "decide", "prebind", "bound", "undo", "answer", "end", "sum",
-)  # fmt: skip
-# An attempt in which extenders are asked.
-ASKING, SEARCH, EXTENDERS, DECIDED, GAVE_UP = (
-    "asking", "search", "extenders", "decided", "gave up",
-)  # fmt: skip
-
 
 Checksum: Final = partial(blake2b, digest_size=16)
 """Of the lines of a trace, with their ends: it shows an edit, or damage, to nobody who wants to hide it."""
@@ -100,6 +87,185 @@ class Decision(msgspec.Struct, array_like=True, frozen=True):
     error: str = ""
 
 
+NOTHING: Final = msgspec.Raw()
+"""Instead of a pod in a line: the version that the watch has shown. Nothing is written then."""
+
+
+class _Line(msgspec.Struct, array_like=True):
+    milliseconds: Number
+
+
+class Layout(_Line, tag="layout"):
+    """The rows of the node table."""
+
+    names: list[str]
+    free: list[Number]
+    """Rows without a node, in the order in which they became free."""
+
+
+class SetNode(_Line, tag="node"):
+    node: msgspec.Raw
+
+
+class RemoveNode(_Line, tag="node gone"):
+    name: str
+
+
+class Quarantine(_Line, tag="rest"):
+    """No pod is placed on the node until EndQuarantine."""
+
+    name: str
+
+
+class EndQuarantine(_Line, tag="no rest"):
+    name: str
+
+
+class SetObject(_Line, tag="object"):
+    resource: str
+    content: msgspec.Raw
+
+
+class RemoveObject(_Line, tag="object gone"):
+    resource: str
+    uid: str
+
+
+class SetPod(_Line, tag="pod"):
+    """The watch has shown a version of a pod."""
+
+    pod: msgspec.Raw
+
+
+class RemovePod(_Line, tag="pod gone"):
+    uid: str
+
+
+class Count(_Line, tag="count"):
+    """A pod counts on its node: the watch has confirmed it, or it is assumed at the start."""
+
+    uid: str
+    is_assumed: bool
+    pod: msgspec.Raw = NOTHING
+
+
+class Uncount(_Line, tag="uncount"):
+    uid: str
+
+
+class Nominate(_Line, tag="nominate"):
+    uid: str
+    node_name: str
+    pod: msgspec.Raw = NOTHING
+
+
+class EndNomination(_Line, tag="no nomination"):
+    uid: str
+
+
+class Begin(_Line, tag="begin"):
+    """The state at the start is whole."""
+
+
+class Decide(_Line, tag="decide"):
+    """A pod was decided about, without extenders."""
+
+    uid: str
+    profile: str
+    attempt: Number
+    start: Number
+    """Where the search began, if it looked at a part of the nodes."""
+    decision: Decision
+    pod: msgspec.Raw = NOTHING
+
+
+class AskExtenders(_Line, tag="asking"):
+    """An attempt began that asks extenders: Search and ExtenderAnswer lines follow, then Decided or GiveUp."""
+
+    uid: str
+    profile: str
+    attempt: Number
+
+
+class Search(_Line, tag="search"):
+    """An attempt with extenders searched nodes."""
+
+    uid: str
+    start: Number
+    pod: msgspec.Raw = NOTHING
+
+
+class ExtenderAnswer(_Line, tag="extenders"):
+    uid: str
+    answer: WrittenAnswer
+
+
+class Decided(_Line, tag="decided"):
+    """An attempt with extenders ended in a decision."""
+
+    uid: str
+    decision: Decision
+
+
+class GiveUp(_Line, tag="gave up"):
+    """An attempt with extenders ended without a decision."""
+
+    uid: str
+
+
+class Assume(_Line, tag="assume"):
+    uid: str
+    node_name: str
+
+
+class PreBind(_Line, tag="prebind"):
+    """PreBind plugins began to prepare a pod."""
+
+    uid: str
+
+
+class Bound(_Line, tag="bound"):
+    uid: str
+
+
+class Undo(_Line, tag="undo"):
+    """An attempt failed after its pod was assumed."""
+
+    uid: str
+
+
+class Answer(_Line, tag="answer"):
+    """A plugin's call to the API server, or to another server, was answered."""
+
+    call: Call
+    status: int | None
+    """Of an error; None if there was none."""
+    content: msgspec.Raw = NOTHING
+    """The answer, or the error's message."""
+
+
+class End(_Line, tag="end"):
+    why: str
+
+
+class Sum(_Line, tag="sum"):
+    checksum: str
+
+
+Line: TypeAlias = (
+    Layout | SetNode | RemoveNode | Quarantine | EndQuarantine | SetObject | RemoveObject | SetPod | RemovePod
+    | Count | Uncount | Nominate | EndNomination | Begin | Decide | AskExtenders | Search | ExtenderAnswer | Decided
+    | GiveUp | Assume | PreBind | Bound | Undo | Answer | End | Sum
+)  # fmt: skip
+
+decode_line: Final = Decoder[Line](Line).quick
+
+
+def kind_of(line: Line | type[Line]) -> str:
+    """What a line begins with."""
+    return str(line.__struct_config__.tag)
+
+
 def decision_of(state: CycleState, decision: Placed | Unplaced | BaseException) -> Decision:
     """Reduce what an attempt has come to."""
     if isinstance(decision, Placed):
@@ -111,11 +277,6 @@ def decision_of(state: CycleState, decision: Placed | Unplaced | BaseException) 
         return Decision(message=decision.message, plugins=tuple(plugins), pending=tuple(pending), nominated=nominated)
     kind = ExtenderError if isinstance(decision, ExtenderError) else type(decision)  # how it failed is not repeated
     return Decision(error=f"{kind.__name__}: {decision}")
-
-
-def encoded(decision: Decision) -> bytes:
-    """As it stands in a line."""
-    return _encoder.encode(decision)
 
 
 def _lacking(state: CycleState) -> int:
@@ -130,18 +291,25 @@ def _lacking(state: CycleState) -> int:
     return adler32((totals.max() - totals).astype(np.int32).data) if len(totals) else 0
 
 
-def encode(line: tuple[Any, ...]) -> bytes:
+def encode(line: Line) -> bytes:
     """Return a line with its end."""
-    try:
-        return _encoder.encode(line) + b"\n"
-    except UnicodeEncodeError:  # half a surrogate pair, in an object's odd part
-        return _encoder.encode(encodable_within(msgspec.to_builtins(line, enc_hook=_content))) + b"\n"
+    text = _encoded(line)
+    return (text[:-2] + b"]\n") if text.endswith(b",]") else text + b"\n"  # its last field is NOTHING
 
 
-def written(obj: Any) -> Any:
-    """An object as it is written: without what was derived of it, or is kept beside it."""
+def written(obj: Any) -> msgspec.Raw:
+    """An object as a line has it: without the fields that were derived of it."""
     fields = _fields_of(type(obj))
-    return obj if fields is None else {name: getattr(obj, attribute) for name, attribute in fields.items()}
+    content = obj if fields is None else {name: getattr(obj, attribute) for name, attribute in fields.items()}
+    return msgspec.Raw(_encoded(content))
+
+
+def _encoded(value: Any) -> bytes:
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:  # half a surrogate pair
+        plain_value = msgspec.to_builtins(value, builtin_types=(msgspec.Raw,), enc_hook=_content)
+        return _encoder.encode(encodable_within(plain_value))
 
 
 def _fields_of(kind: type[Any]) -> Mapping[str, str] | None:

@@ -5,11 +5,11 @@ import zlib
 from collections.abc import Iterator
 from typing import Final
 
-from scheduler.replay.trace.lines import DECIDE, DECIDED, END, MARK, SUM, Checksum, encode
+from scheduler.replay.trace.lines import MARK, Checksum, Decide, Decided, End, Sum, encode, kind_of
 from scheduler.replay.trace.trace_file import MAX_LINE
 
-_DECISIONS = tuple(f'["{kind}",'.encode() for kind in (DECIDE, DECIDED))
-_END = f'["{END}",'.encode()
+_DECISIONS = tuple(f'["{kind_of(kind)}",'.encode() for kind in (Decide, Decided))
+_END = f'["{kind_of(End)}",'.encode()
 
 MAX_TEXT: Final = 2 * MAX_LINE
 """Bytes of lines in a member: they are few, or it is one."""
@@ -75,6 +75,6 @@ class Members:
 
     def last(self, why: str) -> bytes:
         """The end of the trace: a last line, unless the scheduler has written one, and the checksum of it all."""
-        end = b"" if self.end else encode((END, self.milliseconds, why))
+        end = b"" if self.end else encode(End(self.milliseconds, why))
         self._checksum.update(end)
-        return gzip.compress(end + encode((SUM, self.milliseconds, self._checksum.hexdigest())), mtime=0)
+        return gzip.compress(end + encode(Sum(self.milliseconds, self._checksum.hexdigest())), mtime=0)

@@ -12,7 +12,7 @@ from scheduler.api.decoding import QUICK_ERRORS, Decoder, Unreadable
 from scheduler.files.reading import chunks
 from scheduler.files.unpacking import BadGzip, CutOff, NoGzip, TooDense, unpacked
 from scheduler.framework.errors import ConfigError
-from scheduler.replay.trace.lines import END, FORMAT, MARK, SUM, Checksum, Header, encode
+from scheduler.replay.trace.lines import FORMAT, MARK, Checksum, End, Header, Line, Sum, decode_line, encode, kind_of
 
 MAX_LINE: Final = 64 << 20
 """Bytes. The largest is an answer with the measurements of all nodes."""
@@ -20,14 +20,10 @@ MAX_LINE: Final = 64 << 20
 PIPE_SECONDS: Final = 60.0
 """For each part of a trace that comes through a pipe."""
 
-_SUM: Final = f'["{SUM}",'.encode()
-
-Line = list[msgspec.Raw]
+_SUM: Final = f'["{kind_of(Sum)}",'.encode()
 
 _header: Decoder[Header] = Decoder(Header)
 _mark: Decoder[dict[str, msgspec.Raw]] = Decoder(dict[str, msgspec.Raw])
-_line = Decoder[Line](Line).quick
-_text = Decoder[str](str).quick
 
 
 class Trace:
@@ -51,22 +47,21 @@ class Trace:
             raise ConfigError([f"{path}: not a trace of Loadmaster"])
         self.header = _header_of(path, first)
 
-    def lines(self) -> Iterator[tuple[str, Line]]:
-        """Yield kind and parts of all lines but the last. Raises ConfigError for one that is none."""
+    def lines(self) -> Iterator[Line]:
+        """Yield all lines before the end. Raises ConfigError for one that cannot be read."""
         try:
             for text in self._texts:
                 self.number += 1
                 try:
-                    line = _line(text)
-                    kind = _text(line[0])
-                    if kind == END:
-                        self.end = _text(line[2])
-                        return
-                except (IndexError, *QUICK_ERRORS) as error:
-                    raise ConfigError(
-                        [f"{self.path}: line {self.number} cannot be read: {Unreadable(error)}"]
-                    ) from error
-                yield kind, line
+                    line = decode_line(text)
+                except QUICK_ERRORS as error:
+                    is_unknown = str(error).endswith("at `$[0]`")
+                    problem = "a kind of line that this program does not know" if is_unknown else Unreadable(error)
+                    raise ConfigError([f"{self.path}: line {self.number} cannot be read: {problem}"]) from error
+                if isinstance(line, End):
+                    self.end = line.why
+                    return
+                yield line
         except _Cut as cut:
             self.incomplete = str(cut)
             return
@@ -82,7 +77,7 @@ def is_as_recorded(path: str) -> bool | None:
     try:
         for text in _texts(path):
             if text.startswith(_SUM):
-                return text == encode((SUM, *_line(text)[1:2], checksum.hexdigest())).rstrip(b"\n")
+                return text + b"\n" == encode(Sum(decode_line(text).milliseconds, checksum.hexdigest()))
             checksum.update(text + b"\n")
     except QUICK_ERRORS:
         return False

@@ -15,8 +15,8 @@ from scheduler.__main__ import main
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.identity import credentials
 from scheduler.kube.informers import listing
-from scheduler.replay.trace.lines import BEGIN, DECIDE, END, MARK, SUM, encode
 from scheduler.replay.trace.trace_file import is_as_recorded
+from tests.fakes.trace import BEGINNING, member
 from tests.unit.commands.scripted_api import Answer, Script, ScriptedApi, a_list
 from tests.unit.kube.fake_api import kubeconfig_text
 
@@ -118,13 +118,8 @@ def test_of_a_snapshot_that_always_breaks_off_nothing_is_left(
     assert not is_there or out.read_text() == "precious"
 
 
-def member(*lines: tuple[Any, ...]) -> bytes:
-    return gzip.compress(b"".join(map(encode, lines)), mtime=0)
-
-
-BEGINNING = gzip.compress(MARK + b"1}\n" + encode((BEGIN, 0)), mtime=0)
-DECISIONS = member((DECIDE, 900, "a"), (DECIDE, 1_500, "b"))
-MORE = member((DECIDE, 2_000, "c"), (DECIDE, 3_000, "d"))
+DECISIONS = member(("decide", 900, "a"), ("decide", 1_500, "b"))
+MORE = member(("decide", 2_000, "c"), ("decide", 3_000, "d"))
 TRACE = Answer(body=BEGINNING + DECISIONS + MORE, headers={"Content-Type": "application/gzip"})
 TRACE_HEAD = len(f"HTTP/1.1 200 OK\r\nContent-Length: {len(TRACE.body)}\r\n\r\n")
 
@@ -141,7 +136,7 @@ def test_a_recording_that_breaks_off_has_what_came_and_says_why_it_ended(
 
     lines = [json.loads(line) for line in gzip.decompress(out.read_bytes()).splitlines()]
     assert code == 0
-    assert [line[0] for line in lines[1:]] == [BEGIN, DECIDE, DECIDE, END, SUM]
+    assert [line[0] for line in lines[1:]] == ["begin", "decide", "decide", "end", "sum"]
     assert lines[-2][2].startswith("the connection to the scheduler was lost: ")
     assert is_as_recorded(str(out))
     assert "2 decisions in 1.5 s; it ended because the connection to the scheduler was lost" in capsys.readouterr().out

@@ -13,8 +13,8 @@ from scheduler.extenders.extender import CallFailed
 from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
 from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.replay.recorder import without_secrets
+from scheduler.replay.trace import lines
 from scheduler.replay.trace.extender_answers import Agreed, Room, error_of, scores_of, verdict_of, written_answer
-from scheduler.replay.trace.lines import ASKING, DECIDED, EXTENDERS, GAVE_UP, SEARCH, encode
 from tests import fakes
 from tests.fakes.extenders import FakeExtender, an_extender, asking
 from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes
@@ -92,9 +92,9 @@ def test_attempts_that_ask_extenders_are_decided_again(tmp_path: Path, capsys: C
 
     assert document["differences"] == []
     assert code == 0
-    lines = lines_of(path)[1:]
-    begun = [line[2] for line in lines if line[0] == ASKING]
-    decided = [line[3] for line in lines if line[0] == DECIDED]
+    recorded = lines_of(path)[1:]
+    begun = [line[2] for line in recorded if line[0] == "asking"]
+    decided = [line[3] for line in recorded if line[0] == "decided"]
     assert document["decisions"] > 150
     assert len(kept.read_text().splitlines()) == document["decisions"]
     assert sum(bool(decision[0]) for decision in decided) > 50, "many are placed"
@@ -104,7 +104,7 @@ def test_attempts_that_ask_extenders_are_decided_again(tmp_path: Path, capsys: C
     assert "ExtenderError: it is away" in texts
     assert "preemption: it is away" in texts
     assert len(begun) >= document["decisions"]
-    assert {EXTENDERS, GAVE_UP} <= set(kinds_of(path))
+    assert {"extenders", "gave up"} <= set(kinds_of(path))
 
 
 def test_searches_of_a_part_of_the_nodes_begin_where_they_began(tmp_path: Path, capsys: CaptureFixture) -> None:
@@ -112,7 +112,7 @@ def test_searches_of_a_part_of_the_nodes_begin_where_they_began(tmp_path: Path, 
     code, document = replayed(capsys, path)
     assert (code, document["different"]) == (0, 0)
     assert document["decisions"] > 30
-    assert len({line[3] for line in lines_of(path)[1:] if line[0] == SEARCH}) > 10
+    assert len({line[3] for line in lines_of(path)[1:] if line[0] == "search"}) > 10
 
 
 def test_those_that_were_asked_about_before_the_recording_count_as_recorded(
@@ -146,7 +146,7 @@ def test_another_configuration_leaves_them_as_they_are(tmp_path: Path, capsys: C
     path, config = record(tmp_path / "a.trace", pods=40), tmp_path / "new.yaml"
     config.write_text(MOST_ALLOCATED.format(profile="default-scheduler"))
     code, document = replayed(capsys, path, f"--config={config}")
-    counted = sum(line[0] == DECIDED for line in lines_of(path)[1:])
+    counted = sum(line[0] == "decided" for line in lines_of(path)[1:])
     assert (code, document["decisions"], document["different"]) == (0, 0, 0)
     assert f"decisions that count as recorded: {counted:,};" in document["notes"][0]
     found = document["carriedOn"]
@@ -175,7 +175,10 @@ def test_what_is_left_of_nodes_takes_as_few_names_as_may_be(left: tuple[str, ...
 def test_a_long_reason_for_many_nodes_is_written_once() -> None:
     names = tuple(f"node-{number}" for number in range(5_000))
     refusals = {name: unschedulable("x" * 60_000) for name in names}
-    assert len(encode((EXTENDERS, 0, "uid", written_answer(FILTER, FilterVerdict(names, (), refusals))))) < 150_000
+    assert (
+        len(lines.encode(lines.ExtenderAnswer(0, "uid", written_answer(FILTER, FilterVerdict(names, (), refusals)))))
+        < 150_000
+    )
 
 
 def test_scores_victims_and_errors_are_what_they_were() -> None:

@@ -18,16 +18,10 @@ from scheduler.__main__ import main
 from scheduler.commands import record
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.services.service_proxy import NotRunning
-from scheduler.replay.trace.lines import BEGIN, DECIDE, END, MARK, SUM, encode
 from scheduler.replay.trace.trace_file import is_as_recorded
+from tests.fakes.trace import BEGINNING, member
 
-
-def member(*lines: tuple[Any, ...]) -> bytes:
-    return gzip.compress(b"".join(map(encode, lines)))
-
-
-BEGINNING = gzip.compress(MARK + b"1}\n" + encode((BEGIN, 0)))
-TRACE = [BEGINNING, member((DECIDE, 900, "a"), (DECIDE, 1_500, "b"))]
+TRACE = [BEGINNING, member(("decide", 900, "a"), ("decide", 1_500, "b"))]
 
 
 class FakeScheduler:
@@ -74,7 +68,7 @@ def run(
 def lines_of(path: Path) -> list[Any]:
     """Those between the header and the checksum."""
     found = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
-    assert found[-1][0] == SUM
+    assert found[-1][0] == "sum"
     assert is_as_recorded(str(path))
     return found[1:-1]
 
@@ -83,12 +77,12 @@ def test_a_recording_that_ends_by_itself_is_written_as_it_came(
     monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "a.trace"
-    parts = [*TRACE, member((END, 2_000, "the time was up"))]
+    parts = [*TRACE, member(("end", 2_000, "the time was up"))]
 
     assert run(monkeypatch, kubeconfig, out, parts) == 0
 
     assert out.read_bytes().startswith(b"".join(parts))
-    assert lines_of(out)[-1] == [END, 2_000, "the time was up"]
+    assert lines_of(out)[-1] == ["end", 2_000, "the time was up"]
     assert out.stat().st_mode & 0o777 == 0o600, "it names what runs in the cluster"
     assert capsys.readouterr().out == f"{out}: 2 decisions in 2.0 s; it ended because the time was up\n"
 
@@ -113,12 +107,12 @@ def test_a_connection_that_is_lost_leaves_what_came(
     monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "a.trace"
-    cut = [*TRACE, member((DECIDE, 1_600, "c"))[:15]]
+    cut = [*TRACE, member(("decide", 1_600, "c"))[:15]]
 
     assert run(monkeypatch, kubeconfig, out, cut, ClusterError("reset by peer")) == 0
 
-    assert lines_of(out)[-1] == [END, 1_500, "the connection to the scheduler was lost: reset by peer"]
-    assert [line[0] for line in lines_of(out)] == [BEGIN, DECIDE, DECIDE, END]
+    assert lines_of(out)[-1] == ["end", 1_500, "the connection to the scheduler was lost: reset by peer"]
+    assert [line[0] for line in lines_of(out)] == ["begin", "decide", "decide", "end"]
     assert "2 decisions in 1.5 s" in capsys.readouterr().out
 
 
@@ -130,7 +124,7 @@ def test_a_connection_that_is_lost_leaves_what_came(
         ([b"<html>proxy error</html>"], None, "no trace"),
         ([gzip.compress(b"<html>proxy error</html>")], None, "no trace: it does not begin as one"),
         ([], None, "nothing was recorded: the scheduler sent nothing"),
-        ([BEGINNING, member((END, 10, "x"))[:-9]], ClusterError("reset by peer"), "reset by peer"),
+        ([BEGINNING, member(("end", 10, "x"))[:-9]], ClusterError("reset by peer"), "reset by peer"),
         ([BEGINNING, gzip.compress(b'["end",10]\n')], None, "its last line cannot be read"),
         ([TRACE[0]], ClusterError("reset by peer"), "reset by peer"),
     ],
@@ -189,7 +183,7 @@ def test_what_fits_on_a_full_disk_is_whole_and_the_rest_one_sentence(
     out = tmp_path / "a.trace"
     monkeypatch.setattr(record, "created", lambda path: SmallDisk(path, "xb"))
     monkeypatch.setattr(SmallDisk, "room", len(b"".join(TRACE)) + 10)
-    assert run(monkeypatch, kubeconfig, out, [*TRACE, member((DECIDE, 1_600, "c"))]) == 2
+    assert run(monkeypatch, kubeconfig, out, [*TRACE, member(("decide", 1_600, "c"))]) == 2
     assert out.read_bytes() == b"".join(TRACE)
     said = capsys.readouterr().err
     assert f"{out}: cannot be written: No space left on device; what came before that is in it" in said
@@ -227,14 +221,14 @@ def test_a_scheduler_that_ends_it_without_a_word_is_no_lost_connection(
 ) -> None:
     out = tmp_path / "a.trace"
     assert run(monkeypatch, kubeconfig, out, TRACE) == 0
-    assert lines_of(out)[-1] == [END, 1_500, record.ENDED_THERE]
+    assert lines_of(out)[-1] == ["end", 1_500, record.ENDED_THERE]
     assert record.ENDED_THERE in capsys.readouterr().out
 
 
 def test_what_the_scheduler_says_does_not_reach_the_terminal_as_it_is(
     monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, kubeconfig, tmp_path / "a.trace", [*TRACE, member((END, 2_000, "\x1b[2Jgone"))]) == 0
+    assert run(monkeypatch, kubeconfig, tmp_path / "a.trace", [*TRACE, member(("end", 2_000, "\x1b[2Jgone"))]) == 0
     assert "\x1b" not in capsys.readouterr().out
 
 

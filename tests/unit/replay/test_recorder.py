@@ -30,7 +30,7 @@ async def begun(stage: Stage, recording: Recorder, seconds: float = 0.0) -> tupl
     """A recording whose state is written."""
     parts = recording.record(seconds)
     found = [await anext(parts)]
-    while lines_of(found)[-1] != [lines.BEGIN, 0]:
+    while lines_of(found)[-1] != ["begin", 0]:
         found.append(await anext(parts))
     return parts, found
 
@@ -71,7 +71,7 @@ async def test_a_reader_that_is_too_slow_is_told_so_and_memory_is_bounded() -> N
         assert len(observer._waiting) < 12_000  # type: ignore[union-attr]
     rest = lines_of([part async for part in parts])
 
-    assert rest[-1][0] == lines.END
+    assert rest[-1][0] == "end"
     assert rest[-1][2] == recorder.TOO_SLOW
     assert 5 < len(rest) < 200
     assert stage.engine.cache.observer is None
@@ -165,7 +165,7 @@ async def test_answers_of_the_api_server_are_in_it() -> None:
         await stage.engine.calls.patch("ResourceClaim", "gpu", "shop", {})
     stage.is_leading = False
     found = lines_of([part async for part in parts])
-    [answer] = [line for line in found if line[0] == lines.ANSWER]
+    [answer] = [line for line in found if line[0] == "answer"]
     assert answer[2:] == [
         ["patch", "ResourceClaim", "shop", "gpu", ""],
         0,
@@ -200,7 +200,7 @@ def test_where_extenders_are_is_not_in_it() -> None:
 
 
 async def test_half_a_surrogate_pair_is_written_as_what_it_is_not() -> None:
-    text = lines.encode((lines.ANSWER, 0, "odd \ud800 text"))
+    text = lines.encode(lines.End(0, "odd \ud800 text"))
     assert json.loads(text)[2] == "odd \ufffd text"
 
 
@@ -211,7 +211,7 @@ async def test_the_profile_of_a_decision_is_in_it() -> None:
     await stage.schedule()
     stage.is_leading = False
     found = lines_of([part async for part in parts])
-    assert [line[2:5] for line in found if line[0] == lines.DECIDE] == [["web", PROFILE, 1]]
-    kinds = [line[0] for line in found if line[0] != lines.END]
-    assert kinds == [lines.POD, lines.DECIDE, lines.ASSUME, lines.POD, lines.COUNT, lines.BOUND]
+    assert [line[2:5] for line in found if line[0] == "decide"] == [["web", PROFILE, 1]]
+    kinds = [line[0] for line in found if line[0] != "end"]
+    assert kinds == ["pod", "decide", "assume", "pod", "count", "bound"]
     stage.close()

@@ -18,7 +18,6 @@ from scheduler.commands import replay as command
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NoWrites
 from scheduler.plugin_loading.in_tree import in_tree
-from scheduler.replay.trace.lines import ANSWER, ASSUME, BEGIN, COUNT, DECIDE, LAYOUT, PRE_BIND, UNDO
 from scheduler.replay.trace.trace_file import Trace
 from tests import fakes
 from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes
@@ -64,7 +63,7 @@ def test_a_busy_hour_is_decided_again(tmp_path: Path, capsys: CaptureFixture) ->
 
     assert code == 0
     assert document["notes"] == document["differences"] == []
-    recorded = [line[6] for line in lines_of(path)[1:] if line[0] == DECIDE]
+    recorded = [line[6] for line in lines_of(path)[1:] if line[0] == "decide"]
     assert document["decisions"] == len(recorded) > 400
     assert [json.loads(line) for line in kept.read_text().splitlines()] == recorded
     assert sum(bool(decision[7]) for decision in recorded) > 20, "room was made for many"
@@ -138,7 +137,7 @@ def test_a_search_of_a_part_of_the_nodes_goes_on_where_the_last_one_ended(
 
     code, document = replayed(capsys, tmp_path / "a.trace")
     assert (code, document["different"], document["decisions"]) == (0, 0, 30)
-    assert {line[5] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == DECIDE} != {0}
+    assert {line[5] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == "decide"} != {0}
 
 
 def test_rows_of_nodes_that_went_are_where_they_were(tmp_path: Path, capsys: CaptureFixture) -> None:
@@ -159,7 +158,7 @@ def test_rows_of_nodes_that_went_are_where_they_were(tmp_path: Path, capsys: Cap
         stage.close()
 
     fakes.run(recorded())
-    [layout] = [line for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == LAYOUT]
+    [layout] = [line for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == "layout"]
     assert layout[3] == [4, 2, 7]
     assert [row for row, name in enumerate(layout[2]) if not name] == [2, 4, 7]
 
@@ -186,7 +185,7 @@ def test_nodes_that_are_left_alone_are_left_alone_again(tmp_path: Path, capsys: 
         stage.close()
 
     fakes.run(recorded())
-    nodes = [line[6][0] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == DECIDE]
+    nodes = [line[6][0] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == "decide"]
     assert set(nodes[:4]) == {"node-1", "node-2"}
     assert set(nodes[4:8]) == {"node-2"}
     assert {"node-0", "node-1"} & set(nodes[8:])
@@ -198,7 +197,7 @@ def test_nodes_that_are_left_alone_are_left_alone_again(tmp_path: Path, capsys: 
 def test_a_trace_that_was_changed_is_not_as_recorded(tmp_path: Path, capsys: CaptureFixture) -> None:
     path = record(tmp_path / "a.trace", pods=40)
     found = lines_of(path)
-    place = next(i for i, line in enumerate(found) if i and line[0] == DECIDE and line[6][0] and line[6][2] > 1)
+    place = next(i for i, line in enumerate(found) if i and line[0] == "decide" and line[6][0] and line[6][2] > 1)
     found[place][6][3] += 1
     path.write_bytes(gzip.compress(b"".join(msgspec.json.encode(line) + b"\n" for line in found)))
 
@@ -265,7 +264,7 @@ def test_what_plugins_keep_in_memory_is_made_again(tmp_path: Path, capsys: Captu
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Ledger", "weight": 50}]}}}
     settings: dict[str, Any] = {"registry": {**in_tree(), **plugins}, "profile": profile, "api": CountingApi()}
     path = record(tmp_path / "a.trace", before=0, **settings)
-    assert {ANSWER, PRE_BIND, UNDO} <= set(kinds_of(path))
+    assert {"answer", "prebind", "undo"} <= set(kinds_of(path))
 
     code, document = replayed(capsys, path, plugins=plugins)
 
@@ -296,7 +295,7 @@ def test_an_attempt_that_a_fault_ended_is_decided_again(tmp_path: Path, capsys: 
     plugins: dict[str, type[fw.Plugin]] = {"Broken": Broken}
     profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Broken"}]}}}
     path = record(tmp_path / "a.trace", pods=60, registry={**in_tree(), **plugins}, profile=profile)
-    recorded = [line[6] for line in lines_of(path)[1:] if line[0] == DECIDE]
+    recorded = [line[6] for line in lines_of(path)[1:] if line[0] == "decide"]
     assert any("out of order" in decision[8] for decision in recorded)
 
     code, document = replayed(capsys, path, plugins=plugins)
@@ -321,9 +320,9 @@ def test_pods_that_are_assumed_at_the_start_are_counted(tmp_path: Path, capsys: 
 
     fakes.run(recorded())
     found = lines_of(tmp_path / "a.trace")[1:]
-    [count] = [line for line in found[: found.index([BEGIN, 0])] if line[0] == COUNT]
+    [count] = [line for line in found[: found.index(["begin", 0])] if line[0] == "count"]
     assert count[2:4] == ["assumed", True]
-    assert [line[3] for line in found if line[0] == ASSUME] == ["node-1"]
+    assert [line[3] for line in found if line[0] == "assume"] == ["node-1"]
 
     code, document = replayed(capsys, tmp_path / "a.trace")
     assert (code, document["different"], document["decisions"]) == (0, 0, 1)
@@ -511,7 +510,7 @@ def test_a_pod_that_waits_here_makes_room_wherever_it_went_then(tmp_path: Path, 
         stage.close()
 
     fakes.run(recorded())
-    assert [line[6][0] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == DECIDE] == [
+    assert [line[6][0] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == "decide"] == [
         "node-1",
         "node-0",
         "node-1",

@@ -5,19 +5,15 @@ import gzip
 import pytest
 
 from scheduler.replay.trace import members
-from scheduler.replay.trace.lines import DECIDE, DECIDED, END, MARK, POD, SUM, Checksum, encode
+from scheduler.replay.trace.lines import MARK, Checksum
 from scheduler.replay.trace.members import BadStream, Members
-
-
-def member(*lines: tuple[object, ...]) -> bytes:
-    return gzip.compress(b"".join(map(encode, lines)))
-
+from tests.fakes.trace import line, member
 
 STREAM = [
     gzip.compress(MARK + b"1}\n"),
-    member((DECIDE, 10, "a"), (POD, 20, "b")),
-    member((DECIDED, 30, "c"), (DECIDE, 40, "d")),
-    member((END, 50, "the time was up")),
+    member(("decide", 10, "a"), ("pod", 20, "b")),
+    member(("decided", 30, "c"), ("decide", 40, "d")),
+    member(("end", 50, "the time was up")),
 ]
 
 
@@ -36,8 +32,8 @@ def test_a_member_that_is_cut_off_is_left_out() -> None:
 
     found = [*found_in.feed(data[:cut]), found_in.last("enough")]
 
-    whole = gzip.decompress(b"".join(STREAM[:2])) + encode((END, 20, "enough"))
-    assert gzip.decompress(b"".join(found)) == whole + encode((SUM, 20, Checksum(whole).hexdigest()))
+    whole = gzip.decompress(b"".join(STREAM[:2])) + line("end", 20, "enough")
+    assert gzip.decompress(b"".join(found)) == whole + line("sum", 20, Checksum(whole).hexdigest())
 
 
 def test_a_trace_that_the_scheduler_has_ended_gets_a_checksum_and_no_other_end() -> None:
@@ -46,7 +42,7 @@ def test_a_trace_that_the_scheduler_has_ended_gets_a_checksum_and_no_other_end()
     found = [*found_in.feed(b"".join(STREAM)), found_in.last("enough")]
 
     whole = gzip.decompress(b"".join(STREAM))
-    assert gzip.decompress(b"".join(found)) == whole + encode((SUM, 50, Checksum(whole).hexdigest()))
+    assert gzip.decompress(b"".join(found)) == whole + line("sum", 50, Checksum(whole).hexdigest())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from typing import Any, Final
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.replay.trace import lines
+from scheduler.replay.trace.lines import Checksum
+from tests.fakes.trace import line
 
 LINES = list[bytes]
 
@@ -27,10 +28,6 @@ def header(**fields: Any) -> bytes:
         **fields,
     }
     return json.dumps(values, separators=(",", ":")).encode() + b"\n"
-
-
-def line(*parts: Any) -> bytes:
-    return json.dumps(parts, separators=(",", ":")).encode() + b"\n"
 
 
 def a_node(name: str = "n") -> dict[str, Any]:
@@ -48,19 +45,19 @@ def decided(node: str = "n") -> list[Any]:
 
 
 def decide(*, decision: Any = None, uid: str = "web", profile: str = "loadmaster") -> bytes:
-    return line(lines.DECIDE, 1, uid, profile, 1, 0, decided() if decision is None else decision)
+    return line("decide", 1, uid, profile, 1, 0, decided() if decision is None else decision)
 
 
 WHOLE: Final = [
     header(),
-    line(lines.LAYOUT, 0, ["n"], []),
-    line(lines.NODE, 0, a_node()),
-    line(lines.POD, 0, a_pod()),
-    line(lines.BEGIN, 0),
+    line("layout", 0, ["n"], []),
+    line("node", 0, a_node()),
+    line("pod", 0, a_pod()),
+    line("begin", 0),
     decide(),
-    line(lines.ASSUME, 1, "web", "n"),
-    line(lines.BOUND, 2, "web"),
-    line(lines.END, 3, "the time was up"),
+    line("assume", 1, "web", "n"),
+    line("bound", 2, "web"),
+    line("end", 3, "the time was up"),
 ]
 
 
@@ -128,27 +125,27 @@ BAD: Final[dict[str, tuple[bytes | Callable[[], bytes], str]]] = {
     "an empty line": (at(3, b"\n"), "line 4 cannot be read"),
     "a kind that is unknown": (at(3, line("dance", 0)), "a kind of line that this program does not know"),
     "a kind that is a number": (at(3, line(3, 0)), "line 4 cannot be read"),
-    "parts that are missing": (at(3, line(lines.POD, 0)), "line 4 cannot be replayed: pod"),
-    "a time of a line that is text": (at(3, line(lines.POD, "x", a_pod())), "line 4 cannot be replayed"),
+    "parts that are missing": (at(3, line("pod", 0)), "line 4 cannot be read: Expected `array` of at least length 3"),
+    "a time of a line that is text": (at(3, line("pod", "x", a_pod())), "line 4 cannot be read"),
     "a time of a line beyond all clocks": (
         at(3, b'["pod",1' + b"0" * 400 + b"," + json.dumps(a_pod()).encode() + b"]\n"),
-        "line 4 cannot be replayed",
+        "line 4 cannot be read",
     ),
-    "a time of a line that is negative": (at(3, line(lines.POD, -5, a_pod())), "line 4 cannot be replayed"),
-    "a row without a name": (at(1, line(lines.LAYOUT, 0, [None], [])), "line 2 cannot be replayed"),
-    "a pod that is assumed nowhere": (at(6, line(lines.ASSUME, 1, "web", None)), "line 7 cannot be replayed"),
-    "a pod that is a node name": (at(3, line(lines.POD, 0, "web")), "line 4 cannot be replayed: pod: Expected"),
+    "a time of a line that is negative": (at(3, line("pod", -5, a_pod())), "line 4 cannot be read"),
+    "a row without a name": (at(1, line("layout", 0, [None], [])), "line 2 cannot be read"),
+    "a pod that is assumed nowhere": (at(6, line("assume", 1, "web", None)), "line 7 cannot be read"),
+    "a pod that is a node name": (at(3, line("pod", 0, "web")), "line 4 cannot be replayed: pod: Expected"),
     "a quantity that is none": (
-        at(2, line(lines.NODE, 0, a_node() | {"status": {"allocatable": {"cpu": "many"}}})),
+        at(2, line("node", 0, a_node() | {"status": {"allocatable": {"cpu": "many"}}})),
         "line 3 cannot be replayed: node",
     ),
-    "rows that are free and not": (at(1, line(lines.LAYOUT, 0, ["n"], [0])), "rows that are free have names"),
-    "a row that is not there": (at(1, line(lines.LAYOUT, 0, ["n"], [7])), "rows that are free have names"),
-    "a node with two rows": (at(1, line(lines.LAYOUT, 0, ["n", "n"], [])), "a node has two rows"),
+    "rows that are free and not": (at(1, line("layout", 0, ["n"], [0])), "rows that are free have names"),
+    "a row that is not there": (at(1, line("layout", 0, ["n"], [7])), "rows that are free have names"),
+    "a node with two rows": (at(1, line("layout", 0, ["n", "n"], [])), "a node has two rows"),
     "a pod that is assumed twice": (at(7, WHOLE[6]), "is in the cache already"),
-    "a decision that is none": (at(5, decide(decision="n")), "line 6 cannot be replayed: decide"),
+    "a decision that is none": (at(5, decide(decision="n")), "line 6 cannot be read: Expected"),
     "deep nesting": (at(3, b"[" * 100_000 + b"]" * 100_000 + b"\n"), "line 4 cannot be read"),
-    "an answer to no call": (at(7, line(lines.ANSWER, 2, ["patch"], None, {})), "line 8 cannot be replayed: answer"),
+    "an answer to no call": (at(7, line("answer", 2, ["patch"], None, {})), "line 8 cannot be read: Expected"),
     "bytes that are no UTF-8": (at(3, b'["pod",0,"\xff\xfe"]\n'), "line 4 cannot be re"),
     "a bomb": (lambda: gzip.compress(b"\0" * (64 << 20)), "unpacks to more than 400 times its size"),
     "a bomb in a line": (
@@ -235,7 +232,7 @@ def test_a_trace_that_is_right_is_replayed(tmp_path: Path, capsys: pytest.Captur
 
 
 def with_checksum(texts: LINES) -> LINES:
-    return [*texts, line(lines.SUM, 3, lines.Checksum(b"".join(texts)).hexdigest())]
+    return [*texts, line("sum", 3, Checksum(b"".join(texts)).hexdigest())]
 
 
 RECORDED: Final = with_checksum(WHOLE)
@@ -244,12 +241,12 @@ EDITS: Final[dict[str, Callable[[LINES], LINES]]] = {
     "a value": lambda texts: [text.replace(b'"cpu":"4"', b'"cpu":"8"') for text in texts],
     "the header": lambda texts: [texts[0].replace(b"1700000000.0", b"1700000001.0"), *texts[1:]],
     "a line that is gone": lambda texts: [*texts[:7], *texts[8:]],
-    "a line that is new": lambda texts: [*texts[:4], line(lines.POD, 0, a_pod("other")), *texts[4:]],
+    "a line that is new": lambda texts: [*texts[:4], line("pod", 0, a_pod("other")), *texts[4:]],
     "two lines exchanged": lambda texts: [*texts[:2], texts[3], texts[2], *texts[4:]],
-    "the reason of its end": lambda texts: [*texts[:8], line(lines.END, 3, "I liked it so"), *texts[9:]],
+    "the reason of its end": lambda texts: [*texts[:8], line("end", 3, "I liked it so"), *texts[9:]],
     "a space": lambda texts: [*texts[:3], texts[3].replace(b",", b", ", 1), *texts[4:]],
-    "the checksum": lambda texts: [*texts[:9], line(lines.SUM, 3, "0" * 32)],
-    "the checksum's kind": lambda texts: [*texts[:9], line(lines.SUM, 3, [])],
+    "the checksum": lambda texts: [*texts[:9], line("sum", 3, "0" * 32)],
+    "the checksum's kind": lambda texts: [*texts[:9], line("sum", 3, [])],
     "half of the checksum": lambda texts: [*texts[:9], texts[9][:20] + b"\n"],
 }
 
