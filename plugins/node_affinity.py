@@ -172,7 +172,7 @@ class NodeAffinity(
 
 
 class _Relabelled(NamedTuple):
-    """What an event changed about a node's labels."""
+    """The change that an event made to a node's labels."""
 
     keys: frozenset[str]
     """Of labels that were added, removed or changed."""

@@ -16,7 +16,7 @@ class PrioritySort(fw.QueueSortPlugin):
     name: ClassVar[str] = "PrioritySort"
 
     def less(self, a: fw.QueuedPod, b: fw.QueuedPod) -> bool:
-        """Whether `a` is tried before `b`."""
+        """Return whether `a` is tried before `b`."""
         return self.sort_key(a) < self.sort_key(b)
 
     def sort_key(self, queued: fw.QueuedPod) -> tuple[int, float]:

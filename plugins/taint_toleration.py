@@ -82,7 +82,7 @@ class TaintToleration(
         return UNTOLERATED
 
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
-        """Each taint that keeps the pod away; that of a cordoned node is told as NodeUnschedulable tells it."""
+        """Each taint that keeps the pod away; that of a cordoned node in NodeUnschedulable's words."""
         return [
             cordoned(node.name)
             if node.unschedulable and taint.key == UNSCHEDULABLE_TAINT.key and taint.effect == NO_SCHEDULE

@@ -82,7 +82,7 @@ class Allocations:
             self.release(uid)
 
     def assume_created(self, claim: ResourceClaim) -> None:
-        """Take what the API server answered for a claim that it was told to create; the watch may not show it yet."""
+        """Take the API server's answer to the creation of a claim; the watch may not show the claim yet."""
         meta = claim.metadata
         stored: ResourceClaim | None = self._objects.get(fw.RESOURCE_CLAIM, meta.name, meta.namespace)
         if stored is not None:
@@ -116,7 +116,7 @@ class Allocations:
             self._note(claim)
 
     def _reset(self) -> None:
-        """Keep what is in flight and what is assumed, and count it anew: the watch shows neither."""
+        """Keep claims that are in flight or assumed, and count them again: the watch shows neither."""
         allocated = self.allocated
         for device in {*allocated.whole, *allocated.shared, *allocated.capacity}:
             self._changed(device)

@@ -140,7 +140,8 @@ def _config(claim: ResourceClaim, chosen: Sequence[Request]) -> tuple[AllocatedC
 
 
 def _node_selector(claim: ResourceClaim, taken: Sequence[TakenDevice], node: str) -> NodeSelector | None:
-    """Where the devices can be used: on this node only, or on those that all of their slices select, or anywhere."""
+    """Return the nodes on which the devices can be used: this node only, or on those that all of their slices select,
+    or anywhere."""
     fields: list[NodeSelectorRequirement] = []
     expressions: list[NodeSelectorRequirement] = []
     for device in (each.device for each in taken):

@@ -22,12 +22,12 @@ class BindingTimedOut(BindingFailed):
 
 
 def needs_waiting(claim: ResourceClaim) -> bool:
-    """Whether any device of the claim has conditions."""
+    """Return whether any device of the claim has conditions."""
     return any(result.binding_conditions for result in results_of(claim))
 
 
 def is_ready(claim: ResourceClaim) -> bool:
-    """Whether all conditions of all devices are true. Raises BindingFailed if a failure condition is."""
+    """Return whether all conditions of all devices are true. Raises BindingFailed if a failure condition is."""
     if claim.status.allocation is None:
         return False
     for result in results_of(claim):
@@ -47,7 +47,7 @@ def is_ready(claim: ResourceClaim) -> bool:
 
 
 def is_overdue(claim: ResourceClaim, timeout: float, now: float) -> bool:
-    """Whether the claim was allocated longer than `timeout` seconds ago. `now`: seconds since 1970."""
+    """Return whether the claim was allocated longer than `timeout` seconds ago. `now`: seconds since 1970."""
     allocation = claim.status.allocation
     if allocation is None or allocation.allocation_timestamp is None:
         return False

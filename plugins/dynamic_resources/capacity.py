@@ -14,7 +14,7 @@ Consumed: TypeAlias = dict[str, int]
 
 
 def fits(requested: CapacityRequirements | None, capacity: Mapping[str, Capacity], consumed: Mapping[str, int]) -> bool:
-    """Whether a device has room for a request besides what is `consumed`, and its policies allow it.
+    """Return whether a device has enough capacity for a request on top of `consumed`, and its policies allow it.
 
     A request for a capacity that the device has not does not fit.
     """

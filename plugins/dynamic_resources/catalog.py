@@ -1,4 +1,4 @@
-"""What plugins know about devices beyond the objects: the pools of each node, and the allocated devices.
+"""An index of devices: the pools of each node, and the allocated devices.
 
 One catalog for all profiles of a scheduler. The watch keeps it up to date.
 """
@@ -81,7 +81,7 @@ class DeviceCatalog:
         self._allocations.created(uid, claim)
 
     def assume_created(self, claim: ResourceClaim) -> None:
-        """Take what the API server answered for a claim that it was told to create; the watch may not show it yet."""
+        """Take the API server's answer to the creation of a claim; the watch may not show the claim yet."""
         self._allocations.assume_created(claim)
 
     def assume(self, claim: ResourceClaim) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from cel_expr_python import cel
 
 MAP: Final = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
-"""What stands for values of types that the library does not know: a map with one entry, in a normal form."""
+"""The stand-in for values of types that the library lacks: a map with one entry, in a normal form."""
 
 LIST: Final = cel.Type.List(cel.Type.DYN)
 INT, BOOL, STRING, DOUBLE, DYN = cel.Type.INT, cel.Type.BOOL, cel.Type.STRING, cel.Type.DOUBLE, cel.Type.DYN

@@ -1,4 +1,4 @@
-"""What Kubernetes adds to CEL for lists and strings: `sum`, `min`, `max`, `isSorted`, `indexOf`, `find` …
+"""Kubernetes' CEL extensions for lists and strings: `sum`, `min`, `max`, `isSorted`, `indexOf`, `find` …
 
 Rules: k8s.io/apiserver pkg/cel/library/lists.go and regex.go at v0.36.3. Strings have `indexOf` and `lastIndexOf`, too,
 and the CEL library allows no further overloads of what it declares: `selectors.py` calls these by other names.
@@ -19,7 +19,7 @@ RENAMED: Final = {
     "range": "loadmasterRange",
     "split": "loadmasterSplit",
 }
-"""What the library declares itself, and is called by another name: it lacks overloads or bounds, or differs."""
+"""Functions of the library that go by another name: they lack overloads or bounds, or differ."""
 
 _LONGEST: Final = 10_000
 """Entries that `lists.range` may make: as many as a comprehension may go through."""
@@ -36,7 +36,7 @@ _KINDS: Final = (
     MAP,
     LIST,
 )
-"""What a list may be searched for: the library finds no overload for a parameter that is declared to be anything."""
+"""The types that a list may be searched for: the library finds no overload for a parameter of any type."""
 
 _REGULAR: Final = cel.NewEnv(
     config=cel.NewEnvConfigFromYaml("name: regular\nextensions:\n- name: optional\n- name: regex\n"),

@@ -179,4 +179,4 @@ VALUE_FUNCTIONS: Final = (
     declared("minor", Overload(INT, [MAP], _version_only(1))),
     declared("patch", Overload(INT, [MAP], _version_only(2))),
 )
-"""What Kubernetes adds to CEL for quantities and versions."""
+"""Kubernetes' CEL extensions for quantities and versions."""

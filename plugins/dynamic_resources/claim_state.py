@@ -1,4 +1,4 @@
-"""What the plugin keeps in the CycleState: the claims of one pod in one attempt, and what was found out about them."""
+"""The plugin's state in the CycleState: the claims of one pod in one attempt, and the results for them."""
 
 from collections.abc import Iterator, Mapping
 
@@ -27,7 +27,7 @@ class DeviceSearches(msgspec.Struct, eq=False):
 
 
 class ExtendedDemand(msgspec.Struct, frozen=True, eq=False):
-    """What a pod asks for in extended resources, of which at least one has a DeviceClass."""
+    """A pod's requests for extended resources, of which at least one has a DeviceClass."""
 
     amounts: Mapping[str, int]
     classes: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""What the scheduler writes into ResourceClaims: allocations and reservations, and that they end.
+"""Writes allocations and reservations into ResourceClaims, and removes them.
 
 Every write names the resource version that it was made for, so two that meet never mix: the later one is refused with
 409 and made again for the version that the watch brings. Rule: dynamicresources/dynamicresources.go at v1.36.3

@@ -14,7 +14,7 @@ class Constraint(Protocol):
     """Keeps track of the devices taken so far. Each `add` that succeeded has its `remove`, in reverse order."""
 
     def add(self, request: str, sub_request: str, device: SliceDevice) -> bool:
-        """Whether the device may be taken; then it counts."""
+        """Return whether the device may be taken; then it counts."""
 
     def remove(self, request: str, sub_request: str, device: SliceDevice) -> None:
         """Undo `add`."""
@@ -36,7 +36,7 @@ class _OnAttribute:
         self.taken = 0
 
     def applies(self, request: str, sub_request: str) -> bool:
-        """Whether the constraint applies; without requests it applies to all."""
+        """Return whether the constraint applies; without requests it applies to all."""
         if not self.requests or request in self.requests:
             return True
         return bool(sub_request) and f"{request}/{sub_request}" in self.requests

@@ -90,7 +90,7 @@ def is_in_memory(claim: ResourceClaim) -> bool:
     return claim.metadata.name == IN_MEMORY
 
 
-def asking_for(claim: ResourceClaim, requests: tuple[DeviceRequest, ...]) -> ResourceClaim:
+def requesting(claim: ResourceClaim, requests: tuple[DeviceRequest, ...]) -> ResourceClaim:
     """Return the claim with these requests."""
     return msgspec.structs.replace(claim, spec=ClaimSpec(devices=DeviceClaim(requests=requests)))
 

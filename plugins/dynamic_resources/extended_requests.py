@@ -1,4 +1,4 @@
-"""What a pod's containers ask for in extended resources, as requests of a claim.
+"""The extended resources of a pod's containers, as requests of a claim.
 
 Init containers run one after another and before the others, so all of them share one request per resource, for what
 the longest-lived devices do not cover: those of sidecars that start later and of containers are idle until then. Rule:
@@ -28,7 +28,7 @@ class RequestMapping(NamedTuple):
 
 
 class ClaimedDevices(NamedTuple):
-    """What a claim for extended resources asks for, and for whom."""
+    """The requests of a claim for extended resources, and the containers that they are for."""
 
     requests: tuple[DeviceRequest, ...]
     mappings: tuple[RequestMapping, ...]
@@ -44,7 +44,7 @@ class _Wish(NamedTuple):
     lives_long: bool
     amount: int
     request: str
-    """What a request for it is called."""
+    """The name of a request for it."""
 
 
 def claimed_devices(pod: fw.Pod, classes: Mapping[str, str]) -> ClaimedDevices:
@@ -88,10 +88,10 @@ def _requests(wishes: Sequence[_Wish]) -> tuple[list[tuple[str, int]], list[tupl
     too_many = sum(wish.amount for wish in lasting) > MAX_RESULTS  # it will be refused: nobody reads who has what
     places = [wish.place for wish in lasting]
     left = [*accumulate((wish.amount for wish in reversed(lasting)), initial=0)][::-1]
-    """What the lasting requests from each on have together."""
+    """The sums of the lasting requests from each one on."""
     shared: tuple[str, int] | None = None
     own: list[tuple[int, str, str]] = []
-    """Where in `covered`, and which request, of those that do not get by with lasting ones."""
+    """The index in `covered` and the request, of those that need more than the lasting ones."""
     for wish in wishes:
         if wish.lives_long:
             continue

@@ -93,12 +93,12 @@ class ExtendedResources:
 
 
 def is_dra_extended_resource(name: str) -> bool:
-    """Whether a class may stand for a resource of this name. Rule: IsDRAExtendedResourceName."""
+    """Return whether a class may stand for a resource of this name. Rule: IsDRAExtendedResourceName."""
     return is_extended_resource(name) or name.startswith(IMPLICIT_PREFIX)
 
 
 def extended_resources_of(handle: fw.Handle) -> ExtendedResources:
-    """Return the scheduler's own, of which this profile is told."""
+    """Return the scheduler's own index, to which this profile is connected."""
     found = handle.shared.get(ExtendedResources, lambda: ExtendedResources(handle.objects))
     found.forget_in(handle.columns)
     return found

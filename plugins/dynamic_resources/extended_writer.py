@@ -1,4 +1,4 @@
-"""Creates and deletes the claims for extended resources, and tells the pod which one is its own.
+"""Creates and deletes the claims for extended resources, and writes into the pod which one is its own.
 
     created ─► finalizer ─► status: allocation and reservation (ClaimWriter) ─► status of the pod ─► bound
        └──────────┴──────────────────────────┴────────── fails ──────┴─► finalizer removed ─► deleted
@@ -56,7 +56,7 @@ class ExtendedClaimWriter:
             return created
         raise AssertionError("the last try returns or raises")
 
-    async def tell(self, pod: fw.Pod, claim: ResourceClaim, mappings: Iterable[RequestMapping]) -> None:
+    async def write_mappings(self, pod: fw.Pod, claim: ResourceClaim, mappings: Iterable[RequestMapping]) -> None:
         """Write into the pod's status which claim it has. Raises WriteFailed."""
         patch = {"metadata": {"uid": pod.uid}, "status": status_of(claim, mappings)}
         try:

@@ -1,4 +1,4 @@
-"""What DynamicResources says of claims that keep a pod off a node."""
+"""DynamicResources' obstacles: claims that keep a pod off a node."""
 
 from collections.abc import Iterator, Sequence
 

@@ -61,7 +61,7 @@ def consumer(pod: fw.Pod) -> ConsumerReference:
 
 
 def _names(pod: fw.Pod, claim: ResourceClaim) -> bool:
-    """Whether the claim can be one of the pod's."""
+    """Return whether the claim can be one of the pod's."""
     meta = claim.metadata
     return pod.namespace == meta.namespace and (
         any(each.resource_claim_name == meta.name for each in pod.spec.resource_claims or ())

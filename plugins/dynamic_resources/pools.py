@@ -46,7 +46,7 @@ class SliceDevice:
 
     @property
     def view(self) -> DeviceView:
-        """What CEL expressions see. Raises SelectorError."""
+        """The device as CEL expressions see it. Raises SelectorError."""
         if self._view is None:
             self._view = view_of(self.id.driver, self.device)
         return self._view
@@ -102,7 +102,7 @@ class Pool:
 
 
 def node_matches(node: Node, name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> bool:
-    """Whether a slice or device is for this node. Raises DevicesError for a selector that cannot be read."""
+    """Return whether a slice or device is for this node. Raises DevicesError for a selector that cannot be read."""
     if name:
         return node.name == name
     if all_nodes:
@@ -133,7 +133,7 @@ def gather_pools(
             _add(newest, view)
     for pool_id in {view.pool_id for view in for_node}:
         for view in of_pool[pool_id].values():
-            if view.has_counters:  # they are needed to use the pool, whichever node they name
+            if view.has_counters:  # they are needed to use the pool, for any node
                 _add(newest, view)
     plain: list[Pool] = [pool for pool_id, pool in unusable.items() if pool_id not in newest]
     with_conditions: list[Pool] = []

@@ -85,7 +85,7 @@ class PreBinding:
             self._catalog.release(claim.uid)
             raise
         self._catalog.assume_created(written)
-        await self._extended_writer.tell(pod, written, claim_state.mappings)
+        await self._extended_writer.write_mappings(pod, written, claim_state.mappings)
 
     async def _wait_until_ready(self, claim_state: ClaimState) -> None:
         deadline = time.monotonic() + self._timeout

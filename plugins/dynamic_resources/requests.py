@@ -58,7 +58,7 @@ class Request:
         return self.asked.tolerations or ()
 
     def selects(self, device: SliceDevice, node: Node) -> bool:
-        """Whether class and request select the device, and it is for this node. Raises DevicesError."""
+        """Return whether class and request select the device, and it is for this node. Raises DevicesError."""
         for where, i, selector in self.selectors:
             if not _holds(device, where, i, selector):
                 return False
@@ -69,7 +69,7 @@ class Request:
 
 
 def class_selects(cls: DeviceClass, device: SliceDevice) -> bool:
-    """Whether the selectors of a class all hold for a device. Raises DevicesError."""
+    """Return whether the selectors of a class all hold for a device. Raises DevicesError."""
     where = f"class {cls.metadata.name}"
     selectors = enumerate(cls.spec.selectors or ())
     return all(_holds(device, where, i, each) for i, each in selectors if each.cel is not None)
@@ -94,7 +94,7 @@ _known: RecentCache[tuple[int, SliceDevice], bool] = RecentCache("selected devic
 
 
 def tolerates(tolerations: Sequence[DeviceToleration], device: SliceDevice) -> bool:
-    """Whether no taint keeps the device from being allocated. Rule: taintPreventsAllocation, ToleratesTaint."""
+    """Return whether no taint keeps the device from being allocated. Rule: taintPreventsAllocation, ToleratesTaint."""
     for taint in device.taints:
         if taint.effect not in ("NoSchedule", "NoExecute"):
             continue

@@ -55,7 +55,7 @@ class TakenDevice(NamedTuple):
 
 
 class DeviceIndices(NamedTuple):
-    """Where the search is: kube-scheduler's deviceIndices."""
+    """The position of the search: kube-scheduler's deviceIndices."""
 
     claim: int = 0
     request: int = 0
@@ -99,7 +99,7 @@ class DeviceSearch:
         """(claim, request) → which alternative."""
 
     def run(self) -> bool:
-        """Whether all claims can be allocated. Raises DevicesError where no other node would be better."""
+        """Return whether all claims can be allocated. Raises DevicesError where no other node would be better."""
         self._prepare()
         try:
             return self._next(DeviceIndices())
@@ -134,7 +134,7 @@ class DeviceSearch:
                 raise DevicesError(f"{request.where}: asks for all devices, but resource pool {pool} is {state}")
             for view in pool.slices:
                 for device in view.devices:
-                    if self._selects(request, device) and self._has_room(request, device):
+                    if self._selects(request, device) and self._has_capacity(request, device):
                         yield DeviceCandidate(device, pool)
 
     def _next(self, indices: DeviceIndices, position: Position = _START, alternative: int | None = None) -> bool:
@@ -188,7 +188,7 @@ class DeviceSearch:
                     if (
                         not self._is_in_use(indices, request, device.id)
                         and self._selects(request, device)
-                        and self._has_room(request, device)
+                        and self._has_capacity(request, device)
                         and self._take(indices, request, DeviceCandidate(device, pool), (p, s, d + 1), alternative)
                     ):
                         return True
@@ -206,7 +206,7 @@ class DeviceSearch:
             known = self._selected[key] = request.selects(device, self._node)
         return known
 
-    def _has_room(self, request: Request, device: SliceDevice) -> bool:
+    def _has_capacity(self, request: Request, device: SliceDevice) -> bool:
         capacity, requested = device.device.capacity, request.asked.capacity
         consumed = self._consumed_of(device.id)
         if device.has_plain_capacity and not consumed and (requested is None or not requested.requests):
@@ -243,7 +243,7 @@ class DeviceSearch:
     def _try_take(
         self, indices: DeviceIndices, request: Request, candidate: DeviceCandidate, undo: list[Callable[[], object]]
     ) -> bool:
-        """Whether the device can be allocated. What has to be undone otherwise, or later, goes to `undo`."""
+        """Return whether the device can be allocated. What has to be undone otherwise, or later, goes to `undo`."""
         device, claim = candidate.device, indices.claim
         is_shared = bool(device.device.allow_multiple_allocations)
         if not (is_shared and request.admin_access) and self._is_in_use(indices, request, device.id):
@@ -264,7 +264,7 @@ class DeviceSearch:
                     raise DevicesError(f"{request.where}: {never}")
                 return False
             undo.append(partial(constraint.remove, *names, device))
-        if not self._has_room(request, device):
+        if not self._has_capacity(request, device):
             return False
         consumed: Mapping[str, Quantity] | None = None
         if is_shared:
@@ -295,7 +295,7 @@ class DeviceSearch:
         return all(self._counters.get(key, 0) <= left for key, left in available.items())
 
     def _left_in(self, pool: Pool) -> dict[CounterKey, int]:
-        """What allocated devices, wherever they are, have left of the counters."""
+        """The counters minus those of allocated devices, on any node."""
         left = {
             (pool.name, counter_set.name, name): parse_quantity(counter.value)
             for counter_set in pool.counter_sets.values()

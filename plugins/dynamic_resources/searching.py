@@ -9,7 +9,7 @@ from plugins.dynamic_resources.allocator import Allocator, Solution
 from plugins.dynamic_resources.availability import HAS_DEVICES, DeviceAvailabilities, Int8Column
 from plugins.dynamic_resources.catalog import DeviceCatalog
 from plugins.dynamic_resources.claim_state import ClaimState, DeviceSearches, Needed
-from plugins.dynamic_resources.extended_claims import asking_for
+from plugins.dynamic_resources.extended_claims import requesting
 from plugins.dynamic_resources.extended_requests import claimed_devices
 from plugins.dynamic_resources.pools import DevicesError
 from scheduler import framework as fw
@@ -57,7 +57,7 @@ class Searching:
         return found
 
     def allocate(self, claim_state: ClaimState, row: int) -> list[tuple[int, ResourceClaim, Allocation]]:
-        """Return index, claim and devices for each claim that needs some on this node; note what the pod is told.
+        """Return index, claim and devices for each claim that needs some on this node; note the messages for the pod.
 
         Raises DevicesError if Filter found none there.
         """
@@ -86,7 +86,7 @@ class Searching:
         devices = None
         if claim_state.extended is not None and needed:
             devices = claimed_devices(pod, {name: claim_state.extended.classes[name] for name in needed})
-            claims.append((claim_state.of_extended, asking_for(claim_state.claims[-1], devices.requests)))
+            claims.append((claim_state.of_extended, requesting(claim_state.claims[-1], devices.requests)))
         if not claims:
             return None
         asked = [claim for _, claim in claims]

@@ -32,7 +32,7 @@ _SLOW_SECONDS: Final = 0.002
 
 _SLOW_LIMIT: Final = 0.2
 """CPU time in all that slow evaluations of one expression may take. The API server lets expressions pass that take
-240 ms for each device, and whoever may create a claim writes them: nothing else is scheduled meanwhile."""
+240 ms for each device, and anyone who may create a claim writes them: nothing else is scheduled meanwhile."""
 
 _numbers = count()
 
@@ -60,7 +60,7 @@ class SelectorError(Exception):
 
 
 class DeviceView(NamedTuple):
-    """What an expression sees of a device: made once for all expressions."""
+    """A device as expressions see it, made once for all expressions."""
 
     driver: str
     allow_multiple_allocations: bool
@@ -88,7 +88,7 @@ class Expression:
             self._problem = f"CEL compile error: {error}"
 
     def matches(self, device: DeviceView) -> bool:
-        """Whether a device matches. Raises SelectorError."""
+        """Return whether a device matches. Raises SelectorError."""
         if self._problem:
             raise SelectorError(self._problem)
         # A domain of which the device has nothing is an empty map, not an error.

@@ -111,7 +111,7 @@ class NodeSlices:
             self._forget_pool(view.pool_id)
 
     def _forget_pool(self, pool_id: PoolId) -> None:
-        """What a pool is on one node depends on all of its slices."""
+        """The pool on one node depends on all of its slices."""
         views = self._of_pool.get(pool_id, {}).values()
         unusable = unusable_pool(views)
         concerns_all = unusable is not None or self._unusable.pop(pool_id, None) is not None

@@ -1,4 +1,4 @@
-"""Which rows a column about devices has to be computed anew for."""
+"""The rows for which a column about devices has to be computed again."""
 
 from collections.abc import Collection
 from typing import Final

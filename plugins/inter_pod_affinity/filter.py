@@ -71,7 +71,7 @@ class FilterState:
         return bool(self._wanted.affinity) and not self._is_near_enough(row)
 
     def is_near(self, term: AffinityTerm, row: int) -> bool:
-        """Whether pods that match all affinity terms are in the row's domain of this term."""
+        """Return whether pods that match all affinity terms are in the row's domain of this term."""
         return self._affinity.matched_at_row(term.topology_key, row)
 
     def keys_avoided(self, row: int) -> Iterator[str]:
@@ -89,7 +89,7 @@ class FilterState:
         return next(column.counts for of_key, column in towards if of_key == key)
 
     def is_avoided_by(self, key: str, other: fw.Pod) -> bool:
-        """Whether another pod has a required anti-affinity to the pod by a topology key."""
+        """Return whether another pod has a required anti-affinity to the pod by a topology key."""
         return any(
             term.topology_key == key and term.matches(self._pod.namespace, self._pod.labels, self._namespace_labels)
             for term in other.affinity_terms.required_anti_affinity

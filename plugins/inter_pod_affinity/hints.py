@@ -79,7 +79,7 @@ class AffinityHints:
         if new is not None:
             others = list(self._handle.nominator.nominated_pods(new.name))
             if not old.labels.keys() <= new.labels.keys():
-                others += self._pods_on(new)  # it may have been the last with a label: no other node tells of it
+                others += self._pods_on(new)  # it may have been the last with a label: no other node knows it
             avoided += self._keys_avoided_by(others, pod)
         return QUEUE if any(_left(key, old, new) for key in avoided) else SKIP
 
@@ -130,7 +130,7 @@ class AffinityHints:
         ]
 
     def _may_be_first(self, pod: fw.Pod, wanted: WantedPods) -> bool:
-        """Whether the pod's affinity matches itself and no pod on a node: Filter lets such a pod start."""
+        """Return whether the pod's affinity matches itself and no pod on a node: Filter lets such a pod start."""
         if wanted.affinity_match is None or not matches_all(wanted.affinity, pod):
             return False
         nodes = self._handle.nodes
@@ -152,13 +152,13 @@ def _one(term: AffinityTerm, other: fw.Pod | None) -> bool:
 
 
 def _moved(key: str, old: fw.Node | None, new: fw.Node) -> bool:
-    """Whether a node has come into the domain where it is."""
+    """Return whether a node has come into the domain where it is."""
     after = new.labels.get(key)
     return after is not None and (old is None or old.labels.get(key) != after)
 
 
 def _left(key: str, old: fw.Node, new: fw.Node | None) -> bool:
-    """Whether a node has left the domain where it was."""
+    """Return whether a node has left the domain where it was."""
     before = old.labels.get(key)
     return before is not None and (new is None or new.labels.get(key) != before)
 

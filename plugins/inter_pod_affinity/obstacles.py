@@ -1,4 +1,4 @@
-"""What InterPodAffinity says of a node: which terms, and which pods they are about."""
+"""InterPodAffinity's obstacles on a node: the terms, and the pods that they are about."""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -42,7 +42,7 @@ class InterPodAffinity(
     parts: ClassVar[Mapping[str, Sequence[str]]] = {fw.NAMESPACE: ()}
 
     hard_pod_affinity_weight: int = 1
-    """What a required affinity term of a pod on a node adds to the score, towards the pods that it names. 0 to 100."""
+    """The score that a required affinity term of a pod on a node adds for the pods that it names. 0 to 100."""
 
     ignore_preferred_terms_of_existing_pods: bool = False
     """Whether preferred terms of the pods on nodes count only for pods that have preferred terms themselves."""

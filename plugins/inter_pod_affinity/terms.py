@@ -104,7 +104,7 @@ def match_of(term: AffinityTerm) -> fw.PodMatch:
 
 
 def matches_all(terms: Sequence[AffinityTerm], pod: fw.Pod) -> bool:
-    """Whether a pod matches every one of these resolved terms, and there is one."""
+    """Return whether a pod matches every one of these resolved terms, and there is one."""
     return bool(terms) and all(term.matches(pod.namespace, pod.labels, None) for term in terms)
 
 

@@ -88,7 +88,7 @@ class ScoringStrategy:
 
 
 class _LastRequests:
-    """What Filter compared and Score added last: consecutive pods of one class share their requests."""
+    """The requests that Filter compared and Score added last: consecutive pods of one class share their requests."""
 
     __slots__ = ("added", "compared", "era", "requests", "resources")
 
@@ -207,7 +207,7 @@ class NodeResourcesFit(
         return fw.unresolvable(*reasons) if code & UNRESOLVABLE else fw.unschedulable(*reasons)
 
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
-        """What is insufficient, and how much of it is missing."""
+        """The insufficient resources, and how much of each is missing."""
         return list(fit_obstacles(pod, _compared_of(state), node))
 
     def simulator(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns) -> FitSimulator:

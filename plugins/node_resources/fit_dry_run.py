@@ -47,7 +47,7 @@ class FitSimulator(fw.BulkSimulator):
         ]
 
     def __call__(self, row: int) -> "FitNode":
-        room = self._allowed_pods.item(row) - self._pod_count.item(row)
+        free_pods = self._allowed_pods.item(row) - self._pod_count.item(row)
         wanted, bits, spare = self._wanted, [], []
         for i, (bit, amount, allocatable, requested, by_devices) in enumerate(self._columns):
             capacity = allocatable.item(row)
@@ -55,12 +55,12 @@ class FitSimulator(fw.BulkSimulator):
             spare.append(capacity - requested.item(row) - amount)
             if by_devices and capacity <= 0:
                 wanted = [each for each in wanted if each[0] != i]
-        return FitNode(wanted, bits, room, spare)
+        return FitNode(wanted, bits, free_pods, spare)
 
     def without(self, lower: fw.LowerPods, rows: fw.Rows, nominated: fw.NominatedPods) -> "FitNodes":
-        room = self._allowed_pods[rows] - self._pod_count[rows] + lower.counts
+        free_pods = self._allowed_pods[rows] - self._pod_count[rows] + lower.counts
         if nominated:
-            room -= nominated.counts(rows)
+            free_pods -= nominated.counts(rows)
         resources = []
         for (_, name, _, _), column in zip(self._wanted, self._columns, strict=True):
             capacity = column.allocatable[rows]
@@ -72,7 +72,7 @@ class FitSimulator(fw.BulkSimulator):
             resources.append(
                 _RequestedResource(column.bit, column.amount, capacity, free, taken, lower.amounts(name), exempt)
             )
-        return FitNodes(room, resources)
+        return FitNodes(free_pods, resources)
 
     def codes_with(self, nominated: fw.NominatedPods, rows: fw.Rows) -> fw.Int32Column:
         codes = (self._allowed_pods[rows] - self._pod_count[rows] - nominated.counts(rows) <= 0) * TOO_MANY_PODS
@@ -87,36 +87,37 @@ class FitSimulator(fw.BulkSimulator):
 class FitNode:
     """Implements scheduler.framework.dry_run_filter.SimulatedNode. Rule: fit.go (fitsRequest) at v1.36.3."""
 
-    __slots__ = ("_bits", "_room", "_spare", "_wanted")
+    __slots__ = ("_bits", "_free_pods", "_spare", "_wanted")
 
     def __init__(
-        self, wanted: Sequence[tuple[int, str, int, int]], bits: Sequence[int], room: int, spare: list[int]
+        self, wanted: Sequence[tuple[int, str, int, int]], bits: Sequence[int], free_pods: int, spare: list[int]
     ) -> None:
-        """`wanted`: place, name and amount of each resource, and from where on more overflows. `room` is for pods.
+        """`wanted`: place, name and amount of each resource, and from where on more overflows. `free_pods`: how many
+        more pods the node may have.
 
         By place: `bits` for what is insufficient, and in `spare` what would be left with the pod.
         """
         self._wanted = wanted
         self._bits = bits
-        self._room = room
+        self._free_pods = free_pods
         self._spare = spare
 
     def code(self) -> int:
-        code = TOO_MANY_PODS if self._room <= 0 else 0
+        code = TOO_MANY_PODS if self._free_pods <= 0 else 0
         for i, _, amount, _ in self._wanted:
             if _is_short(self._spare[i], amount):
                 code |= self._bits[i]
         return code
 
     def remove(self, other: Pod) -> None:
-        self._room += 1
+        self._free_pods += 1
         spare, requests = self._spare, other.requests
         for i, name, _, _ in self._wanted:
             if name in requests:
                 spare[i] += requests[name]
 
     def admit(self, other: Pod) -> bool:
-        if self._room <= 1:
+        if self._free_pods <= 1:
             return False
         spare, requests = self._spare, other.requests
         left = spare.copy()
@@ -126,7 +127,7 @@ class FitNode:
                 if not 0 <= left[i] < limit and _is_short(left[i], amount):
                     return False
         self._spare = left
-        self._room -= 1
+        self._free_pods -= 1
         return True
 
 
@@ -150,15 +151,15 @@ class _RequestedResource(NamedTuple):
 class FitNodes:
     """Implements scheduler.framework.dry_run_filter.SimulatedNodes, as FitNode does for one node."""
 
-    __slots__ = ("_resources", "_room")
+    __slots__ = ("_free_pods", "_resources")
 
-    def __init__(self, room: fw.Int64Column, resources: Sequence[_RequestedResource]) -> None:
-        """`room` is for pods, by node."""
-        self._room = room
+    def __init__(self, free_pods: fw.Int64Column, resources: Sequence[_RequestedResource]) -> None:
+        """`free_pods`: how many more pods each node may have."""
+        self._free_pods = free_pods
         self._resources = resources
 
     def codes(self) -> fw.Int32Column:
-        codes = (self._room <= 0) * TOO_MANY_PODS
+        codes = (self._free_pods <= 0) * TOO_MANY_PODS
         for bit, amount, capacity, free, _, _, exempt in self._resources:
             codes |= _codes(free, bit, amount, capacity, exempt)
         alone = np.zeros_like(codes)
@@ -168,7 +169,7 @@ class FitNodes:
         return np.where(codes, codes, alone).astype(np.int32)
 
     def admit(self, nodes: fw.Rows, pods: fw.Rows) -> fw.BoolColumn:
-        fits: fw.BoolColumn = self._room[nodes] > 1
+        fits: fw.BoolColumn = self._free_pods[nodes] > 1
         left = []
         for _, amount, _, free, taken, asked, exempt in self._resources:
             wanted = asked[pods]
@@ -179,7 +180,7 @@ class FitNodes:
                 enough &= rest + taken[nodes] >= amount
             fits &= enough if exempt is None else enough | exempt[nodes]
         admitted = nodes[fits]
-        self._room[admitted] -= 1
+        self._free_pods[admitted] -= 1
         for resource, rest in zip(self._resources, left, strict=True):
             resource.free[admitted] = rest[fits]
         return fits
@@ -194,6 +195,7 @@ def _codes(
 
 
 def _is_short(spare: int, amount: int) -> bool:
-    """Whether what is free, `spare` and `amount`, is less than the amount, if sums beyond int64 wrap as in Go."""
+    """Return whether what is free, `spare` and `amount`, is less than the amount, if sums beyond int64 wrap as in
+    Go."""
     free = (spare + amount + _LIMIT) % (2 * _LIMIT) - _LIMIT
     return free < amount

@@ -16,7 +16,7 @@ from scheduler.api.requests import PODS, allocatable_of
 
 
 class _Offer(NamedTuple):
-    """What a node has for pods after an event."""
+    """The amounts that a node has for pods after an event."""
 
     allocatable: Mapping[str, int]
     grown: frozenset[str] | None

@@ -1,4 +1,4 @@
-"""What NodeResourcesFit says of a node that is too small or too full, and how much less would fit there."""
+"""NodeResourcesFit's obstacles: a node that is too small or too full, and how much less would fit there."""
 
 from collections.abc import Iterable, Iterator
 

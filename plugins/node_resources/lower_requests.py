@@ -1,7 +1,7 @@
 """Which requests of a pod to lower so that it asks for less of a resource in all.
 
-A pod asks for the sum of its containers and sidecars, or for the most that an init container needs beside the sidecars
-started before it, whichever is more; or for what is written for the pod as a whole. Its overhead comes on top.
+A pod asks for the sum of its containers and sidecars, or for the most that an init container needs together with the
+sidecars started before it, if that is more; or for what is written for the pod as a whole. Its overhead comes on top.
 """
 
 from collections.abc import Iterator, Sequence
@@ -87,5 +87,5 @@ def _spelled(resource: str, amount: int) -> str:
 
 
 def _is_not_overcommitted(resource: str) -> bool:
-    """Whether the limit has to be the request."""
+    """Return whether the limit has to be the request."""
     return is_extended_resource(resource) or resource.startswith("hugepages-")

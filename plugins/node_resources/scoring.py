@@ -1,4 +1,4 @@
-"""What the scorers of node resources share: their arguments, and the usage of each resource per node."""
+"""The common parts of the scorers of node resources: their arguments, and the usage of each resource per node."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -75,7 +75,7 @@ class DefaultSelectors:
 
 
 def concerns(made: Any, pod: fw.Pod) -> bool:
-    """Whether a Service selects a pod, or another of these objects may be the pod's controller."""
+    """Return whether a Service selects a pod, or another of these objects may be the pod's controller."""
     if made.metadata.namespace != pod.namespace:
         return False
     owner = _controller_of(pod)

@@ -135,7 +135,7 @@ class SpreadDomains:
         return copy
 
     def has(self, row: int) -> bool:
-        """Whether a row has the topology key."""
+        """Return whether a row has the topology key."""
         return self._base.domains.number(row) != NO_DOMAIN
 
     def count(self, row: int) -> int | None:
@@ -185,7 +185,7 @@ class SpreadDomains:
 
 
 class HardSpread:
-    """What PreFilter found of a pod's hard constraints. The framework clones it for a what-if."""
+    """The state of a pod's hard constraints, made by PreFilter. The framework clones it for a what-if."""
 
     __slots__ = ("_domains", "_namespace", "_self_match")
 

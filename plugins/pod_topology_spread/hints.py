@@ -115,7 +115,7 @@ def _queue_if(helps: bool) -> fw.QueueingHint:
 
 
 def _is_involved(other: fw.Pod, pod: fw.Pod) -> bool:
-    """Whether `other` could be counted for `pod`, or is that pod itself."""
+    """Return whether `other` could be counted for `pod`, or is that pod itself."""
     if other.uid == pod.uid:
         return True
     return bool(other.node_name or other.nominated_node_name) and other.namespace == pod.namespace
@@ -131,7 +131,8 @@ def _moved(old: fw.Node, new: fw.Node, constraints: Sequence[SpreadConstraint]) 
 
 
 def _is_selected_otherwise(pod: fw.Pod, old: fw.Node, new: fw.Node) -> bool:
-    """Whether a node comes to match the pod's nodeSelector and node affinity, or stops to; True if that is unclear."""
+    """Return whether a node comes to match the pod's nodeSelector and node affinity, or stops to; True if that is
+    unclear."""
     keys = pod_selector_keys(pod)
     if keys is not None and all(old.labels.get(key) == new.labels.get(key) for key in keys):
         return False

@@ -1,4 +1,4 @@
-"""What PodTopologySpread says of a node on which one more pod would be too many."""
+"""PodTopologySpread's obstacles: a node on which one more pod would be too many."""
 
 from collections.abc import Iterator
 

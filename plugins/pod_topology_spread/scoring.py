@@ -25,14 +25,14 @@ _Ratings: TypeAlias = npt.NDArray[np.float64]
 
 
 class _ConstraintScore(NamedTuple):
-    """What one constraint adds to a node's score: a few different ratings, and the one that each row gets."""
+    """One constraint's part of the nodes' scores: a few different ratings, and the one that each row gets."""
 
     which: fw.Int32Column
     ratings: _Ratings
 
 
 class SoftSpread:
-    """What PreScore found of a pod's soft constraints."""
+    """The state of a pod's soft constraints, made by PreScore."""
 
     __slots__ = ("_domains", "_terms")
 

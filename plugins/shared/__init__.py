@@ -1,1 +1,1 @@
-"""What several plugins share."""
+"""Code that several plugins share."""

@@ -36,7 +36,7 @@ def amounts(column: fw.Int64Column, rows: fw.Rows) -> Amount:
 
 
 def any_of(answer: Answer) -> bool:
-    """Whether the answer is true for any node."""
+    """Return whether the answer is true for any node."""
     return answer if isinstance(answer, bool) else bool(answer.any())
 
 

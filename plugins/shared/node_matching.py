@@ -1,6 +1,6 @@
 """Node selectors over columns: the rows that a pod's nodeSelector and node affinity select.
 
-Each answer equals `scheduler.api.selectors` asked row by row. A label is judged per distinct value, not per node.
+Each answer equals `scheduler.api.selectors` asked row by row. A label is evaluated per distinct value, not per node.
 """
 
 from collections.abc import Iterable

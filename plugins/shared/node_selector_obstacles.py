@@ -1,4 +1,4 @@
-"""What is to be said of a node that a pod's nodeSelector or required node affinity leaves out."""
+"""Obstacles on a node that a pod's nodeSelector or required node affinity excludes."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -44,7 +44,7 @@ def _of_label(key: str, wanted: str, node: fw.NodeInfo) -> fw.Obstacle:
 
 
 def _here(key: str, node: fw.NodeInfo) -> str:
-    """What the node has instead. Each has another name: that is no reason to list them one by one."""
+    """The node's own value. Hostnames are left out: they differ for every node."""
     if key in (HOSTNAME, "metadata.name"):
         return ""
     return f", and the node has {node.labels[key]!r}" if key in node.labels else ", and the node has no such label"

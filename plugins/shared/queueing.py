@@ -1,4 +1,4 @@
-"""What the queueing hints of several plugins share."""
+"""Common parts of the queueing hints of several plugins."""
 
 from collections.abc import Callable, Hashable
 from typing import Any, Generic, TypeVar

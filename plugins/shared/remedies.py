@@ -1,4 +1,4 @@
-"""What several plugins say of a node, and suggest."""
+"""Obstacles and remedies that several plugins have in common."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from scheduler.api.tolerations import UNSCHEDULABLE_TAINT
 
 
 def cordoned(node_name: str) -> fw.Obstacle:
-    """The one obstacle of a cordoned node, which two plugins see: `spec.unschedulable`, and a taint beside it."""
+    """The one obstacle of a cordoned node, which two plugins see: `spec.unschedulable`, and its taint."""
     uncordon = fw.Remedy(f"uncordon {node_name}", (), f"kubectl uncordon {node_name}", uncordoned)
     return fw.Obstacle("cordoned", (uncordon,))
 

@@ -14,7 +14,7 @@ from scheduler.api.volumes import PersistentVolume, PersistentVolumeClaim
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
 
 PLURALS: Final = {fw.PERSISTENT_VOLUME: "persistentvolumes", fw.PERSISTENT_VOLUME_CLAIM: "persistentvolumeclaims"}
-"""What messages call the resources."""
+"""The names of the resources in messages."""
 
 
 class _AssumedObject(NamedTuple):

@@ -1,10 +1,10 @@
-"""How many volumes each node has room for, by CSI driver.
+"""How many more volumes each node can attach, by CSI driver.
 
 Finding out what is behind a pod's volumes takes many look-ups, and most nodes are far from their limits. So a node is
 first assumed to have as many volumes of each driver as its pods and VolumeAttachments have in all: an upper bound.
-Where that leaves too little room, they are counted one by one.
+Where that leaves too few, they are counted one by one.
 
-    ROUGH ──too little room for some pod──► COUNTED ──pods come or go, objects that were looked up change──► ROUGH
+    ROUGH ──too few for some pod──► COUNTED ──pods come or go, objects that were looked up change──► ROUGH
 
 A decision costs as much as there were changes, whatever the number of nodes.
 """
@@ -48,7 +48,7 @@ class AttachedVolumes:
         self._known = np.zeros(0, np.bool_)
         self._is_counted = np.zeros(0, np.bool_)
         """Whether a row's last count is that of its pods now."""
-        self._room: dict[str, fw.Int64Column] = {}
+        self._free: dict[str, fw.Int64Column] = {}
         """Driver → how many more volumes; a lower bound where the row is not counted."""
         self._uncountable: set[int] = set()
         self._users: RowsByKey[str] = RowsByKey()
@@ -90,7 +90,7 @@ class AttachedVolumes:
         return "" if row is None else self._by_row[row].counted.problem
 
     def exceeded(self, new: Attached, rows: fw.Rows) -> fw.BoolColumn | None:
-        """Return which of `rows` have too little room for the volumes of a pending pod (None: none of them).
+        """Return which of `rows` cannot attach the volumes of a pending pod (None: all of them can).
 
         The volumes of all rows must be countable: see `first_problem`.
         """
@@ -112,17 +112,17 @@ class AttachedVolumes:
                 over[place] = entry.counted.exceeds(new, entry.limits)
         return over
 
-    def has_room(self, new: Attached, more: fw.Int64Column, rows: fw.Rows) -> fw.BoolColumn:
-        """Return which of `rows` certainly have room for the volumes of a pending pod and for `more` besides."""
-        room = np.ones(len(rows), np.bool_)
+    def has_capacity(self, new: Attached, more: fw.Int64Column, rows: fw.Rows) -> fw.BoolColumn:
+        """Return which of `rows` can certainly attach the volumes of a pending pod and `more` volumes."""
+        fits = np.ones(len(rows), np.bool_)
         for driver, count in Counter(new.values()).items():
-            column = self._room.get(driver)
+            column = self._free.get(driver)
             if column is not None:
-                room &= pick(column[: self._nodes.size], rows) >= count + more
-        return room
+                fits &= pick(column[: self._nodes.size], rows) >= count + more
+        return fits
 
     def exceeds(self, node: fw.NodeInfo, csi_node: CSINode, new: Attached) -> bool:
-        """Whether one node has too little room, by its current pods, also within a what-if.
+        """Return whether one node cannot attach the volumes, by its current pods, also within a what-if.
 
         Raises VolumeError if a volume there cannot be counted.
         """
@@ -137,7 +137,7 @@ class AttachedVolumes:
         return self._counted(node).exceeds(new, limits)
 
     def excesses(self, node: fw.NodeInfo, csi_node: CSINode, new: Attached) -> Sequence[Excess]:
-        """Return the drivers that have too little room on one node, by its current pods."""
+        """Return the drivers whose limit would be exceeded on one node, by its current pods."""
         return tuple(self._counted(node).excesses(new, limits_of(csi_node)))
 
     # How.
@@ -150,9 +150,9 @@ class AttachedVolumes:
     def _over(self, new: Attached, rows: fw.Rows) -> fw.BoolColumn | None:
         over: fw.BoolColumn | None = None
         for driver, count in Counter(new.values()).items():
-            room = self._room.get(driver)
-            if room is not None:
-                too_little = pick(room[: self._nodes.size], rows) < count
+            fits = self._free.get(driver)
+            if fits is not None:
+                too_little = pick(fits[: self._nodes.size], rows) < count
                 over = too_little if over is None else over | too_little
         return over if over is not None and over.any() else None
 
@@ -186,7 +186,7 @@ class AttachedVolumes:
         counted = self._counter.count(node, attachments, entry.counted)
         self._replace(row, entry, counted)
         for driver, limit in entry.limits.items():
-            self._room[driver][row] = limit - counted.counts.get(driver, 0)
+            self._free[driver][row] = limit - counted.counts.get(driver, 0)
         self._is_counted[row] = True
         if counted.problem:
             self._uncountable.add(row)
@@ -205,12 +205,12 @@ class AttachedVolumes:
         self._known[row] = self._is_counted[row] = False
         self._uncountable.discard(row)
         for driver in entry.limits:
-            self._room[driver][row] = _NO_LIMIT
+            self._free[driver][row] = _NO_LIMIT
 
     def _column(self, driver: str) -> fw.Int64Column:
-        column = self._room.get(driver)
+        column = self._free.get(driver)
         if column is None:
-            column = self._room[driver] = np.full(len(self._known), _NO_LIMIT, np.int64)
+            column = self._free[driver] = np.full(len(self._known), _NO_LIMIT, np.int64)
         return column
 
     def _grow(self) -> None:
@@ -218,8 +218,8 @@ class AttachedVolumes:
         more = max(self._nodes.size, 2 * before) - before
         self._known = np.concatenate([self._known, np.zeros(more, np.bool_)])
         self._is_counted = np.concatenate([self._is_counted, np.zeros(more, np.bool_)])
-        for driver, column in self._room.items():
-            self._room[driver] = np.concatenate([column, np.full(more, _NO_LIMIT, np.int64)])
+        for driver, column in self._free.items():
+            self._free[driver] = np.concatenate([column, np.full(more, _NO_LIMIT, np.int64)])
 
     # What objects make stale.
 

@@ -1,4 +1,4 @@
-"""Whether there is room for a volume that is still to be provisioned, by the CSIStorageCapacity objects.
+"""Enough storage for volumes that are still to be provisioned, by the CSIStorageCapacity objects.
 
 Rule: volumebinding/binder.go (hasEnoughCapacity, capacitySufficient, nodeHasAccess) at v1.36.3.
 """

@@ -35,7 +35,7 @@ class ClaimError(fw.AttemptFailed):
 
 
 def has_claims(pod: fw.Pod, objects: fw.ObjectLister) -> bool:
-    """Whether the pod has any. Raises ClaimError if one is missing, lost, being deleted, or another pod's."""
+    """Return whether the pod has any. Raises ClaimError if one is missing, lost, being deleted, or another pod's."""
     has_any = False
     for volume in pod.spec.volumes or ():
         name = claim_name_of(pod, volume)
@@ -80,7 +80,7 @@ def volume_claims_of(
 
 
 def is_fully_bound(claim: PersistentVolumeClaim) -> bool:
-    """Whether the PV controller has finished binding the claim. Rule: binder.go (isPVCFullyBound)."""
+    """Return whether the PV controller has finished binding the claim. Rule: binder.go (isPVCFullyBound)."""
     return bool(claim.spec.volume_name) and BIND_COMPLETED in claim.annotations
 
 

@@ -27,7 +27,7 @@ _NOT_MADE_YET: Final = "\0"
 
 
 class VolumeError(fw.AttemptFailed):
-    """A pod's volume that cannot be judged at all."""
+    """A pod's volume cannot be evaluated at all."""
 
 
 class ClaimNotFound(LookupError):

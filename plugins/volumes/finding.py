@@ -38,7 +38,7 @@ NO_PROVISIONER: Final = "kubernetes.io/no-provisioner"
 
 @dataclass(slots=True)
 class PodVolumes:
-    """What has to be done for a pod on one node."""
+    """The volumes of a pod to bind and to provision on one node."""
 
     static_bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = field(default_factory=list)
     """Claims that get an existing volume."""
@@ -126,7 +126,7 @@ class VolumeFinder:
             raise fw.AttemptFailed(f'failed to find storage class "{name}"')
         return result
 
-    def room(
+    def enough_capacity(
         self, claim: PersistentVolumeClaim, storage_class: StorageClass, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.BoolColumn | None:
         return self._capacities.enough(claim, storage_class, nodes, rows)
@@ -154,7 +154,7 @@ class VolumeSearch:
             self._provision()
 
     def volumes_on(self, row: int) -> PodVolumes | None:
-        """What has to be done on one row; None if it was not among those that were looked at."""
+        """Return the volumes to bind and to provision on one row; None if the row was not searched."""
         at = int(np.searchsorted(self._rows, row))
         if at == len(self._rows) or self._rows[at] != row:
             return None
@@ -198,7 +198,7 @@ class VolumeSearch:
             yield BIND_CONFLICT, np.zeros(len(self._rows), np.bool_)
             return
         yield BIND_CONFLICT, allowed(storage_class, self._nodes, self._rows)
-        yield NOT_ENOUGH_SPACE, self._finder.room(claim, storage_class, self._nodes, self._rows)
+        yield NOT_ENOUGH_SPACE, self._finder.enough_capacity(claim, storage_class, self._nodes, self._rows)
 
 
 def reasons_of(codes: int) -> tuple[str, ...]:

@@ -79,7 +79,7 @@ def _after_csi_driver(handle: fw.Handle) -> Callable[[fw.Pod, CSIDriver, CSIDriv
 
 
 def _provisioner(handle: fw.Handle, namespace: str, claim_name: str) -> str:
-    """Who makes the volume of a claim; empty if that is not known."""
+    """Return the provisioner of a claim; empty if it is not known."""
     try:
         class_name = claim_of(handle, namespace, claim_name).class_name
         return class_of(handle, class_name).provisioner if class_name else ""

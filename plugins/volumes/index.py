@@ -27,14 +27,14 @@ Label: TypeAlias = tuple[str, frozenset[str]]
 
 
 class Kind(NamedTuple):
-    """What a claim requires of a volume besides size, topology and labels. Few kinds exist."""
+    """A claim's requirements of a volume except size, topology and labels. Few kinds exist."""
 
     access_modes: frozenset[str]
     volume_mode: str
     attributes_class: str
 
     def serves(self, wanted: "Kind") -> bool:
-        """Whether a volume of this kind is what a claim wants."""
+        """Return whether a volume of this kind is what a claim wants."""
         return wanted.access_modes <= self.access_modes and wanted[1:] == self[1:]
 
 
@@ -49,7 +49,7 @@ class VolumeCandidate(msgspec.Struct, frozen=True, eq=False):
     kind: Kind
     volume: PersistentVolume
     terms: tuple[SelectorTerm, ...] | None
-    """What a node must match; None if any node will do."""
+    """The node affinity; None if any node will do."""
     label: Label | None
     """The same, if it is a single label."""
     order: tuple[int, str]
@@ -157,7 +157,7 @@ class PersistentVolumeIndex:
 
 
 def is_bound_to_claim(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume names this claim. Rule: component-helpers, storage/volume (IsVolumeBoundToClaim)."""
+    """Return whether a volume names this claim. Rule: component-helpers, storage/volume (IsVolumeBoundToClaim)."""
     reference = volume.spec.claim_ref
     return (
         reference is not None

@@ -15,7 +15,7 @@ def migrated_plugins(annotations: Mapping[str, str]) -> str:
 
 
 def is_migrated(plugin: str, node_name: str, objects: fw.ObjectLister) -> bool:
-    """Whether a driver on the node serves the volumes of an in-tree plugin."""
+    """Return whether a driver on the node serves the volumes of an in-tree plugin."""
     csi_node: CSINode | None = objects.get(fw.CSI_NODE, node_name)
     return csi_node is not None and plugin in migrated_plugins(csi_node.annotations).split(",")
 
@@ -60,7 +60,7 @@ class MigratedNodes:
             column[row] = in_use[row] and is_migrated(plugin, names[row], self._objects)
 
     def _reset(self) -> None:
-        self._columns.clear()  # each is made anew when it is asked for
+        self._columns.clear()  # each is computed again on demand
 
     def _changed(self, old: CSINode | None, new: CSINode | None) -> None:
         csi_node = new or old

@@ -23,10 +23,10 @@ _NO_CLAIM = 2
 
 @dataclass
 class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
-    """Filter: the node can attach the pod's volumes besides those that it has, by what its CSINode says of each driver.
+    """Filter: the node can attach the pod's volumes in addition to its own, by each driver's limit in its CSINode.
 
     Volumes of the old in-tree kinds count as their drivers'. Answers are not stored: they depend on claims and
-    volumes besides the pod. Rule: nodevolumelimits/csi.go at v1.36.3.
+    volumes as well as on the pod. Rule: nodevolumelimits/csi.go at v1.36.3.
     """
 
     name: ClassVar[str] = "NodeVolumeLimits"
@@ -65,9 +65,9 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
     def filter_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int32Column | None:
-        """Return for each of `rows` whether a claim of the pod is missing, or else whether there is too little room.
+        """Return for each of `rows` whether a claim of the pod is missing, or else whether a limit would be exceeded.
 
-        Raises VolumeError if volumes of the pod, or of a pod on one of the nodes, cannot be judged.
+        Raises VolumeError if volumes of the pod, or of a pod on one of the nodes, cannot be evaluated.
         """
         if not pod.storage.volumes:
             return None
@@ -97,7 +97,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
         raise LookupError("the claim that was missing is there")
 
     def obstacles(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> Sequence[fw.Obstacle]:
-        """Say which drivers have too little room."""
+        """The drivers whose limit would be exceeded."""
         csi_node: CSINode | None = self.handle.objects.get(fw.CSI_NODE, node.name)
         if csi_node is None:
             return ()
@@ -126,7 +126,7 @@ class NodeVolumeLimits(fw.PreFilterPlugin, fw.MonotoneInPods, fw.ExplainPlugin):
         ]
         self._attached.refresh()
         new = self._volumes.of_pending(pod, has_csi_node=True)
-        return self._attached.has_room(new, np.array(volumes, np.int64), rows)
+        return self._attached.has_capacity(new, np.array(volumes, np.int64), rows)
 
     def _one_code(self, pod: fw.Pod, node: fw.NodeInfo) -> fw.Int32Column:
         csi_node: CSINode | None = self.handle.objects.get(fw.CSI_NODE, node.name)

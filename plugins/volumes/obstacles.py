@@ -1,4 +1,4 @@
-"""What VolumeBinding says of a pod's claims: which of them it is about, their classes and their volumes."""
+"""VolumeBinding's obstacles: the claims that they are about, with their classes and volumes."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +13,7 @@ from scheduler import framework as fw
 from scheduler.api.volumes import SELECTED_NODE, PersistentVolume, PersistentVolumeClaim
 
 MAX_TERMS: Final = 3
-"""Of so many terms of a volume's node affinity it is told what they want."""
+"""The number of terms of a volume's node affinity that are written out."""
 
 
 def unbound_obstacles(claims: PodVolumeClaims) -> Iterator[fw.Obstacle]:

@@ -13,7 +13,7 @@ from scheduler.api.volumes import CSINode, PersistentVolume, VolumeAttachment
 
 
 class _CountedPod(msgspec.Struct, frozen=True):
-    """What is behind the volumes of one pod on a node."""
+    """The attached volumes behind one pod on a node."""
 
     storage: PodStorage
     attached: tuple[tuple[str, str], ...]
@@ -22,17 +22,17 @@ class _CountedPod(msgspec.Struct, frozen=True):
 
 
 class Excess(NamedTuple):
-    """A driver that has too little room on a node for a pod's volumes."""
+    """A driver whose limit on a node a pod's volumes would exceed."""
 
     driver: str
     limit: int
     used: int
     wanted: int
-    """How many volumes the pod has besides those that are attached already."""
+    """The number of the pod's volumes that are not attached yet."""
 
 
 class NodeVolumes(msgspec.Struct, frozen=True):
-    """What is attached to one node."""
+    """The volumes that are attached to one node."""
 
     pods: Mapping[str, _CountedPod]
     """UID → pod with volumes."""
@@ -50,7 +50,7 @@ class NodeVolumes(msgspec.Struct, frozen=True):
     """Why the volumes of a pod cannot be counted; empty if they can."""
 
     def exceeds(self, new: Attached, limits: Mapping[str, int]) -> bool:
-        """Whether there is too little room for the volumes of a pending pod.
+        """Return whether a limit would be exceeded by the volumes of a pending pod.
 
         Raises VolumeError if that cannot be determined. Rule: nodevolumelimits/csi.go (Filter).
         """
@@ -61,7 +61,7 @@ class NodeVolumes(msgspec.Struct, frozen=True):
         return any(True for _ in self.excesses(new, limits))
 
     def excesses(self, new: Attached, limits: Mapping[str, int]) -> "Iterator[Excess]":
-        """Yield the drivers that have too little room, if the volumes of all pods can be counted."""
+        """Yield the drivers whose limits would be exceeded, if the volumes of all pods can be counted."""
         wanted = Counter(driver for name, driver in new.items() if name not in self.attached)
         for driver, count in wanted.items():
             limit, used = limits.get(driver), self.counts.get(driver, 0)

@@ -39,7 +39,7 @@ TIMED_OUT: Final = "context deadline exceeded"
 
 
 class AssumedVolumes(msgspec.Struct):
-    """What is to be written for a pod on its node. Written objects have the resource version that they got."""
+    """The objects to write for a pod on its node. Written objects have the resource version that they got."""
 
     static_bindings: list[tuple[PersistentVolumeClaim, PersistentVolume]] = []
     dynamic_provisions: list[PersistentVolumeClaim] = []
@@ -120,7 +120,7 @@ class VolumeBinder:
             assumed.dynamic_provisions[i] = _at_version(claim, written)
 
     def _is_bound(self, pod: fw.Pod, node_name: str, assumed: AssumedVolumes) -> bool:
-        """Whether all claims are bound. Raises AttemptFailed for whatever calls for another attempt."""
+        """Return whether all claims are bound. Raises AttemptFailed for whatever calls for another attempt."""
         row = self._handle.nodes.row_of(node_name)
         if row is None:
             raise fw.AttemptFailed(f'failed to get node "{node_name}": node "{node_name}" not found')

@@ -29,17 +29,17 @@ _REFUSALS: Final = tuple(fw.unresolvable(*reasons_of(codes)) for codes in range(
 
 @dataclass(slots=True)
 class _State:
-    """What one cycle knows about a pod's volumes."""
+    """A pod's volumes in one cycle."""
 
     claims: PodVolumeClaims
     search: VolumeSearch | None = None
     """How Filter found its last answer. Nothing changes between Filter and Reserve."""
     assumed: AssumedVolumes | None = None
-    """What is to be written; None if nothing is."""
+    """The objects to write; None if there are none."""
 
 
 class _Volumes:
-    """What outlives a cycle: the volumes to choose from, and decisions that are not confirmed yet."""
+    """State that outlives a cycle: the volumes to choose from, and decisions that are not confirmed yet."""
 
     def __init__(self, handle: fw.Handle, bind_timeout_seconds: int) -> None:
         # Made at the start: they grow with each object, so no decision waits until they are built.
@@ -92,7 +92,7 @@ class VolumeBinding(
         self._volumes = _Volumes(handle, self.bind_timeout_seconds)
 
     def kept(self) -> tuple[AssumeCache[PersistentVolumeClaim], AssumeCache[PersistentVolume]]:
-        """What is assumed of claims and volumes: other pods must not be given these volumes, too."""
+        """The assumed claims and volumes, which other pods must not be given."""
         return self._volumes.claims, self._volumes.volumes
 
     def take_over(self, kept: tuple[AssumeCache[PersistentVolumeClaim], AssumeCache[PersistentVolume]]) -> None:

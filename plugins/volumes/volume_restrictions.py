@@ -49,7 +49,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
     """Filter: no pod on the node uses a disk of the pod, and no pod anywhere a claim that is for one pod only.
 
     Pods may share disks of Google, iSCSI and Ceph that all of them only read. Answers are not stored: they depend on
-    claims besides the pod. Rule: volumerestrictions/volume_restrictions.go at v1.36.3.
+    claims as well as on the pod. Rule: volumerestrictions/volume_restrictions.go at v1.36.3.
     """
 
     name: ClassVar[str] = "VolumeRestrictions"
@@ -149,7 +149,7 @@ class VolumeRestrictions(fw.PreFilterPlugin, fw.PreFilterExtensions, fw.FilterNo
         return found
 
     def _in_use(self, name: str, key: VolumeKey) -> fw.Obstacle:
-        """What is said of a claim that only one pod may use."""
+        """The obstacle of a claim that only one pod may use."""
         nodes = self.handle.nodes
         rows = (row for row in nodes.volumes.users(key) if nodes.in_use[row])
         users = ((pod, row) for row in rows for pod in nodes.info(row).pods if key in pod.storage.keys)
@@ -172,7 +172,7 @@ def _conflicting(pod: fw.Pod) -> tuple[VolumeKey, ...]:
 
 
 def _is_used(key: VolumeKey, nodes: fw.NodeColumns) -> bool:
-    """Whether a pod uses it on a row that is a node. Rule: snapshot.go (IsPVCUsedByPods)."""
+    """Return whether a pod uses it on a row that is a node. Rule: snapshot.go (IsPVCUsedByPods)."""
     in_use = nodes.in_use
     return any(in_use[row] for row in nodes.volumes.users(key))
 
@@ -209,7 +209,7 @@ def _after_pod_deleted(pod: fw.Pod, old: fw.Pod, new: None) -> fw.QueueingHint:
     """A pod helps that used a claim of the pod, or a disk. Rule: isSchedulableAfterPodDeleted.
 
     The claim's access mode is ignored, as in kube-scheduler. There pods of other namespaces never help; but a disk is
-    in use whoever uses it.
+    in use by any pod.
     """
     if not old.storage.keys:
         return fw.QueueingHint.SKIP

@@ -24,7 +24,7 @@ _STABLE: Final = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 
 class _VolumeTopology(NamedTuple):
-    """Where a volume can be used: a node's label must have one of the values."""
+    """The topology of a volume: a node's label must have one of the values."""
 
     key: str
     values: frozenset[str]
@@ -38,7 +38,7 @@ class _VolumeTopologies(NamedTuple):
 class VolumeZone(fw.PreFilterPlugin, fw.IgnoresPods, fw.ExplainPlugin):
     """Filter: the node is in the zone and region that the labels of the pod's bound volumes say, if it has any.
 
-    Answers are not stored: they depend on claims and volumes besides the pod. Rule: volumezone/volume_zone.go at
+    Answers are not stored: they depend on claims and volumes as well as on the pod. Rule: volumezone/volume_zone.go at
     v1.36.3.
     """
 

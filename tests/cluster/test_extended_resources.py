@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plugins.dynamic_resources.extended_claims import asking_for, content_of, in_memory
+from plugins.dynamic_resources.extended_claims import content_of, in_memory, requesting
 from plugins.dynamic_resources.extended_requests import claimed_devices
 from scheduler.api.pod import pod_from_dict
 from scheduler.api.text import to_json
@@ -164,7 +164,7 @@ def test_a_claim_is_recognised_as_ours_when_the_answer_to_its_creation_was_lost(
     api: Client, namespace: str, gpu_node: str
 ) -> None:
     pod = pod_from_dict(api.create(asking("doubtful", 2, init=3), namespace))
-    claim = asking_for(in_memory(pod), claimed_devices(pod, {GPU: "gpu"}).requests)
+    claim = requesting(in_memory(pod), claimed_devices(pod, {GPU: "gpu"}).requests)
     content = content_of(pod, claim)
 
     api.create(content, namespace)

@@ -27,12 +27,12 @@ class Collector:
         self._plugin = plugin
         self._counter = counter
         self._now = now
-        self._told: frozenset[str] = frozenset()
+        self._reported: frozenset[str] = frozenset()
         """Reasons of the faults of the last time."""
         self.measured: Measurements = {}
 
     async def refresh(self, nodes: Collection[str]) -> None:
-        """Read what there is about these nodes, and forget what is too old. Whatever goes wrong is told."""
+        """Read the measurements of these nodes, and drop those that are too old. Faults are logged and counted."""
         faults = Faults(self._plugin, self._counter)
         found: Measurements = {}
         try:
@@ -50,14 +50,14 @@ class Collector:
             elif name not in measured or at >= measured[name].at:
                 measured[name] = new._replace(at=at)
         self.measured = {name: each for name, each in measured.items() if now - each.at <= self._expiration}
-        self._tell(faults, found, nodes)
+        self._report(faults, found, nodes)
 
-    def _tell(self, faults: Faults, found: Measurements, nodes: Collection[str]) -> None:
+    def _report(self, faults: Faults, found: Measurements, nodes: Collection[str]) -> None:
         """Log what has changed since the last time."""
         reasons = faults.examples.keys()
-        if reasons - self._told:
+        if reasons - self._reported:
             fields = {"plugin": self._plugin, "err": faults.summary(), "nodes": len(nodes), "known": len(self.measured)}
             _logger.warning("The nodes' usage cannot be read as it should be", extra=fields)
-        elif self._told and not reasons:
+        elif self._reported and not reasons:
             _logger.info("The nodes' usage can be read again", extra={"plugin": self._plugin, "nodes": len(found)})
-        self._told = frozenset(reasons)
+        self._reported = frozenset(reasons)

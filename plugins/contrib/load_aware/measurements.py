@@ -1,4 +1,4 @@
-"""What was measured of a node, and what is wrong with what was read."""
+"""Measurements of nodes, and faults in the data that was read."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -12,7 +12,7 @@ AHEAD: Final = timedelta(minutes=1)
 
 
 class Usage(NamedTuple):
-    """What a node uses of a resource, in thousandths of a core or bytes."""
+    """A node's usage of a resource, in thousandths of a core or bytes."""
 
     mean: float
     deviation: float = 0.0
@@ -34,7 +34,7 @@ Measurements = Mapping[str, Measurement]
 
 
 class Provider(Protocol):
-    """Where measurements come from."""
+    """A source of measurements."""
 
     async def read(self, nodes: Collection[str], now: datetime, faults: "Faults") -> Measurements:
         """Return what is known of these nodes. Raises fw.ApiError, and Unreadable for an answer of another kind."""
@@ -60,5 +60,5 @@ class Faults:
 
 
 def is_amount(value: float) -> bool:
-    """Whether a number can be an amount that is used: neither negative nor endless, nor no number at all."""
+    """Return whether a number can be an amount that is used: neither negative nor endless, nor no number at all."""
     return math.isfinite(value) and value >= 0

@@ -1,6 +1,6 @@
-"""metrics.k8s.io: what metrics-server, or whoever serves that API, measured last.
+"""metrics.k8s.io: the latest measurements of metrics-server, or of any other server of that API.
 
-It tells one value of each node. Mean and deviation over a longer time are made of the values that were read before.
+It has one value for each node. Mean and deviation over a longer time are computed from earlier readings.
 """
 
 import asyncio
@@ -79,7 +79,7 @@ class MetricsApi:
         name = metrics.metadata.name
         cpu = _amount(name, metrics.usage, "cpu", 1000, faults)
         memory = _amount(name, metrics.usage, "memory", 1, faults)
-        is_ahead = metrics.timestamp > now + AHEAD  # no later value would count beside it
+        is_ahead = metrics.timestamp > now + AHEAD  # no later value would ever replace it
         if not self._window or is_ahead or cpu is None or memory is None:
             return Measurement(
                 metrics.timestamp, None if cpu is None else Usage(cpu), None if memory is None else Usage(memory)
@@ -109,7 +109,7 @@ class _History:
 
 
 def _amount(name: str, usage: Mapping[str, str], resource: str, unit: int, faults: Faults) -> float | None:
-    """What is used of a resource, in parts of a unit; None if that is not said, or cannot be."""
+    """The usage of a resource, in parts of a unit; None if it is missing or impossible."""
     if resource not in usage:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Prefer nodes by what they really use, as metrics tell, instead of by what their pods ask for."""
+"""Prefer nodes by their measured usage instead of by the requests of their pods."""
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from scheduler.api.quantity import parse_quantity, to_milli
 from scheduler.framework.field_errors import forbidden, invalid, required
 
 _SLACK_SECONDS: Final = 30.0
-"""For what a refresh does besides waiting for answers."""
+"""The time that a refresh has for everything except waiting for answers."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetricProvider:
-    """Where the nodes' usage is read. The first fields are called as Trimaran calls them."""
+    """The source of the nodes' usage. The first fields have Trimaran's names."""
 
     type: Literal["KubernetesMetricsServer", "Prometheus"] = "KubernetesMetricsServer"
     """The API metrics.k8s.io, or a Prometheus."""
@@ -66,7 +66,7 @@ class MetricProvider:
 
 @dataclass(frozen=True, slots=True)
 class DefaultRequests:
-    """What a container is taken to use that has neither a request nor a limit."""
+    """The estimated usage of a container that has neither a request nor a limit."""
 
     cpu: str = "1000m"
 
@@ -213,7 +213,8 @@ class LoadAware(fw.ScoreNodesPlugin, fw.SignPlugin):
         return np.where(load.cpu.known | load.memory.known, rounded(np.minimum(cpu, memory)), otherwise)
 
     def _predicted(self, pod: fw.Pod) -> tuple[float, float]:
-        """What a pod will use, in thousandths of a core and bytes; memory does not matter to TargetLoadPacking."""
+        """The estimated usage of a pod, in thousandths of a core and bytes; memory does not matter to
+        TargetLoadPacking."""
         if self.strategy == "LoadVariationRiskBalancing":
             requests = pod.requests
             return float(requests.get("cpu", 0)), float(requests.get("memory", 0))

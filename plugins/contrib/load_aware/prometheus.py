@@ -14,7 +14,7 @@ from scheduler.api.decoding import Decoder, Unreadable
 
 CPU_QUERY: Final = 'sum by (node) (rate(container_cpu_usage_seconds_total{id="/"}[2m]))'
 MEMORY_QUERY: Final = 'sum by (node) (container_memory_working_set_bytes{id="/"})'
-"""What kubelets tell, as the usual rules of scraping label it."""
+"""The kubelets' metrics, with the labels of the usual scrape rules."""
 
 STEP: Final = "30s"
 """Between the values of which mean and deviation are made."""

@@ -1,7 +1,8 @@
-"""What each node uses, by columns: as measured, and for pods that came too late for that, as estimated.
+"""The usage of each node, as columns: measured, plus an estimate for pods that came too late to be measured.
 
 A pod counts as measured if it was started a while before the measurement of its node. Whether it was is read off the
-pod itself, so nothing has to be remembered of placements: whoever placed it, before or after our own start, it counts.
+pod itself, so placements need not be remembered: a pod counts no matter which scheduler placed it, before or after
+our start.
 """
 
 import asyncio
@@ -18,10 +19,11 @@ from scheduler import framework as fw
 FloatColumn: TypeAlias = npt.NDArray[np.float64]
 
 Estimate: TypeAlias = Callable[[fw.Pod], tuple[float, float]]
-"""What a pod will use: thousandths of a core, bytes."""
+"""The estimated usage of a pod: thousandths of a core, bytes."""
 
 ASPECTS: Final = (fw.Aspect.NAME, fw.Aspect.STARTS)
-"""What the columns depend on besides the measurements; NAME covers a node that takes the row of another one."""
+"""The aspects that the columns depend on, in addition to the measurements; NAME covers a node that takes the row of
+another one."""
 
 AT_ONCE: Final = 50
 """Nodes looked at between two turns of the event loop, with all of their pods."""
@@ -92,7 +94,7 @@ _COLUMNS: Final = 6
 
 
 class ResourceLoad:
-    """What is known of one resource; thousandths of a core or bytes."""
+    """The measurements of one resource; thousandths of a core or bytes."""
 
     __slots__ = ("deviation", "known", "mean")
 
@@ -104,7 +106,7 @@ class ResourceLoad:
 
 
 class Load:
-    """What is known of some rows."""
+    """The measurements of some rows."""
 
     __slots__ = ("cpu", "memory")
 

@@ -68,7 +68,7 @@ def _containers(wanted: Asked, fits: "_Fits") -> fw.Int32Column:
 
 
 class _Fits:
-    """What is left in the zones of some rows while containers take their share."""
+    """The free amounts in the zones of some rows, while containers take their share."""
 
     def __init__(self, wanted: Asked, zones: ZoneRows, allocatable: dict[str, fw.Int64Column], rows: fw.Rows) -> None:
         self.rows = rows
@@ -79,7 +79,7 @@ class _Fits:
         self._allocatable = {name: column[some] for name, column in allocatable.items()}
 
     def would_take(self, amounts: Amounts) -> Marks:
-        """Whether there is a zone for it, by row."""
+        """Return whether there is a zone for it, by row."""
         return self._good(amounts)[1]
 
     def take(self, amounts: Amounts) -> Marks:

@@ -1,4 +1,4 @@
-"""What all profiles believe of the zones, brought up to date with the watch, with reservations and with the nodes."""
+"""The assumed state of the zones, shared by all profiles and updated by the watch, by reservations and by the nodes."""
 
 import logging
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ _logger = logging.getLogger(__name__)
 
 
 class User(NamedTuple):
-    """What a profile's plugin says of how to believe."""
+    """A profile's settings for the assumed state."""
 
     profile: str
     over_reserves: bool
@@ -34,7 +34,7 @@ class Beliefs:
     """One for all profiles: `handle.shared`. The zones are the same for all, so what one has reserved counts for each.
 
     Where profiles say different things, what is safer counts for all: over-reserving if one of them does, nodes
-    discarded if one of them discards, and of those that over-reserve the one that heeds most foreign pods.
+    discarded if one of them discards, and of those that over-reserve the one that considers most foreign pods.
     """
 
     def __init__(self, handle: fw.Handle) -> None:
@@ -78,8 +78,8 @@ class Beliefs:
         self.profiles = frozenset(user.profile for user in users)
         self.over_reserves = any(user.over_reserves for user in users)
         self.discards = any(user.discards for user in users)
-        heeded = {user.foreign_pods for user in users if user.over_reserves}
-        self.foreign_pods = next((each for each in _STRICTEST_FIRST if each in heeded), _NOBODYS)
+        wanted = {user.foreign_pods for user in users if user.over_reserves}
+        self.foreign_pods = next((each for each in _STRICTEST_FIRST if each in wanted), _NOBODYS)
         if not self.discards:
             self._unbound.clear()
         if over_reserved and not self.over_reserves:
@@ -105,7 +105,7 @@ class Beliefs:
     def _heard(self, old: fw.Unstructured | None, new: fw.Unstructured | None) -> None:
         name = new.name if new is not None else old.name if old is not None else ""
         topology = None if new is None else read_topology(new)
-        self._tell(name, topology.odd if topology is not None else "")
+        self._report(name, topology.odd if topology is not None else "")
         if topology is None:
             self._newest.pop(name, None)
         else:
@@ -113,7 +113,7 @@ class Beliefs:
         if self._over.heard(name, topology) or not self.over_reserves:
             self._changed(name)
 
-    def _tell(self, node: str, odd: str) -> None:
+    def _report(self, node: str, odd: str) -> None:
         """Log when the first object is odd, and when none is any more; count them all."""
         if odd:
             self._handle.metrics.plugin_data_faults.labels(PLUGIN, "odd object").inc()
@@ -172,7 +172,7 @@ class Beliefs:
             self._tried_pods = set()
 
     def _changed(self, node: str) -> None:
-        """What is believed of a node is to be looked at again, and so are stored answers about it."""
+        """Mark a node's assumed state, and stored answers about it, as out of date."""
         self._stale.add(node)
         row = self._handle.nodes.row_of(node)
         if row is not None:
@@ -229,7 +229,7 @@ class Beliefs:
         return self.foreign_pods == "All" or self._is_exclusive(pod, node)
 
     def _is_exclusive(self, pod: fw.Pod, node: str) -> bool:
-        """Whether a pod has resources for itself. Rule: resourcerequests/exclusive.go (AreExclusiveForPod)."""
+        """Return whether a pod has resources for itself. Rule: resourcerequests/exclusive.go (AreExclusiveForPod)."""
         try:
             wanted = asked(pod)
         except ValueError:

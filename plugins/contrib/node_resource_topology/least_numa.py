@@ -12,7 +12,7 @@ from plugins.contrib.node_resource_topology.topology import POD_SCOPE, NodeTopol
 from scheduler import framework as fw
 
 MAX_DISTANCE: Final = 255
-"""What ACPI says of a distance that is not known."""
+"""ACPI's value for an unknown distance."""
 
 MAX_COMBINED: Final = 8
 """Zones of which all combinations are looked at, as many as a kubelet takes by default; a node with more scores 0."""
@@ -64,8 +64,8 @@ def average_distance(topology: NodeTopology, places: Sequence[int]) -> float:
 
 
 def _fits(amounts: Amounts, left: _Left, places: Sequence[int], *, guaranteed: bool) -> bool:
-    """Whether these zones have enough together. Each of them must report all that is asked for, however little it has:
-    a zone without memory of its own is no use to a pod that asks for memory."""
+    """Return whether these zones have enough together. Each of them must report all that is asked for, however little
+    it has: a zone without memory of its own is no use to a pod that asks for memory."""
     return all(
         all(name in left[place] for place in places)
         and ((is_numa_affine(name) and not guaranteed) or sum(left[place][name] for place in places) >= amount)

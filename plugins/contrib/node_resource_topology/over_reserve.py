@@ -1,8 +1,8 @@
-"""What is believed of the nodes' zones between two words of their agents.
+"""The assumed state of the nodes' zones between two reports of their agents.
 
-An agent tells every few seconds what is left in the zones of its node, so a pod that was just placed is not in it yet.
-Its requests are taken off *all* zones of the node, since nobody knows which one the kubelet will choose: too much, so
-that a node may be refused in vain, but never given twice.
+An agent reports every few seconds what is left in the zones of its node, so a pod that was just placed is not in it
+yet. Its requests are taken off *all* zones of the node, since nobody knows which one the kubelet will choose: too
+much, so that a node may be refused in vain, but never given twice.
 
 of the agent ──newest object──► kept back ──its fingerprint is that of the node's pods──► in use, nothing taken off
 in use ──a pod is reserved──► less in all zones ──unreserved──► as before
@@ -88,7 +88,7 @@ class OverReserve:
         return settled
 
     def topology(self, node: str) -> NodeTopology | None:
-        """What counts of a node, less what was reserved."""
+        """The topology of a node, minus reservations."""
         topology, reserved = self._in_use.get(node), self._reserved.get(node)
         if topology is None or not reserved:
             return topology

@@ -1,4 +1,4 @@
-"""What pods ask of NUMA nodes: by container and in sum, and which quality of service that makes them."""
+"""Pods' requests to NUMA nodes, by container and in sum, and the quality of service that follows."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -63,12 +63,13 @@ def is_native(resource: str) -> bool:
 
 
 def is_numa_affine(resource: str) -> bool:
-    """Whether it is always a NUMA node's. Rule: numaresources.go (isNUMAAffineResource)."""
+    """Return whether it is always a NUMA node's. Rule: numaresources.go (isNUMAAffineResource)."""
     return resource in (CPU, MEMORY) or resource.startswith("hugepages-")
 
 
 def may_be_of_the_host(resource: str) -> bool:
-    """Whether a node may have it without any of its NUMA nodes. Rule: filter.go (resourcesAvailableInAnyNUMANodes)."""
+    """Return whether a node may have it without any of its NUMA nodes. Rule: filter.go
+    (resourcesAvailableInAnyNUMANodes)."""
     return resource == EPHEMERAL_STORAGE or not is_native(resource)
 
 
@@ -88,7 +89,7 @@ def _amounts(requests: ResourceList | None) -> Amounts:
 
 
 def _quality(pod: fw.Pod, containers: Sequence[Container]) -> tuple[bool, bool]:
-    """Whether it is Guaranteed, and whether it is BestEffort.
+    """Return whether it is Guaranteed, and whether it is BestEffort.
 
     Rule: k8s.io/kubernetes pkg/apis/core/v1/helper/qos/qos.go (ComputePodQOS): of cpu and memory only.
     """

@@ -1,4 +1,4 @@
-"""What a NodeResourceTopology says: topology.node.k8s.io/v1alpha2.
+"""The content of a NodeResourceTopology: topology.node.k8s.io/v1alpha2.
 
 Each node's agent writes its own, so it may be odd, and what is kept of one is bounded.
 """
@@ -39,7 +39,7 @@ MAX_TEXT: Final = 128
 """Characters of a fingerprint."""
 
 MAX_ODD: Final = 3
-"""Oddities of one object that are told."""
+"""The number of oddities of one object that are reported."""
 
 DEFAULT_MAX_NUMA_NODES: Final = 8
 LIMIT_MAX_NUMA_NODES: Final = 1024
@@ -77,7 +77,7 @@ class Zone(NamedTuple):
 
 
 class NodeTopology(NamedTuple):
-    """What counts of one object."""
+    """The usable content of one object."""
 
     policy: str
     scope: str
@@ -90,7 +90,7 @@ class NodeTopology(NamedTuple):
 
     fingerprint_method: str
     odd: str = ""
-    """What was left out, and why; empty if nothing was."""
+    """The parts that were left out, with the reasons; empty if there are none."""
 
     @property
     def is_single_numa(self) -> bool:

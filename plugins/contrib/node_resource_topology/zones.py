@@ -41,7 +41,7 @@ class ZoneRows(NamedTuple):
 
 
 class ZoneTable:
-    """What is available in the zones, as columns that grow with nodes and zones.
+    """The available amounts in the zones, as columns that grow with nodes and zones.
 
     A resource has columns if a zone reports it and a pod has asked for it. So neither costs anything alone, however
     many resources a pod asks for or an object reports.
@@ -79,7 +79,7 @@ class ZoneTable:
         return ZoneRows(self._kinds[rows], self._exists[:, rows], available)
 
     def grow(self, rows: int, places: int = 0) -> None:
-        """Have room for so many rows, and zones of each."""
+        """Grow the columns to so many rows, and zones of each."""
         if rows <= self._rows and places <= self._places:
             return
         rows, places = max(rows, self._rows), max(places, self._places)
