@@ -19,10 +19,10 @@ from scheduler.api.importance import importance, started
 NO_VICTIMS: Final = fw.unresolvable("No preemption victims found for incoming pod")
 
 _FEW: Final = 100
-"""At least this many rows are judged at once."""
+"""At least this many rows are simulated at once."""
 
 Costs = tuple[int, int, int, int, int]
-"""What evicting the victims on a node would cost; the first figure in which two nodes differ decides.
+"""The costs of evicting the victims on a node; the first figure in which two nodes differ decides.
 
 Violated budgets, the highest priority, the sum of the priorities, the number of victims, and when the one that runs
 longest among those of the highest priority started: the later, the better.
@@ -38,7 +38,7 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class SearchResult:
-    """What a search over nodes has found."""
+    """The result of a search over nodes."""
 
     candidates: list[Candidate] = field(default_factory=list)
     refusals: Counter[fw.Status] = field(default_factory=Counter)
@@ -89,7 +89,7 @@ class CandidateSearch:
     def _answers(self, rows: fw.Rows, first: int) -> Iterator[tuple[int, Costs | fw.Status | str]]:
         """Yield for each row what it costs, why it is no candidate, or what went wrong.
 
-        The rows are judged in parts, the `first` so large, each twice as large as the one before.
+        The rows are simulated in batches, the `first` so large, each twice as large as the one before.
         """
         begin, size = 0, first
         while begin < len(rows):
@@ -100,7 +100,7 @@ class CandidateSearch:
                 yield row, self._answer(row) if answer is None else answer
 
     def _answers_in_bulk(self, rows: fw.Rows) -> Sequence[Costs | fw.Status | None]:
-        """The answer for each row, None for those that have to be judged one by one."""
+        """The answer for each row, None for those that have to be simulated one by one."""
         found = self._run.simulate_all(rows)
         if found is None:
             return [None] * len(rows)

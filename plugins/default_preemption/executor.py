@@ -51,7 +51,7 @@ class Executor:
         self._jobs = handle.tasks.jobs("preemption", MAX_SECONDS)
 
     def is_running(self, uid: str) -> bool:
-        """Whether a pod has to wait for its own preemption."""
+        """Return whether a pod has to wait for its own preemption."""
         preemption = self._newest.get(uid)
         if preemption is None:
             return False

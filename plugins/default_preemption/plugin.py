@@ -10,7 +10,7 @@ import numpy as np
 from plugins.default_preemption.budgets import POD_DISRUPTION_BUDGET, Budgets
 from plugins.default_preemption.candidates import Candidate, CandidateSearch, SearchResult, cheapest, costs_in_any_order
 from plugins.default_preemption.executor import Executor
-from plugins.default_preemption.rooms import smallest_victims
+from plugins.default_preemption.smallest_victims import smallest_victims
 from scheduler import framework as fw
 from scheduler.api.messages import aggregated
 from scheduler.framework.field_errors import invalid
@@ -25,7 +25,7 @@ _MAX_INT32: Final = 2**31 - 1
 
 
 class _Candidates(NamedTuple):
-    """Where a preemption would make room."""
+    """The nodes on which a preemption would make room."""
 
     pod: fw.Pod
     """The newest version of the preemptor."""
@@ -34,7 +34,9 @@ class _Candidates(NamedTuple):
 
 
 @dataclass
-class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.PreEnqueuePlugin, fw.ExplainRoomPlugin):
+class DefaultPreemption(
+    fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.PreEnqueuePlugin, fw.ExplainPreemptionPlugin
+):
     """PostFilter: nominate the node on which the least has to be evicted, and evict it in the background.
 
     PreEnqueue: hold a pod back while its victims are being evicted. Rule: defaultpreemption/default_preemption.go and
@@ -99,7 +101,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         finally:
             self.handle.metrics.preemption_attempts.inc()
 
-    async def post_filter_asking(
+    async def post_filter_with_extenders(
         self,
         state: fw.CycleState,
         pod: fw.Pod,
@@ -108,13 +110,13 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
     ) -> tuple[fw.PostFilterResult | None, fw.Status | None]:
         """Let extenders choose among the candidates first. Raises AttemptFailed, PluginError, Overtaken."""
         try:
-            return await self._preempt_asking(state, pod, node_to_status, extenders)
+            return await self._preempt_with_extenders(state, pod, node_to_status, extenders)
         finally:
             self.handle.metrics.preemption_attempts.inc()
 
-    def rooms(
+    def possible_preemptions(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
-    ) -> Iterator[fw.Room | None]:
+    ) -> Iterator[fw.PossiblePreemption | None]:
         """Yield where victims could go, whether or not this pod may preempt, the fewest first. Raises PluginError."""
         nodes = self.handle.nodes
         rows = fw.rows_with(fw.Code.UNSCHEDULABLE, node_to_status, nodes)
@@ -127,7 +129,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
                 yield None
             else:
                 against = tuple(budgets.violated_by(victims.pods))
-                yield fw.Room(nodes.names()[victims.row], tuple(victims.pods), obstacle, against)
+                yield fw.PossiblePreemption(nodes.names()[victims.row], tuple(victims.pods), obstacle, against)
 
     def _preempt(
         self, state: fw.CycleState, pod: fw.Pod, node_to_status: Mapping[str, fw.Status]
@@ -138,7 +140,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
         best = cheapest(found.candidates).row
         return self._evict(found.pod, self.handle.nodes.names()[best], found.search.victims_of(best))
 
-    async def _preempt_asking(
+    async def _preempt_with_extenders(
         self,
         state: fw.CycleState,
         pod: fw.Pod,
@@ -226,7 +228,7 @@ class DefaultPreemption(fw.PostFilterPlugin, fw.ExtendedPostFilterPlugin, fw.Pre
 
 
 def _is_leaving_for_another(pod: fw.Pod) -> bool:
-    """Whether a preemption is the reason why a pod is terminating. Rule: podTerminatingByPreemption."""
+    """Return whether a preemption is the reason why a pod is terminating. Rule: podTerminatingByPreemption."""
     if not pod.is_deleting:
         return False
     conditions = pod.status.conditions or ()
@@ -235,7 +237,7 @@ def _is_leaving_for_another(pod: fw.Pod) -> bool:
 
 
 def _offset(pod: fw.Pod, attempt: int, count: int) -> int:
-    """Where to begin among `count` nodes: another place for each pod and attempt, and the same in a replay."""
+    """The node to begin with among `count`: different for each pod and attempt, and the same in a replay."""
     digest = blake2b(f"{pod.uid}/{attempt}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") % count
 

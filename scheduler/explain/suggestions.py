@@ -23,7 +23,7 @@ from scheduler.explain.groups import NamedObstacle, NodeGroup, remedies_for
 from scheduler.explain.judgement import Judgement, judge
 from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
-from scheduler.framework.obstacles import Change, ExplainRoomPlugin, Remedy, Room
+from scheduler.framework.obstacles import Change, ExplainPreemptionPlugin, PossiblePreemption, Remedy
 from scheduler.framework.plugin import PostFilterPlugin
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
@@ -36,7 +36,7 @@ MAX_GROUPS: Final = 8
 MAX_SINGLES: Final = 24
 """So many remedies are tried alone: one of them may be enough, though it is of one obstacle of several."""
 
-MAX_ROOMS: Final = 3
+MAX_PREEMPTIONS: Final = 3
 MAX_MODELS: Final = 16
 """Of so many nodes it is asked whether one more like it would do."""
 
@@ -192,19 +192,21 @@ def _rooms(asked: Asked) -> Iterator[Suggestion | None]:
     except PluginError:
         return
     for plugin in asked.framework.plugins.of("post_filter", PostFilterPlugin):
-        if isinstance(plugin, ExplainRoomPlugin) and not judgement.failures:
-            found = 0
-            for room in _rooms_of(plugin, asked, judgement):
-                is_true = room is not None and asked.trials.fits_without(asked.pod, room.node_name, room.victims)
-                yield of_room(room) if room is not None and is_true else None
-                found += is_true
-                if found == MAX_ROOMS:
+        if isinstance(plugin, ExplainPreemptionPlugin) and not judgement.failures:
+            suggested = 0
+            for option in _possible_preemptions(plugin, asked, judgement):
+                is_true = option is not None and asked.trials.fits_without(asked.pod, option.node_name, option.victims)
+                yield of_preemption(option) if option is not None and is_true else None
+                suggested += is_true
+                if suggested == MAX_PREEMPTIONS:
                     break
 
 
-def _rooms_of(plugin: ExplainRoomPlugin, asked: Asked, judgement: Judgement) -> Iterator[Room | None]:
+def _possible_preemptions(
+    plugin: ExplainPreemptionPlugin, asked: Asked, judgement: Judgement
+) -> Iterator[PossiblePreemption | None]:
     try:
-        yield from plugin.rooms(judgement.state, judgement.pod, _first_refusals(asked.table, judgement))
+        yield from plugin.possible_preemptions(judgement.state, judgement.pod, _first_refusals(asked.table, judgement))
     except Exception:  # noqa: BLE001 - it has nothing more to suggest; what is wrong with it shows in its attempts
         return
 
@@ -216,26 +218,26 @@ def _pods_in_the_way(asked: Asked, groups: Sequence[NodeGroup]) -> Iterator[Sugg
         if other is not None and other.priority < asked.pod.priority and other.uid not in seen:
             seen.add(other.uid)
             nodes = asked.trials.nodes_without(asked.pod, other)
-            yield of_room(Room(other.node_name, (other,), _ELSEWHERE), nodes) if nodes else None
+            yield of_preemption(PossiblePreemption(other.node_name, (other,), _ELSEWHERE), nodes) if nodes else None
 
 
-def of_room(room: Room, nodes: list[str] | None = None) -> Suggestion:
+def of_preemption(found: PossiblePreemption, nodes: list[str] | None = None) -> Suggestion:
     """Suggest to delete the pods that are in the way. `nodes`: where the pod fits then, if not on the same node."""
-    count = len(room.victims)
+    count = len(found.victims)
     pods = "1 pod" if count == 1 else f"{count} pods"
-    names = [str(victim) for victim in room.victims]
-    text = f"delete {pods} of lower priority on {room.node_name} ({', '.join(names[:3])}{', …' if count > 3 else ''})"
-    if room.budgets:
-        budgets = "the disruption budget" if len(room.budgets) == 1 else "the disruption budgets"
-        text += f", against {budgets} {' and '.join(room.budgets)}"
+    names = [str(victim) for victim in found.victims]
+    text = f"delete {pods} of lower priority on {found.node_name} ({', '.join(names[:3])}{', …' if count > 3 else ''})"
+    if found.budgets:
+        budgets = "the disruption budget" if len(found.budgets) == 1 else "the disruption budgets"
+        text += f", against {budgets} {' and '.join(found.budgets)}"
     by_namespace: dict[str, list[str]] = {}
-    for victim in room.victims:
+    for victim in found.victims:
         by_namespace.setdefault(victim.namespace, []).append(victim.name)
     commands = (
         f"kubectl delete pod --namespace {quote(where)} {' '.join(map(quote, them))}"
         for where, them in by_namespace.items()
     )
-    return Suggestion(text, nodes or [room.node_name], command=" && ".join(commands), obstacle=room.obstacle)
+    return Suggestion(text, nodes or [found.node_name], command=" && ".join(commands), obstacle=found.obstacle)
 
 
 def _first_refusals(table: NodeTable, judgement: Judgement) -> dict[str, Status]:

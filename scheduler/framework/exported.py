@@ -88,10 +88,10 @@ from scheduler.framework.nodes import Rows as Rows
 from scheduler.framework.nominated import NominatedPods as NominatedPods
 from scheduler.framework.obstacles import Change as Change
 from scheduler.framework.obstacles import ExplainPlugin as ExplainPlugin
-from scheduler.framework.obstacles import ExplainRoomPlugin as ExplainRoomPlugin
+from scheduler.framework.obstacles import ExplainPreemptionPlugin as ExplainPreemptionPlugin
 from scheduler.framework.obstacles import Obstacle as Obstacle
+from scheduler.framework.obstacles import PossiblePreemption as PossiblePreemption
 from scheduler.framework.obstacles import Remedy as Remedy
-from scheduler.framework.obstacles import Room as Room
 from scheduler.framework.obstacles import Shortage as Shortage
 from scheduler.framework.plugin import MAX_NODE_SCORE as MAX_NODE_SCORE
 from scheduler.framework.plugin import MAX_PERMIT_SECONDS as MAX_PERMIT_SECONDS

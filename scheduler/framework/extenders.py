@@ -48,7 +48,7 @@ class ExtendedPostFilterPlugin(Plugin):
     """A PostFilter plugin that asks extenders, where there are some for the pod. Elsewhere `post_filter` is called."""
 
     @abstractmethod
-    async def post_filter_asking(
+    async def post_filter_with_extenders(
         self, state: CycleState, pod: Pod, node_to_status: Mapping[str, Status], extenders: PreemptionExtenders
     ) -> tuple[PostFilterResult | None, Status | None]:
         """Do what `post_filter` does, if the extenders agree. Raises Overtaken.

@@ -93,7 +93,7 @@ class ExplainPlugin(Plugin):
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class PossiblePreemption:
     """Pods that would have to leave a node for a pod to fit there."""
 
     node_name: str
@@ -107,14 +107,16 @@ class Room:
     """Disruption budgets that this would violate, by namespace and name."""
 
 
-class ExplainRoomPlugin(Plugin):
+class ExplainPreemptionPlugin(Plugin):
     """A PostFilter plugin that can say where it could make room, without making any."""
 
-    def rooms(self, state: CycleState, pod: Pod, node_to_status: Mapping[str, Status]) -> Iterable[Room | None]:
-        """Say where room could be made, the best first: a list, or a generator.
+    def possible_preemptions(
+        self, state: CycleState, pod: Pod, node_to_status: Mapping[str, Status]
+    ) -> Iterable[PossiblePreemption | None]:
+        """Yield preemptions that would help, the best first: a list, or a generator.
 
-        A running scheduler does other things between two items, so that nodes may come and go; each room is tried out
-        before it is suggested. An item that is None says nothing: whatever takes long has one every few milliseconds.
-        Raises PluginError.
+        A running scheduler does other things between two items, so that nodes may come and go; each preemption is
+        tried out before it is suggested. An item that is None says nothing: whatever takes long has one every few
+        milliseconds. Raises PluginError.
         """
         return ()

@@ -67,7 +67,7 @@ class PostFilter:
         diagnosis: Diagnosis,
         extenders: PreemptionExtenders,
     ) -> Answer:
-        ask, statuses = plugin.post_filter_asking, diagnosis.node_to_status
+        ask, statuses = plugin.post_filter_with_extenders, diagnosis.node_to_status
         try:
             answer = await self._calls.run_async(_POINT, plugin.name, ask, state, pod, statuses, extenders)
             return check_post_filter(plugin.name, ask, answer)

@@ -15,7 +15,7 @@ from scheduler.explain.changes import change
 from scheduler.explain.explanation import explain
 from scheduler.explain.groups import NamedObstacle, NodeGroup
 from scheduler.explain.screen import Screen, lines_of, short_reason
-from scheduler.explain.suggestions import of_room, suggestions
+from scheduler.explain.suggestions import of_preemption, suggestions
 from scheduler.framework.cycle_state import CycleState
 from scheduler.testing import a_container, a_node, a_pod, a_requirement, a_term, required
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
@@ -328,8 +328,8 @@ def nothing(node: fw.Node) -> Any:
 
 
 def test_the_budgets_are_named_that_deleting_pods_would_violate() -> None:
-    room = fw.Room("n", (a_pod("low"),), budgets=("default/a", "default/b"))
-    assert of_room(room).text == (
+    room = fw.PossiblePreemption("n", (a_pod("low"),), budgets=("default/a", "default/b"))
+    assert of_preemption(room).text == (
         "delete 1 pod of lower priority on n (default/low), against the disruption budgets default/a and default/b"
     )
 

@@ -1,4 +1,4 @@
-"""Where the fewest pods would have to go, for a person who asks: a decision takes what costs least."""
+"""The fewest pods whose deletion would help, for explanations; a decision goes by the costs instead."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
