@@ -13,22 +13,16 @@ import logging
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
-
-import numpy as np
 
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.text import shortened
-from scheduler.cycle.algorithm import Search
 from scheduler.cycle.engine import Engine
+from scheduler.cycle.evaluation import Evaluation
 from scheduler.cycle.handlers import ClusterEventHandlers
-from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.status import Status
 from scheduler.process.metrics import Metrics
-from scheduler.runtime.framework import Framework
-from scheduler.runtime.scoring import Scores
 
 SAME_NODE, TIE, OTHER_NODE, REFUSED, ONLY_THEY, ONLY_WE, BOTH_REFUSE, OTHER_REASON, FAULT, LEFT_OUT = (
     "same_node", "tie", "other_node", "refused", "only_they", "only_we", "both_refuse", "other_reason", "fault",
@@ -60,16 +54,6 @@ LOG_SECONDS: Final = 1.0
 Document = dict[str, Any]
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Answer:
-    """What we would do."""
-
-    state: CycleState
-    search: Search
-    scores: Scores | None = None
-    row: int = -1
 
 
 class Shadow:
@@ -149,74 +133,44 @@ class Shadow:
                 self.by_plugin[verdict, plugin] += 1
             self._tell({"at": round(time.time(), 3), "pod": str(pod), **found})
 
-    def _decide(self, pod: Pod) -> tuple[Framework, _Answer]:
-        """Search and score as an attempt does; no preemption, which would begin to evict."""
+    def _evaluate(self, pod: Pod) -> Evaluation:
+        """Filter and score as an attempt does; no preemption, which would begin to evict."""
         engine = self._engine
-        framework = engine.frameworks[self.profile]
         engine.cache.mend()
-        state = CycleState()
-        state.attempt = 1
-        answer = _Answer(state, engine.algorithm.search(framework, state, pod))
-        feasible = answer.search.feasible
-        if len(feasible) == 1:
-            answer.row = int(feasible[0])
-        elif len(feasible):
-            answer.scores = framework.run_score(state, pod, feasible)
-            total = answer.scores.total
-            answer.row = engine.algorithm.select(feasible[total == total.max()], pod, 1)
-        return framework, answer
+        return Evaluation(engine.algorithm, engine.frameworks[self.profile], pod, attempt=1)
 
     def _compare_placement(self, pod: Pod, theirs: str) -> Document:
-        table = self._engine.cache.table
-        _, answer = self._decide(pod)
-        names, row = table.names(), table.row_of(theirs)
-        if answer.row >= 0 and names[answer.row] == theirs:
+        found = self._evaluate(pod)
+        ours = found.selected
+        if ours == theirs:
             return {"verdict": SAME_NODE}
-        refusal = self._refusal(pod, answer, theirs)
-        if answer.row < 0:
-            here = _short(answer.search.diagnosis.message)
-            return {"verdict": ONLY_THEY, "there": theirs, "here": here, **_refused(refusal)}
-        ours = names[answer.row]
-        if refusal is not None or row is None:
+        refusal = found.node_to_status.get(theirs)
+        if not ours:
+            message = _short(found.search.diagnosis.message)
+            return {"verdict": ONLY_THEY, "there": theirs, "here": message, **_refused(refusal)}
+        if refusal is not None or self._engine.cache.table.row_of(theirs) is None:
             return {"verdict": REFUSED, "there": theirs, "here": ours, **_refused(refusal)}
-        if answer.scores is None or row not in answer.search.feasible:  # a nominated node has ended the search
-            return {"verdict": OTHER_NODE, "there": theirs, "here": ours, "by": ["nomination"]}
-        return self._compare_scores(answer, row, theirs, ours)
-
-    def _compare_scores(self, answer: _Answer, row: int, theirs: str, ours: str) -> Document:
-        assert answer.scores is not None, "there is a choice"
-        feasible = answer.search.feasible
-        there, here = (int(np.searchsorted(feasible, each)) for each in (row, answer.row))
-        total = answer.scores.total
-        if total[there] == total[here]:
+        difference = {"verdict": OTHER_NODE, "there": theirs, "here": ours}
+        if theirs not in found.feasible_names:  # a nominated node has ended the search
+            return {**difference, "by": ["nomination"]}
+        there, here = found.scores_of(theirs), found.scores_of(ours)
+        totals = [sum(there.values()), sum(here.values())]
+        if totals[0] == totals[1]:
             return {"verdict": TIE}
-        scores = {
-            plugin: [int(column[there]), int(column[here])]
-            for plugin, column in answer.scores.by_plugin.items()
-            if column[there] != column[here]
-        }
-        return {
-            "verdict": OTHER_NODE,
-            "there": theirs,
-            "here": ours,
-            "totals": [int(total[there]), int(total[here])],
-            "scores": scores,
-            "by": [plugin for plugin, (before, after) in scores.items() if after > before],
-        }
+        scores = {plugin: [there[plugin], here[plugin]] for plugin in there if there[plugin] != here[plugin]}
+        better = [plugin for plugin in scores if here[plugin] > there[plugin]]
+        return {**difference, "totals": totals, "scores": scores, "by": better}
 
     def _compare_refusal(self, pod: Pod, message: str) -> Document:
-        _, answer = self._decide(pod)
-        if answer.row >= 0:
-            return {"verdict": ONLY_WE, "there": _short(message), "here": self._engine.cache.table.names()[answer.row]}
-        here = answer.search.diagnosis.message
+        found = self._evaluate(pod)
+        if found.selected:
+            return {"verdict": ONLY_WE, "there": _short(message), "here": found.selected}
+        diagnosis = found.search.diagnosis
         # What preemption has to say follows there, and nobody is asked about it here.
-        if message.startswith(here.rstrip(".")):
+        if message.startswith(diagnosis.message.rstrip(".")):
             return {"verdict": BOTH_REFUSE}
-        plugins = sorted(answer.search.diagnosis.unschedulable_plugins)
-        return {"verdict": OTHER_REASON, "there": _short(message), "here": _short(here), "by": plugins}
-
-    def _refusal(self, pod: Pod, answer: _Answer, node_name: str) -> Status | None:
-        return self._engine.algorithm.node_to_status(answer.state, pod, answer.search).get(node_name)
+        plugins = sorted(diagnosis.unschedulable_plugins)
+        return {"verdict": OTHER_REASON, "there": _short(message), "here": _short(diagnosis.message), "by": plugins}
 
     def _tell(self, difference: Document) -> None:
         self.latest.append(difference)

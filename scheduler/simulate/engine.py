@@ -28,7 +28,7 @@ from scheduler.process.tasks import Tasks, cancel_all
 from scheduler.process.virtual_time import NeverAtRest, VirtualTimeLoop
 from scheduler.runtime.registry import Registry
 from scheduler.simulate.cluster import SimulatedCluster
-from scheduler.simulate.explain import Explainer
+from scheduler.simulate.node_evaluator import NodeEvaluator
 from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.on_hold import PodsOnHold
 from scheduler.simulate.reads import SimulatedReader
@@ -97,7 +97,7 @@ class Simulation:
         self.results = recording.results
         """UID → result, of the pods that have had their turn, or will have it."""
         self._tasks = tasks
-        self._explainer: Explainer | None = None
+        self._evaluator: NodeEvaluator | None = None
         self._pending: list[Pod] = []
         self._event_loop = event_loop
         self.on_hold = PodsOnHold(engine, event_loop, self.results)
@@ -129,13 +129,13 @@ class Simulation:
                 result |= {"nodes": {}} if explain else {}
         for queued in engine.queue.pending_pods()["gated"]:
             self.results[queued.pod.uid]["gated"] = queued.gating_plugin
-        self._explainer = Explainer(engine.algorithm, engine.cache.table) if explain else None
+        self._evaluator = NodeEvaluator(engine.algorithm, engine.cache.table) if explain else None
         await self._tasks.do_once()  # plugins read what they read in the background
 
     async def judge_each(self) -> None:
         """Say of each pod where it would go, and change nothing."""
         for pod in self.progress.counted(self._pending, "judging pods", len(self._pending)):
-            _judge(self.engine, pod, self.results[pod.uid], self._explainer)
+            _judge(self.engine, pod, self.results[pod.uid], self._evaluator)
             await self._event_loop.at_rest()
 
     async def schedule_waiting(self) -> None:
@@ -181,9 +181,9 @@ class Simulation:
     async def _attempt(self, queued: QueuedPod, *, explain: bool = True) -> None:
         pod = queued.pod
         framework = self.engine.frameworks[pod.spec.scheduler_name]
-        if explain and self._explainer is not None and not pod.is_deleting:
+        if explain and self._evaluator is not None and not pod.is_deleting:
             try:
-                nodes = self._explainer.verdicts(framework, pod)
+                nodes = self._evaluator.verdicts(framework, pod)
             except PluginError as error:
                 self.results[pod.uid]["message"] = str(error)
             else:
@@ -224,7 +224,7 @@ class Simulation:
 
     def come(self, pod: Pod) -> Result:
         """Let a new pod come, to be tried later."""
-        result = self.results[pod.uid] = _empty(pod) | ({} if self._explainer is None else {"nodes": {}})
+        result = self.results[pod.uid] = _empty(pod) | ({} if self._evaluator is None else {"nodes": {}})
         self.engine.handlers.pod_changed(pod)
         queue = self.engine.queue
         if queue.pending_counts()["gated"]:
@@ -309,14 +309,14 @@ def _tasks_at_work() -> str:
     return ", ".join(sorted(places)[:MAX_TASKS]) or "a callback is always due"
 
 
-def _judge(engine: Engine, pod: Pod, result: Result, explainer: Explainer | None) -> None:
+def _judge(engine: Engine, pod: Pod, result: Result, evaluator: NodeEvaluator | None) -> None:
     """Record where one pod would go, and change nothing."""
     framework = engine.frameworks[pod.spec.scheduler_name]
     if pod.is_deleting or "gated" in result:
         return
     try:
-        if explainer is not None:
-            result["nodes"] = explainer.verdicts(framework, pod)
+        if evaluator is not None:
+            result["nodes"] = evaluator.verdicts(framework, pod)
         decision = engine.algorithm.schedule(framework, CycleState(), pod)
     except PluginError as error:
         framework.faults.report(error, pod)

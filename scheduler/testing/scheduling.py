@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm
-from scheduler.framework.cycle_state import CycleState
+from scheduler.cycle.evaluation import Evaluation
 from scheduler.framework.plugin import Plugin
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
@@ -41,12 +41,6 @@ def schedule(plugin: Plugin, pod: Pod, nodes: Cluster, objects: GivenObjects = N
     plugins, handle = profile_of(plugin), a_handle(nodes, objects)
     plugins.start(handle)
     framework = Framework(plugins, handle, nodes, handle.nominator, handle.metrics)
-    algorithm, state = Algorithm(nodes), CycleState()
-    search = algorithm.search(framework, state, pod, nominated_first=False)
-    names = nodes.names()
-    feasible = [names[row] for row in search.feasible.tolist()]
-    scores = framework.run_score(state, pod, search.feasible).total.tolist() if feasible else []
-    return Decision(
-        dict(algorithm.node_to_status(state, pod, search)),
-        dict(zip(feasible, scores or [0] * len(feasible), strict=True)),
-    )
+    found = Evaluation(Algorithm(nodes), framework, pod, nominated_first=False)
+    scores = dict(zip(found.feasible_names, found.scores.total.tolist(), strict=True))
+    return Decision(dict(found.node_to_status), scores)

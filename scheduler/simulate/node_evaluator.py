@@ -1,12 +1,13 @@
 """The verdict on every node for one pod: which plugin refused it and why, or what each plugin scored."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import PRE_FILTER_RESULT, Algorithm, Search, cut_off_by
+from scheduler.cycle.algorithm import PRE_FILTER_RESULT, Algorithm, cut_off_by
+from scheduler.cycle.evaluation import Evaluation
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import PluginError
@@ -18,8 +19,8 @@ from scheduler.simulate.verdicts import FEASIBLE, NOT_ASKED, NodeOrder, NodeScor
 from scheduler.state.node_table import NodeTable
 
 
-class Explainer:
-    """Asks about all nodes of a table, to which none come from then on."""
+class NodeEvaluator:
+    """Evaluates pods on all nodes of a table, to which no nodes are added."""
 
     def __init__(self, algorithm: Algorithm, table: NodeTable) -> None:
         self._algorithm = algorithm
@@ -35,35 +36,21 @@ class Explainer:
         """
         if self._table.count == 0:
             return self._verdicts((), None, np.arange(0))
-        state, fits = CycleState(), False
+        fits = False
         try:
-            search = self._algorithm.search(framework, state, pod)
-            fits = bool(len(search.feasible))
+            found = Evaluation(self._algorithm, framework, pod)
+            fits = bool(len(found.feasible))
             if fits and pod.nominated_node_name:
                 # The nominated node was evaluated first, and may be the only one that was: evaluate all of them alike.
-                state = CycleState()
-                search = self._algorithm.search(framework, state, pod, nominated_first=False)
+                found = Evaluation(self._algorithm, framework, pod, nominated_first=False)
         except PluginError as error:
             if error.point == "PreFilter":
                 return self._verdicts([(_failure(error), self._order.rows)], None, np.arange(0))
             if error.point != "Filter":
                 raise
             return self._one_by_one(framework, pod, is_scored=fits)
-        scores = _scores(framework, state, pod, search.feasible)
-        return self._verdicts(self._refusals(state, pod, search), scores, search.feasible)
-
-    def _refusals(self, state: CycleState, pod: Pod, search: Search) -> Iterator[tuple[Status, Rows]]:
-        """Yield each reason and its rows: see `Algorithm.node_to_status`."""
-        outcome, others = search.outcome, self._table.in_use.copy()
-        if outcome is not None:
-            yield from outcome.refusals(state, pod)
-            others &= ~outcome.asked
-        for row, status in search.verdicts.items():
-            if others[row]:
-                others[row] = False
-                yield status, np.array([row], np.intp)
-        if search.absent is not None:
-            yield search.absent, np.flatnonzero(others)
+        scores = _scores(framework, found.state, pod, found.feasible)
+        return self._verdicts(found.refusals(), scores, found.feasible)
 
     def _verdicts(self, refusals: Iterable[tuple[Status, Rows]], scores: Scores | None, feasible: Rows) -> NodeVerdicts:
         which = np.full(self._table.size, NOT_ASKED, np.int32)
