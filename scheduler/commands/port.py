@@ -6,7 +6,7 @@ refused. The clients are not those that schedule, since a replica that does not 
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from importlib import metadata
 from typing import Any, Final, Protocol
@@ -16,6 +16,7 @@ from scheduler.config.feature_gates import FeatureGates
 from scheduler.config.options import RunOptions
 from scheduler.config.serving import ServingOptions
 from scheduler.config.types import Config
+from scheduler.cycle.engine import Engine
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.http.client import Client
 from scheduler.kube.identity.credentials import load_credentials
@@ -28,7 +29,8 @@ from scheduler.process.tasks import Tasks
 from scheduler.runtime.registry import Registry
 from scheduler.serve.access.authentication import Authentication
 from scheduler.serve.access.authorization import Authorization
-from scheduler.serve.endpoints.debug_pages import Profile
+from scheduler.serve.endpoints.debug_pages import Memory, Profile
+from scheduler.serve.endpoints.metric_pages import metric_pages
 from scheduler.serve.endpoints.zpages import Configz, Flagz, Statusz, Verbosity
 from scheduler.serve.port.http import HttpServer, Page, Pages, QueriedPage, Setting
 
@@ -99,15 +101,18 @@ class Inside:
         """The pages about a scheduler that are asked for with a query."""
         return {PROFILE: Profile(lambda: current.config.enable_profiling)}
 
-    def pages(self, shown: Shown) -> dict[str, Page]:
-        """The pages about a scheduler."""
+    def pages(self, shown: Shown, engine: Engine, metrics: Metrics, is_leading: Callable[[], bool]) -> dict[str, Page]:
+        """The pages about a scheduler. They add metrics of the program: call it once."""
         pages: dict[str, Page] = {"/configz": Configz(shown)}
         if self._gates.component_flagz:
             pages["/flagz"] = Flagz(COMPONENT, self._flags)
         if self._gates.component_statusz:
             paths = ["/statusz", *pages, *self.settings, PROFILE, *ALWAYS_THERE]
             pages["/statusz"] = Statusz(COMPONENT, metadata.version(COMPONENT), EMULATES, paths)
-        return pages
+        pages["/debug/memory"] = Memory(
+            engine.cache_bytes, lambda: {**engine.cache.sizes(), **engine.queue.pending_counts()}
+        )
+        return {**metric_pages(metrics, engine.pods, is_leading), **pages}
 
 
 async def open_port(

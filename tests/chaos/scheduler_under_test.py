@@ -17,7 +17,7 @@ from typing import Any, Final
 from team_budget import TeamBudget
 
 from scheduler.__main__ import main
-from scheduler.commands import run as app
+from scheduler.commands import cluster
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.informers import further_watches, kopf_settings, watch
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
@@ -43,10 +43,10 @@ def _log_tasks() -> None:
 
 
 if __name__ == "__main__":
-    parts: Any = app
+    parts: Any = cluster
     signal.signal(signal.SIGUSR1, lambda *_: asyncio.get_running_loop().call_soon(_log_tasks))
     opening: Any
-    for opening in (app, further_watches):
+    for opening in (cluster, further_watches):
         opening.Watch = partial(Watch, frozen_seconds=FROZEN_SECONDS, absent_seconds=ABSENT_SECONDS)
     parts.ComparisonSchedule = partial(ComparisonSchedule, QUICK)
     waiting: Any

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, Final
 
 from scheduler.__main__ import main
-from scheduler.commands import run as app
+from scheduler.commands import cluster
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.informers import further_watches, kopf_settings, watch
 from scheduler.kube.informers.deadlines import Deadlines
@@ -22,10 +22,10 @@ class ShortDeadlines(Deadlines):
 
 
 if __name__ == "__main__":
-    parts: Any = app
+    parts: Any = cluster
     parts.Deadlines = ShortDeadlines
     opening: Any
-    for opening in (app, further_watches):
+    for opening in (cluster, further_watches):
         # Nothing is sent to an idle watch for a minute, so it has to be opened again to show that it works.
         opening.Watch = partial(Watch, frozen_seconds=1.0)
     waiting: Any

@@ -15,7 +15,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.commands.run import _settle_memory, loop_factory
+from scheduler.commands.cluster import settle_memory
+from scheduler.commands.run import loop_factory
 from scheduler.kube.http.client import Client
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.deadlines import Deadlines
@@ -70,7 +71,7 @@ async def watched(server: str) -> tuple[float, float]:
     """Watch until all events have come; return the seconds of CPU and of the clock from the first to the last."""
     handlers, metrics = FakeHandlers(), Metrics()
     intakes = (pod_intake(handlers, metrics), node_intake(handlers, metrics))
-    _settle_memory()
+    settle_memory()
     with tempfile.TemporaryDirectory() as directory:
         kubeconfig = Path(directory) / "kubeconfig"
         kubeconfig.write_text(kubeconfig_text(server))
