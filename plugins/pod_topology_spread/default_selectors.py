@@ -27,15 +27,19 @@ _CACHE_BYTES: Final = 8 << 20
 class DefaultSelectors:
     """Finds the selector of each pod; what Services select is cached until any of them changes."""
 
-    __slots__ = ("_by_services", "_handle", "_version")
+    __slots__ = ("_by_services", "_handle", "_version", "exist")
 
     def __init__(self, handle: fw.Handle) -> None:
+        self.exist = False
+        """Whether there has been any object that selects pods. Stored answers are forgotten when the first one comes."""
         self._handle = handle
         self._version = -1
         self._by_services: RecentCache[tuple[str, frozenset[tuple[str, str]]], Selector] = RecentCache(
             "selectors of services", _CACHE_BYTES
         )
         """(Namespace, labels) → what the Services that select such pods ask for."""
+        for resource in RESOURCES:
+            handle.objects.listen(resource, self._object_changed)
 
     def of(self, pod: fw.Pod) -> Selector:
         """Return the selector of the pods that are of one kind with `pod`; everything if no object says."""
@@ -49,10 +53,15 @@ class DefaultSelectors:
         controller = self._handle.objects.get(resource, owner.name, pod.namespace)
         if controller is None:
             return selector
-        written = (controller.content.get("spec") or {}).get("selector")
+        written = _selector_of(controller)
         if resource == fw.REPLICATION_CONTROLLER:
             return _overridden(selector, written or {})
         return selector.and_also(_parsed(written))
+
+    def _object_changed(self, old: Any, new: Any) -> None:
+        if not self.exist and new is not None and _selector_of(new):
+            self.exist = True
+            self._handle.columns.forget()
 
     def _of_services(self, pod: fw.Pod) -> Selector:
         objects = self._handle.objects
@@ -67,7 +76,7 @@ class DefaultSelectors:
             merged: dict[str, str] = {}
             for service in objects.list(fw.SERVICE, pod.namespace):
                 # One without a selector selects nothing, and one that selects everything asks for no label.
-                selector = (service.content.get("spec") or {}).get("selector") or {}
+                selector = _selector_of(service) or {}
                 if selector.items() <= labels.items():
                     merged.update(selector)
             found = self._by_services.put(key, selector_from_labels(merged))
@@ -81,7 +90,7 @@ def concerns(made: Any, pod: fw.Pod) -> bool:
     owner = _controller_of(pod)
     if owner is not None and owner.name == made.metadata.name:
         return True
-    selector = (made.content.get("spec") or {}).get("selector") or {}
+    selector = _selector_of(made) or {}
     return bool(selector) and all(pod.labels.get(key) == value for key, value in selector.items())
 
 
@@ -89,6 +98,10 @@ def controller_of(pod: fw.Pod) -> tuple[str, str, str] | None:
     """Return version, kind and name of the object that controls `pod`."""
     owner = _controller_of(pod)
     return None if owner is None else (owner.api_version, owner.kind, owner.name)
+
+
+def _selector_of(made: Any) -> Any:
+    return (made.content.get("spec") or {}).get("selector")
 
 
 def _controller_of(pod: fw.Pod) -> OwnerReference | None:

@@ -92,7 +92,7 @@ class PodTopologySpread(
         return None
 
     def concerns(self, pod: fw.Pod) -> bool:
-        return bool(pod.spec.topology_spread_constraints or self._hard_defaults)
+        return bool(pod.spec.topology_spread_constraints or (self._hard_defaults and self._selectors.exist))
 
     def add_pod(self, state: fw.CycleState, pod: fw.Pod, other: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
         """Count `other` in the domains of `node`."""
@@ -138,7 +138,7 @@ class PodTopologySpread(
         return None
 
     def concerns_score(self, pod: fw.Pod) -> bool:
-        return bool(pod.spec.topology_spread_constraints or self._soft_defaults)
+        return bool(pod.spec.topology_spread_constraints or (self._soft_defaults and self._selectors.exist))
 
     def score_nodes(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows

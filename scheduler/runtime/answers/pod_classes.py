@@ -72,6 +72,9 @@ class KnownSpec(Stored):
         self.concerned_at_score: tuple[tuple[PreScorePlugin, ...], frozenset[str]] | None = None
         """The same for PreScore."""
 
+    def on_drop(self) -> None:
+        self.concerned = self.concerned_at_score = None
+
 
 class PodClasses:
     """Classifies the pods of one profile."""

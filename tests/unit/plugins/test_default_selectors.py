@@ -7,7 +7,7 @@ import pytest
 from plugins.pod_topology_spread.default_selectors import DefaultSelectors
 from scheduler import framework as fw
 from scheduler.api.label_selectors import Requirement, Selector, selector_from_labels
-from tests.unit.plugins.spread import WEB, Objects, a_spread_pod
+from tests.unit.plugins.spread import WEB, Objects, a_spread, a_spread_pod
 
 RC = ("v1", "ReplicationController", "above")
 RS = ("apps/v1", "ReplicaSet", "above")
@@ -92,3 +92,15 @@ def test_what_services_say_is_asked_again_when_they_change() -> None:
     objects.service(WEB)
 
     assert selectors.of(a_spread_pod()) == the_labels(app="web")
+
+
+def test_a_plain_pod_concerns_the_plugin_once_an_object_selects_pods() -> None:
+    objects, pod = Objects(), a_spread_pod()
+    plugin = a_spread(objects.service(None))
+    store = objects.handle.columns.store
+    before, era = plugin.concerns_score(pod), store.era
+
+    objects.add(fw.REPLICA_SET, "above", NEW)
+
+    assert (before, plugin.concerns_score(pod)) == (False, True)
+    assert store.era is not era, "it was remembered that such pods do not concern the plugin"
