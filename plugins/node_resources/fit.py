@@ -88,15 +88,18 @@ class ScoringStrategy:
 
 
 class _LastRequests:
-    """The requests that Filter compared and Score added last: consecutive pods of one class share their requests."""
+    """The requests that Filter compared and Score added last.
 
-    __slots__ = ("added", "compared", "era", "requests", "resources")
+    Consecutive pods of one spec have the same `resources`, unless a kubelet reports what they have.
+    """
+
+    __slots__ = ("added", "added_for", "compared", "compared_for", "era")
 
     def __init__(self) -> None:
-        self.resources: PodResources | None = None
-        self.added: tuple[int, ...] = ()
-        self.requests: Mapping[str, int] | None = None
         self.compared: tuple[Compared, ...] = ()
+        self.compared_for: PodResources | None = None
+        self.added: tuple[int, ...] = ()
+        self.added_for: PodResources | None = None
         self.era: object = None
         """Of the DeviceClasses."""
 
@@ -171,10 +174,10 @@ class NodeResourcesFit(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns
     ) -> fw.PreFilterResult | fw.Status | None:
         """Store the requests that Filter compares."""
-        requests, last = fit_requests(pod), self._last
-        if last.requests is not requests or last.era is not self._extended.era:
+        resources, last = pod.resources, self._last
+        if last.compared_for is not resources or last.era is not self._extended.era:
             last.era = self._extended.era
-            last.requests, last.compared = requests, tuple(self._compared(requests))
+            last.compared_for, last.compared = resources, tuple(self._compared(fit_requests(pod)))
         state.write(_COMPARED, last.compared)
         return None
 
@@ -217,8 +220,8 @@ class NodeResourcesFit(
     def pre_score(self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows) -> fw.Status | None:
         """Store the requests that Score adds. Score computes them itself where PreScore is disabled."""
         resources, last = pod.resources, self._last
-        if last.resources is not resources or reports_resources(pod.status) or pod.spec.resources is not None:
-            last.resources, last.added = resources, self._scoring_requests(pod)
+        if last.added_for is not resources:
+            last.added_for, last.added = resources, self._scoring_requests(pod)
         state.write(_ADDED, last.added)
         return None
 

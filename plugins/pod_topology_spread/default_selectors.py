@@ -31,7 +31,7 @@ class DefaultSelectors:
 
     def __init__(self, handle: fw.Handle) -> None:
         self.exist = False
-        """Whether there has been any object that selects pods. Stored answers are forgotten when the first one comes."""
+        """Whether there has been an object that selects pods. Stored answers are forgotten when the first one comes."""
         self._handle = handle
         self._version = -1
         self._by_services: RecentCache[tuple[str, frozenset[tuple[str, str]]], Selector] = RecentCache(

@@ -161,7 +161,7 @@ def _codes(step: FilterStep, table: NodeTable, found: Judgement, rows: Rows) -> 
 def _yield_to_nominated(framework: Framework, found: Judgement) -> None:
     """Refuse the nodes on which the pod would fit only without the pods that are nominated there."""
     finder = framework.filtering.nominated
-    if found.of_pod or found.failures or not finder.any():
+    if found.of_pod or found.failures:
         return
     by_row = finder.on(found.passing, found.pod)
     for row, others in by_row.items():

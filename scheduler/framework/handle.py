@@ -29,6 +29,10 @@ class EventRecorder(Protocol):
 class PodNominator(Protocol):
     """Knows which pods are nominated to which node. Plugins read it; the queue and the loop keep it up to date."""
 
+    @property
+    def nodes(self) -> Collection[str]:
+        """The nodes that have nominated pods: a live view."""
+
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
 

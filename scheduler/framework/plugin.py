@@ -191,7 +191,7 @@ class PreFilterPlugin(Plugin):
         """
 
     def concerns(self, pod: Pod) -> bool:
-        """Say whether `pre_filter` is to be asked. False only if it would skip the pod on any nodes, with any other pods.
+        """Say whether `pre_filter` is to be asked. False only if it would skip the pod whatever nodes and pods exist.
 
         It reads only the pod's spec, except volumes without a source, and its resources: pods with the same spec may
         be asked about once. If other objects count too, call `handle.columns.forget()` when they make the answer true.
@@ -256,7 +256,7 @@ class PreScorePlugin(Plugin):
         """Prepare for Score over the feasible `rows`; `SKIP` leaves this plugin's Score out of the cycle."""
 
     def concerns_score(self, pod: Pod) -> bool:
-        """Say whether `pre_score` is to be asked. False only if it would skip the pod on any nodes, with any other pods.
+        """Say whether `pre_score` is to be asked. False only if it would skip the pod whatever nodes and pods exist.
 
         What `PreFilterPlugin.concerns` says of its answer holds for this one too.
         """

@@ -6,7 +6,7 @@ other. What a node is refused for is the same: the first plugin in order that re
 """
 
 import time
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Final, Protocol
@@ -17,6 +17,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.columns import locked
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
+from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
 from scheduler.framework.plugin import Plugin, PreFilterExtensions
 from scheduler.framework.status import Status
@@ -55,14 +56,14 @@ class Filtering:
         plugins: Sequence[Plugin],
         extensions: Sequence[PreFilterExtensions],
         store: AnswerStore,
-        nominated: Callable[[], Iterator[tuple[str, Collection[Pod]]]],
+        nominator: PodNominator,
         judge: NominatedJudge,
         calls: PluginCalls,
     ) -> None:
-        """`nominated` yields each node that pods are nominated to, with these pods."""
         self.nodes = store.nodes
         self.steps = tuple(FilterStep(plugin, store.nodes, calls) for plugin in plugins)
-        self.nominated = NominatedFinder(store.nodes, nominated)
+        self.nominated = NominatedFinder(store.nodes, nominator)
+        self._nominated_nodes = nominator.nodes
         self.judge = judge
         self._per_node = tuple((step, step.per_node) for step in self.steps if step.per_node is not None)
         self._extensions = tuple(extensions)
@@ -89,7 +90,7 @@ class Filtering:
         for step, column in zip(plan.stored, view.columns, strict=True):
             if column.may_differ:
                 outcome.codes.append((step, column.values))
-        if plan.others or self.nominated.any():
+        if plan.others or self._nominated_nodes:
             self._batching.not_used.value += 1
             return self._run(state, pod, asked, pod_class, outcome, plan.others)
         self._batching.used.value += 1
@@ -275,7 +276,7 @@ class Filtering:
         Only pods of the same or a higher priority count: room that was made for lower ones may be taken. A node that
         is refused anyway is asked again too: with the nominated pods it may have more reasons, or other ones.
         """
-        if not self.nominated.any():
+        if not self._nominated_nodes:
             return
         asked = outcome.asked
         refusals: Mapping[int, Status] | None = None

@@ -110,7 +110,7 @@ class Framework:
         store = handle.columns.store
         store.on_flush = calls.flushes()
         dry_runs = handle.dry_runs
-        self.filtering = Filtering(plugins.at["filter"], extensions, store, nominator.by_node, dry_runs, calls)
+        self.filtering = Filtering(plugins.at["filter"], extensions, store, nominator, dry_runs, calls)
         self.scoring = Scoring(plugins.at["score"], plugins.weights, store, calls)
         signers = {p.name: p for point in ("filter", "score") for p in plugins.at[point] if isinstance(p, SignPlugin)}
         self.pod_classes = PodClasses(tuple(signers.values()), self.name, store)

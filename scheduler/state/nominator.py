@@ -15,6 +15,7 @@ class Nominator:
     def __init__(self) -> None:
         self._node_names: dict[str, str] = {}
         self._pods: dict[str, dict[str, Pod]] = {}
+        self.nodes: Collection[str] = self._pods.keys()
         self.observer: StateObserver | None = None
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:

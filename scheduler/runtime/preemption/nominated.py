@@ -1,10 +1,10 @@
 """Finds the pods nominated to nodes on which they are not running yet, to which a pod that is to be placed yields."""
 
-from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import BoolColumn
 from scheduler.framework.nominated import NominatedPods
 from scheduler.runtime.live_nodes import LiveNodes
@@ -15,14 +15,9 @@ _KEY: Final = "pods nominated to nodes"
 class NominatedFinder:
     """Finds the nominated pods for each pod that is to be placed."""
 
-    def __init__(self, nodes: LiveNodes, nominated: Callable[[], Iterator[tuple[str, Collection[Pod]]]]) -> None:
-        """`nominated` yields each node that has nominated pods, with these pods."""
+    def __init__(self, nodes: LiveNodes, nominator: PodNominator) -> None:
         self._nodes = nodes
-        self._nominated = nominated
-
-    def any(self) -> bool:
-        """Whether any pod is nominated to any node."""
-        return any(self._nominated())
+        self._nominator = nominator
 
     def of(self, state: CycleState, pod: Pod) -> NominatedPods:
         """Return the nominated pods of all nodes, found once in the cycle of a pod: nothing changes within it."""
@@ -40,7 +35,7 @@ class NominatedFinder:
         by_row: dict[int, list[Pod]] = {}
         priority, uid = pod.priority, pod.uid
         row_of, has_pod = self._nodes.row_of, self._nodes.has_pod
-        for name, nominated in self._nominated():
+        for name, nominated in self._nominator.by_node():
             row = row_of(name)
             if row is None or not asked[row]:
                 continue

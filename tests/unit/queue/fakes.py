@@ -68,6 +68,7 @@ class FakeNominator:
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str]] = []
+        self.nodes: Collection[str] = ()
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         return ()

@@ -14,6 +14,7 @@ from scheduler.runtime.guards.return_values import MAY_ANSWER
 from scheduler.runtime.per_node import MAX_STATUSES, PerNodeFilter, PerNodeScore
 from scheduler.runtime.preemption.dry_run import DryRuns
 from scheduler.state.node_table import NodeTable
+from scheduler.state.nominator import Nominator
 from scheduler.testing import a_node, a_pod
 from tests.fakes import plugin_calls
 from tests.unit.plugins.cluster import a_cluster, every_row
@@ -171,7 +172,7 @@ def test_a_numbering_is_full_at_the_limit_and_starts_again_when_cleared() -> Non
 def test_stored_codes_are_dropped_together_with_the_numbering() -> None:
     table = a_cluster(*(a_node(f"n{i}") for i in range(100)))
     store = AnswerStore(table)
-    filtering = Filtering([Chatty()], [], store, lambda: iter(()), DryRuns(), plugin_calls())
+    filtering = Filtering([Chatty()], [], store, Nominator(), DryRuns(), plugin_calls())
     numbered = filtering.steps[0].per_node
     assert numbered is not None
 
