@@ -169,7 +169,7 @@ KINDS: Final = (
     ),
     Kind(
         "Topology spread",
-        "The pods of the app are to be spread over zones, and the zone whose turn it is has no room.",
+        "The pods of the app are to be spread over zones, and the zone whose turn it is has no free node.",
         _web(cpu="2", topologySpreadConstraints=[_SPREAD]),
         [_node(1, zone="a", cpu="8"), _node(2, zone="b")],
         [_runs("web-1", 1, app="web"), _runs("batch-1", 2, cpu="3")],
@@ -192,7 +192,7 @@ KINDS: Final = (
     ),
     Kind(
         "Another pod's anti-affinity",
-        "A pod on the only node does not want this one beside it.",
+        "A pod on the only node does not want this one next to it.",
         _web(),
         [_node(1)],
         [_runs("db-0", 1, app="db", affinity=_terms("podAntiAffinity", "web", HOSTNAME))],
