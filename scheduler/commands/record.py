@@ -24,8 +24,8 @@ from scheduler.kube.services.service_proxy import RECORD, RunningScheduler
 from scheduler.process.metrics import Metrics
 from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results
+from scheduler.replay.trace.gzip_members import BadStream, GzipMembers
 from scheduler.replay.trace.lines import End
-from scheduler.replay.trace.members import BadStream, Members
 
 _end: Final = Decoder[End](End)
 
@@ -75,7 +75,7 @@ class _TraceFile:
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.members = Members()
+        self.members = GzipMembers()
         self.size = 0
         """Bytes of the members that are in it."""
 

@@ -21,13 +21,12 @@ from scheduler.framework.errors import ConfigError
 from scheduler.plugin_loading.registry import PluginRegistry
 from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results
-from scheduler.replay.carried_on import CarriedOn
 from scheduler.replay.comparison import Comparison
+from scheduler.replay.counterfactual import Counterfactual, utilisation
 from scheduler.replay.player import Player
 from scheduler.replay.report import lines_of
 from scheduler.replay.trace.trace_file import Trace, is_as_recorded
 from scheduler.replay.trace.trace_time import TraceClock, TraceTimeLoop
-from scheduler.replay.utilisation import utilisation
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
 
@@ -70,7 +69,7 @@ def _document(options: argparse.Namespace, registry: Registry, progress: Progres
     if other is not None:
         again, total = Trace(options.trace), document["decisions"]
         progress.doing("playing it once more, the other configuration left to itself", total)
-        document["carriedOn"] |= _run(again, lambda clock: _carried_on(again, clock, other, recorded.config, progress))
+        document["carriedOn"] |= _run(again, lambda clock: _what_if(again, clock, other, recorded.config, progress))
     return document
 
 
@@ -190,11 +189,11 @@ async def _replayed(
         await player.tasks.close()
 
 
-async def _carried_on(trace: Trace, clock: TraceClock, other: Side, recorded: Config, progress: Progress) -> Document:
+async def _what_if(trace: Trace, clock: TraceClock, other: Side, recorded: Config, progress: Progress) -> Document:
     """What the configuration makes of the trace, left to itself."""
-    player = CarriedOn(trace, clock, *other, progress)
+    player = Counterfactual(trace, clock, *other, progress)
     try:
-        await player.carry_on()
+        await player.run()
         profiles = {profile.scheduler_name for profile in recorded.profiles}
         return {"now": utilisation(player.engine, profiles), "evicted": player.evicted}
     finally:

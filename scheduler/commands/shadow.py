@@ -21,13 +21,12 @@ from scheduler.config.options import RunOptions
 from scheduler.config.source import Loaded
 from scheduler.config.types import Config
 from scheduler.cycle.engine import build_engine
-from scheduler.cycle.writers import Writers
+from scheduler.cycle.writers import NoWriters, Writers
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.handle import NoWrites
 from scheduler.kube.permissions import reading_permissions
 from scheduler.kube.reads.plugin_reader import SilentReader
 from scheduler.process.metrics import Metrics
-from scheduler.replay.no_writers import Silence
 from scheduler.replay.shadow import Shadow, ShadowedHandlers
 from scheduler.runtime.guards.containment import AT_START_SECONDS, Contained
 from scheduler.runtime.registry import Registry
@@ -52,8 +51,8 @@ async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
     other, registry = options.shadow_of or "", loaded.registry
     config, metrics, synced = config_for(loaded.config, other), Metrics(), asyncio.Event()
     async with connect(options, config, metrics) as cluster, AsyncExitStack() as stack:
-        silence = Silence()
-        writers = Writers(silence, silence, silence, silence, NoWrites(), SilentReader(cluster.client))
+        nothing = NoWriters()
+        writers = Writers(nothing, nothing, nothing, nothing, NoWrites(), SilentReader(cluster.client))
         with Contained(AT_START_SECONDS):
             engine = build_engine(config, registry, writers, metrics, time.monotonic, cluster.tasks)
         stack.callback(engine.close)

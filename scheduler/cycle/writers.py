@@ -48,6 +48,22 @@ class StatusWriter(Protocol):
         """Drop what is not sent yet: the pod is bound or gone."""
 
 
+class NoWriters:
+    """A BindingWriter, EventRecorder, StatusWriter and Evictor that writes nothing."""
+
+    async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
+        return ""
+
+    def event(self, pod: Pod, type_: str, reason: str, action: str, note: str) -> None: ...
+    def unschedulable(self, pod: Pod, reason: str, message: str, nominated_node_name: str | None) -> None: ...
+    def nominate(self, pod: Pod, node_name: str) -> None: ...
+    def forget(self, pod: Pod) -> None: ...
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        return True
+
+    def clear_nomination(self, pod: Pod) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Writers:
     """All that the scheduler writes with."""

@@ -6,7 +6,7 @@ Types are put together as Go declares them, of `STRING`, `INT64` and `Pointer`, 
     decode(body, BINDING)["Error"]
 
 The names of fields are found whatever their case, also nested ones, and unknown ones are left out. No two fields of a
-struct differ in case only. Members are read one after the other into what the earlier ones left, so of two with one
+struct differ in case only. GzipMembers are read one after the other into what the earlier ones left, so of two with one
 name the later counts: objects are merged, null changes nothing but a pointer, a list or a map. A number for an int64
 has neither point nor exponent, bytes that are no UTF-8 are replaced, and what follows the first value is not looked at.
 Where we know Go's words for what is wrong, they are used: owners of pods read them.

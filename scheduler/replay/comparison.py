@@ -1,7 +1,7 @@
-"""What comes of a replay: which decisions are others than those recorded, and why.
+"""Which decisions of a replay differ from those recorded, and why.
 
-With the recorded configuration, decisions are compared byte for byte. With another one, each pod is decided by it in
-the state in which it was decided, and what was recorded counts for the next one.
+With the recorded configuration, decisions must be equal in all that a trace has of them. Another configuration decides
+each pod in the state in which it was decided then; what was recorded counts for the next one.
 """
 
 from collections import Counter
@@ -17,27 +17,26 @@ from scheduler.replay.trace.lines import Decision
 from scheduler.replay.why import why
 from scheduler.runtime.framework import Framework
 
-MAX_TOLD: Final = 1_000
-"""Differences that are told in detail."""
+MAX_DIFFERENCES: Final = 1_000
+"""Differences that are reported in detail."""
 
 SAME, OTHER_NODE, ONLY_NOW, ONLY_THEN, OTHER_REASON, OTHER_SCORES = (
     "same", "other node", "placed only now", "placed only then", "other reason", "other scores",
 )  # fmt: skip
 
 MAX_TEXT: Final = 10_000
-"""Characters of a message that are told."""
+"""Characters of a message that are reported."""
 
 Document = dict[str, Any]
 
 
 def kind_of(recorded: Decision, now: Decision) -> str:
-    """What is different, in a few words."""
+    """Return how two decisions differ, in a few words."""
     if recorded.node != now.node:
         return OTHER_NODE if recorded.node and now.node else ONLY_NOW if now.node else ONLY_THEN
     if not now.node:
-        told = (recorded.message, recorded.error, recorded.plugins, recorded.pending, recorded.nominated)
-        same = told == (now.message, now.error, now.plugins, now.pending, now.nominated)
-        return SAME if same else OTHER_REASON
+        then = (recorded.message, recorded.error, recorded.plugins, recorded.pending, recorded.nominated)
+        return SAME if then == (now.message, now.error, now.plugins, now.pending, now.nominated) else OTHER_REASON
     return SAME if recorded == now else OTHER_SCORES
 
 
@@ -79,8 +78,8 @@ class Comparison:
         if self._other is not None and kind == OTHER_SCORES:
             kind = SAME  # that is what another configuration is for
         self.kinds[kind] += 1
-        if kind != SAME and len(self.differences) < MAX_TOLD:
-            self.differences.append(self._told(kind, attempt, framework, now))
+        if kind != SAME and len(self.differences) < MAX_DIFFERENCES:
+            self.differences.append(self._difference(kind, attempt, framework, now))
 
     def _decided_by_other(self, attempt: Attempt, other: Mapping[str, Framework]) -> tuple[Framework, Decision]:
         framework = other[attempt.framework.name]
@@ -90,7 +89,7 @@ class Comparison:
         finally:
             TRYING.reset(token)
 
-    def _told(self, kind: str, attempt: Attempt, framework: Framework, now: Decision) -> Document:
+    def _difference(self, kind: str, attempt: Attempt, framework: Framework, now: Decision) -> Document:
         token = TRYING.set(True)
         try:
             reason = why(self._player.engine.algorithm, framework, attempt, now)
@@ -102,17 +101,17 @@ class Comparison:
             "profile": attempt.framework.name,
             "seconds": round(self._player.clock.now(), 3),
             "kind": kind,
-            "then": shown(attempt.recorded),
-            "now": shown(now),
+            "then": as_document(attempt.recorded),
+            "now": as_document(now),
             "why": reason,
         }
 
 
-def shown(decision: Decision) -> Document:
-    """A decision for people: {"node"} or {"message", "nominated"?} or {"error"}."""
+def as_document(decision: Decision) -> Document:
+    """Return {"node"} or {"message", "nominated"?} or {"error"}."""
     if decision.node:
         return {"node": decision.node}
     if decision.error:
         return {"error": decision.error[:MAX_TEXT]}
-    told: Document = {"message": decision.message[:MAX_TEXT]}
-    return told | ({"nominated": decision.nominated} if decision.nominated else {})
+    document: Document = {"message": decision.message[:MAX_TEXT]}
+    return document | ({"nominated": decision.nominated} if decision.nominated else {})

@@ -21,14 +21,14 @@ from scheduler.api.pod import Pod
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.config.types import Config
 from scheduler.cycle.engine import Engine, build_engine
-from scheduler.cycle.writers import Writers
+from scheduler.cycle.writers import NoWriters, Writers
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError, ConfigError
 from scheduler.framework.events import POD
+from scheduler.framework.handle import Evictor
 from scheduler.framework.resources import struct_of
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
-from scheduler.replay.no_writers import Silence
 from scheduler.replay.replayed_calls import ReplayedCalls
 from scheduler.replay.replayed_extenders import ReplayedAttempts
 from scheduler.replay.trace import lines
@@ -76,14 +76,14 @@ class Player:
     """Plays one trace."""
 
     def __init__(
-        self, trace: Trace, clock: TraceClock, config: Config, registry: Registry, silence: Silence | None = None
+        self, trace: Trace, clock: TraceClock, config: Config, registry: Registry, evictor: Evictor | None = None
     ) -> None:
         """Raises ConfigError if a profile cannot be built. Needs a running event loop that goes by `clock`."""
         self.clock = clock
         self._trace = trace
         self._calls = ReplayedCalls(self.clock.wall)
-        silence, metrics = silence or Silence(), Metrics()
-        writers = Writers(silence, silence, silence, silence, self._calls, self._calls)
+        nothing, metrics = NoWriters(), Metrics()
+        writers = Writers(nothing, nothing, nothing, evictor or nothing, self._calls, self._calls)
         self.tasks = Tasks(metrics)
         self.engine: Engine = build_engine(config, registry, writers, metrics, self.clock.now, self.tasks)
         self._jobs = self.tasks.jobs("replay", PRE_BIND_SECONDS)

@@ -1,20 +1,20 @@
-"""A replay's outcome as lines of text."""
+"""The result of a replay as text."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from scheduler.api.text import counted, printable
-from scheduler.replay.comparison import MAX_TOLD
+from scheduler.replay.comparison import MAX_DIFFERENCES
 
-MAX_SHOWN: Final = 20
-"""Differences; all that are told are in the JSON."""
+MAX_PRINTED: Final = 20
+"""Differences; -o json has MAX_DIFFERENCES."""
 
 Document = Mapping[str, Any]
 
 
 def lines_of(document: Document) -> Iterator[str]:
-    """Yield them, without anything that a terminal would obey."""
+    """Yield the lines, without control characters."""
     return map(printable, _lines(document))
 
 
@@ -36,17 +36,17 @@ def _lines(document: Document) -> Iterator[str]:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in document["kinds"].items() if kind != "same")
     different = document["different"]
     yield f"{decisions}: {different:,} {'differs' if different == 1 else 'differ'}: {kinds}"
-    for difference in document["differences"][:MAX_SHOWN]:
+    for difference in document["differences"][:MAX_PRINTED]:
         yield ""
         yield from _difference(difference)
-    more = document["different"] - MAX_SHOWN
+    more = document["different"] - MAX_PRINTED
     if more > 0:
         yield ""
-        yield f"and {more:,} more; -o json has up to {MAX_TOLD:,}"
+        yield f"and {more:,} more; -o json has up to {MAX_DIFFERENCES:,}"
 
 
 def _carried_on(found: Document) -> Iterator[str]:
-    """What would have come of it, in two columns."""
+    """The cluster as recorded and as another configuration would have left it, in two columns."""
     then, now = found["then"], found["now"]
     yield "Left to itself, the configuration would have come to:"
     yield f"  {'':30}{'recorded':>12}{'now':>12}"
@@ -63,11 +63,11 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def _difference(told: Document) -> Iterator[str]:
-    yield f"{told['pod']}, attempt {told['attempt']}, at {told['seconds']} s: {told['kind']}"
-    yield f"  then: {_decision(told['then'])}"
-    yield f"  now:  {_decision(told['now'])}"
-    why = told["why"]
+def _difference(found: Document) -> Iterator[str]:
+    yield f"{found['pod']}, attempt {found['attempt']}, at {found['seconds']} s: {found['kind']}"
+    yield f"  then: {_decision(found['then'])}"
+    yield f"  now:  {_decision(found['now'])}"
+    why = found["why"]
     for node, refusal in why.get("refused", {}).items():
         yield f"  {node} is refused by {refusal['plugin'] or 'no plugin by name'}: {refusal['message']}"
     scores = why.get("scores", {})
@@ -84,10 +84,10 @@ def _difference(told: Document) -> Iterator[str]:
         yield f"  {why['error']}"
 
 
-def _decision(shown: Document) -> str:
-    if "node" in shown:
-        return f"placed on {shown['node']}"
-    if "error" in shown:
-        return f"error: {shown['error']}"
-    nominated = f" (room is made on {shown['nominated']})" if shown.get("nominated") else ""
-    return f"not placed: {shown['message']}{nominated}"
+def _decision(decision: Document) -> str:
+    if "node" in decision:
+        return f"placed on {decision['node']}"
+    if "error" in decision:
+        return f"error: {decision['error']}"
+    nominated = f" (room is made on {decision['nominated']})" if decision.get("nominated") else ""
+    return f"not placed: {decision['message']}{nominated}"

@@ -46,7 +46,7 @@ LIKE: Final = {
     "status.initContainerStatuses": "`status.containerStatuses`",
 }
 OURS: Final = ("derive_like", "has_changed_for_plugins", "bound_to", "signatures", "reference")
-"""Members of a pod that are no plugin's business."""
+"""GzipMembers of a pod that are no plugin's business."""
 
 
 def text() -> str:

@@ -13,7 +13,7 @@ MAY = {
     ("scheduler/files/reading.py", "os.open"): "likewise",
     ("scheduler/files/unpacking.py", "zlib.decompressobj"): "is the way for what is packed",
     (
-        "scheduler/replay/trace/members.py",
+        "scheduler/replay/trace/gzip_members.py",
         "zlib.decompressobj",
     ): "divides a stream, whose members are bounded both ways",
     ("scheduler/config/effective.py", "open"): "writes",

@@ -19,7 +19,7 @@ from scheduler.plugin_loading.in_tree import in_tree
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.replay.recorder import Recorder
-from scheduler.replay.trace.members import Members
+from scheduler.replay.trace.gzip_members import GzipMembers
 from scheduler.runtime.guards.containment import AT_WORK_SECONDS
 from scheduler.runtime.registry import Registry
 from scheduler.testing import a_node, node_from_dict, pod_from_dict
@@ -101,7 +101,7 @@ class Stage:
     async def recorded(self, path: Path, play: Callable[[], Any], recorder: Recorder | None = None) -> None:
         """Record what happens while `play` runs."""
         parts = (recorder or self.recorder).record()
-        members = Members()
+        members = GzipMembers()
         with path.open("wb") as file:
             file.writelines(members.feed(await anext(parts)))
             await play()

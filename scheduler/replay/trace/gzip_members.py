@@ -19,7 +19,7 @@ class BadStream(Exception):
     """What came is no trace."""
 
 
-class Members:
+class GzipMembers:
     """Divides a stream of bytes."""
 
     def __init__(self) -> None:

@@ -1,21 +1,24 @@
-"""What a configuration would have made of a trace, left to itself: its own placements count for the next decision.
+"""What another configuration would have made of a trace: here its own placements count for the next decision.
 
     pods, nodes and objects come and go as in the trace
-        an attempt of the trace ─┬─ placed ─► counts on the node that was chosen now, whatever was recorded
+        an attempt of the trace ─┬─ placed ─► counts on the node that is chosen here, whatever was recorded
                                  └─ not ────► WAITING ─► tried again after something has gone or changed, and at the end
 
-Victims of preemption go at once. What happened only because of what was decided then, as the deletion of a pod that
-was preempted, or what a claim was bound to, happens here, too: the longer the trace, the rougher the answer.
+Victims of preemption go at once. Consequences of what was decided then, such as the deletion of a pod that was
+preempted or the volume that a claim got, happen here as well: the longer the trace, the rougher the answer.
 """
 
-from typing import Final
+from collections.abc import Container
+from typing import Any, Final
+
+import numpy as np
 
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.process.progress import SILENT, Progress
-from scheduler.replay.no_writers import Silence
 from scheduler.replay.player import Compare, Player
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.lines import Line
@@ -25,39 +28,28 @@ from scheduler.runtime.framework import Framework
 from scheduler.runtime.registry import Registry
 
 TRIES: Final = 2
-"""Of one attempt: the second after preemption has made room."""
+"""Of one attempt: the second after preemption has evicted pods."""
 
 RETRY_MILLISECONDS: Final = 1_000
-"""Of the trace's time, between two tries of the pods that wait: the shortest backoff, and what keeps a trace in which
-many wait from taking for ever."""
+"""Of the trace's time, between two tries of the pods that wait: the shortest backoff. It bounds the time that a trace
+takes in which many pods wait."""
 
 
-class _Evictions(Silence):
-    """Whoever is evicted is gone at once."""
-
-    player: "CarriedOn"
-
-    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
-        return self.player.evict(victim)
-
-
-class CarriedOn(Player):
+class Counterfactual(Player):
     """Plays a trace for a configuration that decides for itself. If it has one profile, that takes all pods."""
 
     def __init__(
         self, trace: Trace, clock: TraceClock, config: Config, registry: Registry, progress: Progress = SILENT
     ) -> None:
         """Raises ConfigError as Player does."""
-        evictions = _Evictions()
-        super().__init__(trace, clock, config, registry, evictions)
-        evictions.player = self
+        super().__init__(trace, clock, config, registry, evictor=self)
         self._progress = progress
         self._waiting: dict[str, tuple[Framework, Pod]] = {}
         """UID → pods that found no node."""
         self._own: dict[str, str] = {}
-        """UID → the node of the pods that were placed here."""
+        """UID → node of the pods that were placed here."""
         self._numbers: dict[str, int] = {}
-        """UID → how often it was tried here."""
+        """UID → number of its latest attempt here."""
         self._has_changed = False
         """Whether something has gone or changed since the waiting pods were tried."""
         self._retried_at = 0
@@ -65,22 +57,28 @@ class CarriedOn(Player):
         self._due: list[str] = []
         self._evicted: set[str] = set()
 
-    async def carry_on(self) -> None:
-        """Play all, and try those that wait once more."""
+    async def run(self) -> None:
+        """Play the whole trace, then try the pods that wait once more."""
         await self.play(lambda _attempt, _replayed: None)
         await self._try_waiting()
 
-    def evict(self, victim: Pod) -> bool:
-        """Let a pod go; False if it is gone already."""
+    @property
+    def evicted(self) -> int:
+        """Number of pods that were evicted."""
+        return len(self._evicted)
+
+    # --- framework.handle.Evictor ---
+
+    async def evict(self, victim: Pod, preemptor: Pod, message: str) -> bool:
+        """Remove a pod at once; False if it is gone already."""
         existed = self.engine.pods.pop(victim.uid, None) is not None
         self._forget(victim.uid)
         self._evicted.add(victim.uid)
         return existed
 
-    @property
-    def evicted(self) -> int:
-        """How many pods had to make room."""
-        return len(self._evicted)
+    def clear_nomination(self, pod: Pod) -> None: ...
+
+    # --- lines of the trace ---
 
     async def _play(self, line: Line, compare: Compare) -> None:
         match line:
@@ -93,16 +91,16 @@ class CarriedOn(Player):
             case lines.Count() | lines.SetNode():
                 await super()._play(line, compare)
                 self._has_changed = True
+            case lines.RemovePod():
+                await super()._play(line, compare)
+                self._forget(line.uid)
             case lines.Nominate() if self.begun_at:
                 pass
             case (
                 lines.Uncount() | lines.EndNomination() | lines.AskExtenders() | lines.Decided() | lines.Assume()
                 | lines.PreBind() | lines.Bound() | lines.Undo() | lines.Answer()
             ):  # fmt: skip
-                pass  # what was decided then
-            case lines.RemovePod():
-                await super()._play(line, compare)
-                self._forget(line.uid)
+                pass  # consequences of what was decided then
             case _:
                 await super()._play(line, compare)
         for uid in self._due:
@@ -110,6 +108,31 @@ class CarriedOn(Player):
         if self._due and self._has_changed and self.clock.milliseconds >= self._retried_at + RETRY_MILLISECONDS:
             await self._try_waiting()
         self._due.clear()
+
+    def _decide_later(self, line: lines.Decide) -> None:
+        self._progress.done += 1
+        uid = line.uid
+        if uid not in self._evicted and self.engine.cache.get(uid) is None:
+            attempt = self._attempt(line)
+            self._numbers[uid] = attempt.number - 1
+            self._waiting[uid] = attempt.framework, attempt.pod
+            self._due.append(uid)
+
+    def _profile(self, name: str) -> Framework:
+        frameworks = self.engine.frameworks
+        if name not in frameworks and len(frameworks) == 1:
+            return next(iter(frameworks.values()))
+        return super()._profile(name)
+
+    def _set_pod(self, pod: Pod) -> None:
+        """Show plugins a pod on the node that it has here, not on the one that it had then."""
+        uid = pod.uid
+        if uid in self._own:
+            super()._set_pod(pod.bound_to(self._own[uid]))
+        elif uid not in self._evicted and not (uid in self._waiting and pod.node_name):
+            super()._set_pod(pod)
+
+    # --- attempts ---
 
     async def _try_waiting(self) -> None:
         self._has_changed, self._retried_at = False, self.clock.milliseconds
@@ -119,12 +142,12 @@ class CarriedOn(Player):
     async def _try(self, uid: str) -> None:
         for _ in range(TRIES):
             found = self._waiting.get(uid)
-            if found is None or not self._try_once(*found):
+            if found is None or not self._place(*found):
                 return
             await turns()  # the victims go
 
-    def _try_once(self, framework: Framework, pod: Pod) -> bool:
-        """Try a pod; whether room was made for it."""
+    def _place(self, framework: Framework, pod: Pod) -> bool:
+        """Try to place a pod; True if pods are evicted for it."""
         engine, state = self.engine, CycleState()
         number = self._numbers[pod.uid] = self._numbers.get(pod.uid, 0) + 1
         try:
@@ -160,27 +183,31 @@ class CarriedOn(Player):
         self.engine.cache.remove(uid)
         self._has_changed = True
 
-    # --- what the trace says ---
 
-    def _decide_later(self, line: lines.Decide) -> None:
-        self._progress.done += 1
-        uid = line.uid
-        if uid not in self._evicted and self.engine.cache.get(uid) is None:
-            attempt = self._attempt(line)
-            self._numbers[uid] = attempt.number - 1
-            self._waiting[uid] = attempt.framework, attempt.pod
-            self._due.append(uid)
+def utilisation(engine: Engine, profiles: Container[str]) -> dict[str, Any]:
+    """Return {"pods", "pending", "nodes", "nodesUsed", "cpu": {"requested", "allocatable", "ofUsed"}, "memory": …}.
 
-    def _profile(self, name: str) -> Framework:
-        frameworks = self.engine.frameworks
-        if name not in frameworks and len(frameworks) == 1:
-            return next(iter(frameworks.values()))
-        return super()._profile(name)
-
-    def _set_pod(self, pod: Pod) -> None:
-        """Show plugins a pod where it is here, not where it was then."""
-        uid = pod.uid
-        if uid in self._own:
-            super()._set_pod(pod.bound_to(self._own[uid]))
-        elif uid not in self._evicted and not (uid in self._waiting and pod.node_name):
-            super()._set_pod(pod)
+    cpu in thousandths of a core, memory in bytes; `ofUsed`: allocatable of nodes that have pods. `profiles`: whose pods
+    are pending if they have no node.
+    """
+    table = engine.cache.table
+    in_use = table.in_use
+    used = in_use & (table.pod_count > 0)
+    pending = sum(
+        pod.spec.scheduler_name in profiles and not pod.is_deleting and engine.cache.get(pod.uid) is None
+        for pod in engine.pods.values()
+    )
+    found: dict[str, Any] = {
+        "pods": int(table.pod_count[in_use].sum()),
+        "pending": pending,
+        "nodes": table.count,
+        "nodesUsed": int(np.count_nonzero(used)),
+    }
+    for resource in ("cpu", "memory"):
+        allocatable = table.allocatable(resource)
+        found[resource] = {
+            "requested": int(table.requested(resource)[in_use].sum()),
+            "allocatable": int(allocatable[in_use].sum()),
+            "ofUsed": int(allocatable[used].sum()),
+        }
+    return found

@@ -4,9 +4,9 @@ import gzip
 
 import pytest
 
-from scheduler.replay.trace import members
+from scheduler.replay.trace import gzip_members
+from scheduler.replay.trace.gzip_members import BadStream, GzipMembers
 from scheduler.replay.trace.lines import MARK, Checksum
-from scheduler.replay.trace.members import BadStream, Members
 from tests.fakes.trace import line, member
 
 STREAM = [
@@ -19,7 +19,7 @@ STREAM = [
 
 @pytest.mark.parametrize("size", [1, 7, 64, 10_000])
 def test_members_come_out_as_they_went_in_however_they_are_divided(size: int) -> None:
-    data, found_in = b"".join(STREAM), Members()
+    data, found_in = b"".join(STREAM), GzipMembers()
     found = [each for at in range(0, len(data), size) for each in found_in.feed(data[at : at + size])]
     assert found == STREAM
     assert (found_in.decisions, found_in.milliseconds) == (3, 50)
@@ -27,7 +27,7 @@ def test_members_come_out_as_they_went_in_however_they_are_divided(size: int) ->
 
 
 def test_a_member_that_is_cut_off_is_left_out() -> None:
-    data, found_in = b"".join(STREAM), Members()
+    data, found_in = b"".join(STREAM), GzipMembers()
     cut = len(STREAM[0]) + len(STREAM[1]) + 10
 
     found = [*found_in.feed(data[:cut]), found_in.last("enough")]
@@ -37,7 +37,7 @@ def test_a_member_that_is_cut_off_is_left_out() -> None:
 
 
 def test_a_trace_that_the_scheduler_has_ended_gets_a_checksum_and_no_other_end() -> None:
-    found_in = Members()
+    found_in = GzipMembers()
 
     found = [*found_in.feed(b"".join(STREAM)), found_in.last("enough")]
 
@@ -50,17 +50,17 @@ def test_a_trace_that_the_scheduler_has_ended_gets_a_checksum_and_no_other_end()
 )
 def test_what_is_no_trace_is_refused(data: bytes) -> None:
     with pytest.raises(BadStream):
-        list(Members().feed(data))
+        list(GzipMembers().feed(data))
 
 
 def test_a_part_without_an_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "MAX_TEXT", 1_000)
+    monkeypatch.setattr(gzip_members, "MAX_TEXT", 1_000)
     with pytest.raises(BadStream, match="a part of it has more than"):
-        list(Members().feed(gzip.compress(MARK + b"x" * 1_000_000)))
+        list(GzipMembers().feed(gzip.compress(MARK + b"x" * 1_000_000)))
 
 
 def test_a_part_of_which_nothing_comes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(members, "MAX_TEXT", 1_000)
+    monkeypatch.setattr(gzip_members, "MAX_TEXT", 1_000)
     named = b"\x1f\x8b\x08\x08" + b"\0" * 6 + b"a name without an end" * 100
     with pytest.raises(BadStream, match="a part of it has more than"):
-        list(Members().feed(named))
+        list(GzipMembers().feed(named))
