@@ -1,9 +1,13 @@
 """Where a pod is on its way, in a user's words."""
 
+from difflib import get_close_matches
+
 import msgspec
+import pytest
 
 from scheduler import framework as fw
 from scheduler.api import objects
+from scheduler.explain import explainer
 from scheduler.explain.explainer import Explainer
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
@@ -83,6 +87,26 @@ async def test_an_unknown_pod_is_told_with_names_that_may_be_meant() -> None:
     scheduler.see(a_pod("web-1"))
     document = await about(scheduler, "wep-1")
     assert (document["found"], document["near"]) == (False, ["default/web-1"])
+
+
+async def test_the_nearest_of_many_names_are_found() -> None:
+    scheduler = an_engine()
+    names = [f"web-{number}" for number in range(20)]
+    scheduler.see(*map(a_pod, names))
+
+    document = await about(scheduler, "web-17x")
+
+    assert document["near"] == get_close_matches("default/web-17x", [f"default/{name}" for name in names], 3)
+
+
+async def test_names_are_compared_for_a_limited_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(explainer, "NEAR_SECONDS", 0.0)
+    scheduler = an_engine()
+    scheduler.see(*(a_pod(f"{'k' * 40}-{number}") for number in range(explainer.NEAR_AT_ONCE)), a_pod("web-1"))
+
+    document = await about(scheduler, "wep-1")
+
+    assert document["near"] == [], "the name in turn after the others"
 
 
 async def test_a_pod_that_a_plugin_holds_says_which() -> None:
