@@ -118,7 +118,7 @@ class Retries:
         """Take `step` after a wait, unless too much has failed."""
         wait = self._policy.wait(self._failures, outcome.retry_after, self._chance)
         self._failures += 1
-        if self._failures == self._policy.tries:
+        if 0 < self._policy.tries <= self._failures:
             return Failed(f"{outcome.message} ({self._failures} tries)", outcome.status)
         return step(wait)
 

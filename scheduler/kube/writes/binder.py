@@ -28,14 +28,17 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import BindRejected
-from scheduler.kube.http.client import CallLimit, Client, Operation
-from scheduler.kube.http.retries import WRITES, Meaning, Outcome, Read, meaning_of, pause
+from scheduler.kube.http.client import CallLimit, Client, NotSent, Operation
+from scheduler.kube.http.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, RetryPolicy, meaning_of, pause
 from scheduler.process.metrics import Metrics
 
 log = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT: Final = 100
 """Concurrent bindings: 1,000 a second with an API server that takes 100 ms."""
+
+READS: Final = RetryPolicy(first=0.1, limit=2.0)
+"""Without end: until a read is answered, the pod may be bound."""
 
 
 class Post(msgspec.Struct, frozen=True, gc=False):
@@ -48,13 +51,7 @@ class Bound(msgspec.Struct, frozen=True, gc=False):
     """The pod is bound to our node."""
 
 
-class Rejected(msgspec.Struct, frozen=True, gc=False):
-    """It never will be."""
-
-    because: str
-
-
-Step: TypeAlias = Post | Read | Bound | Rejected
+Step: TypeAlias = Post | Read | Bound | Failed
 
 
 class Binding:
@@ -63,26 +60,30 @@ class Binding:
     def __init__(self, uid: str, node_name: str, chance: Callable[[], float] = random.random) -> None:
         self._uid = uid
         self._node_name = node_name
-        self._chance = chance
-        self._tries = 0
-        self._waits = 0
+        self._posts = Retries(WRITES, chance)
+        self._reads = Retries(READS, chance)
         self._in_doubt = False
         """Whether a POST may have been carried out, now or later."""
         self._refused = False
         """Whether another POST would be refused as well."""
-        self.failure = ""
-        """Why the last POST failed."""
+        self._failed_post: Outcome = NotSent("")
         self.found: str | None = None
         """What the last conclusive read found, for the metrics."""
+
+    @property
+    def failure(self) -> str:
+        """Why the last POST failed."""
+        return self._failed_post.message
 
     def posted(self, outcome: Outcome) -> Step:
         """What to do after a POST."""
         if outcome.ok:
             return Bound()
-        self.failure = outcome.message
+        self._failed_post = outcome
         match meaning_of(outcome):
             case Meaning.AGAIN:
-                return self._again(settled=not self._in_doubt, retry_after=outcome.retry_after)
+                step = self._posts.later(Post, outcome)
+                return Read() if self._in_doubt and isinstance(step, Failed) else step
             case Meaning.DOUBT:
                 self._in_doubt = True
                 return Read()
@@ -90,51 +91,39 @@ class Binding:
                 if outcome.status == 409:
                     return Read()
                 self._refused = True
-                return Read() if self._in_doubt else Rejected(self.failure)
+                return Read() if self._in_doubt else Failed(self.failure)
 
     def read(self, outcome: Outcome) -> Step:
         """What to do after a GET of the pod."""
         if outcome.status == 404:
             self.found = "gone"
-            return Rejected("the pod is gone")
+            return Failed("the pod is gone")
         if not outcome.ok:
-            return Read(self._wait(outcome.retry_after))
+            return self._reads.later(Read, outcome)
         try:
             pod = _pod_decoder.decode(outcome.body)
         except Unreadable:
-            return Read(self._wait())
+            return self._reads.later(Read, outcome)
         return self._judge(pod)
 
     def _judge(self, pod: "_Pod") -> Step:
         node_name = pod.spec.node_name
         if pod.metadata.uid != self._uid:
             self.found = "recreated"
-            return Rejected("the pod is gone, and another one has its name")
+            return Failed("the pod is gone, and another one has its name")
         if node_name == self._node_name:
             self.found = "bound"
             return Bound()
         if node_name:
             self.found = "elsewhere"
-            return Rejected(f"the pod is bound to node {node_name!r}")
+            return Failed(f"the pod is bound to node {node_name!r}")
         if pod.metadata.deletion_timestamp is not None:
             self.found = "deleting"
-            return Rejected("the pod is being deleted")
+            return Failed("the pod is being deleted")
         self.found = "unbound"
         if self._refused or pod.spec.scheduling_gates:
-            return Rejected(self.failure)
-        return self._again(settled=True)
-
-    def _again(self, *, settled: bool, retry_after: float = 0.0) -> Step:
-        """Post again; but not forever if it is `settled` that the pod is unbound."""
-        self._tries += 1
-        if self._tries < WRITES.tries:
-            return Post(self._wait(retry_after))
-        return Rejected(f"{self.failure} ({self._tries} tries)") if settled else Read()
-
-    def _wait(self, at_least: float = 0.0) -> float:
-        wait = WRITES.wait(self._waits, at_least, self._chance)
-        self._waits += 1
-        return wait
+            return Failed(self.failure)
+        return self._posts.later(Post, self._failed_post)
 
 
 def _always_send() -> None:
@@ -181,7 +170,7 @@ class ApiBinder:
                     step = binding.read(await self._client.attempt(self._get, path))
                     if not isinstance(step, Read):
                         self._metrics.bind_outcomes_settled.labels(binding.found).inc()
-                case Rejected(because=because):
+                case Failed(because=because):
                     raise BindRejected(because)
                 case Bound():
                     return binding.failure

@@ -8,8 +8,8 @@ import pytest
 
 from scheduler.framework.errors import BindRejected
 from scheduler.kube.http.client import AnswerLost, NotSent, Reply
-from scheduler.kube.http.retries import WRITES, Outcome, Read
-from scheduler.kube.writes.binder import ApiBinder, Binding, Bound, Post, Rejected, Step
+from scheduler.kube.http.retries import WRITES, Failed, Outcome, Read
+from scheduler.kube.writes.binder import ApiBinder, Binding, Bound, Post, Step
 from scheduler.process.metrics import Metrics
 from scheduler.testing import a_pod
 from tests.fakes import run, sample
@@ -39,10 +39,10 @@ WAIT = 0.1
     ("outcomes", "last"),
     [
         pytest.param([answer(201)], Bound(), id="a created binding is bound"),
-        pytest.param([answer(404, "no pod")], Rejected("no pod"), id="a pod that is gone is rejected"),
-        pytest.param([answer(403, "no")], Rejected("no"), id="what is forbidden is rejected"),
-        pytest.param([answer(400, "bad")], Rejected("bad"), id="a bad request is rejected"),
-        pytest.param([answer(422, "invalid")], Rejected("invalid"), id="an invalid binding is rejected"),
+        pytest.param([answer(404, "no pod")], Failed("no pod"), id="a pod that is gone is rejected"),
+        pytest.param([answer(403, "no")], Failed("no"), id="what is forbidden is rejected"),
+        pytest.param([answer(400, "bad")], Failed("bad"), id="a bad request is rejected"),
+        pytest.param([answer(422, "invalid")], Failed("invalid"), id="an invalid binding is rejected"),
         pytest.param([REFUSED], Post(WAIT), id="what was not sent is sent again"),
         pytest.param([answer(429, retry_after=3.0)], Post(3.0), id="Retry-After is obeyed"),
         pytest.param([answer(401)], Post(WAIT), id="expired credentials are tried again"),
@@ -52,18 +52,18 @@ WAIT = 0.1
         pytest.param([CONFLICT], Read(), id="a conflict is read"),
         pytest.param([NO_ANSWER, pod(node="n1")], Bound(), id="a lost answer may have bound the pod"),
         pytest.param([CONFLICT, pod(node="n1")], Bound(), id="a conflict with ourselves is bound"),
-        pytest.param([CONFLICT, pod(node="n2")], Rejected("the pod is bound to node 'n2'"), id="bound by another"),
+        pytest.param([CONFLICT, pod(node="n2")], Failed("the pod is bound to node 'n2'"), id="bound by another"),
         pytest.param(
-            [NO_ANSWER, pod(uid="other")], Rejected("the pod is gone, and another one has its name"), id="recreated"
+            [NO_ANSWER, pod(uid="other")], Failed("the pod is gone, and another one has its name"), id="recreated"
         ),
-        pytest.param([NO_ANSWER, answer(404)], Rejected("the pod is gone"), id="gone while in doubt"),
+        pytest.param([NO_ANSWER, answer(404)], Failed("the pod is gone"), id="gone while in doubt"),
         pytest.param(
             [CONFLICT, pod(more=',"deletionTimestamp":"2026-01-01T00:00:00Z"')],
-            Rejected("the pod is being deleted"),
+            Failed("the pod is being deleted"),
             id="a pod that is being deleted is rejected",
         ),
         pytest.param(
-            [answer(409, "gated"), pod(spec=',"schedulingGates":[{"name":"wait"}]')], Rejected("gated"), id="gated"
+            [answer(409, "gated"), pod(spec=',"schedulingGates":[{"name":"wait"}]')], Failed("gated"), id="gated"
         ),
         pytest.param([NO_ANSWER, UNBOUND], Post(WAIT), id="unbound after a lost answer is tried again"),
         pytest.param([CONFLICT, UNBOUND], Post(WAIT), id="unbound after a conflict is tried again: etcd failed"),
@@ -73,7 +73,7 @@ WAIT = 0.1
         pytest.param([NO_ANSWER, Reply(200, b"<html>")], Read(WAIT), id="an answer that is no pod is no answer"),
         pytest.param([NO_ANSWER, UNBOUND, answer(403, "no")], Read(), id="a refusal while in doubt is read"),
         pytest.param(
-            [NO_ANSWER, UNBOUND, answer(403, "no"), UNBOUND], Rejected("no"), id="a refusal, then no doubt, is final"
+            [NO_ANSWER, UNBOUND, answer(403, "no"), UNBOUND], Failed("no"), id="a refusal, then no doubt, is final"
         ),
         pytest.param(
             [NO_ANSWER, UNBOUND, answer(403, "no"), pod(node="n1")], Bound(), id="the first try came through late"
@@ -81,11 +81,11 @@ WAIT = 0.1
         pytest.param([REFUSED, REFUSED], Post(2 * WAIT), id="waits double"),
         pytest.param([REFUSED] * 6, Post(2.0), id="waits have a limit"),
         pytest.param(
-            [REFUSED] * WRITES.tries, Rejected("connection refused (10 tries)"), id="an API server away lets the pod go"
+            [REFUSED] * WRITES.tries, Failed("connection refused (10 tries)"), id="an API server away lets the pod go"
         ),
         pytest.param(
             [FAILED, UNBOUND] * WRITES.tries,
-            Rejected("etcdserver: request timed out (10 tries)"),
+            Failed("etcdserver: request timed out (10 tries)", 500),
             id="a failure that lasts lets the pod go",
         ),
         pytest.param([NO_ANSWER, UNBOUND] + [REFUSED] * (WRITES.tries - 1), Read(), id="never let go while in doubt"),
