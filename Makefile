@@ -88,7 +88,7 @@ manifest: install ## Render deploy/loadmaster.yaml from the chart
 .PHONY: reference
 reference: install ## Write what comes from the code: docs/plugin-reference.md, the fields of pods that plugins may need, and of what `simulate` reads
 	$(BIN)/python -m tests.reference.pod_fields
-	$(BIN)/python -m tests.reference.written_kinds
+	$(BIN)/python -m tests.reference.known_fields
 	$(BIN)/python -m tests.reference.plugin_page
 
 .PHONY: explain-page

@@ -26,7 +26,7 @@ _TAG: Final = "tag:yaml.org,2002:"
 _NO_KEY: Final = object()
 _MERGE: Final = object()
 
-WORDS: Final = {
+_WORDS: Final = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"), True),
     **dict.fromkeys(("false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"), False),
@@ -133,16 +133,16 @@ class _Collection:
 def _scalar(event: yaml.ScalarEvent) -> Any:
     try:
         if event.tag is None:
-            return plain_scalar(event.value) if _is_plain(event) else event.value
+            return _plain_scalar(event.value) if _is_plain(event) else event.value
         return _tagged(event.tag, event)
     except ValueError as error:
         raise _error("not a number that can be read", event) from error
 
 
 @lru_cache(maxsize=65_536)
-def plain_scalar(text: str) -> Any:
-    if text in WORDS:
-        return WORDS[text]
+def _plain_scalar(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
     if text[0] in "+-.0123456789":
         digits = text.replace("_", "")
         if (match := _INT.fullmatch(digits)) is not None:
@@ -165,7 +165,7 @@ def _is_plain(event: yaml.Event) -> bool:
 def _tagged(tag: str, event: yaml.ScalarEvent) -> Any:
     if tag in ("!", _TAG + "str"):
         return event.value
-    value = plain_scalar(event.value)
+    value = _plain_scalar(event.value)
     kinds = {"int": int, "float": int | float, "bool": bool, "null": type(None)}
     kind = kinds.get(tag.removeprefix(_TAG))
     if kind is None:

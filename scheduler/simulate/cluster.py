@@ -18,14 +18,13 @@ from scheduler.config.documents import Document
 from scheduler.files.memory import check_memory
 from scheduler.framework.errors import ConfigError
 from scheduler.process.progress import SILENT, Progress
-from scheduler.simulate.apiserver.checks import node_problems, pod_problems
 from scheduler.simulate.apiserver.creation import USED, Creation, wide_pod_type
-from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod
-from scheduler.simulate.apiserver.storage_defaults import with_storage_defaults
+from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod, with_storage_defaults
+from scheduler.simulate.apiserver.validation import node_problems, pod_problems
 from scheduler.simulate.files.field_lines import Texts
 from scheduler.simulate.files.manifests import read_documents
 from scheduler.simulate.files.snapshots import Snapshots
-from scheduler.simulate.files.strict_fields import unknown_fields
+from scheduler.simulate.files.unknown_fields import unknown_fields
 from scheduler.simulate.files.written import WrittenObject, decoded, reworded, written_objects
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject, OtherObjects

@@ -172,10 +172,6 @@ REFUSED: Final[dict[str, dict[str, Any]]] = {
 }
 
 
-def resources_of(requests: dict[str, str], limits: dict[str, str]) -> dict[str, Any]:
-    return a_spec(containers=[{"name": "c", "image": "i", "resources": {"requests": requests, "limits": limits}}])
-
-
 def a_spread(**fields: Any) -> dict[str, Any]:
     return {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", **fields}
 
@@ -184,166 +180,45 @@ def near(**fields: Any) -> dict[str, Any]:
     return a_spec(affinity={"podAffinity": fields})
 
 
-def with_ports(*containers: list[dict[str, Any]]) -> dict[str, Any]:
-    return a_spec(containers=[{"name": f"c{i}", "image": "i", "ports": ports} for i, ports in enumerate(containers)])
+def selecting(*expressions: dict[str, Any]) -> dict[str, Any]:
+    return {"labelSelector": {"matchExpressions": list(expressions)}, "topologyKey": "zone"}
 
 
-def claiming(claims: list[dict[str, Any]]) -> dict[str, Any]:
-    return a_spec(containers=[{"name": "c", "image": "i", "resources": {"claims": claims}}])
-
-
-def selecting(*expressions: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"labelSelector": {"matchExpressions": list(expressions)}, "topologyKey": "zone", **fields}
-
-
-def on_nodes(expression: dict[str, Any]) -> dict[str, Any]:
-    return a_spec(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}})
-
-
-def on_fields(field: dict[str, Any]) -> dict[str, Any]:
-    return a_spec(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": [field]}]}}})
+def on_nodes(**term: Any) -> dict[str, Any]:
+    return a_spec(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [term]}}})
 
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 INVALID: Final[dict[str, dict[str, Any]]] = {
     "toleration-of-nothing": a_spec(tolerations=[{"value": "x"}]),
-    "toleration-for-seconds": a_spec(tolerations=[{"key": "a", "operator": "Exists", "tolerationSeconds": 1}]),
     "toleration-operator": a_spec(tolerations=[{"key": "a", "operator": "Near"}]),
-    "toleration-compares": a_spec(tolerations=[{"key": "a", "operator": "Lt", "value": "1"}]),
-    "toleration-value": a_spec(tolerations=[{"key": "a", "operator": "Exists", "value": "x"}]),
-    "toleration-odd-value": a_spec(tolerations=[{"key": "a", "value": "-x-"}]),
-    "toleration-key": a_spec(tolerations=[{"key": "a b", "operator": "Exists"}]),
     "toleration-effect": a_spec(tolerations=[{"key": "a", "operator": "Exists", "effect": "Never"}]),
-    "request-above-limit": resources_of({"cpu": "2"}, {"cpu": "1"}),
-    "extended-without-limit": resources_of({"example.com/gpu": "1"}, {}),
-    "extended-unequal": resources_of({"example.com/gpu": "1"}, {"example.com/gpu": "2"}),
     "spread-of-no-skew": a_spec(topologySpreadConstraints=[a_spread(maxSkew=0)]),
     "spread-without-key": a_spec(topologySpreadConstraints=[a_spread(topologyKey="")]),
     "spread-action": a_spec(topologySpreadConstraints=[a_spread(whenUnsatisfiable="Never")]),
     "spread-twice": a_spec(topologySpreadConstraints=[a_spread(), a_spread()]),
     "spread-of-no-domains": a_spec(topologySpreadConstraints=[a_spread(minDomains=0)]),
-    "spread-of-domains": a_spec(topologySpreadConstraints=[a_spread(minDomains=1, whenUnsatisfiable="ScheduleAnyway")]),
     "spread-policy": a_spec(topologySpreadConstraints=[a_spread(nodeTaintsPolicy="Maybe")]),
-    "gate-name": a_spec(schedulingGates=[{"name": "a b"}]),
-    "gated-on-a-node": a_spec(schedulingGates=[{"name": "a"}], nodeName="n"),
-    "selector-key": a_spec(nodeSelector={"a b": "c"}),
-    "selector-value": a_spec(nodeSelector={"a": "b c"}),
-    "no-terms": a_spec(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}),
-    "no-weight": a_spec(affinity={"nodeAffinity": {PREFERRED: [{"weight": 0, "preference": {}}]}}),
-    "near-nothing": near(**{REQUIRED: [{"labelSelector": {}, "topologyKey": ""}]}),
-    "near-odd-key": near(**{REQUIRED: [{"labelSelector": {}, "topologyKey": "a b"}]}),
-    "near-weight": near(**{PREFERRED: [{"weight": 101, "podAffinityTerm": {"topologyKey": "zone"}}]}),
-    "In-Capitals": a_spec(),
-    "near-operator": near(**{REQUIRED: [selecting({"key": "a", "operator": "Near"})]}),
-    "near-no-value": near(**{REQUIRED: [selecting({"key": "a", "operator": "In"})]}),
-    "near-a-value": near(**{REQUIRED: [selecting({"key": "a", "operator": "Exists", "values": ["b"]})]}),
-    "near-odd-value": near(**{REQUIRED: [selecting({"key": "a", "operator": "In", "values": ["b c", "d"]})]}),
-    "near-odd-selector-key": near(**{REQUIRED: [selecting({"key": "a b", "operator": "Exists"})]}),
-    "near-odd-label": near(**{REQUIRED: [{"labelSelector": {"matchLabels": {"a": "b c"}}, "topologyKey": "zone"}]}),
-    "near-odd-namespaces": near(**{REQUIRED: [{"namespaces": ["A.b"], "labelSelector": {}, "topologyKey": "zone"}]}),
-    "near-odd-namespace-selector": near(
-        **{
-            PREFERRED: [
-                {
-                    "weight": 1,
-                    "podAffinityTerm": {
-                        "namespaceSelector": {"matchExpressions": [{"key": "a", "operator": "NotIn"}]},
-                        "topologyKey": "zone",
-                    },
-                }
-            ]
-        }
-    ),
-    "near-keys-of-nothing": near(**{REQUIRED: [{"matchLabelKeys": ["a"], "topologyKey": "zone"}]}),
-    "near-keys-twice": near(
-        **{REQUIRED: [selecting({"key": "app", "operator": "In", "values": ["x"]}, matchLabelKeys=["app"])]}
-    ),
-    "near-keys-both-ways": near(
-        **{REQUIRED: [selecting(matchLabelKeys=["other"], mismatchLabelKeys=["more", "other"])]}
-    ),
-    "near-odd-keys": near(**{REQUIRED: [selecting(mismatchLabelKeys=["a b"])]}),
-    "spread-keys-twice": a_spec(
-        topologySpreadConstraints=[
-            a_spread(labelSelector={"matchLabels": {"app": "x"}}, matchLabelKeys=["other", "app"])
-        ]
-    ),
-    "spread-keys-of-nothing": a_spec(topologySpreadConstraints=[a_spread(matchLabelKeys=["app"])]),
     "spread-selector": a_spec(
         topologySpreadConstraints=[
             a_spread(labelSelector={"matchExpressions": [{"key": "a", "operator": "DoesNotExist", "values": ["b"]}]})
         ]
     ),
-    "node-operator": on_nodes({"key": "a", "operator": "Near"}),
-    "node-no-value": on_nodes({"key": "a", "operator": "NotIn", "values": []}),
-    "node-a-value": on_nodes({"key": "a", "operator": "Exists", "values": ["b"]}),
-    "node-two-values": on_nodes({"key": "a", "operator": "Gt", "values": ["1", "2"]}),
-    "node-odd-value": on_nodes({"key": "a", "operator": "In", "values": ["b c"]}),
-    "node-odd-key": on_nodes({"key": "a b", "operator": "Exists"}),
-    "node-field": on_fields({"key": "metadata.uid", "operator": "In", "values": ["b"]}),
-    "node-field-operator": on_fields({"key": "metadata.name", "operator": "Exists"}),
-    "node-field-values": on_fields({"key": "metadata.name", "operator": "In", "values": ["a", "b"]}),
-    "node-field-name": on_fields({"key": "metadata.name", "operator": "In", "values": ["A b"]}),
-    "node-preference": a_spec(
-        affinity={
-            "nodeAffinity": {
-                PREFERRED: [
-                    {"weight": 1, "preference": {"matchExpressions": [{"key": "a", "operator": "Lt", "values": []}]}}
-                ]
-            }
-        }
+    "near-nothing": near(**{REQUIRED: [{"labelSelector": {}, "topologyKey": ""}]}),
+    "near-weight": near(**{PREFERRED: [{"weight": 101, "podAffinityTerm": {"topologyKey": "zone"}}]}),
+    "near-operator": near(**{REQUIRED: [selecting({"key": "a", "operator": "Near"})]}),
+    "near-no-value": near(**{REQUIRED: [selecting({"key": "a", "operator": "In"})]}),
+    "no-terms": a_spec(affinity={"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": []}}}),
+    "no-weight": a_spec(affinity={"nodeAffinity": {PREFERRED: [{"weight": 0, "preference": {}}]}}),
+    "node-operator": on_nodes(matchExpressions=[{"key": "a", "operator": "Near"}]),
+    "node-no-value": on_nodes(matchExpressions=[{"key": "a", "operator": "NotIn", "values": []}]),
+    "node-two-values": on_nodes(matchExpressions=[{"key": "a", "operator": "Gt", "values": ["1", "2"]}]),
+    "node-field": on_nodes(matchFields=[{"key": "metadata.uid", "operator": "In", "values": ["b"]}]),
+    "node-field-values": on_nodes(matchFields=[{"key": "metadata.name", "operator": "In", "values": ["a", "b"]}]),
+    "port-protocol": a_spec(
+        containers=[{"name": "c", "image": "i", "ports": [{"containerPort": 80, "protocol": "HTTP"}]}]
     ),
-    "huge-alone": resources_of({"hugepages-2Mi": "2Mi"}, {"hugepages-2Mi": "2Mi"}),
-    "huge-unequal": resources_of({"hugepages-2Mi": "2Mi", "cpu": "1"}, {"hugepages-2Mi": "4Mi"}),
-    "huge-without-limit": resources_of({"hugepages-2Mi": "2Mi", "cpu": "1"}, {}),
-    "huge-and-a-half": resources_of({"hugepages-2Mi": "3Mi", "cpu": "1"}, {"hugepages-2Mi": "3Mi"}),
-    "no-resource": resources_of({"gpu": "1"}, {}),
-    "resource-of-a-quota": resources_of({"pods": "1"}, {}),
-    "half-a-device": resources_of({"example.com/gpu": "500m"}, {"example.com/gpu": "500m"}),
-    "port-number": with_ports([{"containerPort": 70000}]),
-    "host-port-number": with_ports([{"containerPort": 80, "hostPort": 70000}]),
-    "port-protocol": with_ports([{"containerPort": 80, "protocol": "HTTP"}]),
-    "host-port-twice": with_ports(
-        [{"containerPort": 80, "hostPort": 80}], [{"containerPort": 81, "hostPort": 80, "hostIP": ""}]
-    ),
-    "host-port-twice-at-first": a_spec(
-        initContainers=[
-            {
-                "name": "i",
-                "image": "i",
-                "ports": [{"containerPort": 80, "hostPort": 80}, {"containerPort": 81, "hostPort": 80}],
-            }
-        ]
-    ),
-    "container-twice": a_spec(containers=[{"name": "c", "image": "i"}, {"name": "c", "image": "i"}]),
-    "container-twice-at-first": a_spec(initContainers=[{"name": "c", "image": "i"}]),
-    "container-name": a_spec(containers=[{"name": "a.b", "image": "i"}]),
-    "volume-twice": a_spec(volumes=[{"name": "v", "emptyDir": {}}, {"name": "v", "emptyDir": {}}]),
-    "volume-name": a_spec(volumes=[{"name": "A_b", "emptyDir": {}}]),
-    "volume-of-no-claim": a_spec(volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": ""}}]),
-    "volume-of-its-own-claim": a_spec(
-        volumes=[
-            {"name": "tmp", "ephemeral": {"volumeClaimTemplate": {"spec": CLAIM}}},
-            {"name": "again", "persistentVolumeClaim": {"claimName": "volume-of-its-own-claim-tmp"}},
-        ]
-    ),
-    "mount-of-nothing": a_spec(
-        containers=[{"name": "c", "image": "i", "volumeMounts": [{"name": "v", "mountPath": "/v"}]}]
-    ),
-    "device-of-nothing": a_spec(
-        containers=[{"name": "c", "image": "i", "volumeDevices": [{"name": "v", "devicePath": "/v"}]}]
-    ),
-    "claims-twice": a_spec(resourceClaims=[{"name": "g", "resourceClaimName": "x"}] * 2),
-    "claim-of-nothing": a_spec(resourceClaims=[{"name": "g"}]),
-    "claim-of-both": a_spec(resourceClaims=[{"name": "g", "resourceClaimName": "x", "resourceClaimTemplateName": "y"}]),
-    "claim-name": a_spec(resourceClaims=[{"name": "g", "resourceClaimName": "X_y"}]),
-    "claim-own-name": a_spec(resourceClaims=[{"name": "a.b", "resourceClaimName": "x"}]),
-    "claims-nothing": claiming([{"name": "g"}]),
-    "claims-another": {**claiming([{"name": "g"}]), "resourceClaims": [{"name": "h", "resourceClaimName": "x"}]},
-    "claims-it-twice": {
-        **claiming([{"name": "g"}, {"name": "g", "request": "r"}]),
-        "resourceClaims": [{"name": "g", "resourceClaimName": "x"}],
-    },
 }
 
 
@@ -471,7 +346,12 @@ def test_what_a_quota_does_not_admit_is_noted(cluster: Cluster, api: Client, nam
         pytest.skip("needs controllers")
     hard = {"requests.cpu": "1", "pods": "9"}
     quota: Object = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard}}
-    sets = a_workload("ReplicaSet", "web", resources_of({"cpu": "300m"}, {}), replicas=4)
+    sets = a_workload(
+        "ReplicaSet",
+        "web",
+        a_spec(containers=[{"name": "c", "image": "i", "resources": {"requests": {"cpu": "300m"}}}]),
+        replicas=4,
+    )
 
     def noted(*objects: Object) -> list[str]:
         ours, problems = simulated(objects, namespace)
@@ -527,20 +407,15 @@ def _refuses(api: Client, namespace: str, pod: Object) -> bool:
     return False
 
 
-def test_what_the_api_server_calls_invalid_is_told_in_its_words(api: Client, namespace: str) -> None:
+@pytest.mark.parametrize("name", INVALID)
+def test_what_decides_placement_and_the_api_server_calls_invalid_is_an_error(
+    api: Client, namespace: str, name: str
+) -> None:
     wait_until(lambda: bool(api.list("ServiceAccount", namespace)), 30, "the namespace has its service account")
-    ours, theirs = {}, {}
-    for name, spec in INVALID.items():
-        metadata = {"name": name, "labels": {"app": "a", "other": "b"}}
-        pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-        try:
-            api.create(pod, namespace)
-            theirs[name] = "nothing"
-        except ApiError as error:
-            theirs[name] = str(error).partition(" is invalid: ")[2]
+    pod: Object = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": INVALID[name]}
+    with pytest.raises(ApiError, match="is invalid"):
+        api.create(pod, namespace)
 
-        _, problems = simulated([pod], namespace)
+    _, problems = simulated([pod], namespace)
 
-        told = [problem.removeprefix("f: ") for problem in problems]
-        ours[name] = told[0] if len(told) == 1 else f"[{', '.join(told)}]"
-    assert ours == theirs
+    assert len(problems) == 1

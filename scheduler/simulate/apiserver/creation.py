@@ -1,6 +1,6 @@
 """New pods, those written by hand and those that controllers make, on their way through the API server.
 
-    written ─► decoded ─► defaults ─► checks ─► admission ─► claims of templates ─► as it would be stored
+    written ─► decoded ─► defaults ─► validation ─► admission ─► claims of templates ─► as it would be stored
                 ▲                                                │
     workloads ──┘                                                └─► further objects
 
@@ -17,12 +17,10 @@ from scheduler.api.pod import Pod
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.apiserver.admission import NEEDS as OF_ADMISSION
 from scheduler.simulate.apiserver.admission import Admission, Forbidden
-from scheduler.simulate.apiserver.checks import pod_problems
-from scheduler.simulate.apiserver.container_validation import NEEDS as OF_VALIDATION
 from scheduler.simulate.apiserver.defaults import completed_pod
 from scheduler.simulate.apiserver.quotas import NEEDS as OF_QUOTAS
 from scheduler.simulate.apiserver.quotas import Quotas
-from scheduler.simulate.apiserver.validation import new_pod_problems
+from scheduler.simulate.apiserver.validation import pod_problems
 from scheduler.simulate.controllers.claims import NEEDS as OF_CLAIMS
 from scheduler.simulate.controllers.claims import Claims, default_class, with_class
 from scheduler.simulate.controllers.daemon_sets import LABEL as DAEMON_SET
@@ -52,7 +50,7 @@ USED: Final = frozenset(
 
 def wide_pod_type(needs: Iterable[str]) -> type[Pod]:
     """Return the struct for new pods: with what is read on this way, besides what plugins need."""
-    return pod_type({*needs, *OF_ADMISSION, *OF_CLAIMS, *OF_QUOTAS, *OF_VALIDATION})
+    return pod_type({*needs, *OF_ADMISSION, *OF_CLAIMS, *OF_QUOTAS})
 
 
 class Creation:
@@ -118,9 +116,7 @@ class Creation:
 
     def _created(self, place: str, pod: Pod, problems: list[str]) -> tuple[Pod | None, list[OtherObject]]:
         whole: Any = completed_pod(pod)
-        wrong = [f"{place}: {path}: {message}" for path, message in pod_problems(whole, is_new=True)]
-        # What cannot be read is told alone.
-        wrong = wrong or [f"{place}: {path}: {message}" for path, message in new_pod_problems(whole)]
+        wrong = [f"{place}: {path}: {message}" for path, message in pod_problems(whole)]
         problems += wrong
         if wrong:
             return None, []

@@ -15,7 +15,7 @@ from scheduler.api.quantity import NANO, parse_quantity, to_milli, to_value
 from scheduler.api.requests import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, pod_limits, pod_requests
 from scheduler.api.spelling import spelled
 from scheduler.framework.field_errors import invalid
-from scheduler.simulate.apiserver.checks import shown
+from scheduler.simulate.apiserver.validation import shown
 from scheduler.simulate.files.written import reworded, without_null
 from scheduler.simulate.objects import OtherObject
 

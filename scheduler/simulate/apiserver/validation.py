@@ -1,160 +1,218 @@
-"""What the API server refuses in a new pod, beyond what `checks` asks of all: its words, as far as scheduling reads it.
+"""Pods and nodes that no API server would store, as far as it decides where pods go.
 
-Rule: pkg/apis/core/validation/validation.go at v1.36.3. A container needs no image here, and a pod no container.
+Rules: ValidatePodSpec and ValidateNode in pkg/apis/core/validation/validation.go at v1.36.3. The many others, such as
+the form of names or mounts of volumes that there are not, are left to `kubectl apply --dry-run=server`.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
 
-from scheduler.api.labels import label_key_problems, label_problems, label_value_problems, subdomain_problems
+from scheduler.api.label_selectors import parse_label_selector
 from scheduler.api.objects import (
     Affinity,
+    Container,
+    LabelSelector,
+    Node,
     NodeAffinity,
+    PodAffinity,
     PodAffinityTerm,
+    ResourceList,
+    ResourceRequirements,
     Toleration,
     TopologySpreadConstraint,
-    WeightedPodAffinityTerm,
 )
 from scheduler.api.pod import Pod
-from scheduler.framework.field_errors import duplicate, invalid, not_supported, required
-from scheduler.simulate.apiserver import container_validation
-from scheduler.simulate.apiserver.checks import Problems, invalids, shown
-from scheduler.simulate.apiserver.selector_validation import (
-    label_keys,
-    label_selector,
-    labels,
-    node_selector,
-    node_selector_term,
+from scheduler.api.quantity import parse_quantity
+from scheduler.api.selectors import (
+    NODE_NAME_FIELD,
+    FieldProblem,
+    SelectorTerm,
+    preferred_terms,
+    problems_of,
+    required_terms,
 )
+from scheduler.framework.field_errors import duplicate, invalid, not_supported, required
 
+Problems = Iterator[tuple[str, str]]
+"""Path of a field, message."""
+
+MAX_SHOWN: Final = 100
+"""Characters of a value that a message shows."""
+
+_EFFECTS: Final = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+_OPERATORS: Final = ("Equal", "Exists", "Lt", "Gt")
+_PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
-EMPTY: Final = "can not be empty"
 
 
-def new_pod_problems(pod: Pod) -> Problems:
-    """Yield path and message of everything that the API server would not have, in its order."""
+def pod_problems(pod: Pod) -> Problems:
+    """Yield everything that is wrong with a pod. The selectors of a stored one are as its API server accepted them."""
     spec = pod.spec
-    yield from invalids("metadata.name", pod.name, subdomain_problems(pod.name))
-    yield from labels("metadata.labels", pod.labels)
-    yield from container_validation.volumes(pod)
-    yield from container_validation.resource_claims(spec.resource_claims or ())
-    yield from container_validation.containers(pod)
-    yield from labels("spec.nodeSelector", spec.node_selector or {})
-    if spec.affinity is not None:
-        yield from _affinity(spec.affinity)
-    yield from _gates(pod)
-    yield from _spreads(spec.topology_spread_constraints or ())
-    yield from _tolerations(spec.tolerations or ())
+    if not pod.name:
+        yield "metadata.name", required()
+    if not -(2**31) <= pod.priority < 2**31:
+        yield "spec.priority", invalid(pod.priority, "does not fit into 32 bits")
+    for key, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
+        for index, container in enumerate(containers or ()):
+            yield from _container_problems(f"spec.{key}[{index}]", container)
+    yield from _quantity_problems("spec.overhead", spec.overhead)
+    if spec.resources is not None:
+        yield from _amount_problems("spec.resources", spec.resources)
+    for index, toleration in enumerate(spec.tolerations or ()):
+        yield from _toleration_problems(f"spec.tolerations[{index}]", toleration)
+    if spec.affinity is not None and spec.affinity.node_affinity is not None:
+        yield from _node_affinity_problems(spec.affinity.node_affinity)
+    if not pod.metadata.resource_version:
+        yield from _affinity_problems(spec.affinity or Affinity())
+        yield from _spread_problems(spec.topology_spread_constraints or ())
+    yield from _status_problems(pod)
 
 
-def _affinity(affinity: Affinity) -> Problems:
-    if affinity.node_affinity is not None:
-        yield from _node_affinity(affinity.node_affinity)
-    for name, towards in (("podAffinity", affinity.pod_affinity), ("podAntiAffinity", affinity.pod_anti_affinity)):
-        if towards is not None:
-            path = f"spec.affinity.{name}"
-            yield from _terms(f"{path}.{_REQUIRED}", towards.required or ())
-            yield from _weighted(f"{path}.{_PREFERRED}", towards.preferred or ())
+def node_problems(node: Node) -> Problems:
+    """Yield everything that is wrong with a node."""
+    if not node.name:
+        yield "metadata.name", required()
+    yield from _quantity_problems("status.allocatable", node.status.allocatable)
+    for index, taint in enumerate(node.taints):
+        if not taint.key:
+            yield f"spec.taints[{index}].key", required()
+        if not taint.effect:
+            yield f"spec.taints[{index}].effect", required()
+        elif taint.effect not in _EFFECTS:
+            yield f"spec.taints[{index}].effect", not_supported(shown(taint.effect), _EFFECTS)
 
 
-def _tolerations(tolerations: Sequence[Toleration]) -> Problems:
-    for index, each in enumerate(tolerations):
-        path = f"spec.tolerations[{index}]"
-        if each.key:
-            yield from invalids(f"{path}.key", each.key, label_key_problems(each.key))
-        elif each.operator != "Exists":
-            detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            yield f"{path}.operator", invalid(each.operator, detail)
-        if each.toleration_seconds is not None and each.effect != "NoExecute":
-            yield f"{path}.effect", invalid(each.effect, "effect must be 'NoExecute' when `tolerationSeconds` is set")
-        if each.operator in ("", "Equal"):
-            problems = label_value_problems(each.value)
-            yield from invalids(f"{path}.operator", each.value, [";".join(problems)] if problems else [])
-        elif each.operator == "Exists" and each.value:
-            yield f"{path}.operator", invalid(each.value, "value must be empty when `operator` is 'Exists'")
-        elif each.operator in ("Lt", "Gt"):
-            yield f"{path}.operator", not_supported(each.operator, ("Equal", "Exists", "Lt", "Gt"))
+def shown(value: Any) -> Any:
+    """Return the value as a message shows it: long ones are cut."""
+    return f"{value[:MAX_SHOWN]}…" if isinstance(value, str) and len(value) > MAX_SHOWN else value
 
 
-def _spreads(constraints: Sequence[TopologySpreadConstraint]) -> Problems:
-    for index, each in enumerate(constraints):
-        path = f"spec.topologySpreadConstraints[{index}]"
-        if each.max_skew <= 0:
-            yield f"{path}.maxSkew", invalid(each.max_skew, "must be greater than zero")
-        if not each.topology_key:
-            yield f"{path}.topologyKey", required(EMPTY)
-        if each.when_unsatisfiable not in ("DoNotSchedule", "ScheduleAnyway"):
-            yield (
-                f"{path}.whenUnsatisfiable",
-                not_supported(shown(each.when_unsatisfiable), ("DoNotSchedule", "ScheduleAnyway")),
-            )
-        kind = each.topology_key, each.when_unsatisfiable
-        if any((other.topology_key, other.when_unsatisfiable) == kind for other in constraints[index + 1 :]):
-            yield f"{path}.{{topologyKey, whenUnsatisfiable}}", duplicate(f"{{{kind[0]}, {kind[1]}}}")
-        yield from _domains(path, each)
-        yield from label_keys(path, each.match_label_keys, None, each.label_selector)
-        yield from label_selector(f"{path}.labelSelector", each.label_selector)
+def _container_problems(path: str, container: Container) -> Problems:
+    if container.resources is not None:
+        yield from _amount_problems(f"{path}.resources", container.resources)
+    for index, port in enumerate(container.ports or ()):
+        if not 0 <= port.host_port <= 65535:
+            yield f"{path}.ports[{index}].hostPort", invalid(port.host_port, "must be between 0 and 65535")
+        if port.protocol not in _PROTOCOLS:
+            yield f"{path}.ports[{index}].protocol", not_supported(shown(port.protocol), _PROTOCOLS)
 
 
-def _domains(path: str, each: TopologySpreadConstraint) -> Problems:
-    if each.min_domains is not None:
-        if each.min_domains <= 0:
-            yield f"{path}.minDomains", invalid(each.min_domains, "must be greater than zero")
-        if each.when_unsatisfiable != "DoNotSchedule":
-            detail = f"can only use minDomains if whenUnsatisfiable=DoNotSchedule, not {each.when_unsatisfiable}"
-            yield f"{path}.minDomains", invalid(each.min_domains, detail)
-    for name, policy in (
-        ("nodeAffinityPolicy", each.node_affinity_policy),
-        ("nodeTaintsPolicy", each.node_taints_policy),
-    ):
-        if policy is not None and policy not in ("Honor", "Ignore"):
-            yield f"{path}.{name}", not_supported(shown(policy), ("Honor", "Ignore"))
+def _amount_problems(path: str, resources: ResourceRequirements) -> Problems:
+    """A request that was taken from its limit is reported as the request."""
+    requests, limits = resources.requests or {}, resources.limits or {}
+    yield from _quantity_problems(f"{path}.requests", requests)
+    rest = {name: text for name, text in limits.items() if requests.get(name) != text}
+    yield from _quantity_problems(f"{path}.limits", rest)
 
 
-def _gates(pod: Pod) -> Problems:
-    gates = [gate.name for gate in pod.spec.scheduling_gates or ()]
-    for index, name in enumerate(gates):
-        path = f"spec.schedulingGates[{index}]"
-        yield from invalids(path, name, label_key_problems(name))
-        if name in gates[:index]:
-            yield path, duplicate(name)
-    if gates and pod.node_name:
-        yield "spec.nodeName", "Forbidden: cannot be set until all schedulingGates have been cleared"
+def _quantity_problems(path: str, resources: ResourceList | None) -> Problems:
+    for name, text in (resources or {}).items():
+        try:
+            if parse_quantity(text) < 0:
+                yield f"{path}[{shown(name)}]", invalid(shown(text), "must be greater than or equal to 0")
+        except ValueError:
+            yield f"{path}[{shown(name)}]", invalid(shown(text), "not a quantity such as 500m or 1.5Gi")
 
 
-def _node_affinity(affinity: NodeAffinity) -> Problems:
+def _toleration_problems(path: str, toleration: Toleration) -> Problems:
+    if toleration.operator not in ("", *_OPERATORS):
+        yield f"{path}.operator", not_supported(shown(toleration.operator), _OPERATORS[:2])
+    elif not toleration.key and toleration.operator != "Exists":
+        yield f"{path}.operator", invalid(toleration.operator, "must be Exists when `key` is empty")
+    if toleration.effect not in ("", *_EFFECTS):
+        yield f"{path}.effect", not_supported(shown(toleration.effect), _EFFECTS)
+
+
+def _node_affinity_problems(affinity: NodeAffinity) -> Problems:
     path = "spec.affinity.nodeAffinity"
     if affinity.required is not None:
-        yield from node_selector(f"{path}.{_REQUIRED}", affinity.required)
-    for index, each in enumerate(affinity.preferred or ()):
-        at = f"{path}.{_PREFERRED}[{index}]"
-        yield from _weight(at, each.weight)
-        yield from node_selector_term(f"{at}.preference", each.preference, are_values_checked=False)
+        at, terms = f"{path}.{_REQUIRED}", affinity.required.node_selector_terms or ()
+        if not terms:
+            yield f"{at}.nodeSelectorTerms", required("must have at least one node selector term")
+        for problem in _parsing_problems(required_terms(affinity.required)):
+            yield f"{at}.{problem.path}", problem.message
+        for i, term in enumerate(terms):
+            for j, field in enumerate(term.match_fields or ()):
+                if field.key != NODE_NAME_FIELD:
+                    detail = "not a valid field selector key"
+                    yield f"{at}.nodeSelectorTerms[{i}].matchFields[{j}].key", invalid(shown(field.key), detail)
+    yield from _weight_problems(f"{path}.{_PREFERRED}", [each.weight for each in affinity.preferred or ()])
+    for problem in _parsing_problems(each.term for each in preferred_terms(affinity.preferred or ())):
+        index, _, rest = problem.path.partition(".")
+        yield f"{path}.{_PREFERRED}{index}.preference.{rest}", problem.message
 
 
-def _weight(path: str, weight: int) -> Problems:
-    if not 1 <= weight <= 100:
-        yield f"{path}.weight", invalid(weight, "must be in the range 1-100")
+def _parsing_problems(terms: Iterable[SelectorTerm]) -> list[FieldProblem]:
+    """An API server may store a value that no label can have: then the plugin refuses the pod."""
+    return [problem for problem in problems_of(terms) if ".values[" not in problem.path]
 
 
-def _weighted(path: str, weighted: Sequence[WeightedPodAffinityTerm]) -> Problems:
-    for index, each in enumerate(weighted):
-        yield from _weight(f"{path}[{index}]", each.weight)
-        yield from _term(f"{path}[{index}].podAffinityTerm", each.pod_affinity_term)
+def _weight_problems(path: str, weights: Iterable[int]) -> Problems:
+    for index, weight in enumerate(weights):
+        if not 1 <= weight <= 100:
+            yield f"{path}[{index}].weight", invalid(weight, "must be in the range 1-100")
 
 
-def _terms(path: str, terms: Sequence[PodAffinityTerm]) -> Problems:
-    for index, term in enumerate(terms):
-        yield from _term(f"{path}[{index}]", term)
+def _affinity_problems(affinity: Affinity) -> Problems:
+    for name, of_pods in (("podAffinity", affinity.pod_affinity), ("podAntiAffinity", affinity.pod_anti_affinity)):
+        path, of_pods = f"spec.affinity.{name}", of_pods or PodAffinity()
+        for index, term in enumerate(of_pods.required or ()):
+            yield from _term_problems(f"{path}.{_REQUIRED}[{index}]", term)
+        weighted = of_pods.preferred or ()
+        yield from _weight_problems(f"{path}.{_PREFERRED}", [each.weight for each in weighted])
+        for index, each in enumerate(weighted):
+            yield from _term_problems(f"{path}.{_PREFERRED}[{index}].podAffinityTerm", each.pod_affinity_term)
 
 
-def _term(path: str, term: PodAffinityTerm) -> Problems:
-    yield from label_selector(f"{path}.labelSelector", term.label_selector)
-    yield from label_selector(f"{path}.namespaceSelector", term.namespace_selector)
-    for name in term.namespaces or ():
-        yield from invalids(f"{path}.namespace", name, label_problems(name))
-    yield from label_keys(path, term.match_label_keys, term.mismatch_label_keys, term.label_selector)
+def _term_problems(path: str, term: PodAffinityTerm) -> Problems:
+    yield from _selector_problems(f"{path}.labelSelector", term.label_selector)
+    yield from _selector_problems(f"{path}.namespaceSelector", term.namespace_selector)
     if not term.topology_key:
-        yield f"{path}.topologyKey", required(EMPTY)
-    yield from invalids(f"{path}.topologyKey", term.topology_key, label_key_problems(term.topology_key))
+        yield f"{path}.topologyKey", required()
+
+
+def _selector_problems(path: str, selector: LabelSelector | None) -> Problems:
+    try:
+        parse_label_selector(selector)
+    except ValueError as error:
+        yield path, str(error)
+
+
+def _spread_problems(constraints: Sequence[TopologySpreadConstraint]) -> Problems:
+    seen = set()
+    for index, each in enumerate(constraints):
+        path = f"spec.topologySpreadConstraints[{index}]"
+        for name, number in (("maxSkew", each.max_skew), ("minDomains", each.min_domains)):
+            if number is not None and number <= 0:
+                yield f"{path}.{name}", invalid(number, "must be greater than zero")
+        if not each.topology_key:
+            yield f"{path}.topologyKey", required()
+        if (each.topology_key, each.when_unsatisfiable) in seen:
+            yield path, duplicate(shown(f"{{{each.topology_key}, {each.when_unsatisfiable}}}"))
+        seen.add((each.topology_key, each.when_unsatisfiable))
+        for name, value, values in (
+            ("whenUnsatisfiable", each.when_unsatisfiable, ("DoNotSchedule", "ScheduleAnyway")),
+            ("nodeAffinityPolicy", each.node_affinity_policy, ("Honor", "Ignore")),
+            ("nodeTaintsPolicy", each.node_taints_policy, ("Honor", "Ignore")),
+        ):
+            if value is not None and value not in values:
+                yield f"{path}.{name}", not_supported(shown(value), values)
+        yield from _selector_problems(f"{path}.labelSelector", each.label_selector)
+
+
+def _status_problems(pod: Pod) -> Problems:
+    """Check the amounts in the status too: those of a resize in progress count."""
+    status = pod.status
+    for key, reported in (
+        ("containerStatuses", status.container_statuses),
+        ("initContainerStatuses", status.init_container_statuses),
+    ):
+        for index, container in enumerate(reported or ()):
+            path = f"status.{key}[{index}]"
+            yield from _quantity_problems(f"{path}.allocatedResources", container.allocated_resources)
+            if container.resources is not None:
+                yield from _quantity_problems(f"{path}.resources.requests", container.resources.requests)
+    yield from _quantity_problems("status.allocatedResources", status.allocated_resources)
+    if status.resources is not None:
+        yield from _quantity_problems("status.resources.requests", status.resources.requests)

@@ -65,7 +65,11 @@ def _pods_of(workload: Workload, nodes: Sequence[Node], owned: Owned) -> list[Ne
 def _should_run(pod: Pod, spec: PodSpec, node: Node) -> bool:
     if spec.node_name not in ("", node.name):
         return False
-    return pod_selects(pod, node.labels, node.name) and first_untolerated(node.taints, spec.tolerations) is None
+    try:
+        is_selected = pod_selects(pod, node.labels, node.name)
+    except ValueError as error:
+        raise Unreadable(f"spec.template.spec.affinity.nodeAffinity: {error}") from error
+    return is_selected and first_untolerated(node.taints, spec.tolerations) is None
 
 
 def _with_own(spec: Mapping[str, Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
 from typing import Final
 
-from scheduler.config.documents import STDIN, Document, chunks_of, name_of, text_of
+from scheduler.config.documents import STDIN, Document, chunks_of, name_of, parse_documents, text_of
 from scheduler.files.memory import memory_of_process
 from scheduler.files.reading import TooLarge, collected
 from scheduler.files.unpacking import MAGIC, BadGzip, CutOff, unpacked
@@ -18,7 +18,7 @@ from scheduler.framework.errors import ConfigError
 from scheduler.process.progress import SILENT, Progress
 from scheduler.simulate.files.field_lines import Texts
 from scheduler.simulate.files.json_documents import json_documents
-from scheduler.simulate.files.yaml_documents import yaml_documents
+from scheduler.simulate.files.written import as_written
 from scheduler.snapshots.file import MAX_BYTES
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
@@ -105,7 +105,7 @@ def _parsed(data: bytes, name: str, texts: Texts) -> Iterator[Document]:
     texts.keep(name, data)
     if data[:64].lstrip()[:1] in (b"{", b"["):
         return json_documents(data, name)
-    return yaml_documents(data.decode(), name)
+    return as_written(parse_documents(data.decode(), name))
 
 
 def _text(data: bytes, name: str) -> bytes:

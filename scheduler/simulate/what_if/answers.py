@@ -19,8 +19,8 @@ from scheduler.explain.changes import WrittenPod
 from scheduler.framework.errors import ConfigError
 from scheduler.process.progress import SILENT, Progress
 from scheduler.runtime.registry import Registry
-from scheduler.simulate.apiserver.checks import shown
 from scheduler.simulate.apiserver.defaults import DEFAULT_SCHEDULER
+from scheduler.simulate.apiserver.validation import shown
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.controllers.adoption import adopted
 from scheduler.simulate.engine import Simulation, simulation_of

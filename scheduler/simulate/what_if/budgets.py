@@ -15,7 +15,7 @@ from scheduler.api.objects import LabelSelector, Wire
 from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.framework.field_errors import invalid
-from scheduler.simulate.apiserver.checks import shown
+from scheduler.simulate.apiserver.validation import shown
 from scheduler.simulate.files.written import reworded, without_null
 from scheduler.simulate.objects import OtherObject
 

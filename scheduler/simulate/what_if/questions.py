@@ -7,7 +7,7 @@ from typing import Final
 
 from scheduler.api.near_names import near_names
 from scheduler.framework.errors import ConfigError
-from scheduler.simulate.apiserver.checks import shown
+from scheduler.simulate.apiserver.validation import shown
 
 MAX_COPIES: Final = 100_000
 """Pods or nodes: a slip of the finger must not take all memory."""

@@ -15,8 +15,8 @@ from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
-from scheduler.simulate.apiserver.checks import shown
 from scheduler.simulate.apiserver.creation import Creation
+from scheduler.simulate.apiserver.validation import shown
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.controllers.workloads import CONTROLLERS, Workload, more_of, part, replica_set_of
 from scheduler.simulate.objects import OtherObject

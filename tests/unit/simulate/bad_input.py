@@ -237,12 +237,12 @@ OBJECTS: Final = (
     of_pod(
         "a port that is none",
         "{containers: [{ports: [{hostPort: 70000}]}]}",
-        "spec.containers[0].ports[0].hostPort: Invalid value: 70000: must be between 1 and 65535, inclusive",
+        "spec.containers[0].ports[0].hostPort: Invalid value: 70000: must be between 0 and 65535",
     ),
     of_pod(
         "a port below 0",
         "{containers: [{ports: [{hostPort: -1}]}]}",
-        "spec.containers[0].ports[0].hostPort: Invalid value: -1: must be between 1 and 65535, inclusive",
+        "spec.containers[0].ports[0].hostPort: Invalid value: -1: must be between 0 and 65535",
     ),
     of_pod(
         "a text as port",
@@ -256,7 +256,7 @@ OBJECTS: Final = (
     ),
     of_pod(
         "an effect of a toleration",
-        "{tolerations: [{effect: NoShedule}]}",
+        "{tolerations: [{key: a, effect: NoShedule}]}",
         'spec.tolerations[0].effect: Unsupported value: "NoShedule": '
         'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"',
     ),
@@ -270,7 +270,7 @@ OBJECTS: Final = (
     ),
     of_pod(
         "all at once",
-        "{priority: 2147483648, overhead: {cpu: a}, tolerations: [{effect: b}]}",
+        "{priority: 2147483648, overhead: {cpu: a}, tolerations: [{key: a, effect: b}]}",
         "spec.priority: Invalid value: 2147483648: does not fit into 32 bits",
         f'spec.overhead[cpu]: Invalid value: "a": {NO_QUANTITY}',
         'spec.tolerations[0].effect: Unsupported value: "b": '

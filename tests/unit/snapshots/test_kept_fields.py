@@ -12,10 +12,9 @@ from scheduler.api import devices, volumes
 from scheduler.api.needs import struct_in
 from scheduler.api.objects import Wire
 from scheduler.framework.resources import STRUCTS
-from scheduler.simulate.apiserver.container_validation import NEEDS as OF_VALIDATION
 from scheduler.simulate.apiserver.creation import USED, wide_pod_type
 from scheduler.simulate.apiserver.defaults import WrittenNode
-from scheduler.simulate.files.written_kinds import KINDS as WRITTEN
+from scheduler.simulate.files.unknown_fields import known_fields
 from scheduler.simulate.what_if.owners import NEEDS as OF_EVICTIONS
 from scheduler.simulate.what_if.templates import CRON_JOB
 from scheduler.snapshots.kept_fields import ANNOTATIONS, FIELDS, KINDS
@@ -33,7 +32,6 @@ NOT_KEPT = {
     "spec.config": "likewise",
     "status.allocation.devices.config": "likewise",
     "spec.volumes.ephemeral.volumeClaimTemplate": "decoded whole; what is kept is what is kept of claims",
-    **dict.fromkeys(OF_VALIDATION, "looked at in new pods only; the API server has done that for what a cluster has"),
 }
 
 SECRETS = {
@@ -93,9 +91,8 @@ def test_the_kinds_that_count_for_new_pods_are_there() -> None:
 
 def test_the_kinds_have_no_fields_that_they_do_not_have_in_kubernetes() -> None:
     for kind in KINDS:
-        if kind.name in WRITTEN:
-            theirs = {field.partition(":")[0] for field in WRITTEN[kind.name].split()}
-            assert fields_of(kind.name).keys() <= theirs, kind.name
+        if kind.name in known_fields():
+            assert fields_of(kind.name).keys() <= known_fields()[kind.name][1].keys(), kind.name
 
 
 def test_nothing_is_listed_that_nobody_has() -> None:

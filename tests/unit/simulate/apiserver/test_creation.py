@@ -518,6 +518,18 @@ def test_a_daemons_template_narrows_its_nodes(spec: dict[str, Any], names: list[
     assert len(pods) == len(names)
 
 
+def test_a_daemon_whose_affinity_has_an_unknown_operator_is_one_line() -> None:
+    terms = [{"matchExpressions": [{"key": "a", "operator": "Is"}]}]
+    affinity = {
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}},
+    }
+
+    _, problems = of(a_node("a"), a_workload("DaemonSet", spec={**SPEC, "affinity": affinity}))
+
+    (problem,) = problems
+    assert problem.startswith("f:2: spec.template.spec.affinity.nodeAffinity: nodeSelectorTerms[0].")
+
+
 # Claims
 
 

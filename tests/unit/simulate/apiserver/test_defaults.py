@@ -5,7 +5,7 @@ import pytest
 
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
-from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod
+from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod, with_storage_defaults
 
 
 def pod_of(spec: dict[str, Any], **metadata: str) -> Pod:
@@ -87,3 +87,19 @@ def test_on_the_hosts_network_container_ports_are_host_ports() -> None:
 )
 def test_a_node_can_allocate(status: dict[str, Any], allocatable: dict[str, str] | None) -> None:
     assert node_of(status).status.allocatable == allocatable
+
+
+@pytest.mark.parametrize(
+    ("written", "completed"),
+    [
+        ({"kind": "StorageClass"}, {"volumeBindingMode": "Immediate"}),
+        ({"kind": "StorageClass", "volumeBindingMode": "WaitForFirstConsumer"}, {}),
+        ({"kind": "PersistentVolume", "spec": {}}, {"status": {"phase": "Available"}}),
+        ({"kind": "PersistentVolume", "spec": None, "status": None}, {"status": {"phase": "Available"}}),
+        ({"kind": "PersistentVolume", "spec": {"claimRef": {"name": "data"}}}, {"status": {"phase": "Bound"}}),
+        ({"kind": "PersistentVolume", "status": {"phase": "Released"}}, {}),
+        ({"kind": "Service"}, {}),
+    ],
+)
+def test_what_volumes_and_classes_leave_out_is_filled_in(written: dict[str, Any], completed: dict[str, Any]) -> None:
+    assert with_storage_defaults(written) == written | completed

@@ -8,9 +8,8 @@ import pytest
 from scheduler.__main__ import main
 from scheduler.config.documents import Document
 from scheduler.simulate.cluster import cluster_of
-from scheduler.simulate.files.written_kinds import KINDS, TOP
 from tests.bench.simulate import a_node, a_pod
-from tests.reference import written_kinds
+from tests.reference import known_fields
 
 
 def problems(obj: dict[str, Any]) -> list[str]:
@@ -96,5 +95,4 @@ def test_unknown_fields_are_noted_where_they_are_allowed(tmp_path: Path, capsys:
 
 
 def test_the_fields_are_those_of_the_api() -> None:
-    assert written_kinds.kinds() == KINDS
-    assert set(TOP.values()) == {kind for kinds in written_kinds.GROUPS.values() for kind in kinds}
+    assert known_fields.TARGET.read_text() == known_fields.text()

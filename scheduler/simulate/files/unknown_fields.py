@@ -1,0 +1,98 @@
+"""Fields that an object does not have: the API server would drop them, or refuse the object, as kubectl asks it to.
+
+`known_fields.txt` has the fields that there are, a kind a line; `make reference` writes it from the API's description:
+
+    Pod v1 apiVersion kind metadata:ObjectMeta spec:PodSpec status:PodStatus
+
+`a:B` is a field with an object of kind B, `a:[]B` one with a list of them, `a:{}B` one with a mapping to them. A kind
+that is no object of its own has `-` for its version.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from scheduler.api.decoding import QUICK_ERRORS, Decoder
+from scheduler.api.near_names import near_names
+from scheduler.simulate.files.written import WrittenObject
+
+MAX_TOLD: Final = 20
+"""Unknown fields that are reported of one object."""
+
+_FILE: Final = Path(__file__).with_name("known_fields.txt")
+
+
+@cache
+def known_fields() -> dict[str, tuple[str | None, dict[str, str]]]:
+    """Return kind → its version, and field → what it holds."""
+    kinds = {}
+    for line in _FILE.read_text().splitlines():
+        kind, version, *fields = line.split()
+        holds = {key: held for key, _, held in (field.partition(":") for field in fields)}
+        kinds[kind] = None if version == "-" else version, holds
+    return kinds
+
+
+def unknown_fields(obj: WrittenObject) -> list[str]:
+    """Return a line for each field that objects of this kind do not have. Raises Unreadable."""
+    if known_fields().get(obj.kind, (None, {}))[0] != obj.api_version:
+        return []
+    try:
+        _decoder(obj.kind).quick(obj.raw)  # it takes a few microseconds
+    except QUICK_ERRORS:
+        found = list(_unknown(obj.content(), obj.kind, ""))
+        more = [f"and {len(found) - MAX_TOLD} more unknown fields"] if len(found) > MAX_TOLD else []
+        return found[:MAX_TOLD] + more
+    return []
+
+
+def _unknown(value: Any, kind: str, path: str) -> Iterator[str]:
+    if not isinstance(value, Mapping):
+        return  # of another type, which its decoder reports
+    fields = known_fields()[kind][1]
+    for key, inner in value.items():
+        at = f"{path}.{key}" if path else f"{key}"
+        if key not in fields:
+            near = near_names(f"{key}", fields)
+            yield f"{at}: unknown field" + (f'; did you mean "{near[0]}"?' if near else "")
+        elif fields[key]:
+            below = fields[key].lstrip("[]{}")
+            for place, each in _held(fields[key], inner):
+                yield from _unknown(each, below, f"{at}{place}")
+
+
+def _held(holds: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if holds.startswith("[]"):
+        yield from ((f"[{index}]", each) for index, each in enumerate(value if isinstance(value, list) else ()))
+    elif holds.startswith("{}"):
+        yield from ((f"[{name}]", each) for name, each in (value if isinstance(value, Mapping) else {}).items())
+    else:
+        yield "", value
+
+
+@cache
+def _decoder(kind: str) -> Decoder[Any]:
+    return Decoder(_struct(kind))
+
+
+_HOLDERS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "[]": lambda struct: list.__class_getitem__(struct),
+    "{}": lambda struct: dict.__class_getitem__((str, struct)),
+}
+
+
+@cache
+def _struct(kind: str) -> Any:
+    """A struct with all fields of a kind, and no others."""
+    fields, names = [], {}
+    for index, (key, holds) in enumerate(known_fields()[kind][1].items()):
+        type_ = Any
+        if holds:
+            inner = _struct(holds.lstrip("[]{}"))
+            type_ = _HOLDERS.get(holds[:2], lambda struct: struct)(inner) | None
+        fields.append((f"f{index}", type_, None))
+        names[f"f{index}"] = key
+    return msgspec.defstruct(kind, fields, rename=names, forbid_unknown_fields=True, gc=False)

@@ -1,0 +1,72 @@
+"""Writes scheduler/simulate/files/known_fields.txt: which fields the objects have that a simulation reads.
+
+From the API's own description in the `kubernetes` package.
+"""
+
+import re
+from pathlib import Path
+from typing import Any, Final
+
+from kubernetes import client
+
+TARGET: Final = Path(__file__).parents[2] / "scheduler" / "simulate" / "files" / "known_fields.txt"
+
+VERSIONS: Final = {
+    "v1": "LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod ReplicationController Service",
+    "apps/v1": "DaemonSet Deployment ReplicaSet StatefulSet",
+    "batch/v1": "Job",
+    "node.k8s.io/v1": "RuntimeClass",
+    "policy/v1": "PodDisruptionBudget",
+    "resource.k8s.io/v1": "DeviceClass ResourceClaim ResourceClaimTemplate ResourceSlice",
+    "scheduling.k8s.io/v1": "PriorityClass",
+    "storage.k8s.io/v1": "CSIDriver CSINode CSIStorageCapacity StorageClass VolumeAttachment",
+}
+MODELS: Final = {"ContainerClaim": "CoreV1ResourceClaim", "ResourceClaim": "ResourceV1ResourceClaim"}
+"""Kind → its class, where that has the name of another kind."""
+
+LEAVES: Final = {"managedFields"}
+"""Not looked into: what is in them can be half of an object."""
+
+
+def text() -> str:
+    """Return the file."""
+    versions = {kind: version for version, kinds in VERSIONS.items() for kind in kinds.split()}
+    found: dict[str, str] = {}
+    waiting = list(versions)
+    while waiting:
+        kind = waiting.pop()
+        if kind in found:
+            continue
+        model = _model(kind)
+        fields = []
+        for name, key in sorted(model.attribute_map.items(), key=lambda item: item[1]):
+            prefix, inner = _inner(model.openapi_types[name])
+            if inner and key not in LEAVES:
+                waiting.append(inner)
+                fields.append(f"{key}:{prefix}{inner}")
+            else:
+                fields.append(key)
+        found[kind] = " ".join((kind, versions.get(kind, "-"), *fields))
+    return "".join(f"{found[kind]}\n" for kind in sorted(found))
+
+
+def _model(kind: str) -> Any:
+    for name in (MODELS.get(kind, ""), f"V1{kind}", kind):
+        if name and hasattr(client, name):
+            return getattr(client, name)
+    raise ValueError(f"{kind}: the kubernetes package has no such model")
+
+
+def _inner(described: str) -> tuple[str, str]:
+    prefix = ""
+    if match := re.fullmatch(r"[Ll]ist\[(.*)\]", described):
+        prefix, described = "[]", match[1]
+    elif match := re.fullmatch(r"[Dd]ict[\[(]str, ?(.*)[\])]", described):
+        prefix, described = "{}", match[1]
+    kinds = {model: kind for kind, model in MODELS.items()}
+    kind = kinds.get(described) or described.removeprefix("V1")
+    return (prefix, kind) if re.fullmatch(r"[A-Z]\w+", kind) else ("", "")
+
+
+if __name__ == "__main__":
+    TARGET.write_text(text())
