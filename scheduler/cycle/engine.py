@@ -10,13 +10,13 @@ from scheduler.api.needs import pod_type
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
+from scheduler.cycle.api_calls import ApiCalls
+from scheduler.cycle.cycle_events import Reconfigured
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
 from scheduler.cycle.object_handlers import ObjectEventHandlers
-from scheduler.cycle.observed_calls import ObservedCalls
-from scheduler.cycle.observer import Observer
 from scheduler.cycle.profiles import Profiles
 from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
@@ -34,6 +34,7 @@ from scheduler.process.tasks import Tasks
 from scheduler.queue.backoff_queue import Backoff
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import EXTENDER, Framework
 from scheduler.runtime.guards.plugin_limits import Limits
 from scheduler.runtime.handle import EngineHandle, PluginColumns
@@ -87,7 +88,7 @@ class Engine:
     object_handlers: ObjectEventHandlers
     records: DecisionRecords
     roster: Roster
-    calls: ObservedCalls
+    stream: EventStream
 
     @property
     def watched(self) -> dict[str, ApiResource]:
@@ -132,15 +133,6 @@ class Engine:
         for framework in self.frameworks.values():
             yield from framework.breaker.counts()
 
-    def observe(self, observer: Observer | None) -> None:
-        """Show everything that decisions depend on, and the decisions, to `observer` from now on; None: to nobody."""
-        loop = self.loop
-        for part in (self.cache, self.nominator, self.objects):
-            part.observer = observer
-        self.handlers.observer = loop.observer = self.calls.observer = observer
-        if loop.extended is not None:
-            loop.extended.observer = observer
-
     def use(self, config: Config, settings: QueueSettings, changed: Collection[str]) -> None:
         """Go by another configuration, whose profiles and extenders were swapped in this step.
 
@@ -149,8 +141,8 @@ class Engine:
         self.queue.use(settings, changed)
         self.algorithm.use_seed(config.loadmaster.seed)
         self.use_extenders(config.loadmaster.pods_at_extenders)
-        if self.loop.observer is not None:
-            self.loop.observer.reconfigured()
+        if Reconfigured in self.stream.listeners:
+            self.stream.publish(Reconfigured())
 
     def use_extenders(self, room: int) -> None:
         """Ask the extenders that are at work now, from the next decision on; `room`: about how many pods at once."""
@@ -173,23 +165,25 @@ def build_engine(
     tasks: Tasks | None = None,
     asking: Asking | None = None,
     parts: Parts = PLAIN,
+    stream: EventStream | None = None,
 ) -> Engine:
     """Put a scheduler together and start its plugins; `now` in seconds, monotonic; `tasks` are its own by default.
 
     `asking`: the extenders, and what they need; without it none is asked, whatever the configuration says.
-    `parts`: what makes its parts.
+    `parts`: what makes its parts. `stream`: where it publishes its events, one of its own by default.
 
     Raises ConfigError if a profile cannot be built, or a plugin does not start.
     """
     tasks = tasks or Tasks(metrics)
-    cache = Cache(metrics, now, config.loadmaster.assumed_pod_ttl_seconds)
-    nominator = Nominator()
+    stream = stream or EventStream()
+    cache = Cache(metrics, now, config.loadmaster.assumed_pod_ttl_seconds, stream)
+    nominator = Nominator(stream)
     activator = _Activator()
-    records = DecisionRecords(cache.table)
-    last_look = LastLook(cache, writers.binder, records, metrics)
-    objects = ObjectStore()
+    records = DecisionRecords(cache.table, stream)
+    last_look = LastLook(cache, writers.binder, stream, metrics)
+    objects = ObjectStore(stream)
     pods: dict[str, Pod] = {}
-    calls = ObservedCalls(writers.api, writers.reader)
+    calls = ApiCalls(writers.api, writers.reader, stream)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:
@@ -225,7 +219,7 @@ def build_engine(
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
-    failure = parts.failure(queue, nominator, pods, writers, metrics, records, profiles.frameworks)
+    failure = parts.failure(queue, nominator, pods, writers, metrics, stream, profiles.frameworks)
     loop = parts.loop(
         profiles.frameworks,
         queue,
@@ -235,20 +229,20 @@ def build_engine(
         failure,
         writers,
         last_look,
-        records,
+        stream,
         metrics,
         now,
         tasks,
     )
     ends = EarlyEnds(cache)
     handlers = ClusterEventHandlers(
-        pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics
+        pods, cache, queue, nominator, profiles.frameworks, waiting_pods, ends, writers, metrics, stream
     )
     if asking is not None:
         extended = ExtendedAlgorithm(algorithm, cache.table, loop.ready, metrics)
-        conversations = Conversations(cache.table, asking.pods)
+        conversations = Conversations(cache.table, asking.pods, stream)
         loop.extended = parts.extended(
-            profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks
+            profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks, stream
         )
         loop.extender_binding = ExtenderBinding(asking.pods, cache, last_look.check, handlers.assumption_expired, tasks)
     object_handlers = ObjectEventHandlers(objects, queue, profiles.resources.watched, handlers.mend, metrics)
@@ -266,7 +260,7 @@ def build_engine(
         object_handlers,
         records,
         roster,
-        calls,
+        stream,
     )
     engine.use_extenders(config.loadmaster.pods_at_extenders)
     return engine

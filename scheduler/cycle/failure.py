@@ -9,13 +9,14 @@ from collections.abc import Container, Mapping
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Unplaced
-from scheduler.cycle.records import DecisionRecords
+from scheduler.cycle.cycle_events import AttemptFailed
 from scheduler.cycle.writers import Writers
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.tracebacks import described
 from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.event_stream import EventStream
 from scheduler.state.nominator import Nominator
 
 UNSCHEDULABLE = "Unschedulable"
@@ -34,7 +35,7 @@ class FailureHandler:
         pods: Mapping[str, Pod],
         writers: Writers,
         metrics: Metrics,
-        records: DecisionRecords,
+        stream: EventStream,
         profiles: Container[str],
     ) -> None:
         """`pods`: UID → newest version of every pod that the watch has reported. `profiles`: names, may change."""
@@ -43,7 +44,7 @@ class FailureHandler:
         self._pods = pods
         self._writers = writers
         self._metrics = metrics
-        self._records = records
+        self._stream = stream
         self._profiles = profiles
 
     def handle(self, profile: str, queued: QueuedPod, cause: Unplaced | SchedulerError, started: float) -> None:
@@ -68,7 +69,8 @@ class FailureHandler:
             _logger.error("Error scheduling pod; retrying", extra={"pod": str(queued.pod), "err": message})
         self._metrics.schedule_attempts.labels(result, profile).inc()
         self._metrics.scheduling_attempt_duration.labels(result, profile).observe(time.perf_counter() - started)
-        self._records.failed(profile, queued, result, message, started, cause if isinstance(cause, Unplaced) else None)
+        if AttemptFailed in self._stream.listeners:
+            self._stream.publish(AttemptFailed(profile, queued, cause, started))
         newest = self.give_back(queued)
         if newest is None:
             return

@@ -18,7 +18,7 @@ from prometheus_client import Histogram
 from scheduler.api.objects import Node, ObjectMeta
 from scheduler.api.pod import Pod
 from scheduler.api.versions import is_newer
-from scheduler.cycle.observer import Observer
+from scheduler.cycle.cycle_events import PodGone, PodSeen
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.cycle.writers import Writers
 from scheduler.framework.events import (
@@ -35,6 +35,7 @@ from scheduler.framework.events import (
 from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.runtime.changes import node_changes, pod_changes
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.cache import Cache
 from scheduler.state.nominator import Nominator
@@ -54,6 +55,7 @@ class ClusterEventHandlers:
         ends: EarlyEnds,
         writers: Writers,
         metrics: Metrics,
+        stream: EventStream,
     ) -> None:
         """`pods`: UID → newest version seen, written here. `profiles`: their names, which may change."""
         self._pods = pods
@@ -67,7 +69,7 @@ class ClusterEventHandlers:
         self._writers = writers
         self._handling = metrics.event_handling_duration
         self._observers: dict[str, Histogram] = {}
-        self.observer: Observer | None = None
+        self._stream = stream
 
     # Pods.
 
@@ -79,9 +81,9 @@ class ClusterEventHandlers:
         started = time.perf_counter()
         uid, node_name = pod.metadata.uid, pod.spec.node_name
         old = self._pods.get(uid)
+        if PodSeen in self._stream.listeners:
+            self._stream.publish(PodSeen(old, pod))
         self._pods[uid] = pod
-        if self.observer is not None:
-            self.observer.pod_shown(pod)
         is_known = old is not None and bool(old.spec.node_name) == bool(node_name)
         if node_name:
             self._assigned(old, pod)
@@ -103,8 +105,8 @@ class ClusterEventHandlers:
         """A pod is gone, or has run to its end."""
         started = time.perf_counter()
         seen = self._pods.pop(pod.uid, None)
-        if self.observer is not None:
-            self.observer.pod_gone(pod.uid)
+        if PodGone in self._stream.listeners:
+            self._stream.publish(PodGone(pod.uid))
         self._queue.delete(pod.uid)
         self._writers.status.forget(pod)
         counted = self._cache.get(pod.uid)

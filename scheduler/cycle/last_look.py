@@ -17,11 +17,12 @@ from typing import Final
 import msgspec
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.records import DecisionRecords
+from scheduler.cycle.cycle_events import BindingRetried
 from scheduler.cycle.writers import BindingWriter
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import BindRejected
 from scheduler.process.metrics import Metrics
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 from scheduler.state.cache import Cache
 
@@ -43,10 +44,10 @@ class _Placement(msgspec.Struct, frozen=True, eq=False):
 class LastLook:
     """Implements framework.handle.Binder: passes bindings on, with the last look."""
 
-    def __init__(self, cache: Cache, writer: BindingWriter, records: DecisionRecords, metrics: Metrics) -> None:
+    def __init__(self, cache: Cache, writer: BindingWriter, stream: EventStream, metrics: Metrics) -> None:
         self._cache = cache
         self._writer = writer
-        self._records = records
+        self._stream = stream
         self._withdrawn = metrics.bindings_withdrawn
         self._placements: dict[str, _Placement] = {}
 
@@ -62,8 +63,8 @@ class LastLook:
     async def bind(self, pod: Pod, node_name: str) -> None:
         """Return once the pod is bound. Raises BindRejected if it never will be, or must not be any more."""
         failure = await self._writer.bind(pod, node_name, partial(self.check, pod.uid, node_name))
-        if failure:
-            self._records.retried(pod.uid, failure)
+        if failure and BindingRetried in self._stream.listeners:
+            self._stream.publish(BindingRetried(pod.uid, failure))
 
     def check(self, uid: str, node_name: str) -> None:
         """Raise BindRejected if the node has no place for the pod any more."""

@@ -22,10 +22,17 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
+from scheduler.cycle.cycle_events import (
+    BindingUndone,
+    Decided,
+    DecisionStarted,
+    PermitWaited,
+    PodBound,
+    PodPlaced,
+    PreBindStarted,
+)
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
 from scheduler.cycle.last_look import LastLook
-from scheduler.cycle.observer import Observer
-from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.with_extenders.attempts import ExtendedAttempts
 from scheduler.cycle.with_extenders.binding import ExtenderBinding
 from scheduler.cycle.writers import Writers
@@ -42,6 +49,7 @@ from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.process.time_slice import TimeSlice
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.own_task import is_cancelled_by_others
 from scheduler.state.cache import Cache
@@ -91,7 +99,7 @@ class SchedulingLoop:
         failure: FailureHandler,
         writers: Writers,
         last_look: LastLook,
-        records: DecisionRecords,
+        stream: EventStream,
         metrics: Metrics,
         now: Callable[[], float],
         tasks: Tasks,
@@ -106,7 +114,7 @@ class SchedulingLoop:
         self._failure = failure
         self._writers = writers
         self._last_look = last_look
-        self._records = records
+        self._stream = stream
         self._metrics = metrics
         self._tasks = tasks
         self._jobs = tasks.jobs("binding", LATE_SECONDS, cancels_late=False)
@@ -119,7 +127,6 @@ class SchedulingLoop:
         self.extender_binding: ExtenderBinding | None = None
         """Binds the pods that an extender is to bind; None as above."""
         self._binding_ended = asyncio.Event()
-        self.observer: Observer | None = None
         self._holds = 0
         self._released = asyncio.Event()
         self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
@@ -210,20 +217,20 @@ class SchedulingLoop:
             self._cache.mend()
         state = CycleState()
         state.record_plugin_metrics = self._sampler.randrange(100) < PLUGIN_METRICS_SAMPLE_PERCENT
-        observer = self.observer
-        if observer is not None:
-            observer.deciding()
+        stream = self._stream
+        if DecisionStarted in stream.listeners:
+            stream.publish(DecisionStarted(queued))
         try:
             decision = self._algorithm.schedule(framework, state, pod, queued.attempts)
         except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
-            if observer is not None:
-                observer.decided(framework, state, queued, error)
+            if Decided in stream.listeners:
+                stream.publish(Decided(framework.name, state, queued, error))
             self._fail(framework, queued, error, started)
             return
         finally:
             self._metrics.scheduling_algorithm_duration.observe(time.perf_counter() - started)
-        if observer is not None:
-            observer.decided(framework, state, queued, decision)
+        if Decided in stream.listeners:
+            stream.publish(Decided(framework.name, state, queued, decision))
         if isinstance(decision, Unplaced):
             self._failure.handle(framework.name, queued, decision, started)
             return
@@ -252,7 +259,8 @@ class SchedulingLoop:
             self._failure.handle(framework.name, queued, SchedulerError(str(error)), started)
             return
         self._nominator.delete(pod.uid)
-        self._records.placed(framework, state, queued, placed, started)
+        if PodPlaced in self._stream.listeners:
+            self._stream.publish(PodPlaced(framework.name, state, queued, placed, started))
         attempt = _Attempt(framework, state, queued, pod, placed, started, on_hold=False)
         try:
             refusal = framework.run_reserve(state, pod, placed.node_name)
@@ -317,12 +325,11 @@ class SchedulingLoop:
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
             return
         self._cache.finish_binding(pod)
-        if self.observer is not None:
-            self.observer.bound(pod)
+        if PodBound in self._stream.listeners:
+            self._stream.publish(PodBound(pod))
         self._writers.status.forget(pod)
         note = f"Successfully assigned {pod} to {attempt.placed.node_name}"
         self._writers.events.event(pod, "Normal", "Scheduled", "Binding", note)
-        self._records.bound(pod.uid)
         self._count_bound(attempt)
         for problem in await framework.run_post_bind(attempt.state, pod, attempt.placed.node_name):
             _logger.error("PostBind failed; the pod is bound", extra={"pod": str(pod), "err": str(problem)})
@@ -356,8 +363,8 @@ class SchedulingLoop:
         self._queue.done(pod.uid)
         if busy:
             self._parked += 1
-            if self.observer is not None:
-                self.observer.pre_binding(pod)
+            if PreBindStarted in self._stream.listeners:
+                self._stream.publish(PreBindStarted(pod))
             try:
                 pre_bind = framework.run_pre_bind(state, pod, node)
                 refusal = await framework.handle.pods_in_pre_bind.run(pod.uid, pre_bind)
@@ -387,9 +394,10 @@ class SchedulingLoop:
             return None
         began, plugins = time.perf_counter(), waiting.pending_plugins
         refusal = await waiting.outcome()
-        result, seconds = "Success" if refusal is None else refusal.code.label, time.perf_counter() - began
-        self._metrics.permit_wait_duration.labels(result).observe(seconds)
-        self._records.waited(pod.uid, plugins, seconds)
+        code, seconds = Code.SUCCESS if refusal is None else refusal.code, time.perf_counter() - began
+        self._metrics.permit_wait_duration.labels(code.label).observe(seconds)
+        if PermitWaited in self._stream.listeners:
+            self._stream.publish(PermitWaited(pod.uid, plugins, seconds, code))
         if refusal is not None and refusal.code is Code.ERROR:  # preempted: it is to be tried again
             raise SchedulerError(f"waiting on permit for pod: {refusal.message}")
         return refusal
@@ -397,8 +405,8 @@ class SchedulingLoop:
     def _undo(self, attempt: _Attempt) -> None:
         """Unreserve and forget."""
         pod = attempt.pod
-        if self.observer is not None:
-            self.observer.undone(pod)
+        if BindingUndone in self._stream.listeners:
+            self._stream.publish(BindingUndone(pod))
         for problem in attempt.framework.run_unreserve(attempt.state, pod, attempt.placed.node_name):
             _logger.error("Unreserve failed", extra={"pod": str(pod), "err": str(problem)})
             attempt.framework.faults.report(problem, pod)

@@ -4,7 +4,7 @@
              │        └──► failed: permit, pre-bind, bind      what went wrong
              └─ failed: unschedulable, error                   the reasons, and what preemption said
 
-No text is made here but what an Event says anyway: whoever asks makes the rest. The record of a pod that was placed has
+No text is made here but what an Event says anyway: readers make the rest. The record of a pod that was placed has
 a copy of all nodes' total scores, while there is room for it.
 """
 
@@ -16,20 +16,16 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.cycle_events import AttemptFailed, BindingRetried, PermitWaited, PodBound, PodPlaced
 from scheduler.framework.columns import Int64Column
-from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Refusal
 from scheduler.framework.nodes import Aspect
-from scheduler.framework.queued import QueuedPod
-from scheduler.runtime.framework import Framework
+from scheduler.runtime.event_stream import EventStream
 from scheduler.state.node_table import NodeTable
 
 MAX_BYTES: Final = 16 << 20
 """Of all records together."""
-
-MAX_FOLLOWED: Final = 4096
-"""Changes that a follower has not looked at: what is older is lost to it."""
 
 _BYTES: Final = 700
 """About what a record takes besides its texts and scores."""
@@ -132,7 +128,13 @@ class Totals(msgspec.Struct, frozen=True, eq=False, gc=False):
 class DecisionRecords:
     """The latest records, as many as there is room for."""
 
-    def __init__(self, table: NodeTable, now: Callable[[], float] = time.time, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(
+        self,
+        table: NodeTable,
+        stream: EventStream,
+        now: Callable[[], float] = time.time,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
         """`now`: seconds since 1970."""
         self._names = table.change_log(Aspect.NAME)
         self._now = now
@@ -140,8 +142,16 @@ class DecisionRecords:
         self._all: deque[Record] = deque()
         self._of_pod: dict[str, deque[Record]] = {}
         self._with_totals: deque[Record] = deque()
-        self._changed: deque[str] | None = None
         self.bytes = 0
+        stream.subscribe(
+            {
+                PodPlaced: self._placed,
+                AttemptFailed: self._failed,
+                PermitWaited: self._waited,
+                BindingRetried: self._retried,
+                PodBound: self._bound,
+            }
+        )
 
     def __len__(self) -> int:
         return len(self._all)
@@ -155,20 +165,8 @@ class DecisionRecords:
         records = self._of_pod.get(uid)
         return records[-1] if records else None
 
-    def follow(self) -> deque[str]:
-        """The UIDs of pods with a record that is new or has changed, from now on; whoever follows takes them out.
-
-        There is one follower: it is the same for all who ask.
-        """
-        if self._changed is None:
-            self._changed = deque(maxlen=MAX_FOLLOWED)
-        return self._changed
-
-    def placed(
-        self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float
-    ) -> None:
-        """Note that a node was chosen. `started`: when the attempt began, in seconds of time.perf_counter."""
-        scored, totals = state.scored, None
+    def _placed(self, event: PodPlaced) -> None:
+        queued, placed, scored, totals = event.queued, event.placed, event.state.scored, None
         scored_by: tuple[str, ...] = ()
         scores: tuple[int, ...] = ()
         if scored is not None and placed.row >= 0:
@@ -178,10 +176,10 @@ class DecisionRecords:
         self._add(
             Record(
                 queued.pod.uid,
-                framework.name,
+                event.profile,
                 queued.attempts,
                 self._now(),
-                time.perf_counter() - started,
+                time.perf_counter() - event.started,
                 node=placed.node_name,
                 evaluated=placed.evaluated_nodes,
                 feasible=placed.feasible_nodes,
@@ -191,19 +189,17 @@ class DecisionRecords:
             )
         )
 
-    def failed(
-        self, profile: str, queued: QueuedPod, result: str, message: str, started: float, unplaced: Unplaced | None
-    ) -> None:
-        """Note that an attempt has failed, before a node was chosen or after; `unplaced`: if not by an error."""
-        now, pod = self._now(), queued.pod
+    def _failed(self, event: AttemptFailed) -> None:
+        now, queued, pod, cause = self._now(), event.queued, event.queued.pod, event.cause
+        unplaced = cause if isinstance(cause, Unplaced) else None
+        result, message = ("error", str(cause)) if unplaced is None else ("unschedulable", unplaced.message)
         plugins = tuple(sorted(queued.unschedulable_plugins | queued.pending_plugins))
         latest = self.latest(pod.uid)
         if latest is not None and latest.attempt == queued.attempts and not latest.ended and latest.node:
             latest.result, latest.message, latest.plugins, latest.ended = result, message, plugins, now
             self._take(len(message))
-            self._tell(pod.uid)
             return
-        record = Record(pod.uid, profile, queued.attempts, now, time.perf_counter() - started)
+        record = Record(pod.uid, event.profile, queued.attempts, now, time.perf_counter() - event.started)
         record.result, record.message, record.plugins, record.ended = result, message, plugins, now
         if unplaced is not None:
             record.refusals = unplaced.refusals[:MAX_LISTED]
@@ -212,26 +208,22 @@ class DecisionRecords:
             record.victim_count = len(unplaced.victims)
         self._add(record)
 
-    def waited(self, uid: str, plugins: tuple[str, ...], seconds: float) -> None:
-        """Note that these Permit plugins have kept the pod of the latest attempt waiting."""
-        latest = self.latest(uid)
+    def _waited(self, event: PermitWaited) -> None:
+        latest = self.latest(event.uid)
         if latest is not None:
-            latest.permit, latest.permit_seconds = plugins, seconds
+            latest.permit, latest.permit_seconds = event.plugins, event.seconds
 
-    def retried(self, uid: str, failure: str) -> None:
-        """Note what went wrong before the API server took the binding of the latest attempt."""
-        latest = self.latest(uid)
+    def _retried(self, event: BindingRetried) -> None:
+        latest = self.latest(event.uid)
         if latest is not None:
-            more = len(failure) - len(latest.retried)  # a Bind plugin may try more than once
-            latest.retried = failure
+            more = len(event.failure) - len(latest.retried)  # a Bind plugin may try more than once
+            latest.retried = event.failure
             self._take(more)
 
-    def bound(self, uid: str) -> None:
-        """Note that the latest attempt has ended well."""
-        latest = self.latest(uid)
+    def _bound(self, event: PodBound) -> None:
+        latest = self.latest(event.pod.uid)
         if latest is not None and latest.node:
             latest.result, latest.ended = "bound", self._now()
-            self._tell(uid)
 
     def _add(self, record: Record) -> None:
         self._all.append(record)
@@ -242,11 +234,6 @@ class DecisionRecords:
         if record.totals is not None:
             self._with_totals.append(record)
         self._take(record.bytes)
-        self._tell(record.uid)
-
-    def _tell(self, uid: str) -> None:
-        if self._changed is not None:
-            self._changed.append(uid)
 
     def _take(self, more: int) -> None:
         self.bytes += more

@@ -1,13 +1,17 @@
 """All that extenders are asked about one pod: which nodes will do, how good they are, and who may be evicted."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from scheduler.api.pod import Pod
 from scheduler.extenders.chain import FilterVerdict, Nodes, PodSource, Question
 from scheduler.extenders.extender import Extender
+from scheduler.extenders.extender_events import FILTER, PREEMPT, PRIORITIZE, ExtenderAnswer, ExtendersAnswered
 from scheduler.extenders.preemption import PodsOnNodes, PreemptionQuestion
 from scheduler.framework.extenders import PreemptionExtenders, Victims
+from scheduler.runtime.event_stream import EventStream
+
+T = TypeVar("T", bound=ExtenderAnswer)
 
 
 class Conversation(PreemptionExtenders, Protocol):
@@ -31,23 +35,43 @@ class Table(Nodes, PodsOnNodes, Protocol):
 class Conversations:
     """Begins one for each version of a pod that is decided about."""
 
-    def __init__(self, nodes: Table, pods: PodSource) -> None:
+    def __init__(self, nodes: Table, pods: PodSource, stream: EventStream) -> None:
         self._nodes = nodes
         self._pods = pods
+        self._stream = stream
 
     def begin(self, extenders: Sequence[Extender], pod: Pod) -> Conversation:
         """`extenders`: those that are interested, in their order."""
-        return _Live(Question(extenders, pod, self._nodes, self._pods), self._nodes)
+        return _Live(Question(extenders, pod, self._nodes, self._pods), self._nodes, self._stream)
 
 
 class _Live:
     """Over HTTP."""
 
-    def __init__(self, question: Question, nodes: Table) -> None:
+    def __init__(self, question: Question, nodes: Table, stream: EventStream) -> None:
         self.pod = question.pod
-        self.filter = question.filter
-        self.prioritize = question.prioritize
+        self._question = question
         self._preemption = PreemptionQuestion(question, nodes)
+        self._stream = stream
+
+    async def filter(self, names: Sequence[str]) -> FilterVerdict:
+        return await self._published(FILTER, self._question.filter(names))
+
+    async def prioritize(self, names: Sequence[str]) -> Mapping[str, int]:
+        return await self._published(PRIORITIZE, self._question.prioritize(names))
 
     async def process_preemption(self, pod: Pod, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
-        return await self._preemption.process_preemption(pod, victims)
+        return await self._published(PREEMPT, self._preemption.process_preemption(pod, victims))
+
+    async def _published(self, verb: str, work: Awaitable[T]) -> T:
+        try:
+            answer = await work
+        except Exception as error:
+            self._publish(verb, error)
+            raise
+        self._publish(verb, answer)
+        return answer
+
+    def _publish(self, verb: str, answer: ExtenderAnswer | Exception) -> None:
+        if ExtendersAnswered in self._stream.listeners:
+            self._stream.publish(ExtendersAnswered(self.pod.uid, verb, answer))

@@ -1,4 +1,4 @@
-"""Records a running scheduler: an observer while somebody reads the trace, and nothing at all otherwise.
+"""Records a running scheduler: listens to its events while somebody reads the trace, and not at all otherwise.
 
     IDLE ──read──► STATE: written bit by bit ─► FOLLOWING ──time is up, not leading, another configuration──► END
                      └──────────────────────────┴──more waits than may: the reader is too slow──────────────► END
@@ -11,26 +11,52 @@ decision costs its line and is never held up: a pod's lines take 20 to 45 µs, a
 import asyncio
 import gzip
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from functools import partial
 from importlib import metadata
 from typing import Any, Final
 
 import msgspec
 
-from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
-from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.cycle_events import (
+    AttemptGivenUp,
+    BindingUndone,
+    CallAnswered,
+    Decided,
+    DecidedWithExtenders,
+    DecisionStarted,
+    ExtendedAttemptStarted,
+    PodBound,
+    PodGone,
+    PodSeen,
+    PreBindStarted,
+    Reconfigured,
+    SearchStarted,
+)
 from scheduler.cycle.engine import Engine
-from scheduler.cycle.observer import Call, ExtenderAnswer
-from scheduler.framework.cycle_state import CycleState
+from scheduler.extenders.extender_events import ExtendersAnswered
 from scheduler.framework.errors import ApiError
-from scheduler.framework.queued import QueuedPod
 from scheduler.process.time_slice import TimeSlice
 from scheduler.replay.start import StateAtStart
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.extender_answers import written_answer
 from scheduler.replay.trace.lines import Line
-from scheduler.runtime.framework import Framework
+from scheduler.runtime.event_stream import EngineEvent, Handlers
+from scheduler.state.state_events import (
+    NodeQuarantined,
+    NodeRemoved,
+    NodeSet,
+    NominationEnded,
+    ObjectRemoved,
+    ObjectSet,
+    PodAssumed,
+    PodConfirmed,
+    PodNominated,
+    PodUncounted,
+    QuarantineEnded,
+    TableRebuilt,
+)
 
 MAX_WAITING: Final = 32 << 20
 """Bytes of lines that wait for the reader."""
@@ -87,7 +113,7 @@ class Recorder:
             async for part in self._parts(recording, seconds):
                 yield part
         finally:
-            self._engine.observe(None)
+            self._engine.stream.unsubscribe(recording.handlers)
             self.is_busy = False
 
     async def _parts(self, recording: "_Recording", seconds: float) -> AsyncGenerator[bytes, None]:
@@ -101,7 +127,7 @@ class Recorder:
             needs=tuple(sorted(engine.profiles.resources.needs)),
         )
         state = StateAtStart(engine)
-        engine.observe(recording)  # in the same step: what comes after the state is in a line
+        engine.stream.subscribe(recording.handlers)  # in the same step: what comes after the state is in a line
         yield _packed(msgspec.json.encode(header) + b"\n")
         async for part in _in_parts(state.lines()):
             yield part
@@ -117,24 +143,63 @@ class Recorder:
             else:
                 await asyncio.sleep(self._pause)
                 yield b""
-        engine.observe(None)
+        engine.stream.unsubscribe(recording.handlers)
         while part := recording.take():
             yield _packed(part)
             await asyncio.sleep(0)
 
 
 class _Recording:
-    """Implements scheduler.cycle.observer.Observer: a line for each call."""
+    """Writes a line for each event that decisions depend on."""
 
     def __init__(self, engine: Engine, max_waiting: int) -> None:
         self._engine = engine
-        self._algorithm = engine.algorithm
         self._began = time.monotonic()
         self._max_waiting = max_waiting
         self._waiting = bytearray()
         self._next_start = 0
         self.over_because = ""
         """Why nothing is recorded any more."""
+        own = self._own
+        self._lines: Mapping[type[EngineEvent], Callable[[Any, int], Line]] = {
+            PodAssumed: lambda event, at: lines.Assume(at, event.pod.uid, event.pod.node_name),
+            PodConfirmed: lambda event, at: lines.Count(at, event.pod.uid, False, own(event.pod)),
+            PodUncounted: lambda event, at: lines.Uncount(at, event.uid),
+            NodeSet: lambda event, at: lines.SetNode(at, lines.written(event.node)),
+            NodeRemoved: lambda event, at: lines.RemoveNode(at, event.name),
+            NodeQuarantined: lambda event, at: lines.Quarantine(at, event.name),
+            QuarantineEnded: lambda event, at: lines.EndQuarantine(at, event.name),
+            PodNominated: lambda event, at: lines.Nominate(at, event.pod.uid, event.node_name, own(event.pod)),
+            NominationEnded: lambda event, at: lines.EndNomination(at, event.uid),
+            ObjectSet: lambda event, at: lines.SetObject(at, event.resource, lines.written(event.new)),
+            ObjectRemoved: lambda event, at: lines.RemoveObject(at, event.resource, event.uid),
+            PodSeen: lambda event, at: lines.SetPod(at, lines.written(event.pod)),
+            PodGone: lambda event, at: lines.RemovePod(at, event.uid),
+            Decided: self._decision,
+            ExtendedAttemptStarted: lambda event, at: lines.AskExtenders(
+                at, event.queued.pod.uid, event.profile, event.queued.attempts
+            ),
+            SearchStarted: lambda event, at: lines.Search(
+                at, event.pod.uid, engine.algorithm.next_start, own(event.pod)
+            ),
+            ExtendersAnswered: lambda event, at: lines.ExtenderAnswer(
+                at, event.uid, written_answer(event.verb, event.answer)
+            ),
+            DecidedWithExtenders: lambda event, at: lines.Decided(
+                at, event.queued.pod.uid, lines.decision_of(event.state, event.decision)
+            ),
+            AttemptGivenUp: lambda event, at: lines.GiveUp(at, event.uid),
+            PreBindStarted: lambda event, at: lines.PreBind(at, event.pod.uid),
+            PodBound: lambda event, at: lines.Bound(at, event.pod.uid),
+            BindingUndone: lambda event, at: lines.Undo(at, event.pod.uid),
+            CallAnswered: _answer,
+        }
+        self.handlers: Handlers = {
+            **dict.fromkeys(self._lines, self._record),
+            DecisionStarted: self._note_start,
+            TableRebuilt: lambda _: self.end(REBUILT),
+            Reconfigured: lambda _: self.end(OTHER_CONFIG),
+        }
 
     def take(self) -> bytes:
         """Take some whole lines off what waits."""
@@ -166,103 +231,27 @@ class _Recording:
         else:
             self._waiting += line
 
+    def _record(self, event: EngineEvent) -> None:
+        self._write(partial(self._lines[type(event)], event))
+
+    def _note_start(self, _: DecisionStarted) -> None:
+        self._next_start = self._engine.algorithm.next_start
+
+    def _decision(self, event: Decided, at: int) -> Line:
+        pod, decision = event.queued.pod, lines.decision_of(event.state, event.decision)
+        return lines.Decide(
+            at, pod.uid, event.profile, event.queued.attempts, self._next_start, decision, self._own(pod)
+        )
+
     def _own(self, pod: Pod) -> msgspec.Raw:
         """A version of a pod that the watch has not shown."""
         return lines.NOTHING if self._engine.pods.get(pod.uid) is pod else lines.written(pod)
 
-    # --- scheduler.state.observer ---
 
-    def assumed(self, pod: Pod) -> None:
-        self._write(lambda at: lines.Assume(at, pod.uid, pod.node_name))
-
-    def confirmed(self, pod: Pod) -> None:
-        self._write(lambda at: lines.Count(at, pod.uid, False, self._own(pod)))
-
-    def uncounted(self, uid: str) -> None:
-        self._write(lambda at: lines.Uncount(at, uid))
-
-    def node_set(self, node: Node) -> None:
-        self._write(lambda at: lines.SetNode(at, lines.written(node)))
-
-    def node_removed(self, name: str) -> None:
-        self._write(lambda at: lines.RemoveNode(at, name))
-
-    def rests(self, name: str) -> None:
-        self._write(lambda at: lines.Quarantine(at, name))
-
-    def rested(self, name: str) -> None:
-        self._write(lambda at: lines.EndQuarantine(at, name))
-
-    def rebuilt(self) -> None:
-        self.end(REBUILT)
-
-    def nominated(self, pod: Pod, node_name: str) -> None:
-        self._write(lambda at: lines.Nominate(at, pod.uid, node_name, self._own(pod)))
-
-    def nomination_ended(self, uid: str) -> None:
-        self._write(lambda at: lines.EndNomination(at, uid))
-
-    def object_set(self, resource: str, new: Any) -> None:
-        self._write(lambda at: lines.SetObject(at, resource, lines.written(new)))
-
-    def object_removed(self, resource: str, uid: str) -> None:
-        self._write(lambda at: lines.RemoveObject(at, resource, uid))
-
-    # --- scheduler.cycle.observer ---
-
-    def pod_shown(self, pod: Pod) -> None:
-        self._write(lambda at: lines.SetPod(at, lines.written(pod)))
-
-    def pod_gone(self, uid: str) -> None:
-        self._write(lambda at: lines.RemovePod(at, uid))
-
-    def deciding(self) -> None:
-        self._next_start = self._algorithm.next_start
-
-    def decided(
-        self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException
-    ) -> None:
-        pod, number, start = queued.pod, queued.attempts, self._next_start
-        self._write(
-            lambda at: lines.Decide(
-                at, pod.uid, framework.name, number, start, lines.decision_of(state, decision), self._own(pod)
-            )
-        )
-
-    def asking(self, framework: Framework, queued: QueuedPod) -> None:
-        self._write(lambda at: lines.AskExtenders(at, queued.pod.uid, framework.name, queued.attempts))
-
-    def searching(self, pod: Pod) -> None:
-        self._write(lambda at: lines.Search(at, pod.uid, self._algorithm.next_start, self._own(pod)))
-
-    def extenders_answered(self, uid: str, verb: str, answer: ExtenderAnswer | Exception) -> None:
-        self._write(lambda at: lines.ExtenderAnswer(at, uid, written_answer(verb, answer)))
-
-    def decided_with_extenders(
-        self, framework: Framework, state: CycleState, queued: QueuedPod, decision: Placed | Unplaced | BaseException
-    ) -> None:
-        self._write(lambda at: lines.Decided(at, queued.pod.uid, lines.decision_of(state, decision)))
-
-    def gave_up(self, uid: str) -> None:
-        self._write(lambda at: lines.GiveUp(at, uid))
-
-    def reconfigured(self) -> None:
-        self.end(OTHER_CONFIG)
-
-    def pre_binding(self, pod: Pod) -> None:
-        self._write(lambda at: lines.PreBind(at, pod.uid))
-
-    def bound(self, pod: Pod) -> None:
-        self._write(lambda at: lines.Bound(at, pod.uid))
-
-    def undone(self, pod: Pod) -> None:
-        self._write(lambda at: lines.Undo(at, pod.uid))
-
-    def answered(self, call: Call, answer: Any | ApiError) -> None:
-        if isinstance(answer, ApiError):
-            self._write(lambda at: lines.Answer(at, call, answer.status, lines.written(str(answer))))
-        else:
-            self._write(lambda at: lines.Answer(at, call, None, lines.written(answer)))
+def _answer(event: CallAnswered, at: int) -> Line:
+    if isinstance(event.answer, ApiError):
+        return lines.Answer(at, event.call, event.answer.status, lines.written(str(event.answer)))
+    return lines.Answer(at, event.call, None, lines.written(event.answer))
 
 
 async def _in_parts(state: Iterator[Line]) -> AsyncGenerator[bytes, None]:

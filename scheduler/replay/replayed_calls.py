@@ -11,8 +11,8 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from scheduler.cycle.observed_calls import creation, posting
-from scheduler.cycle.observer import Call
+from scheduler.cycle.api_calls import creation, posting
+from scheduler.cycle.cycle_events import Call
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NO_CREDENTIALS, Access
 

@@ -22,9 +22,19 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.requests import PodResources, allocatable_of
 from scheduler.process.metrics import Metrics
+from scheduler.runtime.event_stream import EventStream
 from scheduler.state.node_table import NodeTable
-from scheduler.state.observer import StateObserver
 from scheduler.state.resting import RestingNodes
+from scheduler.state.state_events import (
+    NodeQuarantined,
+    NodeRemoved,
+    NodeSet,
+    PodAssumed,
+    PodConfirmed,
+    PodUncounted,
+    QuarantineEnded,
+    TableRebuilt,
+)
 
 _logger = logging.getLogger(__name__)
 
@@ -44,7 +54,9 @@ class _Entry:
 class Cache:
     """The only writer of the node table. Synchronous: no other code runs between two of its steps."""
 
-    def __init__(self, metrics: Metrics, now: Callable[[], float], ttl: float = 0.0) -> None:
+    def __init__(
+        self, metrics: Metrics, now: Callable[[], float], ttl: float = 0.0, stream: EventStream | None = None
+    ) -> None:
         """`ttl`: seconds after the end of its binding within which an assumed pod must be confirmed; 0: no limit."""
         self.table = NodeTable()
         self.assumed_count = 0
@@ -60,7 +72,7 @@ class Cache:
         """Node → the number of the last change that was not an assumption of ours."""
         self._changes = 0
         self._resting = RestingNodes()
-        self.observer: StateObserver | None = None
+        self._stream = stream or EventStream()
 
     # Our own assumptions.
 
@@ -69,8 +81,8 @@ class Cache:
         if pod.uid in self._entries:
             raise ValueError(f"{pod} is in the cache already, so it cannot be assumed")
         self._add(pod, assumed=True)
-        if self.observer is not None:
-            self.observer.assumed(pod)
+        if PodAssumed in self._stream.listeners:
+            self._stream.publish(PodAssumed(pod))
 
     def finish_binding(self, pod: Pod) -> None:
         """Start the time within which the watch must confirm an assumed pod. No effect once it has."""
@@ -86,8 +98,8 @@ class Cache:
         if entry is None or not entry.assumed:
             return False
         self._drop(entry)
-        if self.observer is not None:
-            self.observer.uncounted(pod.uid)
+        if PodUncounted in self._stream.listeners:
+            self._stream.publish(PodUncounted(pod.uid))
         return True
 
     def expire(self) -> list[Pod]:
@@ -99,8 +111,8 @@ class Cache:
             if entry.deadline is None or entry.deadline > now:
                 break
             self._drop(entry)
-            if self.observer is not None:
-                self.observer.uncounted(entry.pod.uid)
+            if PodUncounted in self._stream.listeners:
+                self._stream.publish(PodUncounted(entry.pod.uid))
             self._metrics.assumed_pods_expired.inc()
             late.append(entry.pod)
         return late
@@ -117,8 +129,8 @@ class Cache:
         if entry is None:
             self._add(pod, assumed=False)
             self._note_change(name)
-            if self.observer is not None:
-                self.observer.confirmed(pod)
+            if PodConfirmed in self._stream.listeners:
+                self._stream.publish(PodConfirmed(pod))
             return None
         old = entry.pod
         moved = old.spec.node_name != name
@@ -148,8 +160,8 @@ class Cache:
         self._expiring.pop(uid, None)
         if moved or resized:
             self._note_change(name)
-        if self.observer is not None:
-            self.observer.confirmed(pod)
+        if PodConfirmed in self._stream.listeners:
+            self._stream.publish(PodConfirmed(pod))
         return old
 
     def remove(self, uid: str) -> Pod | None:
@@ -158,8 +170,8 @@ class Cache:
         if entry is None:
             return None
         self._drop(entry)
-        if self.observer is not None:
-            self.observer.uncounted(uid)
+        if PodUncounted in self._stream.listeners:
+            self._stream.publish(PodUncounted(uid))
         return entry.pod
 
     def set_node(self, node: Node) -> Node | None:
@@ -175,8 +187,8 @@ class Cache:
             raise
         self._nodes[name] = shown
         self._note_change(name)
-        if self.observer is not None:
-            self.observer.node_set(node)
+        if NodeSet in self._stream.listeners:
+            self._stream.publish(NodeSet(node))
         return old
 
     def remove_node(self, name: str) -> Node | None:
@@ -189,8 +201,8 @@ class Cache:
         except Exception:  # noqa: BLE001  logged there; the node is gone all the same
             self.table.is_broken = True
             self._rebuild()
-        if self.observer is not None:
-            self.observer.node_removed(name)
+        if NodeRemoved in self._stream.listeners:
+            self._stream.publish(NodeRemoved(name))
         return old
 
     def mend(self) -> None:
@@ -205,15 +217,15 @@ class Cache:
         node = self.table.node(node_name)
         if node is not None:
             self._resting.add(node_name)
-            if self.observer is not None:
-                self.observer.rests(node_name)
+            if NodeQuarantined in self._stream.listeners:
+                self._stream.publish(NodeQuarantined(node_name))
             self.set_node(node)
 
     def end_rest(self, node_name: str) -> None:
         """Show a node as it is."""
         self._resting.discard(node_name)
-        if self.observer is not None:
-            self.observer.rested(node_name)
+        if QuarantineEnded in self._stream.listeners:
+            self._stream.publish(QuarantineEnded(node_name))
         node = self.table.node(node_name)
         if node is not None:
             self.set_node(node)
@@ -302,8 +314,8 @@ class Cache:
         """Make the table anew. If that fails too, the table stays broken, and the next decision tries again."""
         _logger.error("The node table is made anew, as a change failed half way", exc_info=True)
         self._metrics.table_rebuilds.inc()
-        if self.observer is not None:
-            self.observer.rebuilt()
+        if TableRebuilt in self._stream.listeners:
+            self._stream.publish(TableRebuilt())
         self.table.clear()
         for node in self._nodes.values():
             self.table.set_node(node)

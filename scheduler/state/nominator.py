@@ -6,17 +6,18 @@ Rule: pkg/scheduler/backend/queue/nominator.go at v1.36.3. A nomination is known
 from collections.abc import Collection, Iterator
 
 from scheduler.api.pod import Pod
-from scheduler.state.observer import StateObserver
+from scheduler.runtime.event_stream import EventStream
+from scheduler.state.state_events import NominationEnded, PodNominated
 
 
 class Nominator:
     """Implements framework.handle.PodNominator: nominated pods, by node and by UID."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: EventStream | None = None) -> None:
         self._node_names: dict[str, str] = {}
         self._pods: dict[str, dict[str, Pod]] = {}
         self.nodes: Collection[str] = self._pods.keys()
-        self.observer: StateObserver | None = None
+        self._stream = stream or EventStream()
 
     def nominated_pods(self, node_name: str) -> Collection[Pod]:
         """Return the pods nominated to a node, in the order of their nominations."""
@@ -38,8 +39,8 @@ class Nominator:
         if name and not pod.node_name:
             self._node_names[pod.uid] = name
             self._pods.setdefault(name, {})[pod.uid] = pod
-            if self.observer is not None:
-                self.observer.nominated(pod, name)
+            if PodNominated in self._stream.listeners:
+                self._stream.publish(PodNominated(pod, name))
 
     def update(self, old: Pod, new: Pod) -> None:
         """Replace a pod by its new version.
@@ -55,8 +56,8 @@ class Nominator:
         node_name = self._node_names.pop(uid, None)
         if node_name is None:
             return
-        if self.observer is not None:
-            self.observer.nomination_ended(uid)
+        if NominationEnded in self._stream.listeners:
+            self._stream.publish(NominationEnded(uid))
         pods = self._pods[node_name]
         del pods[uid]
         if not pods:

@@ -12,19 +12,20 @@ from typing import Any
 
 from scheduler.api.versions import is_newer
 from scheduler.framework.handle import Listener
+from scheduler.runtime.event_stream import EventStream
 from scheduler.state.listeners import ListenerFailed, ObjectListener
-from scheduler.state.observer import StateObserver
+from scheduler.state.state_events import ObjectRemoved, ObjectSet
 
 
 class ObjectStore:
     """Implements scheduler.framework.handle.ObjectLister. Resources are named as in events."""
 
-    def __init__(self) -> None:
+    def __init__(self, stream: EventStream | None = None) -> None:
         self._resources: dict[str, _ResourceObjects] = {}
         self._listeners: defaultdict[str, list[ObjectListener]] = defaultdict(list)
         self.listener_failures = 0
         """How often a listener raised, or was told of nothing because it is broken."""
-        self.observer: StateObserver | None = None
+        self._stream = stream or EventStream()
 
     def watch(self, resources: Iterable[str]) -> None:
         """Make room for these resources: they may be asked for, though none of their objects has come yet."""
@@ -92,8 +93,8 @@ class ObjectStore:
         objects.by_name.setdefault(metadata.namespace, {})[metadata.name] = new
         objects.by_uid[metadata.uid] = new
         objects.version += 1
-        if self.observer is not None:
-            self.observer.object_set(resource, new)
+        if ObjectSet in self._stream.listeners:
+            self._stream.publish(ObjectSet(resource, new))
         self._tell(listeners, old, new, objects.by_uid)
         return old
 
@@ -111,8 +112,8 @@ class ObjectStore:
         if not in_namespace:
             del objects.by_name[namespace]
         objects.version += 1
-        if self.observer is not None:
-            self.observer.object_removed(resource, uid)
+        if ObjectRemoved in self._stream.listeners:
+            self._stream.publish(ObjectRemoved(resource, uid))
         self._tell(listeners, old, None, objects.by_uid)
         return old
 
@@ -120,9 +121,9 @@ class ObjectStore:
     def what_if(self, items: Iterable[tuple[str, Any]]) -> Iterator[None]:
         """Have further objects, each with its resource, within a `with` block, in which nothing may await.
 
-        Listeners are told of each, and of its end; the observer of nothing. One of a name that is taken is left out.
+        Listeners are called for each, and for its end; no event is published. One of a name that is taken is left out.
         """
-        observer, self.observer = self.observer, None
+        stream, self._stream = self._stream, EventStream()
         failures, there = self.listener_failures, list[tuple[str, str]]()
         try:
             for resource, obj in items:
@@ -138,7 +139,7 @@ class ObjectStore:
                 for resource in dict.fromkeys(resource for resource, _ in there):
                     with suppress(ListenerFailed):  # it stays broken, and is put right with the next object
                         self.mend(resource)
-            self.observer = observer
+            self._stream = stream
 
     def mend(self, resource: str) -> None:
         """Put right the listeners that are broken or lack objects. Raises ListenerFailed if one stays broken."""

@@ -10,7 +10,6 @@ from typing import Any, Final
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.cycle.algorithm import Unplaced
 from scheduler.cycle.failure import FailureHandler
-from scheduler.cycle.records import DecisionRecords
 from scheduler.framework.events import (
     Action,
     ClusterEvent,
@@ -24,7 +23,7 @@ from scheduler.framework.status import Status, unresolvable
 from scheduler.process.metrics import Metrics
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
-from scheduler.state.node_table import NodeTable
+from scheduler.runtime.event_stream import EventStream
 from scheduler.state.nominator import Nominator
 from tests.fakes import FakeClock, FakeWorld
 
@@ -74,7 +73,7 @@ class QueueRun:
             self.clock,
         )
         self.failure = FailureHandler(
-            self.queue, self.nominator, self.pods, FakeWorld().writers, METRICS, DecisionRecords(NodeTable()), gates
+            self.queue, self.nominator, self.pods, FakeWorld().writers, METRICS, EventStream(), gates
         )
 
     def execute(self, operation: Json) -> None:

@@ -25,13 +25,12 @@ from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Unplaced, unplaced_by
 from scheduler.cycle.engine import build_engine
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
-from scheduler.cycle.records import DecisionRecords
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError, SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import Metrics
+from scheduler.runtime.event_stream import EventStream
 from scheduler.simulate.objects import OtherObject, OtherObjects
-from scheduler.state.node_table import NodeTable
 from tests.conformance.generators.changes import Change, ChangingCluster
 from tests.conformance.generators.topic import Draw, Json
 from tests.fakes import FakeClock, FakeWorld
@@ -94,7 +93,7 @@ class Waiting:
             engine.pods,
             writers,
             METRICS,
-            DecisionRecords(NodeTable()),
+            EventStream(),
             engine.frameworks,
         )
 

@@ -16,6 +16,7 @@ When the extenders of a changed configuration take over, attempts end with the e
 that has one which is gone takes no more pods: those that it holds go back into activeQ (`SchedulingQueue.ask_again`).
 """
 
+import asyncio
 import random
 import time
 from collections import Counter
@@ -26,9 +27,8 @@ from typing import Final, Protocol, TypeAlias
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.cycle_events import AttemptGivenUp, DecidedWithExtenders, ExtendedAttemptStarted, SearchStarted
 from scheduler.cycle.failure import FailureHandler, as_scheduler_error
-from scheduler.cycle.observed_extenders import ObservedConversation
-from scheduler.cycle.observer import Observer
 from scheduler.cycle.with_extenders.algorithm import Attempt, ExtendedAlgorithm
 from scheduler.extenders.chain import Extenders
 from scheduler.extenders.conversation import Conversation, Conversations
@@ -39,6 +39,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import PLUGIN_METRICS_SAMPLE_PERCENT, Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 
 LATE_SECONDS: Final = 1_800.0
@@ -93,6 +94,7 @@ class ExtendedAttempts:
         metrics: Metrics,
         now: Callable[[], float],
         tasks: Tasks,
+        stream: EventStream,
     ) -> None:
         """`now` is the queue's clock. Nobody is asked before `use`."""
         self._frameworks = frameworks
@@ -111,7 +113,7 @@ class ExtendedAttempts:
         self._in_lane: Counter[Lane] = Counter()
         self._under_way: set[_Asking] = set()
         self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
-        self.observer: Observer | None = None
+        self._stream = stream
 
     def __len__(self) -> int:
         """How many are under way."""
@@ -156,21 +158,23 @@ class ExtendedAttempts:
         queued, framework = asking.queued, asking.framework
         conversation, newest = partial(self._conversation, asking.extenders), partial(self._newest, queued)
         attempt = Attempt(framework, conversation, newest, partial(self._state, queued))
-        if self.observer is not None:
-            self.observer.asking(framework, queued)
+        if ExtendedAttemptStarted in self._stream.listeners:
+            self._stream.publish(ExtendedAttemptStarted(framework.name, queued))
         try:
             state, pod, decision = await self._algorithm.schedule(attempt)
         except _Unwanted:
             asking.is_decided = True
-            if self.observer is not None:
-                self.observer.gave_up(queued.pod.uid)
+            self._publish_end(queued)
             self._queue.done(queued.pod.uid)
             return
+        except asyncio.CancelledError:
+            self._publish_end(queued)
+            raise
         except Exception as error:  # noqa: BLE001 - the pod pays, the others go on
             asking.is_decided = True
             self._duration.observe(time.perf_counter() - asking.started)
-            if self.observer is not None:
-                self.observer.decided_with_extenders(framework, CycleState(), queued, error)
+            if DecidedWithExtenders in self._stream.listeners:
+                self._stream.publish(DecidedWithExtenders(CycleState(), queued, error))
             framework.faults.report(error, queued.pod)
             self._failure.handle(framework.name, queued, as_scheduler_error(error), asking.started)
             return
@@ -178,24 +182,27 @@ class ExtendedAttempts:
         asking.is_decided = True
         self._duration.observe(time.perf_counter() - asking.started)
         queued.pod = pod
-        if self.observer is not None:
-            self.observer.decided_with_extenders(framework, state, queued, decision)
+        if DecidedWithExtenders in self._stream.listeners:
+            self._stream.publish(DecidedWithExtenders(state, queued, decision))
         if isinstance(decision, Unplaced):
             self._failure.handle(framework.name, queued, decision, asking.started)
         else:
             self._loop.place(framework, state, queued, decision, asking.started)
 
+    def _publish_end(self, queued: QueuedPod) -> None:
+        if AttemptGivenUp in self._stream.listeners:
+            self._stream.publish(AttemptGivenUp(queued.pod.uid))
+
     def _newest(self, queued: QueuedPod) -> Pod:
         pod = self._queue.in_flight_version(queued.pod.uid)
         if pod is None or self._loop.should_skip(pod):
             raise _Unwanted(f"{queued.pod} need not be placed")
-        if self.observer is not None:
-            self.observer.searching(pod)
+        if SearchStarted in self._stream.listeners:
+            self._stream.publish(SearchStarted(pod))
         return pod
 
     def _conversation(self, extenders: Extenders, pod: Pod) -> Conversation:
-        made = self._conversations.begin(extenders.asked_about(pod), pod)
-        return made if self.observer is None else ObservedConversation(made, self.observer)
+        return self._conversations.begin(extenders.asked_about(pod), pod)
 
     def _state(self, queued: QueuedPod) -> CycleState:
         state = CycleState()
@@ -208,8 +215,6 @@ class ExtendedAttempts:
         lane, uid = asking.lane, asking.queued.pod.uid
         self._in_lane[lane] -= 1
         self._under_way.discard(asking)
-        if not asking.is_decided and self.observer is not None:
-            self.observer.gave_up(uid)
         try:
             if not asking.is_decided and self._queue.in_flight_version(uid) is None:
                 self._queue.done(uid)

@@ -5,8 +5,8 @@ from typing import cast
 
 import msgspec
 
-from scheduler.cycle.observer import PREEMPT, ExtenderAnswer
 from scheduler.extenders.chain import FilterVerdict
+from scheduler.extenders.extender_events import PREEMPT, ExtenderAnswer
 from scheduler.extenders.preemption import PodsOnNodes
 from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
 from scheduler.framework.status import Code, unresolvable, unschedulable

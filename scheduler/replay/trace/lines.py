@@ -27,7 +27,7 @@ from scheduler.api.read_only import plain
 from scheduler.api.text import encodable_within
 from scheduler.api.unstructured import Unstructured
 from scheduler.cycle.algorithm import Placed, Unplaced
-from scheduler.cycle.observer import Call
+from scheduler.cycle.cycle_events import Call
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.extenders import ExtenderError
 from scheduler.replay.trace.extender_answers import WrittenAnswer

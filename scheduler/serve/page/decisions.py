@@ -6,11 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from scheduler.api.pod import Pod
+from scheduler.cycle.cycle_events import AttemptFailed, PodBound, PodPlaced
 from scheduler.cycle.records import DecisionRecords, Record
+from scheduler.runtime.event_stream import EventStream
 from scheduler.serve.page.messages import MAX_MESSAGE, cut, event
 
 MAX_SHOWN: Final = 40
 """Decisions that are told at once; of the others only how many they were."""
+
+MAX_FOLLOWED: Final = 4096
+"""Changes that were not looked at yet: older ones are lost."""
 
 MAX_KEPT: Final = 60
 """For who opens the page: what was decided before."""
@@ -30,16 +35,29 @@ class Looked(NamedTuple):
 
 
 class DecisionPicture:
-    """Follows the records."""
+    """Follows the events after which a pod's record is new or has changed."""
 
-    def __init__(self, records: DecisionRecords, pods: Mapping[str, Pod], now: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        records: DecisionRecords,
+        stream: EventStream,
+        pods: Mapping[str, Pod],
+        now: Callable[[], float] = time.time,
+    ) -> None:
         """`now`: the records' clock."""
         self._records = records
         self._pods = pods
         self._now = now
         self._looked = now()
-        self._changed = records.follow()
+        self._changed: deque[str] = deque(maxlen=MAX_FOLLOWED)
         self._latest: deque[dict[str, Any]] = deque(maxlen=MAX_KEPT)
+        stream.subscribe({PodPlaced: self._note_attempt, AttemptFailed: self._note_attempt, PodBound: self._note_bound})
+
+    def _note_attempt(self, event: PodPlaced | AttemptFailed) -> None:
+        self._changed.append(event.queued.pod.uid)
+
+    def _note_bound(self, event: PodBound) -> None:
+        self._changed.append(event.pod.uid)
 
     def look(self) -> Looked:
         """Tell what is new. A pod that was placed is told again once it is bound, or has failed to be."""

@@ -51,7 +51,7 @@ class Live:
         self._table = engine.cache.table
         self._nodes = NodeReader(self._table)
         self._queues = QueuePicture(engine, epoch)
-        self._decisions = DecisionPicture(engine.records, engine.pods)
+        self._decisions = DecisionPicture(engine.records, engine.stream, engine.pods)
         self._figures = Figures(metrics, engine.queue.pending_counts)
         self.readers: set[Feed] = set()
         self._told = about.told()

@@ -10,7 +10,6 @@ from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
 from scheduler.cycle.last_look import LastLook
 from scheduler.cycle.loop import SchedulingLoop
-from scheduler.cycle.records import DecisionRecords
 from scheduler.cycle.rejections import EarlyEnds
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import NodeInfo
@@ -20,6 +19,7 @@ from scheduler.framework.status import Status, unschedulable
 from scheduler.process.tasks import Tasks
 from scheduler.queue.scheduling_queue import SchedulingQueue
 from scheduler.queue.settings import QueueSettings
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_limits import NO_LIMITS, Limits
 from scheduler.state.cache import Cache
@@ -68,7 +68,8 @@ class Scheduler:
         limits: Limits = NO_LIMITS,
     ) -> None:
         self.world, self.clock, self.metrics = FakeWorld(), FakeClock(), Metrics()
-        self.cache, self.nominator = Cache(self.metrics, self.clock, ttl), Nominator()
+        self.stream = stream = EventStream()
+        self.cache, self.nominator = Cache(self.metrics, self.clock, ttl, stream), Nominator(stream)
         self.pods: dict[str, Pod] = {}
         every: tuple[Plugin, ...] = (PlainFilter(one_pod_a_node, "One"), *plugins, binder := WorldBinder())
         self.framework: Framework = a_framework(
@@ -86,10 +87,9 @@ class Scheduler:
             self.nominator,
             self.clock,
         )
-        records = DecisionRecords(self.cache.table, self.clock)
-        binder.binder = LastLook(self.cache, self.world, records, self.metrics)
+        binder.binder = LastLook(self.cache, self.world, stream, self.metrics)
         writers, frameworks = self.world.writers, {PROFILE: self.framework}
-        failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics, records, {PROFILE})
+        failure = FailureHandler(self.queue, self.nominator, self.pods, writers, self.metrics, stream, {PROFILE})
         self.loop = SchedulingLoop(
             frameworks,
             self.queue,
@@ -99,7 +99,7 @@ class Scheduler:
             failure,
             writers,
             binder.binder,
-            records,
+            stream,
             self.metrics,
             self.clock,
             Tasks(self.metrics),
@@ -115,6 +115,7 @@ class Scheduler:
             EarlyEnds(self.cache),
             writers,
             self.metrics,
+            stream,
         )
         for name in nodes:
             self.handlers.node_changed(a_node(name))

@@ -29,7 +29,7 @@ def fail(engine: EngineUnderTest, queued: QueuedPod, cause: Unplaced | Scheduler
         engine.engine.pods,
         engine.world.writers,
         engine.metrics,
-        engine.engine.records,
+        engine.engine.stream,
         {PROFILE},
     )
     handler.handle(PROFILE, queued, cause, started=0.0)

@@ -4,10 +4,13 @@ import msgspec
 import pytest
 
 from scheduler import framework as fw
+from scheduler.cycle.algorithm import Unplaced
+from scheduler.cycle.cycle_events import AttemptFailed, BindingRetried
 from scheduler.cycle.records import MAX_LISTED, DecisionRecords
 from scheduler.explain.explainer import Explainer
-from scheduler.framework.errors import BindRejected
+from scheduler.framework.errors import BindRejected, SchedulerError
 from scheduler.framework.queued import QueuedPod
+from scheduler.runtime.event_stream import EventStream
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock, a_plugin, settle
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
@@ -140,9 +143,11 @@ async def test_the_history_is_told_in_sentences() -> None:
 
 def test_memory_is_bounded_and_scores_go_first() -> None:
     scheduler = an_engine()
-    records = DecisionRecords(scheduler.cache.table, FakeClock(), max_bytes=20_000)
+    stream = EventStream()
+    records = DecisionRecords(scheduler.cache.table, stream, FakeClock(), max_bytes=20_000)
     for i in range(1000):
-        records.failed("loadmaster", QueuedPod(a_pod(f"p{i}"), 0.0, attempts=1), "unschedulable", "x" * 1000, 0.0, None)
+        queued = QueuedPod(a_pod(f"p{i}"), 0.0, attempts=1)
+        stream.publish(AttemptFailed("loadmaster", queued, Unplaced("x" * 1000), 0.0))
         assert records.bytes <= 20_000
     assert len(records) == 11
     assert records.of("default/p0") == ()
@@ -155,15 +160,17 @@ async def test_a_binding_that_is_tried_more_than_once_takes_the_memory_of_its_la
     await scheduler.schedule()
     records = scheduler.engine.records
     for size in (5_000, 100, 3_000):
-        records.retried("default/web", "x" * size)
+        scheduler.engine.stream.publish(BindingRetried("default/web", "x" * size))
         (record,) = records.of("default/web")
         assert records.bytes == record.bytes
 
 
 def test_one_message_that_is_larger_than_the_bound_is_the_only_one() -> None:
-    records = DecisionRecords(an_engine().cache.table, FakeClock(), max_bytes=10_000)
+    stream = EventStream()
+    records = DecisionRecords(an_engine().cache.table, stream, FakeClock(), max_bytes=10_000)
     for i in range(3):
-        records.failed("loadmaster", QueuedPod(a_pod(f"p{i}"), 0.0, attempts=1), "error", "x" * 50_000, 0.0, None)
+        queued = QueuedPod(a_pod(f"p{i}"), 0.0, attempts=1)
+        stream.publish(AttemptFailed("loadmaster", queued, SchedulerError("x" * 50_000), 0.0))
     assert len(records) == 1
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pytest
 
-from scheduler.cycle.observer import FILTER, PREEMPT, PRIORITIZE
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.extender import CallFailed
+from scheduler.extenders.extender_events import FILTER, PREEMPT, PRIORITIZE
 from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
 from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.replay.recorder import without_secrets

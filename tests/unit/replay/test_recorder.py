@@ -2,21 +2,20 @@
 
 import gzip
 import json
-from argparse import Namespace
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.cycle.observer import Call
+from scheduler.cycle.cycle_events import Call, CallAnswered, Decided
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import ApiError
 from scheduler.framework.queued import QueuedPod
 from scheduler.replay import recorder
 from scheduler.replay.recorder import Recorder, without_secrets
 from scheduler.replay.trace import lines
+from scheduler.runtime.event_stream import EngineEvent
 from scheduler.testing import a_pod
 from tests import fakes
 from tests.unit.replay.stage import PROFILE, Stage, with_nodes
@@ -35,16 +34,19 @@ async def begun(stage: Stage, recording: Recorder, seconds: float = 0.0) -> tupl
     return parts, found
 
 
-async def test_nobody_observes_an_engine_that_nobody_records() -> None:
+def is_listening(stage: Stage) -> bool:
+    return Decided in stage.engine.stream.listeners
+
+
+async def test_an_engine_that_nobody_records_publishes_nothing_for_a_recorder() -> None:
     stage = with_nodes(Stage())
+    before = dict(stage.engine.stream.listeners)
     parts, _ = await begun(stage, stage.recorder)
-    assert stage.engine.cache.observer is not None
+    assert is_listening(stage)
 
     await parts.aclose()
 
-    engine = stage.engine
-    observed = (engine.cache, engine.nominator, engine.objects, engine.handlers, engine.loop, engine.calls)
-    assert [part.observer for part in observed] == [None] * len(observed)
+    assert stage.engine.stream.listeners == before
     assert not stage.recorder.is_busy
     stage.close()
 
@@ -56,7 +58,7 @@ async def test_a_second_recording_is_empty_while_one_goes_on() -> None:
     second = [part async for part in stage.recorder.record()]
 
     assert second == []
-    assert stage.engine.cache.observer is not None, "the first goes on"
+    assert is_listening(stage), "the first goes on"
     await first.aclose()
     stage.close()
 
@@ -67,14 +69,12 @@ async def test_a_reader_that_is_too_slow_is_told_so_and_memory_is_bounded() -> N
 
     for number in range(200):
         stage.pod(f"pod-{number}")
-        observer = stage.engine.cache.observer
-        assert len(observer._waiting) < 12_000  # type: ignore[union-attr]
     rest = lines_of([part async for part in parts])
 
     assert rest[-1][0] == "end"
     assert rest[-1][2] == recorder.TOO_SLOW
     assert 5 < len(rest) < 200
-    assert stage.engine.cache.observer is None
+    assert not is_listening(stage)
     stage.close()
 
 
@@ -139,17 +139,17 @@ class Unspeakable(Exception):
         raise RuntimeError("it has no words")
 
 
-def decided(observer: Any) -> None:
-    observer.decided(Namespace(name=PROFILE), CycleState(), QueuedPod(a_pod("odd"), 0.0), Unspeakable())
-
-
 @pytest.mark.parametrize(
-    "odd", [lambda observer: observer.answered(Call("patch", "Odd"), object()), decided], ids=["an answer", "an error"]
+    "odd",
+    [
+        pytest.param(CallAnswered(Call("patch", "Odd"), object()), id="an answer"),
+        pytest.param(Decided(PROFILE, CycleState(), QueuedPod(a_pod("odd"), 0.0), Unspeakable()), id="an error"),
+    ],
 )
-async def test_what_cannot_be_written_ends_the_recording_and_not_the_scheduler(odd: Callable[[Any], None]) -> None:
+async def test_what_cannot_be_written_ends_the_recording_and_not_the_scheduler(odd: EngineEvent) -> None:
     stage = with_nodes(Stage())
     parts, _ = await begun(stage, stage.recorder)
-    odd(stage.engine.calls.observer)
+    stage.engine.stream.publish(odd)
     stage.pod("web")
     await stage.schedule()
 
@@ -162,7 +162,7 @@ async def test_answers_of_the_api_server_are_in_it() -> None:
     stage = with_nodes(Stage())
     parts, _ = await begun(stage, stage.recorder)
     with pytest.raises(ApiError):
-        await stage.engine.calls.patch("ResourceClaim", "gpu", "shop", {})
+        await stage.engine.frameworks[PROFILE].handle.api.patch("ResourceClaim", "gpu", "shop", {})
     stage.is_leading = False
     found = lines_of([part async for part in parts])
     [answer] = [line for line in found if line[0] == "answer"]

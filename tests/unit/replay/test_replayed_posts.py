@@ -1,10 +1,11 @@
 """What plugins post is recorded with its answers, and answered from the trace in a replay: nothing is sent then."""
 
-from scheduler.cycle.observed_calls import ObservedCalls
-from scheduler.cycle.observer import Call
+from scheduler.cycle.api_calls import ApiCalls
+from scheduler.cycle.cycle_events import CallAnswered
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NO_CREDENTIALS, Access, NoReads, NoWrites
 from scheduler.replay.replayed_calls import ReplayedCalls
+from scheduler.runtime.event_stream import EventStream
 from tests.fakes import run
 
 URL = "http://licences/take"
@@ -19,35 +20,30 @@ class Echo(NoReads):
         return body
 
 
-class Recorder:
-    """The part of an observer that hears of calls."""
-
-    def __init__(self) -> None:
-        self.answers: list[tuple[Call, bytes | ApiError]] = []
-
-    def answered(self, call: Call, answer: bytes | ApiError) -> None:
-        self.answers.append((call, answer))
+def recorded_calls() -> tuple[list[CallAnswered], ApiCalls]:
+    answers: list[CallAnswered] = []
+    stream = EventStream()
+    stream.subscribe({CallAnswered: answers.append})
+    return answers, ApiCalls(NoWrites(), Echo(), stream)
 
 
 def test_each_post_gets_the_answer_that_it_got_whatever_their_order() -> None:
-    recorder, calls = Recorder(), ObservedCalls(NoWrites(), Echo())
-    calls.observer = recorder  # type: ignore[assignment]
+    answers, calls = recorded_calls()
     replayed = ReplayedCalls(lambda: 0.0)
 
     async def record_and_replay() -> list[object]:
         for body in (b"one", b"two"):
             await calls.post(URL, body, 5)
-        for call, answer in recorder.answers:
-            replayed.answer(call, answer)
+        for each in answers:
+            replayed.answer(each.call, each.answer)
         return [await replayed.post(URL, body, 5) for body in (b"two", b"one")]
 
     assert run(record_and_replay()) == [b"two", b"one"]
-    assert "one" not in str(recorder.answers[0][0]), "a trace holds no more than a digest of what was posted"
+    assert "one" not in str(answers[0].call), "a trace holds no more than a digest of what was posted"
 
 
 def test_a_refusal_is_replayed_too() -> None:
-    recorder, calls = Recorder(), ObservedCalls(NoWrites(), Echo())
-    calls.observer = recorder  # type: ignore[assignment]
+    answers, calls = recorded_calls()
     replayed = ReplayedCalls(lambda: 0.0)
 
     async def statuses() -> list[int]:
@@ -57,8 +53,8 @@ def test_a_refusal_is_replayed_too() -> None:
                 await poster.post(URL, b"full", 5)
             except ApiError as error:
                 found.append(error.status)
-            for call, answer in recorder.answers:
-                replayed.answer(call, answer)
+            for each in answers:
+                replayed.answer(each.call, each.answer)
         return found
 
     assert run(statuses()) == [409, 409]

@@ -159,7 +159,8 @@ async def test_a_fault_ends_the_streams_as_they_may_have_missed_something() -> N
     scheduler = an_engine()
     live = live_of(scheduler)
     body, _ = await opened(live)
-    scheduler.engine.records.follow().append("u")
+    scheduler.see(a_node("n"), a_pod("web"))
+    await scheduler.schedule()
     scheduler.engine.records.latest = None  # type: ignore[assignment, method-assign]
 
     with pytest.raises(TypeError):

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from scheduler.cycle.cycle_events import AttemptFailed
+from scheduler.framework.errors import SchedulerError
 from scheduler.serve.page.costs import plugin_costs
 from scheduler.serve.page.decisions import MAX_SHOWN, DecisionPicture
 from scheduler.serve.page.figures import Figures, quantile
@@ -88,7 +90,7 @@ async def test_of_many_pods_the_oldest_are_told_found_in_steps() -> None:
 async def test_a_decision_is_told_once_it_is_made_and_again_once_it_is_bound() -> None:
     scheduler = an_engine()
     scheduler.world.hangs = True
-    picture = DecisionPicture(scheduler.engine.records, scheduler.engine.pods)
+    picture = DecisionPicture(scheduler.engine.records, scheduler.engine.stream, scheduler.engine.pods)
     scheduler.see(a_node("n"), a_pod("web", uid="u"))
     await scheduler.schedule()
     placed = picture.look()
@@ -104,7 +106,7 @@ async def test_a_decision_is_told_once_it_is_made_and_again_once_it_is_bound() -
 
 async def test_of_many_decisions_the_rest_is_a_number() -> None:
     scheduler = an_engine()
-    picture = DecisionPicture(scheduler.engine.records, scheduler.engine.pods)
+    picture = DecisionPicture(scheduler.engine.records, scheduler.engine.stream, scheduler.engine.pods)
     scheduler.see(a_node("n", cpu="1"), *(a_pod(f"p{i}", uid=f"u{i}", requests={"cpu": 2}) for i in range(90)))
     await scheduler.schedule()
 
@@ -115,8 +117,9 @@ async def test_of_many_decisions_the_rest_is_a_number() -> None:
 
 async def test_a_pod_that_is_gone_is_told_without_a_name() -> None:
     scheduler = await refused("web")
-    picture = DecisionPicture(scheduler.engine.records, {})
-    scheduler.engine.records.failed("p", scheduler.waiting("web"), "error", "x" * 100_000, 0.0, None)
+    picture = DecisionPicture(scheduler.engine.records, scheduler.engine.stream, {})
+    failure = SchedulerError("x" * 100_000)
+    scheduler.engine.stream.publish(AttemptFailed("p", scheduler.waiting("web"), failure, 0.0))
 
     (data,) = named("decisions", events(picture.look().told))
 

@@ -1,0 +1,150 @@
+"""What happens to pods: reported, decided, bound; and what plugins hear from the API server.
+
+PodSeen ─► DecisionStarted ─► Decided ─┬─► PodPlaced ─► BindingStarted ─► PreBindStarted ─► PodBound ─► BindingEnded
+                                       └─► AttemptFailed ◄── BindingUndone ◄──┘
+with extenders: ExtendedAttemptStarted ─► SearchStarted, answers, SearchStarted … ─► DecidedWithExtenders, or
+                AttemptGivenUp
+"""
+
+from typing import Any, NamedTuple
+
+from scheduler.api.pod import Pod
+from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.framework.cycle_state import CycleState
+from scheduler.framework.errors import ApiError, SchedulerError
+from scheduler.framework.queued import QueuedPod
+from scheduler.framework.status import Code
+from scheduler.runtime.event_stream import EngineEvent
+
+
+class PodSeen(EngineEvent, frozen=True, gc=False):
+    """The watch reports a pod, or a new version of it, which has no effect yet."""
+
+    old: Pod | None
+    """The newest version that was known before."""
+    pod: Pod
+
+
+class PodGone(EngineEvent, frozen=True, gc=False):
+    """A pod was deleted, or has run to its end."""
+
+    uid: str
+
+
+class DecisionStarted(EngineEvent, frozen=True, gc=False):
+    """A decision begins that asks no extenders: it is made in this step."""
+
+    queued: QueuedPod
+
+
+class Decided(EngineEvent, frozen=True, gc=False):
+    """A decision has ended, and has no effect yet."""
+
+    profile: str
+    state: CycleState
+    queued: QueuedPod
+    decision: Placed | Unplaced | BaseException
+
+
+class ExtendedAttemptStarted(EngineEvent, frozen=True, gc=False):
+    """An attempt begins in which extenders are asked; others are decided meanwhile."""
+
+    profile: str
+    queued: QueuedPod
+
+
+class SearchStarted(EngineEvent, frozen=True, gc=False):
+    """Such an attempt searches nodes right after this, or once more among those that extenders have left."""
+
+    pod: Pod
+
+
+class DecidedWithExtenders(EngineEvent, frozen=True, gc=False):
+    """Such an attempt has ended, and has no effect yet."""
+
+    state: CycleState
+    queued: QueuedPod
+    decision: Placed | Unplaced | BaseException
+
+
+class AttemptGivenUp(EngineEvent, frozen=True, gc=False):
+    """Such an attempt has ended without a decision, as its pod need not be placed any more."""
+
+    uid: str
+
+
+class PodPlaced(EngineEvent, frozen=True, gc=False):
+    """A pod was assumed on the node that was chosen; Reserve and Permit follow."""
+
+    profile: str
+    state: CycleState
+    queued: QueuedPod
+    placed: Placed
+    started: float
+    """When the attempt began, in seconds of time.perf_counter."""
+
+
+class AttemptFailed(EngineEvent, frozen=True, gc=False):
+    """An attempt has failed, before a node was chosen or after."""
+
+    profile: str
+    queued: QueuedPod
+    cause: Unplaced | SchedulerError
+    started: float
+    """When the attempt began, in seconds of time.perf_counter."""
+
+
+class PermitWaited(EngineEvent, frozen=True, gc=False):
+    """These Permit plugins have kept a pod waiting."""
+
+    uid: str
+    plugins: tuple[str, ...]
+    seconds: float
+    code: Code
+
+
+class PreBindStarted(EngineEvent, frozen=True, gc=False):
+    """PreBind plugins begin to prepare an assumed pod."""
+
+    pod: Pod
+
+
+class BindingRetried(EngineEvent, frozen=True, gc=False):
+    """A binding has succeeded after a failure."""
+
+    uid: str
+    failure: str
+
+
+class PodBound(EngineEvent, frozen=True, gc=False):
+    """The API server has agreed; PostBind follows."""
+
+    pod: Pod
+
+
+class BindingUndone(EngineEvent, frozen=True, gc=False):
+    """An attempt fails after its pod was assumed: Unreserve follows."""
+
+    pod: Pod
+
+
+class Reconfigured(EngineEvent, frozen=True, gc=False):
+    """Another configuration counts from now on: other plugins or arguments, another seed, other extenders."""
+
+
+class Call(NamedTuple):
+    """What a plugin requests of the API server, as far as it distinguishes answers."""
+
+    verb: str
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    """Of what is created: what its name begins with, which is the same each time; of what is read: the URL."""
+    subresource: str = ""
+
+
+class CallAnswered(EngineEvent, frozen=True, gc=False):
+    """A plugin's call is answered: the plugin goes on right after this."""
+
+    call: Call
+    answer: Any | ApiError

@@ -1,0 +1,73 @@
+"""The changes of what decisions read: a trace that has them can make the state again.
+
+Each is published once the change is made, before plugins learn of it.
+"""
+
+from typing import Any
+
+from scheduler.api.objects import Node
+from scheduler.api.pod import Pod
+from scheduler.runtime.event_stream import EngineEvent
+
+
+class PodAssumed(EngineEvent, frozen=True, gc=False):
+    """A pod counts on its node before the API server has agreed."""
+
+    pod: Pod
+
+
+class PodConfirmed(EngineEvent, frozen=True, gc=False):
+    """A pod counts on its node, as the watch says, in this version; perhaps on another node than before."""
+
+    pod: Pod
+
+
+class PodUncounted(EngineEvent, frozen=True, gc=False):
+    """A pod counts no more: it is gone, or it was assumed in vain."""
+
+    uid: str
+
+
+class NodeSet(EngineEvent, frozen=True, gc=False):
+    """A node was added, or has a new version: as it came."""
+
+    node: Node
+
+
+class NodeRemoved(EngineEvent, frozen=True, gc=False):
+    name: str
+
+
+class NodeQuarantined(EngineEvent, frozen=True, gc=False):
+    """Pods that tolerate nothing avoid a node for a while; it is set once more after this."""
+
+    name: str
+
+
+class QuarantineEnded(EngineEvent, frozen=True, gc=False):
+    """Pods may go to a node again; it is set once more after this."""
+
+    name: str
+
+
+class TableRebuilt(EngineEvent, frozen=True, gc=False):
+    """The node table was made again, as a change has failed: rows are others from now on."""
+
+
+class PodNominated(EngineEvent, frozen=True, gc=False):
+    pod: Pod
+    node_name: str
+
+
+class NominationEnded(EngineEvent, frozen=True, gc=False):
+    uid: str
+
+
+class ObjectSet(EngineEvent, frozen=True, gc=False):
+    resource: str
+    new: Any
+
+
+class ObjectRemoved(EngineEvent, frozen=True, gc=False):
+    resource: str
+    uid: str
