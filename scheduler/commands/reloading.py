@@ -91,7 +91,7 @@ class Cluster(Protocol):
     def report_as(self, profiles: Sequence[str]) -> None:
         """Send the Events of these profiles' pods in their names."""
 
-    async def tell(self, type_: str, reason: str, note: str) -> None:
+    async def report(self, type_: str, reason: str, note: str) -> None:
         """Send an Event about ourselves. Raises nothing."""
 
 
@@ -307,11 +307,11 @@ class Reloader:
             "The configuration has changed",
             extra={"profiles": ",".join(self._engine.frameworks), "changed": names, "seconds": seconds},
         )
-        await self._cluster.tell(
+        await self._cluster.report(
             "Normal", "ConfigurationChanged", f"The configuration has changed; profiles concerned: {names}"
         )
         for lost in swapped.lost:
-            await self._cluster.tell("Warning", "PluginStateLost", f"The configuration has changed; {lost}")
+            await self._cluster.report("Warning", "PluginStateLost", f"The configuration has changed; {lost}")
 
     async def _refuse(self, problems: Sequence[str]) -> None:
         self._reloads.labels("error").inc()
@@ -324,7 +324,7 @@ class Reloader:
             _logger.error("There are more problems", extra={"problems": len(problems) - TOLD})
         note = f"The configuration is refused, the last good one stays in use: {problems[0]}"
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
-        await self._cluster.tell("Warning", "ConfigurationRefused", note + more)
+        await self._cluster.report("Warning", "ConfigurationRefused", note + more)
 
     async def _retire(self) -> None:
         with closing(self._engine.profiles.retiring(self._engine.loop.is_used)) as steps:

@@ -146,7 +146,7 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
         permissions = permissions_for(resources.watched.values(), resources.written)
         election = None
         if leadership is not None:
-            of_election = await stack.enter_async_context(Client(client.credentials, metrics, reads_anew=True))
+            of_election = await stack.enter_async_context(Client(client.credentials, metrics, never_reuses=True))
             election = Election(of_election, config.leader_election, leadership, name, metrics)
             permissions += election.permissions
         scheduler = _Scheduler(cluster, engine, informers, reloader, leadership, election)

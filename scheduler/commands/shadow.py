@@ -70,7 +70,7 @@ async def run(options: RunOptions, loaded: Loaded, inside: Inside) -> int:
         await open_port(stack, options.serving, shown, metrics, cluster.tasks)
         if await informers.sync(reading_permissions(engine.watched.values())):
             synced.set()
-            cluster.tasks.start("closing gaps", gaps.close_forever(informers.relister.compare_anew))
+            cluster.tasks.start("closing gaps", gaps.close_forever(informers.relister.compare_again))
             fields = {"nodes": engine.cache.table.count, "shadowOf": other}
             _logger.info("Ready: a shadow, which writes nothing", extra=fields)
         await cluster.stop.wait()

@@ -1,8 +1,8 @@
-"""Whether the watches have shown all that has happened, for what must not be judged by an older state.
+"""Gaps in the watches, for decisions that must not be based on an older state.
 
     CURRENT ──a watch is interrupted, or lists again──► BEHIND
        ▲                                                  │ all watches are accepted again
-       └── nothing of that since ◄── all compared anew ◄──┘
+       └── nothing of that since ◄── all compared again ◄─┘
 
 After an outage the watches resume one after the other, and what a new list brings is taken in in the list's order: a
 pod may be shown on a node that is not known yet, or before a pod that was placed earlier. A scheduler decides all the
@@ -59,8 +59,8 @@ class Gaps:
         self._listed.add(resource)
         self.opened(resource)
 
-    async def close_forever(self, compare_anew: Callable[[], Awaitable[None]]) -> None:
-        """Make up for each gap: compare everything anew once all watches are open, until no gap began meanwhile."""
+    async def close_forever(self, compare_again: Callable[[], Awaitable[None]]) -> None:
+        """Make up for each gap: compare everything again once all watches are open, until no gap began meanwhile."""
         while True:
             while self._interrupted or self.is_current:
                 self._changed.clear()
@@ -69,7 +69,7 @@ class Gaps:
             if self._interrupted:
                 continue
             count = self._count
-            await compare_anew()
+            await compare_again()
             self._closed = count
             if count == self._count:
                 log.info("What may have been missed is made up for")

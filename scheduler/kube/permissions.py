@@ -38,7 +38,7 @@ class Permission(NamedTuple):
 
     verbs: tuple[str, ...]
     namespace: str = ""
-    """Where; empty for everywhere."""
+    """The namespace; empty for all."""
 
     name: str = ""
     """The only object that is meant, if not all."""
@@ -73,13 +73,13 @@ def permissions_for(
 
 
 def reading_permissions(watched: Iterable[ApiResource]) -> tuple[Permission, ...]:
-    """What it takes to look on: pods, nodes and further resources."""
+    """Permissions to read: pods, nodes and further resources."""
     resources = sorted({(each.group, each.plural) for each in (PODS, NODES, *watched)})
     return tuple(Permission(group, plural, ("list", "watch")) for group, plural in resources)
 
 
 def lease_permissions(namespace: str, name: str) -> tuple[Permission, ...]:
-    """What leader election needs. A creation cannot be limited to a name."""
+    """Permissions for leader election. A creation cannot be limited to a name."""
     group, resource = "coordination.k8s.io", "leases"
     return (
         Permission(group, resource, ("create",), namespace),

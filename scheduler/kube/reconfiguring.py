@@ -1,4 +1,4 @@
-"""What another configuration asks of the cluster: permissions, watches, whole nodes, and that somebody hears of it."""
+"""The effects of another configuration on the cluster connection: permissions, watches, whole nodes, and an Event."""
 
 import os
 import socket
@@ -41,7 +41,7 @@ class ReconfigurableCluster:
         resources: Resources,
         controller: str,
     ) -> None:
-        """`resources`: what was permitted and is decoded at the start. `controller`: who tells of changes in Events."""
+        """`resources`: the permitted and decoded resources at the start. `controller`: the reporter of the Events."""
         self._pods, self._nodes, self._relister = pods, nodes, relister
         self._needs, self._keeps_whole_nodes = resources.needs, resources.whole_nodes
         self._granted = frozenset(permissions_for(resources.watched.values(), resources.written))
@@ -81,24 +81,25 @@ class ReconfigurableCluster:
         if needs != self._needs:
             self._needs = needs
             self._pods.decode_into(pod_type(needs))
-            self._relister.read_anew(PODS)
+            self._relister.read_again(PODS)
 
     def _keep_whole_nodes(self, *, wanted: bool) -> None:
         if wanted != self._keeps_whole_nodes:
             self._keeps_whole_nodes = wanted
             self._nodes.keep(keep_raw if wanted else None)
-            self._relister.read_anew(NODES)
+            self._relister.read_again(NODES)
 
     def report_as(self, profiles: Sequence[str]) -> None:
         self._events.use(profiles)
 
-    async def tell(self, type_: str, reason: str, note: str) -> None:
+    async def report(self, type_: str, reason: str, note: str) -> None:
         if self._own_events is not None:
             await self._own_events.send(type_, reason, ACTION, note)
 
 
 def this_pod() -> Regarding | None:
-    """The pod that this runs in; None outside of a cluster. Its host name is its name, unless it is told otherwise."""
+    """The pod that this runs in; None outside of a cluster. Its host name is its name, unless its spec says
+    otherwise."""
     try:
         namespace = os.environ.get("POD_NAMESPACE") or read(NAMESPACE_FILE, MAX_NAME).decode().strip()
     except (OSError, ValueError):

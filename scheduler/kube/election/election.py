@@ -34,7 +34,7 @@ class Election:
     ) -> None:
         """`client`: one of its own, not fenced, so that no other call delays a renewal.
 
-        `controller`: the name under which Events tell of it.
+        `controller`: the name of the component that reports Events.
         """
         identity = new_identity()
         lock = LeaseLock(client, settings, identity, leadership)
@@ -52,7 +52,7 @@ class Election:
         return self._elector.is_healthy()
 
     def leader(self) -> str:
-        """Who leads, as the Lease has it; empty if nobody is known to."""
+        """The leader's identity, as in the Lease; empty if there is none."""
         return self._lock.holder
 
     async def run(self) -> None:
@@ -63,7 +63,7 @@ class Election:
         """Return once we lead and know all that the leader before us did."""
         await self._leadership.began.wait()
         began = time.monotonic()
-        await relister.compare_anew()
+        await relister.compare_again()
         log.info("Compared everything after taking over", extra={"seconds": round(time.monotonic() - began, 3)})
 
     async def release(self) -> None:

@@ -38,7 +38,7 @@ TOLERATED_SECONDS: Final = 20.0
 """How long after the Lease's end the program should have ended at the latest, as in kube-scheduler."""
 
 STOP_SECONDS: Final = 4.0
-"""For the release. The kubelet kills 30 s after it told us to stop; bindings have 20 of them."""
+"""For the release. The kubelet kills 30 s after SIGTERM; bindings have 20 of them."""
 
 
 class Elector(LibraryElection):
@@ -70,7 +70,7 @@ class Elector(LibraryElection):
             lambda: [((NAME,), float(leadership.is_held()))],
         )
         self._reported = ""
-        self._told_stop = False
+        self._is_stopping = False
 
     def is_healthy(self) -> bool:
         """Whether we do not lead, or the Lease has not been over for long: by then the program should have ended."""
@@ -148,12 +148,13 @@ class Elector(LibraryElection):
         await self._events.send("became leader")
 
     async def _stopped(self) -> None:
-        if self._told_stop:
+        if self._is_stopping:
             return
-        self._told_stop = True
+        self._is_stopping = True
         await self._events.send("stopped leading")
 
 
 def new_identity() -> str:
-    """Who we are in the Lease. Unique, so that two processes on one host never both take themselves for its holder."""
+    """Our identity in the Lease. Unique, so that two processes on one host never both take themselves for its
+    holder."""
     return f"{socket.gethostname()}_{uuid.uuid4()}"

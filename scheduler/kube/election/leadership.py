@@ -7,7 +7,7 @@
 
 LEADING lasts until `renewDeadline` after the last renewal that succeeded was *sent*: whenever the API server carried it
 out, it was later, and no other replica takes the Lease before `leaseDuration`, which is longer, has passed since then.
-ENDED is for good: the program ends, and its next start lists the cluster anew.
+ENDED is for good: the program ends, and its next start lists the cluster again.
 
 `is_held` is asked directly before the bytes of a request are written (`connections.py`), not when the work begins: a
 process that was stopped, or a machine that slept, may wake up anywhere. For the same reason the time is the kernel's

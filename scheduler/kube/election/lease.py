@@ -1,7 +1,8 @@
 """A coordination.k8s.io/v1 Lease: who holds it, and the bodies of our writes to it.
 
 The object is kept as it came, so that fields that we do not know go back unchanged; only what we set is replaced.
-Whoever may edit the Lease may write anything into it that the API server accepts: nothing here raises for that.
+Anyone who may edit the Lease may write anything into it that the API server accepts: nothing in this module raises
+for that.
 
 Rule: client-go's tools/leaderelection/resourcelock/leaselock.go at v0.36.3.
 """
@@ -20,7 +21,7 @@ MAX_DURATION: Final = 3600.0
 number that somebody mistyped nobody would ever take over."""
 
 _MAX_TRANSITIONS: Final = 2**31 - 1
-"""What an int32 holds."""
+"""The largest int32."""
 
 
 @dataclass(frozen=True, slots=True)

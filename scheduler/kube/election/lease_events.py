@@ -27,5 +27,5 @@ class LeaseEvents:
         self._identity = identity
 
     async def send(self, what: str) -> None:
-        """Tell what became of us. Raises nothing."""
+        """Report that we lead, or no longer lead. Raises nothing."""
         await self._events.send("Normal", "LeaderElection", "LeaderElection", f"{self._identity} {what}")

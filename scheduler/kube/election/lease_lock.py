@@ -1,7 +1,7 @@
 """The Lease as the lock of `kubernetes.aio.leaderelection`; it has the last word on who may take it.
 
 The library's elector reckons with the time of day, which may be set while it runs; it takes a Lease whose record is odd
-at once; and it goes by its own lease duration, whatever the holder's is. So it is not left to judge:
+at once; and it goes by its own lease duration, not by the holder's. So it does not decide:
 
     the Lease                                   the elector is shown   and does
     ours, or nobody's while we lead             no valid record        update: renew
@@ -59,10 +59,10 @@ class LeaseLock(BaseLock):
         now: Callable[[], float] = boot_time,
         time_of_day: Callable[[], float] = time.time,
     ) -> None:
-        """`client`: one of its own, not fenced, that reads anew. `now`: the clock of `leadership`."""
+        """`client`: one of its own, not fenced, that never reuses an answer. `now`: the clock of `leadership`."""
         super().__init__(settings.resource_name, settings.resource_namespace, identity)
         self.changed = asyncio.Event()
-        """Set when somebody else changed the Lease; cleared by whoever acts on it."""
+        """Set when another process changed the Lease; cleared by the task that acts on it."""
         self._client = client
         self._settings = settings
         self._leadership = leadership
@@ -139,7 +139,7 @@ class LeaseLock(BaseLock):
 
     @property
     def holder(self) -> str:
-        """Who holds it, as far as we know; empty if nobody does."""
+        """The holder's identity, as far as we know; empty if nobody holds it."""
         return "" if self._lease is None else self._lease.holder
 
     def seconds_to_wait(self) -> float:
@@ -204,7 +204,7 @@ class LeaseLock(BaseLock):
         return not self._leadership.ended.is_set() and self._free_at() <= self._now()
 
     def _free_at(self) -> float:
-        """When the last leader has stopped for certain, whoever that was."""
+        """The time at which the last leader has stopped for certain."""
         if self._lease is not None and self._lease.is_released:
             return self._seen_at
         return self._seen_at + max(self._term_seconds, self._settings.lease_duration)
@@ -227,7 +227,8 @@ class LeaseLock(BaseLock):
         return _exception(outcome.status, problem)
 
     def _written(self, outcome: Outcome, sent_at: float) -> bool:
-        """Judge a write. After anything but success the Lease is read again: the write may have taken effect."""
+        """Evaluate the answer to a write. Except after a success, the Lease is read again: the write may have taken
+        effect."""
         self._is_certain = False
         if not outcome.ok:
             log.warning("Failed to update lease", extra={"lock": self.describe(), "err": outcome.message})

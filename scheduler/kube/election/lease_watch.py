@@ -31,14 +31,14 @@ RETRIES: Final = RetryPolicy(first=0.2, limit=5.0)
 
 
 class LeaseWatch:
-    """Tells the lock what happens to its Lease. `run` it as a task."""
+    """Reports changes of the Lease to its lock. `run` it as a task."""
 
-    def __init__(self, client: Client, lock: LeaseLock, silence: float, retries: RetryPolicy = RETRIES) -> None:
-        """`silence`: seconds without an event after which the connection is not trusted any more."""
+    def __init__(self, client: Client, lock: LeaseLock, max_idle: float, retries: RetryPolicy = RETRIES) -> None:
+        """`max_idle`: seconds without an event after which the connection is not trusted any more."""
         self._retries = retries
         self._client = client
         self._lock = lock
-        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence)
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=max_idle)
 
     async def run(self) -> None:
         """Watch until cancelled."""

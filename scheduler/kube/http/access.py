@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 
 class Access:
-    """What the calls of one client say."""
+    """The outcomes of one client's calls."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now

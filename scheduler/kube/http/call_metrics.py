@@ -1,4 +1,4 @@
-"""What is counted of each call to the API server: by its kind, for ourselves, and by its host, as client-go does."""
+"""Metrics of each call to the API server: our own by kind, and client-go's by host."""
 
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -14,7 +14,7 @@ NO_ANSWER = "<error>"
 
 
 class _Observed(NamedTuple):
-    """What is observed of calls of one kind with one outcome."""
+    """The metrics of calls of one kind with one outcome."""
 
     calls: Counter
     seconds: Histogram

@@ -41,7 +41,7 @@ USER_AGENT: Final = f"loadmaster/{version('loadmaster')}"
 JSON: Final = "application/json"
 
 MAX_PAUSE_SECONDS: Final = 30.0
-"""The longest that a Retry-After holds a call, or its kind, back: whoever answers could ask for years."""
+"""The longest Retry-After that is respected, in seconds: a server could ask for years."""
 
 MAX_ANSWER_BYTES: Final = 32 << 20
 """Of the body of an answer to a read, a page of a list mostly. A longer one is not read further."""
@@ -86,7 +86,7 @@ class BadStatus(ClusterError):
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):
-    """What the API server answered."""
+    """An answer of the API server."""
 
     status: int
     body: bytes
@@ -175,13 +175,13 @@ class Client:
         metrics: Metrics,
         may_write: MayWrite | None = None,
         *,
-        reads_anew: bool = False,
+        never_reuses: bool = False,
     ) -> None:
         """`may_write`: whether we lead, asked directly before a fenced write is sent; None: always.
 
-        `reads_anew`: each read makes a connection of its own, so that none meets one that is dead.
+        `never_reuses`: each read makes a connection of its own, so that none meets one that is dead.
         """
-        self._reads_anew = reads_anew
+        self._never_reuses = never_reuses
         self._credentials = credentials
         self._may_write = may_write
         self.metrics = CallMetrics(metrics)
@@ -205,8 +205,8 @@ class Client:
             connector=aiohttp.TCPConnector(
                 limit=0,
                 ssl=credentials.ssl_context,
-                force_close=self._reads_anew,
-                keepalive_timeout=None if self._reads_anew else KEEPALIVE_SECONDS,
+                force_close=self._never_reuses,
+                keepalive_timeout=None if self._never_reuses else KEEPALIVE_SECONDS,
                 socket_factory=loops_socket,
             ),
             headers=headers,

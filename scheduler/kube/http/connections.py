@@ -40,7 +40,7 @@ class CannotConnect(Exception):
 
 
 class Target(NamedTuple):
-    """Where connections go. A connection is used for its own target only."""
+    """The target of a connection, which is never used for another one."""
 
     server: str
     """A URL, perhaps with a path."""

@@ -1,4 +1,4 @@
-"""Tells trouble of the API server, which no restart of ours would cure, from answers that need attention.
+"""Distinguishes trouble of the API server, which no restart of ours would cure, from answers that need attention.
 
 trouble     no connection, no answer in time, 429, 5xx
 not         other statuses (401, 403), a certificate that cannot be verified, credentials that cannot be read

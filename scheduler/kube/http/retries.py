@@ -1,4 +1,4 @@
-"""When a call to the API server is made again, and what its outcome says: one policy for everything in this room.
+"""When a call to the API server is made again, and what its outcome means: one policy for `scheduler.kube`.
 
     CALL ──2xx, 3xx, 4xx────────► SETTLED   done or refused: what a refusal means is up to the caller
       │ ──not sent, 401, 429────► AGAIN     certainly not carried out
@@ -70,7 +70,7 @@ WRITES: Final = RetryPolicy(first=0.1, limit=2.0, tries=10)
 
 
 class Meaning(enum.Enum):
-    """What an outcome says about the call."""
+    """The meaning of an outcome."""
 
     SETTLED = enum.auto()
     AGAIN = enum.auto()
@@ -78,7 +78,7 @@ class Meaning(enum.Enum):
 
 
 def meaning_of(outcome: Outcome) -> Meaning:
-    """Judge a call by its status, or by how it failed."""
+    """Return the meaning of a status, or of a failure."""
     if isinstance(outcome, NoReply):
         return Meaning.AGAIN if isinstance(outcome, NotSent) else Meaning.DOUBT
     if outcome.status in (401, 429):

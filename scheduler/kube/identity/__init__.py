@@ -1,4 +1,4 @@
-"""Who the scheduler is to the API server: service account, kubeconfig, exec plugins, TLS files.
+"""The scheduler's identity at the API server: service account, kubeconfig, exec plugins, TLS files.
 
-Who its own clients are is judged in `scheduler.serve.access`.
+The scheduler's own clients are authenticated in `scheduler.serve.access`.
 """

@@ -1,4 +1,4 @@
-"""Who we are to the API server: a service account inside a cluster, or a user of a kubeconfig file.
+"""Our identity at the API server: a service account inside a cluster, or a user of a kubeconfig file.
 
 `identity.py` reads both. Tokens expire, authorities and certificates are replaced: all of it is read again
 every minute, and at a 401.
@@ -41,7 +41,7 @@ REJECTED_SECONDS: Final = 2.0
 """How long a call that got a 401 waits for new ones."""
 
 RENEW_SECONDS: Final = 300.0
-"""What a plugin gave is replaced this long before it expires, or when half of its time is over."""
+"""A plugin's credentials are replaced this long before they expire, or when half of their time is over."""
 
 IN_CLUSTER: Final = "in-cluster service account"
 
@@ -91,7 +91,7 @@ class Credentials:
 
     @property
     def namespace(self) -> str:
-        """That of whoever names none."""
+        """The default."""
         return self._identity.namespace
 
     @property
@@ -171,7 +171,7 @@ async def _loaded(source: str, load: Load, rejected: bool) -> Identity:
 
 
 async def _load_service_account(rejected: bool) -> Identity:
-    with _told_of(IN_CLUSTER):
+    with _naming(IN_CLUSTER):
         return of_service_account()
 
 
@@ -183,14 +183,14 @@ class _Kubeconfig:
         self._context = context
         self._now = now
         self._plugin: Mapping[str, Any] | None = None
-        """What the kubeconfig said of the plugin when it was run."""
+        """The kubeconfig's entry for the plugin when it was run."""
         self._given: ExecCredential | None = None
         self._renew_at = 0.0
 
     async def load(self, rejected: bool) -> Identity:
         context = read_context(self._paths, self._context)
         user, given = context.user, None
-        with _told_of(self._paths):
+        with _naming(self._paths):
             if user is not None and user.content.get("exec") is not None:
                 given = await self._exec(user.content["exec"], user.directory, rejected=rejected)
             identity = of_context(context, given)
@@ -234,7 +234,7 @@ def _tls_context(source: str, identity: Identity) -> ssl.SSLContext:
 
 
 @contextmanager
-def _told_of(source: str) -> Iterator[None]:
+def _naming(source: str) -> Iterator[None]:
     """Name the source in what is raised: ConfigError, also for what cannot be read."""
     try:
         yield

@@ -36,7 +36,7 @@ API_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication
 
 @dataclass(frozen=True, slots=True)
 class ExecCredential:
-    """What a plugin gave: a token, a client certificate with its key, or both."""
+    """A plugin's credentials: a token, a client certificate with its key, or both."""
 
     token: str
     certificate: str

@@ -1,4 +1,4 @@
-"""Who we are to the API server, and how we know it: by a kubeconfig's context, or by our pod's service account.
+"""Our identity at the API server: from a kubeconfig's context, or from our pod's service account.
 
 Rules: tools/clientcmd/client_config.go and rest/config.go (InClusterConfig) in client-go 0.36.3.
 """
@@ -18,7 +18,7 @@ REFRESH_SECONDS: Final = 60.0
 """Age at which an identity is read again. Service account tokens are replaced well before they expire."""
 
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where kubelet puts token, authority and namespace."""
+"""The directory with the kubelet's token, authority and namespace."""
 
 _HOST: Final = "KUBERNETES_SERVICE_HOST"
 _PORT: Final = "KUBERNETES_SERVICE_PORT"
@@ -37,9 +37,9 @@ class Identity:
     """The Authorization header."""
     tls: TlsFiles
     names: tuple[str, str]
-    """Where authority and client certificate come from, for messages."""
+    """The sources of authority and client certificate, for messages."""
     namespace: str = "default"
-    """That of whoever names none."""
+    """The default."""
     fresh_for: float = REFRESH_SECONDS
     """Seconds after which to read again."""
 

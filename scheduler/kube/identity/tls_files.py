@@ -19,7 +19,7 @@ MAX_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """What was in the files. Equal if the connections that they make are equal."""
+    """The content of the files. Equal if the connections that they make are equal."""
 
     authority: str
     """PEM; empty: those of the system."""

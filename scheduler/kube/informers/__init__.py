@@ -1,4 +1,4 @@
-"""What is learned of the cluster: watches, lists, decoding, and comparisons that repair what a watch has missed.
+"""The cluster as seen by watches and lists: decoding, and comparisons that repair what a watch has missed.
 
-What the objects mean for cache and queue is in `scheduler.cycle`.
+Their effect on cache and queue is in `scheduler.cycle`.
 """

@@ -49,7 +49,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What differs, and how much was compared."""
+    """The differences, and how much was compared."""
 
     nodes: Difference
     pods: Difference

@@ -48,7 +48,7 @@ class ComparisonSchedule:
         loop.call_later(wait, self._request_scheduled, resource)
 
     def wake(self) -> None:
-        """Have whoever waits look again, though nothing more is requested."""
+        """Wake the waiter without requesting a comparison."""
         self._changed.set()
 
     async def wait(self) -> None:

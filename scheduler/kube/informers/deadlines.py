@@ -1,4 +1,4 @@
-"""What must make progress in time, or the kubelet restarts the program: the check behind `/livez`.
+"""Deadlines for watches and comparisons, or the kubelet restarts the program: the check behind `/livez`.
 
     (unknown) ──expect──► IN TIME ──its seconds pass──► OVERDUE
         ▲                  │   ▲                         │   │
@@ -27,10 +27,10 @@ is noticed within 37 s: requests are 7 s apart, unless a 429 asks for more, and 
 
 PROGRESS_SECONDS: Final = 180.0
 """A watch that has begun receives something, or is opened again, within this time. The API server sends a bookmark
-every minute, and after 70 s of silence the watch is opened again: this leaves room for one failure of that."""
+every minute, and after 70 s without an event the watch is opened again: this allows for one failure of that."""
 
 FIRST_COMPARISON: Final = "first comparison"
-"""What `/readyz` waits for, as `resource` of logs and metrics."""
+"""The `resource` in logs and metrics for what `/readyz` waits for."""
 
 COMPARISON_SECONDS: Final = 180.0
 """Each page of the first comparison arrives within this time. After a failure the next try is at most 75 s away, and

@@ -1,8 +1,8 @@
-"""The watches on what plugins look up, besides pods and nodes: opened and closed as the configuration changes.
+"""The watches on what plugins look up, except pods and nodes: opened and closed as the configuration changes.
 
     (none) ──open──► LISTED AND WATCHED ──close──► the watch ends, no list is under way: its objects are forgotten
                           │    ▲
-                          └────┘ open, with more parts of its objects: all of them are read anew
+                          └────┘ open, with more parts of its objects: all of them are read again
 
 What is opened while the scheduler works is taken in whole, before any plugin that needs it is asked.
 """
@@ -26,7 +26,7 @@ from scheduler.process.tasks import Tasks
 class _Watched(NamedTuple):
     intake: Intake[Any]
     kept: Reduction
-    """What is kept of its objects."""
+    """The parts of its objects that are kept."""
 
     task: "asyncio.Task[None] | None"
     """None until the watches are started."""
@@ -97,7 +97,7 @@ class FurtherWatches:
         if parts != watched.kept.parts:
             watched.kept.parts = parts
             watched.intake.decode_into(struct_of(name))
-            self._relister.read_anew(watched.intake.resource)
+            self._relister.read_again(watched.intake.resource)
 
     async def close(self, names: Collection[str]) -> None:
         """Watch these no longer."""
@@ -106,7 +106,7 @@ class FurtherWatches:
             self._handlers.unwatch(name)
 
     def _parts(self, name: str, read: Mapping[str, frozenset[str]]) -> frozenset[str] | None:
-        """What to keep of the objects: what is read, and what is kept already, for it is in use."""
+        """The parts of the objects to keep: those that are read, and those that are kept already and in use."""
         parts = read.get(name)
         if name not in self._watched or parts is None:
             return parts

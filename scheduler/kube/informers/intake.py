@@ -6,8 +6,8 @@ we have is dropped. Versions of one resource compare as numbers (KEP-5504).
     (right) ──a handler raises──► DIRTY ──the same from a list, and it works──► (right)
                                   └─▲ events of the object: only their version is noted
 
-A change whose handler failed may be done in part. So the object is dirty until a list tells the truth: it differs then,
-whatever its version, and is taken in anew. What the watch reports meanwhile is left to that list as well, which costs a
+A change whose handler failed may be done in part. So the object is dirty until the next list: it differs then,
+at any version, and is taken in again. What the watch reports meanwhile is left to that list as well, which costs a
 handler that always fails for one object no more than one call for each comparison.
 """
 
@@ -92,11 +92,11 @@ class ObjectHandlers(Protocol):
 
 
 class Restored(SchedulerError):
-    """The API server has gone back in time, as after a restore of etcd: all that we know is to be learned anew."""
+    """The API server has gone back in time, as after a restore of etcd: everything has to be read again."""
 
 
 class Reactions(NamedTuple, Generic[T]):
-    """What the scheduler does about the objects of one resource."""
+    """The scheduler's handlers for the objects of one resource."""
 
     known: Callable[[], Mapping[str, T]]
     changed: Callable[[T], None]
@@ -107,7 +107,7 @@ class Reactions(NamedTuple, Generic[T]):
 
 
 class _Dirty(NamedTuple, Generic[T]):
-    """What is known of an object for which a handler failed."""
+    """An object for which a handler failed."""
 
     object: T
     version: str
@@ -115,7 +115,7 @@ class _Dirty(NamedTuple, Generic[T]):
 
 
 def _nobody(_resource: str) -> None:
-    """Without a relister there is nobody to tell."""
+    """Without a relister there is no one to notify."""
 
 
 class Intake(Generic[T]):
@@ -168,14 +168,14 @@ class Intake(Generic[T]):
     def decode_into(self, type_: type[T]) -> None:
         """Decode into another struct from now on. What is known already differs from any list until a list has it."""
         self._type = type_
-        self._decode_anew()
+        self._decode_again()
 
     def keep(self, keep_raw: Callable[[T, msgspec.Raw], None] | None) -> None:
         """Keep something else of an object's JSON from now on, or nothing, with the same effect as `decode_into`."""
         self._keep_raw = keep_raw
-        self._decode_anew()
+        self._decode_again()
 
-    def _decode_anew(self) -> None:
+    def _decode_again(self) -> None:
         self._decoder = self._made_decoder()
         self._outdated = set(self._known())
 
@@ -313,7 +313,8 @@ class Intake(Generic[T]):
         return self._decoder.page(body, lambda uid: self._known().get(uid))
 
     def difference(self, listed: T, list_version: str) -> str | None:
-        """What an object in a list would change: `added`, `updated`, `failed` if it is dirty, or None: ours is as new.
+        """The change that an object in a list would make: `added`, `updated`, `failed` if it is dirty, or None: ours
+        is as new.
 
         Raises Restored if the list should have the version that we know, and has an older one.
         """

@@ -76,7 +76,7 @@ class Lister:
         on_retry: Callable[[str], None] = lambda _: None,
         pause: Pause = asyncio.sleep,
     ) -> None:
-        """`on_retry` is told what failed, before it is tried again."""
+        """`on_retry` is called with the failure, before each retry."""
         self._client = client
         self._on_retry = on_retry
         self._pause = pause
@@ -87,7 +87,7 @@ class Lister:
     async def whole(self, resource: ApiResource, counted: Callable[[int], None]) -> list[Page]:
         """Return all pages, begun again where the API server forgets the list. Raises ClusterError, MemoryError.
 
-        `counted` is told after each page how many objects there are so far.
+        `counted` is called after each page with the number of objects so far.
         """
         for beginning in range(BEGINNINGS):
             pages, count = list[Page](), 0
@@ -155,7 +155,7 @@ class Lister:
 
 
 def _place_after(reply: Reply) -> str:
-    """Where to go on with a list that is too old; empty if the answer does not say."""
+    """The token to continue a list that is too old; empty if the answer has none."""
     try:
         return _decoder.decode(reply.body).metadata.continue_
     except Unreadable:

@@ -85,7 +85,7 @@ class Relister:
         self.synced = asyncio.Event()
         """Set once everything was compared for the first time: before that, there is nothing to decide on."""
         self.gaps = Gaps(settle)
-        """What the watches may have missed."""
+        """The objects that the watches may have missed."""
         self._client = client
         self._intakes = {intake.resource: intake for intake in sorted(intakes, key=_turn)}
         self._schedule = schedule
@@ -105,7 +105,7 @@ class Relister:
         """Resources whose watch went on: see `watch_opened`."""
         self._round = 0
         """Comparisons that began in an earlier one do not count as done."""
-        self._anew: Counter[str] = Counter()
+        self._to_read_again: Counter[str] = Counter()
         """The same for single resources."""
         self._advanced = asyncio.Event()
 
@@ -127,10 +127,10 @@ class Relister:
             known.discard(resource)
         self._set_synced()
 
-    def read_anew(self, resource: str) -> None:
+    def read_again(self, resource: str) -> None:
         """List a resource that is decoded into something else now, and take all of it; nothing counts as missed."""
         self._done.discard(resource)
-        self._anew[resource] += 1
+        self._to_read_again[resource] += 1
         self._schedule.request(resource)
 
     async def compared(self, resources: Collection[str]) -> None:
@@ -145,7 +145,7 @@ class Relister:
         self._absent.discard(resource)
         self._schedule.request(resource)
 
-    async def compare_anew(self) -> None:
+    async def compare_again(self) -> None:
         """Return once everything was compared with lists that began after this call.
 
         What differs is taken over at once, and not counted as missed: the watch may only be late.
@@ -238,7 +238,7 @@ class Relister:
                 await time_slice.give_way()
 
     async def _compare(self, intake: Intake[Any]) -> None:
-        resource, began = intake.resource, (self._round, self._anew[intake.resource])
+        resource, began = intake.resource, (self._round, self._to_read_again[intake.resource])
         started = time.perf_counter()
         try:
             await self.compare(intake, first=resource not in self._done)
@@ -249,8 +249,8 @@ class Relister:
             self._schedule.request_later(resource)
             return
         self._metrics.resync_duration.observe(time.perf_counter() - started)
-        # Else it is no longer served, or to be compared anew.
-        if resource not in self._to_drop and began == (self._round, self._anew[resource]):
+        # Else it is no longer served, or to be compared again.
+        if resource not in self._to_drop and began == (self._round, self._to_read_again[resource]):
             self._done.add(resource)
         self._set_synced()
         if intake.is_dirty:

@@ -55,7 +55,7 @@ FROZEN_SECONDS: Final = 70.0
 """After this time without any event, a watch is opened again. The API server sends a bookmark every minute."""
 
 ANSWER_SECONDS: Final = 30.0
-"""For the API server to accept a request and begin its answer, so that silence counts as its trouble. It queues no
+"""For the API server to accept a request and begin its answer, so that no answer counts as its trouble. It queues no
 request as long as this."""
 
 END_SECONDS: Final = 5.0

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class PodReads:
-    """Reads pods by name. Whoever asks looks at the UID."""
+    """Reads pods by name. The caller has to compare the UID."""
 
     def __init__(self, client: Client, policy: RetryPolicy, in_flight: int) -> None:
         """`in_flight`: how many are read at once."""

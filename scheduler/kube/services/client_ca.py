@@ -1,4 +1,4 @@
-"""Whose client certificates the cluster accepts: the API server keeps a ConfigMap for servers that delegate to it.
+"""The authorities of client certificates: the API server keeps a ConfigMap for servers that delegate to it.
 
 kube-scheduler watches it. We read it every minute: authorities overlap for longer than that when they are exchanged.
 """
@@ -35,7 +35,7 @@ class ClusterClientCA:
         self._client = client
         self._trust = trust
         self._operation = Operation("GET", "configmaps", CallLimit(1))
-        self._told = ""
+        self._last_error = ""
 
     async def read(self) -> None:
         """Read them once. Raises ClusterError; what was known stays."""
@@ -54,18 +54,18 @@ class ClusterClientCA:
             raise NoClientCA(f"configmap {NAMESPACE}/{NAME} has no {KEY}")
 
     async def follow(self) -> None:
-        """Read them for ever; a failure is told once."""
+        """Read them for ever; each failure is logged once."""
         while True:
             try:
                 await self.read()
-                self._told = ""
+                self._last_error = ""
             except ClusterError as error:
-                if str(error) != self._told:
-                    self._told = str(error)
+                if str(error) != self._last_error:
+                    self._last_error = str(error)
                     if isinstance(error, NoClientCA):
-                        log.info("The cluster accepts no client certificates", extra={"why": self._told})
+                        log.info("The cluster accepts no client certificates", extra={"why": self._last_error})
                     else:
-                        log.warning("The cluster's client CA cannot be read", extra={"err": self._told})
+                        log.warning("The cluster's client CA cannot be read", extra={"err": self._last_error})
             await asyncio.sleep(PERIOD_SECONDS)
 
 

@@ -1,4 +1,4 @@
-"""TokenReviews and SubjectAccessReviews: the API server judges who asks for our metrics, and whether he may see them.
+"""TokenReviews and SubjectAccessReviews: the API server authenticates and authorizes our clients.
 
 They have limits of their own, apart from bindings. What they cost is bounded before they come here: `scheduler.serve`.
 """
@@ -61,7 +61,7 @@ class Reviews:
             if outcome.ok:
                 return outcome.body
             failures += 1
-            # Asking does nothing, so it is repeated also where the answer was lost.
+            # A review changes nothing, so it is repeated also where the answer was lost.
             if meaning_of(outcome) is Meaning.SETTLED or failures == REPETITIONS.tries:
                 raise ClusterError(f"{operation.resource}: {outcome.status or 'no answer'}: {outcome.message}")
             await pause(REPETITIONS.wait(failures - 1, outcome.retry_after))

@@ -30,7 +30,7 @@ PORT: Final = "metrics"
 """The Service's port, by its name in the chart."""
 
 EXPLAIN, RECORD = "explain", "record"
-"""What it may be asked for, each by an account of its own."""
+"""The services of the port, each with an account of its own."""
 
 RECORD_SECONDS: Final = 86_400
 """A recording without an end is no longer than this."""
@@ -87,7 +87,7 @@ class RunningScheduler:
 
     @asynccontextmanager
     async def record(self, seconds: int) -> AsyncIterator[AsyncIterator[bytes]]:
-        """What the leader records, as it comes, for `seconds` or until the block is left; 0: a day at most.
+        """Yield the leader's recording, as it comes, for `seconds` or until the block is left; 0: a day at most.
 
         Raises NotRunning, ClusterError, also while it comes.
         """
@@ -109,14 +109,14 @@ class RunningScheduler:
 
     @asynccontextmanager
     async def opened(
-        self, path: str, query: str = "", accept: str = "application/json", silence: float = 0.0
+        self, path: str, query: str = "", accept: str = "application/json", max_idle: float = 0.0
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer of any replica to a GET of `path`, without a slash before it, while it comes.
 
-        `silence`: seconds without a part of it, after which it is over; 0: 30. Raises NotRunning and Refused if there
+        `max_idle`: seconds without a part of it, after which it is over; 0: 30. Raises NotRunning and Refused if there
         is no token to show, ClusterError if there is no answer, or no more.
         """
-        silence = silence or _SECONDS
+        max_idle = max_idle or _SECONDS
         if not self._token or self._now() - self._made >= RENEWED_AFTER:
             await self._renew(TOKEN_SECONDS)
         token = self._token  # another answer may be a 401 meanwhile
@@ -125,17 +125,17 @@ class RunningScheduler:
         url = f"/api/v1/namespaces/{quote(self._namespace)}/services/{service}/proxy/{path}"
         credentials = client.credentials
         session = await client.authorized_session()
-        with _told(silence, aiohttp.ClientError, OSError):
+        with _no_answer(max_idle, aiohttp.ClientError, OSError):
             response = await session.get(
                 f"{credentials.server}{url}{'?' if query else ''}{query}",
                 headers={PASSED_ON: f"Bearer {token}", "Accept": accept},
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=silence),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_SECONDS, sock_read=max_idle),
                 allow_redirects=False,
                 server_hostname=credentials.server_hostname,
                 ssl=credentials.ssl_context,
             )
-        # No other OSError: that is of whoever reads, and may write to a full disk.
-        with _told(silence, aiohttp.ClientError, TimeoutError):
+        # No other OSError: that is the reader's, which may write to a full disk.
+        with _no_answer(max_idle, aiohttp.ClientError, TimeoutError):
             async with response:
                 if response.status == 401:
                     self._token = ""  # to have a new one made shows whose credentials are not accepted
@@ -206,7 +206,7 @@ class NotRunning(ClusterError):
 
 
 class Refused(ClusterError):
-    """Asking is not allowed, or the API server gives no token to ask with."""
+    """The user may not ask, or the API server gives no token to ask with."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -222,12 +222,12 @@ class _TokenRequest(msgspec.Struct, frozen=True):
 
 
 @contextmanager
-def _told(silence: float, *errors: type[Exception]) -> Iterator[None]:
-    """Make a ClusterError of an answer that does not come; `silence`: the seconds that were waited for it."""
+def _no_answer(max_idle: float, *errors: type[Exception]) -> Iterator[None]:
+    """Make a ClusterError of an answer that does not come; `max_idle`: the seconds that were waited for it."""
     try:
         yield
     except errors as error:
-        reason = f"no answer within {silence:g} s" if isinstance(error, TimeoutError) else reason_of(error)
+        reason = f"no answer within {max_idle:g} s" if isinstance(error, TimeoutError) else reason_of(error)
         raise ClusterError(f"cannot ask the API server: {reason}") from error
 
 

@@ -1,4 +1,4 @@
-"""What is written to the API server: bindings, status patches, Events, evictions and the writes of plugins.
+"""Writes to the API server: bindings, status patches, Events, evictions and the writes of plugins.
 
 Whether this replica may write at all is decided in `scheduler.kube.election`.
 """

@@ -1,4 +1,4 @@
-"""What plugins write: sent to the API server until it is certain whether it took effect.
+"""Plugins' writes: sent to the API server until it is certain whether they took effect.
 
 `Writing` decides what to do next, without I/O (see `retries.py` for what it shares with others):
 
@@ -11,7 +11,7 @@
       └──anything else, or no object────────────────────► failed
 
 A write with a resource version takes effect once: a repetition is answered with 409. One without is carried out again,
-so doing it twice must be harmless. A creation is repeated under the same name: 409 too, and the read tells whose it is.
+so doing it twice must be harmless. A creation is repeated under the same name: 409 too, and the read shows whose it is.
 A deletion names the UID, so 404 and 409 say that the object is gone:
 
     DELETE ──2xx, 404, 409──► done
@@ -81,7 +81,7 @@ class Writing:
         self._conflict = ""
 
     def sent(self, outcome: Outcome) -> Step:
-        """What to do after a write."""
+        """Return the next step after a write."""
         if outcome.ok:
             try:
                 return Done(self._decode(outcome.body))
@@ -95,7 +95,7 @@ class Writing:
         return self._retries.again(Send, outcome)
 
     def read(self, outcome: Outcome) -> Step:
-        """What to do after a read."""
+        """Return the next step after a read."""
         if outcome.ok:
             try:
                 found = self._decode(outcome.body)
@@ -121,7 +121,7 @@ def has_all(found: Any, wanted: Any) -> bool:
 
 
 def deleted(retries: Retries, outcome: Outcome) -> Step:
-    """What to do after a deletion that names the UID."""
+    """Return the next step after a deletion that names the UID."""
     if outcome.ok or outcome.status in (404, 409):
         return Done(None)
     return retries.again(Send, outcome)

@@ -73,7 +73,7 @@ class Eviction:
         """Whether a deletion may have been carried out without an answer that says so."""
 
     def after(self, call: Call, outcome: Outcome) -> Step:
-        """What to do next."""
+        """Return the next step."""
         match call:
             case Patch():
                 return self._patched(outcome)

@@ -1,4 +1,4 @@
-"""What the API server has answered to our status patches, until the watch has caught up."""
+"""The API server's answers to our status patches, until the watch has caught up."""
 
 from collections import OrderedDict
 from typing import Final

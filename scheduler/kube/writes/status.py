@@ -1,7 +1,7 @@
 """Pod status patches: the condition that says why a pod is not scheduled, and its nominated node.
 
 Only the newest state of a pod is sent, one patch per pod at a time, and only what differs from the pod's current
-status: that of the pod given or, as the watch may lag, of the answer to our last patch, whichever is newer.
+status: the newer one of the given pod's and, as the watch may lag, of the answer to our last patch.
 
     (nothing) ──set──► WANTED ──a sender takes it──► SENDING ──answered, refused, or tried too often──► (nothing)
                          ▲                              │ ──set meanwhile──► the newer state is next
@@ -12,7 +12,7 @@ Whether to send it is asked again when it is a call's turn: so once a pod is for
 neither what waits for its turn nor a repetition. A call under way cannot be called back. It carries the UID, and the
 version that it changes: whenever it arrives, the API server refuses it for a new pod of the same name, and once the
 pod is bound, as a binding makes a new version. Otherwise a call that the network holds up while the pod is bound would
-tell a bound pod that it is unschedulable. kube-scheduler needs no version: the goroutine that schedules waits for the
+mark a bound pod as unschedulable. kube-scheduler needs no version: the goroutine that schedules waits for the
 answer, and with asynchronous calls its dispatcher has one call of a pod under way at a time. After a 409 the pod is
 read, and what still differs is sent with the version found:
 
@@ -227,7 +227,7 @@ class PodStatuses:
         return True
 
     def _newest(self, uid: str) -> _Wanted | None:
-        """What is to be sent: what was wanted before, with what is wanted since. None for a forgotten pod."""
+        """Merge the pending patch with the newest one; None if the pod was forgotten."""
         wanted, newer = self._sending[uid], self._wanted.pop(uid, None)
         if wanted is not None and newer is not None:
             newer.conditions = wanted.conditions | newer.conditions

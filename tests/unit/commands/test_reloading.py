@@ -154,7 +154,7 @@ class FakeCluster:
     def report_as(self, profiles: Sequence[str]) -> None:
         self.profiles = tuple(profiles)
 
-    async def tell(self, type_: str, reason: str, note: str) -> None:
+    async def report(self, type_: str, reason: str, note: str) -> None:
         self.events.append(f"{type_} {reason}: {note}")
 
 

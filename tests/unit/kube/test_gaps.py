@@ -20,7 +20,7 @@ class Scene:
             self.gaps.listed(resource)
             self.gaps.opened(resource)
 
-    async def compare_anew(self) -> None:
+    async def compare_again(self) -> None:
         self.comparisons += 1
         await self.may_end.wait()
         self.may_end.clear()
@@ -29,7 +29,7 @@ class Scene:
 @asynccontextmanager
 async def a_scene() -> AsyncIterator[Scene]:
     scene = Scene()
-    task = asyncio.create_task(scene.gaps.close_forever(scene.compare_anew))
+    task = asyncio.create_task(scene.gaps.close_forever(scene.compare_again))
     try:
         yield scene
     finally:

@@ -72,7 +72,7 @@ async def a_watch(directory: Path, streams: Streams) -> AsyncIterator[FakeLock]:
     async with streams.server:
         path = directory / "kubeconfig"
         path.write_text(kubeconfig_text(str(streams.server.make_url("/"))))
-        async with Client(await load_credentials(str(path)), Metrics(), reads_anew=True) as client:
+        async with Client(await load_credentials(str(path)), Metrics(), never_reuses=True) as client:
             running = asyncio.ensure_future(
                 LeaseWatch(client, cast("LeaseLock", lock), 5.0, RetryPolicy(0.01, 0.02)).run()
             )

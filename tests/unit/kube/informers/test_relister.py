@@ -409,7 +409,7 @@ async def test_comparing_anew_takes_lists_that_were_asked_for_afterwards_and_cou
         setup.relister.request(PODS)  # one is under way, and began too early
         await until(lambda: len(setup.api.seen(LIST_PODS)) == 2)
 
-        comparing = asyncio.ensure_future(setup.relister.compare_anew())
+        comparing = asyncio.ensure_future(setup.relister.compare_again())
         setup.api.held.set()
         await comparing
 
@@ -527,7 +527,7 @@ async def test_an_interruption_is_a_gap_until_all_was_compared_anew(tmp_path: Pa
         gaps = setup.relister.gaps
         before = gaps.is_current
         setup.relister.watch_interrupted(PODS)
-        closing = asyncio.create_task(gaps.close_forever(setup.relister.compare_anew))
+        closing = asyncio.create_task(gaps.close_forever(setup.relister.compare_again))
         setup.relister.watch_opened(PODS)
         during = gaps.is_current
         await until(lambda: gaps.is_current)
@@ -600,7 +600,7 @@ async def test_a_resource_that_is_removed_is_compared_no_longer(tmp_path: Path) 
 
         await setup.relister.remove(BUDGETS)
         setup.relister.request(BUDGETS)
-        await setup.relister.compare_anew()
+        await setup.relister.compare_again()
 
         assert len(setup.api.seen(LIST_BUDGETS)) == 1
 
@@ -627,7 +627,7 @@ async def test_what_is_read_anew_is_no_repair(tmp_path: Path) -> None:
         await setup.sync()
 
         setup.pods.decode_into(Pod)
-        setup.relister.read_anew(PODS)
+        setup.relister.read_again(PODS)
         await setup.relister.compared([PODS])
 
         assert setup.handlers.calls == ["repaired a 1"]
@@ -643,7 +643,7 @@ async def test_a_comparison_under_way_does_not_count_for_what_is_read_anew(tmp_p
         await until(lambda: len(setup.api.seen(LIST_PODS)) > before)
 
         setup.pods.decode_into(Pod)
-        setup.relister.read_anew(PODS)
+        setup.relister.read_again(PODS)
         held.set()
         await setup.relister.compared([PODS])
 
