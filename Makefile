@@ -125,7 +125,7 @@ bench-cycle: install ## What one decision costs, without a cluster
 	$(BIN)/python -m tests.bench.cycle --out $(CYCLE)
 
 .PHONY: profile
-profile: install ## Where the time of a real run goes: WORKLOAD=CASE/NAME [SCALE=0.1], a flame graph in build/profile
+profile: install ## Where the time of a real run goes: WORKLOAD=CASE/NAME [SCALE=0.1], folded stacks in build/profile
 	$(BIN)/python -m tests.bench.profiles '$(WORKLOAD)' --scale $(or $(SCALE),1)
 
 .PHONY: counted

@@ -24,7 +24,6 @@ _PREFIX_FORM = rf"{_DNS_LABEL_FORM}(\.{_DNS_LABEL_FORM})*"
 _NAME = re.compile(_NAME_FORM)
 _VALUE = re.compile(_VALUE_FORM)
 _PREFIX = re.compile(_PREFIX_FORM)
-_DNS_LABEL = re.compile(_DNS_LABEL_FORM)
 
 _NAME_RULE = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character "
@@ -38,10 +37,6 @@ _VALUE_RULE = (
 _PREFIX_RULE = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
     f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_PREFIX_FORM}')"
-)
-_DNS_LABEL_RULE = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with "
-    f"an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_DNS_LABEL_FORM}')"
 )
 
 
@@ -79,16 +74,6 @@ def subdomain_problems(name: str) -> list[str]:
         problems.append(f"must be no more than {MAX_PREFIX_BYTES} bytes")
     if not _PREFIX.fullmatch(name):
         problems.append(_PREFIX_RULE)
-    return problems
-
-
-def label_problems(name: str) -> list[str]:
-    """Return what is wrong with the name of a part of an object such as a volume; nothing if it is fine."""
-    problems = []
-    if len(name.encode()) > MAX_NAME_BYTES:
-        problems.append(f"must be no more than {MAX_NAME_BYTES} bytes")
-    if not _DNS_LABEL.fullmatch(name):
-        problems.append("must not contain dots" if _PREFIX.fullmatch(name) else _DNS_LABEL_RULE)
     return problems
 
 

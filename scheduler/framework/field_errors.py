@@ -22,11 +22,6 @@ def not_supported(value: object, supported: Iterable[object]) -> str:
     return f"Unsupported value: {_quoted(value)}: supported values: {', '.join(map(_quoted, supported))}"
 
 
-def not_found(value: object, detail: str = "") -> str:
-    """There is nothing of that name; `detail` says what there is."""
-    return f"Not found: {_quoted(value)}" + (f": {detail}" if detail else "")
-
-
 def required(detail: str = "") -> str:
     """A value is missing."""
     return f"Required value: {detail}" if detail else "Required value"

@@ -1,7 +1,7 @@
 """Where the scheduler's CPU time goes in a real run: `make profile WORKLOAD=CASE/NAME`.
 
-One round of a workload on a real API server, Loadmaster only, with py-spy beside it while it is measured. Written are a
-flame graph and the folded stacks it is made of, which speedscope.app reads as well; printed is a table by part.
+One round of a workload on a real API server, Loadmaster only, with py-spy attached while it is measured. It writes
+folded stacks, of which speedscope.app makes a flame graph, and prints a table by part.
 """
 
 import argparse
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.contenders import Loadmaster
-from tests.bench.flamegraph import flame_graph
 from tests.bench.measure import Patience, measure
 from tests.bench.progress import Progress
 from tests.bench.results import Measurement
@@ -112,15 +111,13 @@ def record(workload: Workload, *, native: bool) -> tuple[Measurement, str] | Non
 
 
 def report(result: Measurement, folded: str, directory: Path) -> str:
-    """Write both files; return the table and where they are. Raises ValueError if the stacks cannot be read."""
+    """Write the stacks; return the table and where they are. Raises ValueError if the stacks cannot be read."""
     stacks = list(parse(folded))
     micros = 1e6 * result.cpu_seconds / result.pods
-    base = directory / f"{result.workload.replace('/', '-')}"
     directory.mkdir(parents=True, exist_ok=True)
-    graph, text = base.with_suffix(".svg"), base.with_suffix(".folded")
-    graph.write_text(flame_graph(f"{result.workload}: {result.pods:,} pods on {result.nodes:,} nodes", stacks))
-    text.write_text("".join(f"{';'.join(stack)} {count}\n" for stack, count in stacks))
-    return f"{table(stacks, micros)}\n\n{graph}\n{text}"
+    path = directory / f"{result.workload.replace('/', '-')}.folded"
+    path.write_text("".join(f"{';'.join(stack)} {count}\n" for stack, count in stacks))
+    return f"{table(stacks, micros)}\n\n{path}"
 
 
 def parser() -> argparse.ArgumentParser:
