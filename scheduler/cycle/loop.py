@@ -22,6 +22,7 @@ from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
+from scheduler.cycle.binding import BindingCycle
 from scheduler.cycle.cycle_events import (
     BindingUndone,
     Decided,
@@ -41,7 +42,6 @@ from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.diagnosis import Diagnosis
 from scheduler.framework.errors import SchedulerError
 from scheduler.framework.events import ASSIGNED_POD_DELETE
-from scheduler.framework.plugin import PermitWait
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Code, Status
 from scheduler.process.instruments import observe_all
@@ -72,18 +72,12 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True, eq=False)
-class _Attempt:
+class _Attempt(BindingCycle):
     """What the scheduling cycle hands to the binding task."""
 
-    framework: Framework
-    state: CycleState
     queued: QueuedPod
-    pod: Pod
-    """The assumed pod: the queued one with its node."""
     placed: Placed
     started: float
-    on_hold: bool
-    is_bound: bool = False
 
 
 class SchedulingLoop:
@@ -261,12 +255,9 @@ class SchedulingLoop:
         self._nominator.delete(pod.uid)
         if PodPlaced in self._stream.listeners:
             self._stream.publish(PodPlaced(framework.name, state, queued, placed, started))
-        attempt = _Attempt(framework, state, queued, pod, placed, started, on_hold=False)
+        attempt = _Attempt(framework, state, pod, queued, placed, started)
         try:
-            refusal = framework.run_reserve(state, pod, placed.node_name)
-            holds: dict[str, PermitWait] = {}
-            if refusal is None:
-                holds, refusal = framework.run_permit(state, pod, placed.node_name)
+            refusal = attempt.reserve()
         except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
             self._undo(attempt)
             self._fail(framework, queued, error, started)
@@ -275,9 +266,7 @@ class SchedulingLoop:
             self._undo(attempt)
             self._failure.handle(framework.name, queued, _unplaced_by(refusal), started)
             return
-        if holds:
-            framework.handle.waiting_pods.add(pod, holds)
-            attempt = _Attempt(framework, state, queued, pod, placed, started, on_hold=True)
+        if attempt.is_held:
             self._parked += 1
         if state.pods_to_activate:
             self._queue.activate(tuple(state.pods_to_activate))
@@ -297,7 +286,8 @@ class SchedulingLoop:
 
     def _settle(self, attempt: _Attempt) -> None:
         """Leave nothing behind of a binding that failed where it should not, at whichever step."""
-        self._end_hold(attempt)
+        if attempt.is_held:
+            self._end_hold(attempt)
         if attempt.is_bound:
             self._queue.done(attempt.pod.uid)
             return
@@ -352,11 +342,12 @@ class SchedulingLoop:
         framework, state, pod, node = attempt.framework, attempt.state, attempt.pod, attempt.placed.node_name
         try:
             busy = framework.run_pre_bind_pre_flight(state, pod, node)
-            if busy or attempt.on_hold:
+            if busy or attempt.is_held:
                 self._writers.status.nominate(pod, node)
-            refusal = await self._wait_on_permit(framework, pod) if attempt.on_hold else None
+            refusal = await self._wait_on_permit(framework, pod) if attempt.is_held else None
         finally:
-            self._end_hold(attempt)
+            if attempt.is_held:
+                self._end_hold(attempt)
         if refusal is not None:
             return _unplaced_by(refusal)
         # From here on the pod can fail, but no event in the cluster decides where it goes then.
@@ -366,8 +357,7 @@ class SchedulingLoop:
             if PreBindStarted in self._stream.listeners:
                 self._stream.publish(PreBindStarted(pod))
             try:
-                pre_bind = framework.run_pre_bind(state, pod, node)
-                refusal = await framework.handle.pods_in_pre_bind.run(pod.uid, pre_bind)
+                refusal = await attempt.prepare()
             finally:
                 self._parked -= 1
             if refusal is not None:
@@ -383,10 +373,8 @@ class SchedulingLoop:
         return None
 
     def _end_hold(self, attempt: _Attempt) -> None:
-        if attempt.on_hold:
-            attempt.on_hold = False
-            attempt.framework.handle.waiting_pods.remove(attempt.pod.uid)
-            self._parked -= 1
+        attempt.end_hold()
+        self._parked -= 1
 
     async def _wait_on_permit(self, framework: Framework, pod: Pod) -> Status | None:
         waiting = framework.handle.waiting_pods.get(pod.uid)
@@ -407,7 +395,7 @@ class SchedulingLoop:
         pod = attempt.pod
         if BindingUndone in self._stream.listeners:
             self._stream.publish(BindingUndone(pod))
-        for problem in attempt.framework.run_unreserve(attempt.state, pod, attempt.placed.node_name):
+        for problem in attempt.unreserve():
             _logger.error("Unreserve failed", extra={"pod": str(pod), "err": str(problem)})
             attempt.framework.faults.report(problem, pod)
         self._cache.forget(pod)

@@ -16,6 +16,7 @@ import numpy as np
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Placed, Unplaced
+from scheduler.cycle.binding import BindingCycle
 from scheduler.cycle.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.process.progress import SILENT, Progress
@@ -160,20 +161,11 @@ class Counterfactual(Player):
         placed = pod.bound_to(decision.node_name)
         engine.cache.assume(placed)
         engine.nominator.delete(pod.uid)
-        if self._reserved(framework, state, placed):
+        if _is_reserved(BindingCycle(framework, state, placed)):
             self._own[pod.uid] = decision.node_name
             del self._waiting[pod.uid]
         else:
             engine.cache.forget(placed)
-        return False
-
-    def _reserved(self, framework: Framework, state: CycleState, pod: Pod) -> bool:
-        try:
-            if framework.run_reserve(state, pod, pod.node_name) is None:
-                return True
-        except Exception:  # noqa: BLE001  as above
-            pass
-        framework.run_unreserve(state, pod, pod.node_name)
         return False
 
     def _forget(self, uid: str) -> None:
@@ -182,6 +174,16 @@ class Counterfactual(Player):
         self.engine.nominator.delete(uid)
         self.engine.cache.remove(uid)
         self._has_changed = True
+
+
+def _is_reserved(binding: BindingCycle) -> bool:
+    try:
+        if binding.reserve() is None:
+            return True
+    except Exception:  # noqa: BLE001  a plugin's fault: the pod waits
+        pass
+    binding.unreserve()
+    return False
 
 
 def utilisation(engine: Engine, profiles: Container[str]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ The queue has no part in it: which pod is tried when, and what became of it, is 
 bindings and take back as they did; what they ask of the API server is answered as it was.
 """
 
+import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -20,6 +21,7 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.config.types import Config
+from scheduler.cycle.binding import BindingCycle
 from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import NoWriters, Writers
 from scheduler.framework.cycle_state import CycleState
@@ -62,16 +64,6 @@ class Attempt:
     """Whether extenders had a say in it: no other configuration can decide it without asking them."""
 
 
-@dataclass(slots=True, eq=False)
-class _Open:
-    """A pod that was placed, and is not bound yet."""
-
-    framework: Framework
-    state: CycleState
-    pod: Pod
-    pre_binding: Any = None
-
-
 class Player:
     """Plays one trace."""
 
@@ -89,9 +81,12 @@ class Player:
         self._jobs = self.tasks.jobs("replay", PRE_BIND_SECONDS)
         self._pod_from = Decoder[Pod](self.engine.pod_type).quick
         self._objects = {name: _decoder_of(name) for name in self.engine.watched}
-        self._open: dict[str, _Open] = {}
-        self._placed: _Open | None = None
-        """What the last attempt came to, if it placed its pod."""
+        self._placed: BindingCycle | None = None
+        """The pod of the last attempt, if that placed it, to be assumed."""
+        self._bindings: dict[str, BindingCycle] = {}
+        """UID → pods that are assumed, and not bound yet."""
+        self._preparations: dict[str, asyncio.Task[None]] = {}
+        """UID → PreBind of some of these."""
         self._extended = ReplayedAttempts(self.engine, self._jobs, metrics)
         self._ticked = 0
         self.begun_at = 0.0
@@ -187,7 +182,7 @@ class Player:
     def _decide(self, line: lines.Decide, compare: Compare) -> None:
         attempt = self._attempt(line)
         state, made = self.decide(attempt.framework, attempt)
-        self._placed = _Open(attempt.framework, state, attempt.pod) if attempt.recorded.node else None
+        self._placed = BindingCycle(attempt.framework, state, attempt.pod) if attempt.recorded.node else None
         compare(attempt, made)
 
     def _decided_with_extenders(self, line: lines.Decided, compare: Compare) -> None:
@@ -202,7 +197,7 @@ class Player:
             state, made = ended.outcome.state, decision_of(ended.outcome.state, ended.outcome.decision)
         pod = ended.pod or self.engine.pods[line.uid]
         if recorded.node:
-            self._placed = _Open(ended.framework, state, pod)
+            self._placed = BindingCycle(ended.framework, state, pod)
         compare(Attempt(ended.framework, pod, ended.number, ended.start, recorded, has_extenders=True), made)
 
     def _attempt(self, line: lines.Decide) -> Attempt:
@@ -231,40 +226,40 @@ class Player:
             return
         placed.pod = pod = placed.pod.bound_to(line.node_name)
         self.engine.cache.assume(pod)
-        self._open[line.uid] = placed
-        with suppress(Exception):  # a refusal or a fault: what it led to is in the trace
-            refusal = placed.framework.run_reserve(placed.state, pod, line.node_name)
-            if refusal is None:
-                holds, _ = placed.framework.run_permit(placed.state, pod, line.node_name)
-                if holds:
-                    placed.framework.handle.waiting_pods.add(pod, holds)
+        self._bindings[line.uid] = placed
+        with suppress(Exception):  # a refusal or a fault: its consequences are in the trace
+            placed.reserve()
 
     async def _pre_bind(self, uid: str) -> None:
-        opened = self._open.get(uid)
-        if opened is not None:
-            opened.framework.handle.waiting_pods.remove(opened.pod.uid)
-            opened.pre_binding = self._jobs.start(f"prepare {opened.pod}", _prepared(opened))
+        binding = self._bindings.get(uid)
+        if binding is not None:
+            binding.end_hold()
+            self._preparations[uid] = self._jobs.start(f"prepare {binding.pod}", _prepare(binding))
             await turns()  # as far as it came then, before anything else happened
 
     async def _bound(self, uid: str) -> None:
-        opened = self._open.pop(uid, None)
-        if opened is not None:
-            opened.framework.handle.waiting_pods.remove(opened.pod.uid)
-            if opened.framework.plugins.at["post_bind"]:
-                self._jobs.start(f"after {opened.pod}", _told(opened))
-                await turns()
+        binding = self._end_binding(uid)
+        if binding is not None and binding.framework.plugins.at["post_bind"]:
+            self._jobs.start(f"after {binding.pod}", _post_bind(binding))
+            await turns()
 
     async def _undo(self, uid: str) -> None:
-        opened = self._open.pop(uid, None)
-        if opened is None:
-            return
-        opened.framework.handle.waiting_pods.remove(opened.pod.uid)
-        if opened.pre_binding is not None:
+        preparation = self._preparations.get(uid)
+        binding = self._end_binding(uid)
+        if preparation is not None:
             await turns()
-            if not opened.pre_binding.done():
-                self._jobs.cancel(opened.pre_binding)
+            if not preparation.done():
+                self._jobs.cancel(preparation)
                 await turns()
-        opened.framework.run_unreserve(opened.state, opened.pod, opened.pod.node_name)
+        if binding is not None:
+            binding.unreserve()
+
+    def _end_binding(self, uid: str) -> BindingCycle | None:
+        self._preparations.pop(uid, None)
+        binding = self._bindings.pop(uid, None)
+        if binding is not None:
+            binding.end_hold()
+        return binding
 
     async def _answer(self, line: lines.Answer) -> None:
         call = line.call
@@ -306,15 +301,14 @@ class Player:
         pods[pod.uid] = pod
 
 
-async def _prepared(opened: _Open) -> None:
+async def _prepare(binding: BindingCycle) -> None:
     with suppress(Exception):  # how it ended is in the trace
-        framework, node_name = opened.framework, opened.pod.node_name
-        framework.run_pre_bind_pre_flight(opened.state, opened.pod, node_name)
-        await framework.run_pre_bind(opened.state, opened.pod, node_name)
+        binding.framework.run_pre_bind_pre_flight(binding.state, binding.pod, binding.pod.node_name)
+        await binding.prepare()
 
 
-async def _told(opened: _Open) -> None:
-    await opened.framework.run_post_bind(opened.state, opened.pod, opened.pod.node_name)
+async def _post_bind(binding: BindingCycle) -> None:
+    await binding.framework.run_post_bind(binding.state, binding.pod, binding.pod.node_name)
 
 
 def _decoder_of(resource: str) -> Callable[[msgspec.Raw], Any]:
