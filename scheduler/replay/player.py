@@ -32,7 +32,7 @@ from scheduler.framework.resources import struct_of
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.replay.replayed_calls import ReplayedCalls
-from scheduler.replay.replayed_extenders import ReplayedAttempts
+from scheduler.replay.replayed_extenders import ReplayedAttempt
 from scheduler.replay.trace import lines
 from scheduler.replay.trace.lines import Decision, Line, decision_of, kind_of
 from scheduler.replay.trace.trace_file import Trace
@@ -74,10 +74,10 @@ class Player:
         self.clock = clock
         self._trace = trace
         self._calls = ReplayedCalls(self.clock.wall)
-        nothing, metrics = NoWriters(), Metrics()
+        nothing, self._metrics = NoWriters(), Metrics()
         writers = Writers(nothing, nothing, nothing, evictor or nothing, self._calls, self._calls)
-        self.tasks = Tasks(metrics)
-        self.engine: Engine = build_engine(config, registry, writers, metrics, self.clock.now, self.tasks)
+        self.tasks = Tasks(self._metrics)
+        self.engine: Engine = build_engine(config, registry, writers, self._metrics, self.clock.now, self.tasks)
         self._jobs = self.tasks.jobs("replay", PRE_BIND_SECONDS)
         self._pod_from = Decoder[Pod](self.engine.pod_type).quick
         self._objects = {name: _decoder_of(name) for name in self.engine.watched}
@@ -87,7 +87,8 @@ class Player:
         """UID → pods that are assumed, and not bound yet."""
         self._preparations: dict[str, asyncio.Task[None]] = {}
         """UID → PreBind of some of these."""
-        self._extended = ReplayedAttempts(self.engine, self._jobs, metrics)
+        self._asking: dict[str, ReplayedAttempt] = {}
+        """UID → attempts that ask extenders, and began after the recording did."""
         self._ticked = 0
         self.begun_at = 0.0
         """When the state at the start was whole, in seconds of time.perf_counter; 0 if it never was."""
@@ -159,17 +160,20 @@ class Player:
             case lines.Answer():
                 await self._answer(line)
             case lines.AskExtenders():
-                self._extended.begin(line.uid, self._profile(line.profile), line.attempt)
+                self._end_asking(line.uid)
+                framework = self._profile(line.profile)
+                attempt = ReplayedAttempt(engine, framework, line.attempt, self._metrics, self._jobs)
+                self._asking[line.uid] = attempt
             case lines.Search():
-                if (asking := self._extended.get(line.uid)) is not None:
+                if (asking := self._asking.get(line.uid)) is not None:
                     await asking.search(self._pod_of(line), line.start)
             case lines.ExtenderAnswer():
-                if (asking := self._extended.get(line.uid)) is not None:
-                    await asking.hear(line.answer)
+                if (asking := self._asking.get(line.uid)) is not None:
+                    await asking.answer(line.answer)
             case lines.Decided():
                 self._decided_with_extenders(line, compare)
             case lines.GiveUp():
-                self._extended.take(line.uid)
+                self._end_asking(line.uid)
             case lines.Layout():
                 self._lay_out(line)
             case lines.Begin():
@@ -187,7 +191,7 @@ class Player:
 
     def _decided_with_extenders(self, line: lines.Decided, compare: Compare) -> None:
         self._placed, recorded = None, line.decision
-        ended = self._extended.take(line.uid)
+        ended = self._end_asking(line.uid)
         if ended is None:
             self.not_decided += 1
             return
@@ -199,6 +203,12 @@ class Player:
         if recorded.node:
             self._placed = BindingCycle(ended.framework, state, pod)
         compare(Attempt(ended.framework, pod, ended.number, ended.start, recorded, has_extenders=True), made)
+
+    def _end_asking(self, uid: str) -> ReplayedAttempt | None:
+        attempt = self._asking.pop(uid, None)
+        if attempt is not None:
+            attempt.end()
+        return attempt
 
     def _attempt(self, line: lines.Decide) -> Attempt:
         return Attempt(self._profile(line.profile), self._pod_of(line), line.attempt, line.start, line.decision)

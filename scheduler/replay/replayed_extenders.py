@@ -1,7 +1,7 @@
-"""Attempts in which extenders are asked, decided once more: they search when they did, and hear what they heard.
+"""Attempts with extenders, decided again: they search when they did in the trace, and get the recorded answers.
 
-asking ──► WAITS ──search──► it searches, in the state as it is ──► WAITS ──extenders──► it goes on ──► … ──► decided
-             └──gave up──► nothing comes of it
+AskExtenders ──► WAITS ──Search──► it searches the nodes as they are ──► WAITS ──ExtenderAnswer──► … ──► Decided
+                   └──GiveUp──► cancelled
 """
 
 import asyncio
@@ -36,13 +36,13 @@ S = TypeVar("S", Filtered, Rated, Agreed)
 
 
 class OtherWay(Exception):
-    """The attempt goes another way than the recorded one, so that what the extenders said does not fit."""
+    """The attempt asks something else than the recorded one did, so that the recorded answers do not fit."""
 
 
 class ReplayedAttempt:
-    """One of them."""
+    """One attempt, in a task of its own. It searches and gets answers when the trace says so."""
 
-    def __init__(self, engine: Engine, framework: Framework, number: int) -> None:
+    def __init__(self, engine: Engine, framework: Framework, number: int, metrics: Metrics, jobs: Jobs) -> None:
         self.framework, self.number = framework, number
         self.pod: Pod | None = None
         """As it was when it searched last; None before that."""
@@ -52,33 +52,38 @@ class ReplayedAttempt:
         self._engine = engine
         self._searches: asyncio.Queue[tuple[Pod, int]] = asyncio.Queue()
         self._answers: asyncio.Queue[WrittenAnswer] = asyncio.Queue()
-
-    async def run(self, metrics: Metrics) -> None:
-        """Decide, as far as the trace goes."""
-        table = self._engine.cache.table
-        algorithm = ExtendedAlgorithm(self._engine.algorithm, table, self._ready, metrics)
-        conversation = partial(_Conversation, self._answers, table)
-        try:
-            self.outcome = await algorithm.schedule(Attempt(self.framework, conversation, self._newest, self._state))
-        except Exception as error:  # noqa: BLE001  whatever a plugin raises is what the attempt came to
-            self.outcome = error
+        self._jobs = jobs
+        self._task = jobs.start("decide with extenders", self._run(metrics))
 
     async def search(self, pod: Pod, start: int) -> None:
         """Let it search now."""
         self._searches.put_nowait((pod, start))
         await turns()
 
-    async def hear(self, answer: WrittenAnswer) -> None:
-        """Let it go on with an answer."""
+    async def answer(self, answer: WrittenAnswer) -> None:
+        """Answer the question that it asks."""
         self._answers.put_nowait(answer)
         await turns()
+
+    def end(self) -> None:
+        """Cancel it, if it has not ended."""
+        self._jobs.cancel(self._task)
+
+    async def _run(self, metrics: Metrics) -> None:
+        table = self._engine.cache.table
+        algorithm = ExtendedAlgorithm(self._engine.algorithm, table, self._ready, metrics)
+        conversation = partial(_Conversation, self._answers, table)
+        try:
+            self.outcome = await algorithm.schedule(Attempt(self.framework, conversation, self._newest, self._state))
+        except Exception as error:  # noqa: BLE001  whatever a plugin raises is the outcome of the attempt
+            self.outcome = error
 
     async def _ready(self) -> None:
         self.pod, self.start = await self._searches.get()
         self._engine.algorithm.next_start = self.start
 
     def _newest(self) -> Pod:
-        assert self.pod is not None, "asked when it is ready"
+        assert self.pod is not None, "called when it is ready"
         return self.pod
 
     def _state(self) -> CycleState:
@@ -87,38 +92,8 @@ class ReplayedAttempt:
         return state
 
 
-class ReplayedAttempts:
-    """Those under way."""
-
-    def __init__(self, engine: Engine, jobs: Jobs, metrics: Metrics) -> None:
-        self._engine = engine
-        self._jobs = jobs
-        self._metrics = metrics
-        self._all: dict[str, tuple[ReplayedAttempt, asyncio.Task[None]]] = {}
-
-    def begin(self, uid: str, framework: Framework, number: int) -> None:
-        """Begin one, instead of any other for the pod."""
-        self.take(uid)
-        attempt = ReplayedAttempt(self._engine, framework, number)
-        self._all[uid] = attempt, self._jobs.start(f"decide about {uid}", attempt.run(self._metrics))
-
-    def get(self, uid: str) -> ReplayedAttempt | None:
-        """The attempt for a pod; None if it had begun before the recording."""
-        found = self._all.get(uid)
-        return None if found is None else found[0]
-
-    def take(self, uid: str) -> ReplayedAttempt | None:
-        """End the attempt for a pod, and return it with what it has come to."""
-        found = self._all.pop(uid, None)
-        if found is None:
-            return None
-        attempt, job = found
-        self._jobs.cancel(job)  # if it has not ended
-        return attempt
-
-
 class _Conversation:
-    """Implements scheduler.extenders.conversation.Conversation: what was said then."""
+    """Implements scheduler.extenders.conversation.Conversation with the recorded answers."""
 
     def __init__(self, answers: "asyncio.Queue[WrittenAnswer]", table: NodeTable, pod: Pod) -> None:
         self._answers = answers
