@@ -11,7 +11,6 @@ from plugins.inter_pod_affinity.obstacles import affinity_obstacles
 from plugins.inter_pod_affinity.score import ScoreState, normalized_affinity, scored_kinds, scored_terms
 from plugins.inter_pod_affinity.terms import TermResolver
 from scheduler import framework as fw
-from scheduler.api.pod_affinity import NO_TERMS
 from scheduler.framework.field_errors import invalid
 
 MAX_HARD_POD_AFFINITY_WEIGHT: Final = 100
@@ -72,11 +71,11 @@ class InterPodAffinity(
 
         A term that cannot be parsed rejects the pod as a whole.
         """
+        if pod.spec.affinity is None and not nodes.pods.has_terms(KEEP_AWAY):
+            return fw.SKIP  # the same as below, but faster
         terms = pod.affinity_terms
         if terms.error:
             return fw.unresolvable(f"parsing pod: {terms.error}")
-        if terms is NO_TERMS and not nodes.pods.has_terms(KEEP_AWAY):
-            return fw.SKIP  # the same as below, but faster
         labels = namespace_labels(self.handle, pod.namespace)
         counts = FilterState(pod, self._resolver.wanted(terms), labels, nodes)
         if counts.is_irrelevant:
@@ -114,11 +113,12 @@ class InterPodAffinity(
         """Compute the score of each topology domain, over all nodes; skip if no term matches a pod."""
         if self.ignore_preferred_terms_of_existing_pods and not _has_preferred_terms(pod):
             return fw.SKIP
-        terms, kinds = pod.affinity_terms, scored_kinds(self.hard_pod_affinity_weight)
+        kinds = scored_kinds(self.hard_pod_affinity_weight)
+        if pod.spec.affinity is None and not nodes.pods.has_terms(kinds):
+            return fw.SKIP  # the same as below, but faster
+        terms = pod.affinity_terms
         if terms.error:
             return fw.Status(fw.Code.ERROR, (f"failed to parse pod: {terms.error}",))
-        if terms is NO_TERMS and not nodes.pods.has_terms(kinds):
-            return fw.SKIP  # the same as below, but faster
         labels = namespace_labels(self.handle, pod.namespace)
         wanted = self._resolver.wanted(terms)
         topology_scores = ScoreState(nodes, scored_terms(pod, wanted, labels, nodes.pods, kinds))

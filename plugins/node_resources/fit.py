@@ -138,6 +138,7 @@ class NodeResourcesFit(
     def __post_init__(self) -> None:
         strategy = self.scoring_strategy
         self.scoring_strategy = replace(strategy, resources=with_defaults(strategy.resources))
+        self._scorer = _scorer_of(strategy)
         self._scored = tuple(each.name for each in self.scoring_strategy.resources)
         vars(self)["reads"] = objects_read(self._scored)  # Score counts devices only for an extended resource
         self._last = _LastRequests()
@@ -229,11 +230,9 @@ class NodeResourcesFit(
         self, state: fw.CycleState, pod: fw.Pod, nodes: fw.NodeColumns, rows: fw.Rows
     ) -> fw.Int64Column | None:
         """Return the score of each of `rows`, 0 to 100."""
-        strategy = self.scoring_strategy
+        resources = self.scoring_strategy.resources
         requests = state.get(_ADDED, tuple) or self._scoring_requests(pod)
-        return score_resources(
-            strategy.resources, requests, nodes, rows, _scorer_of(strategy), self._devices, non_zero=True
-        )
+        return score_resources(resources, requests, nodes, rows, self._scorer, self._devices, non_zero=True)
 
     def _compared(self, requests: Mapping[str, int]) -> Iterator[Compared]:
         """Each resource that Filter compares.

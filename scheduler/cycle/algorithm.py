@@ -135,7 +135,6 @@ class Algorithm:
         count = table.count
         diagnosis = Diagnosis(count)
         table.pods.decision += 1
-        framework.classify(state, pod)
         names, refusal = framework.run_pre_filter(state, pod, diagnosis)
         if refusal is not None:
             diagnosis.pre_filter_message = refusal.message
@@ -144,7 +143,8 @@ class Algorithm:
             diagnosis.node_to_status = self.node_to_status(state, pod, search)
             return search
         search = Search(np.arange(0), diagnosis)
-        if nominated_first and pod.nominated_node_name and self._nominated_node_fits(framework, state, pod, search):
+        nominated_first = nominated_first and bool(pod.status.nominated_node_name)
+        if nominated_first and self._nominated_node_fits(framework, state, pod, search):
             return search
         asked = None
         if names is not None:

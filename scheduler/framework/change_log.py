@@ -56,18 +56,18 @@ class ChangeLog(BoundedLog[int]):
 class LogReader:
     """Base for values derived from the rows of a table and refreshed incrementally."""
 
-    __slots__ = ("_logs", "_positions")
+    __slots__ = ("_positions", "logs")
 
     def __init__(self, logs: Iterable[ChangeLog]) -> None:
-        self._logs = tuple(logs)
-        self._positions = [log.position for log in self._logs]
+        self.logs = tuple(logs)
+        self._positions = [log.position for log in self.logs]
 
     def stale_rows(self) -> Collection[int] | None:
         """Move on to the present position; return which rows changed since the last one, None if it could be any."""
         stale: set[int] | None = None
         everything = False
         positions = self._positions
-        for i, log in enumerate(self._logs):
+        for i, log in enumerate(self.logs):
             position = log.position
             if position != positions[i]:
                 changed = log.since(positions[i])

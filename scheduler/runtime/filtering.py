@@ -21,13 +21,12 @@ from scheduler.framework.handle import PodNominator
 from scheduler.framework.nodes import Aspect, BoolColumn, Int32Column, NodeInfo, Rows
 from scheduler.framework.plugin import Plugin, PreFilterExtensions
 from scheduler.framework.status import Status
-from scheduler.runtime.answers.columns import Evaluate, Values
 from scheduler.runtime.answers.pod_classes import PodClass
-from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.answers.store import AnswerStore, Evaluate, Values
 from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.guards.return_values import check_status, disallowed
-from scheduler.runtime.plans import FilterPlan, FilterStep, refresh
+from scheduler.runtime.plans import FilterPlan, FilterStep
 from scheduler.runtime.plugin_calls import PluginCalls
 from scheduler.runtime.preemption.nominated import NominatedFinder
 
@@ -160,7 +159,7 @@ class Filtering:
             plan.feasible = self._view(plan, pod_class)
             self._batching.stored.observe(time.perf_counter() - began)
         try:
-            refresh(plan.feasible, plan.stored, self._store, state, pod)
+            plan.feasible.refresh(plan.stored, state, pod)
         except PluginError:
             return None  # the plugin is asked again, and the error may not even matter
         return plan.feasible
@@ -173,7 +172,7 @@ class Filtering:
                 self._store.column_of(key, step.aspects, np.int32) for step, key in zip(plan.stored, keys, strict=True)
             ]
             aspects = {aspect for step in plan.stored for aspect in step.aspects}
-            view = self._store.add(FeasibleNodes(("feasible", *keys), columns, aspects, self.nodes))
+            view = self._store.add(FeasibleNodes(("feasible", *keys), columns, aspects, self._store))
         self._store.link(pod_class, view)
         return view
 

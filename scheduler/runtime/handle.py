@@ -10,8 +10,7 @@ from scheduler.framework.handle import Handle
 from scheduler.framework.nodes import Aspect
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
-from scheduler.runtime.answers.columns import Evaluate, Values
-from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.answers.store import AnswerStore, Evaluate, Values
 from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.pre_binding import PodsInPreBind
 from scheduler.runtime.preemption.dry_run import DryRuns

@@ -1,10 +1,8 @@
 """Filter's and Score's steps and plans: a plugin made ready to be asked, and which ones a pod class asks."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
-
-import numpy.typing as npt
+from typing import Final
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
@@ -20,8 +18,7 @@ from scheduler.framework.plugin import (
     SignPlugin,
 )
 from scheduler.framework.status import REJECTIONS, Status
-from scheduler.runtime.answers.store import AnswerStore
-from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores, View
+from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.guards.return_values import bounded, disallowed, wrong_answer
 from scheduler.runtime.live_nodes import LiveNodes
@@ -30,13 +27,6 @@ from scheduler.runtime.plugin_calls import PluginCalls, check_column
 
 FILTER: Final = "Filter"
 SCORE: Final = "Score"
-
-
-class Step(Protocol):
-    """One plugin at one extension point."""
-
-    def ask(self, state: CycleState, pod: Pod, rows: Rows) -> npt.NDArray[Any] | None:
-        """Return its answers for `rows`; None means 0 for all of them. Raises PluginError."""
 
 
 class FilterStep:
@@ -190,27 +180,6 @@ class ScorePlan:
     def __post_init__(self) -> None:
         self.stored = (*self.terms, *self.neutral)
         self.names = tuple(step.name for step in self.terms)
-
-
-def refresh(view: View, steps: Sequence[Step], store: AnswerStore, state: CycleState, pod: Pod) -> None:
-    """Bring a view up to date: ask the plugin behind each of its columns about the rows that changed since.
-
-    Raises PluginError; then the column that could not be refreshed is dropped, and the view with it.
-    """
-    size = store.nodes.size
-    changed = view.stale_rows()
-    if changed is not None and not changed and view.size == size:
-        return
-    for step, column in zip(steps, view.columns, strict=True):
-        stale = column.stale_rows()
-        if stale is None or stale or len(column.values) < size:
-            rows = store.rows_to_ask(stale, size)
-            try:
-                column.take(rows, step.ask(state, pod, rows), size)
-            except BaseException:
-                store.drop(column)  # its log positions have moved on
-                raise
-    view.update(changed, size)
 
 
 def _aspects_of(plugin: Plugin) -> tuple[Aspect, ...]:

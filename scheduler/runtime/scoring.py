@@ -19,7 +19,7 @@ from scheduler.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE, Plugin
 from scheduler.runtime.answers.pod_classes import PodClass
 from scheduler.runtime.answers.store import AnswerStore
 from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores
-from scheduler.runtime.plans import ScorePlan, ScoreStep, refresh
+from scheduler.runtime.plans import ScorePlan, ScoreStep
 from scheduler.runtime.plugin_calls import PluginCalls, check_column
 
 NORMALIZE: Final = "ScoreExtensionNormalize"
@@ -138,7 +138,7 @@ class Scoring:
             plan.totals = self._view(plan, pod_class)
         totals = plan.totals
         try:
-            refresh(totals, plan.stored, self._store, state, pod)
+            totals.refresh(plan.stored, state, pod)
             if is_new or state.record_plugin_metrics:
                 for step in plan.neutral:
                     self._normalize_nothing(step, state, pod)
@@ -156,7 +156,7 @@ class Scoring:
             weighted = [(column, step.weight) for step, column in zip(plan.terms, columns, strict=False)]
             neutral = columns[len(weighted) :]
             aspects = {aspect for step in plan.stored for aspect in step.aspects}
-            view = TotalScores(("totals", *keys), weighted, neutral, aspects, self._store.nodes)
+            view = TotalScores(("totals", *keys), weighted, neutral, aspects, self._store)
             self._store.add(view)
         self._store.link(pod_class, view)
         return view

@@ -13,8 +13,7 @@ from scheduler.api.read_only import plain
 from scheduler.api.requests import HostPort, PodResources
 from scheduler.api.weights import weight_of
 from scheduler.framework.plugin import PreFilterPlugin, PreScorePlugin, SignPlugin
-from scheduler.runtime.answers.columns import Stored
-from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.answers.store import AnswerStore, Stored
 from scheduler.runtime.guards.plugin_faults import as_plugin_error
 from scheduler.runtime.plans import FilterPlan, ScorePlan
 from scheduler.runtime.pod_limits import excess_of

@@ -9,19 +9,24 @@ of it, so whatever is found here is valid; it may only need a refresh. Where roo
 entry goes of which nothing is made, such as the spec that no pod has had for the longest time, and with it what only
 this one was made of: its class, views and columns. The same happens to what is not used from one `forget_idle` to the
 next, since its pods are probably gone.
+
+A plugin signs a pod with the fragment on which its answer depends and names the aspects of a node that it reads. Its
+answers are a column, asked again only where a node has changed: ten thousand pods of one Deployment cost one evaluation
+of all nodes, and one of a single row after each placement. A plugin that cannot sign a pod is evaluated in full for it;
+that concerns no other plugin.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Hashable, Iterator
-from typing import Final, TypeVar
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
+from typing import Any, ClassVar, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from scheduler.framework.columns import Rows, locked
+from scheduler.api.weights import weight_of
+from scheduler.framework.change_log import ChangeLog, LogReader
+from scheduler.framework.columns import Rows, locked, read_only
 from scheduler.framework.nodes import Aspect
-from scheduler.runtime.answers.columns import Column, Evaluate, Stored
-from scheduler.runtime.answers.views import FeasibleNodes
 from scheduler.runtime.live_nodes import LiveNodes
 
 STORE_BYTES: Final = 80 * 1024 * 1024
@@ -43,6 +48,102 @@ FLUSH_REASONS: Final = (EXPIRED, NO_ROOM, POD_FAILED)
 
 FORGOTTEN_AT_ONCE: Final = 50
 """Specs, with what only they have, that are dropped before others get their turn: less than 2 ms."""
+
+FEW: Final = 8
+"""For up to this many values plain Python is faster than numpy."""
+
+Values = npt.NDArray[Any]
+
+Evaluate = Callable[[Rows], Values | None]
+"""Answers for some rows; None means 0 for all of them."""
+
+
+class Stored(LogReader):
+    """An entry: what it is made of, and what is made of it."""
+
+    __slots__ = ("dependents", "key", "own_bytes", "sources")
+
+    least_bytes: ClassVar[int] = 2048
+    """About how much memory it takes without its key, whatever the number of nodes."""
+
+    is_hint: ClassVar[bool] = False
+    """Whether it says where pods can run: what kube-scheduler's metrics of batches call a hint."""
+
+    def __init__(self, key: Hashable, logs: Iterable[ChangeLog] = (), sources: Iterable["Stored"] = ()) -> None:
+        super().__init__(logs)
+        self.own_bytes = self.least_bytes + weight_of(key)
+        """About how much memory it takes whatever the number of nodes. Never changes once it is stored."""
+        self.key = key
+        self.sources = list(sources)
+        self.dependents: set[Stored] = set()
+
+    @property
+    def bytes_per_row(self) -> int:
+        """How much memory it takes for each row of the node table; always the same."""
+        return 0
+
+    def on_drop(self) -> None:
+        """Called when it has left the store."""
+
+
+class Column(Stored):
+    """The answers of one plugin for one fragment."""
+
+    __slots__ = ("highest", "lowest", "may_differ", "shown", "values")
+
+    values: Values
+    shown: Values
+    """The same, for plugins: read-only."""
+
+    def __init__(self, key: Hashable, logs: Iterable[ChangeLog], dtype: npt.DTypeLike) -> None:
+        """Every row of it is stale."""
+        super().__init__(key, logs)
+        self._positions = [-1] * len(self.logs)
+        self._use(np.zeros(0, dtype))
+        self.lowest = 0
+        self.highest = 0
+        """No value lies outside these two. They may be wider than the values: refreshing a row only widens them."""
+        self.may_differ = False
+        """Whether any value may be other than 0."""
+
+    @property
+    def bytes_per_row(self) -> int:
+        return self.values.dtype.itemsize
+
+    def take(self, rows: Rows, answers: Values | None, size: int) -> None:
+        """Store the answers for `rows`: all, if there are as many as `size`, the number of rows of the table."""
+        if len(rows) == size:
+            dtype = self.values.dtype
+            # A copy: a plugin may answer with a column of the node table itself.
+            self._use(np.zeros(size, dtype) if answers is None else np.array(answers, dtype))
+            self.lowest = self.highest = 0
+            self._widen(answers)
+            return
+        if len(self.values) < size:  # new rows that are nodes are among `rows`
+            self._use(np.concatenate([self.values, np.zeros(size - len(self.values), self.values.dtype)]))
+        if len(rows) == 1:  # the usual case, at half the price
+            [row] = rows
+            value = 0 if answers is None else answers.item()
+            self.values[row] = value
+            if value < self.lowest:
+                self.lowest, self.may_differ = value, True
+            elif value > self.highest:
+                self.highest, self.may_differ = value, True
+            return
+        self.values[rows] = 0 if answers is None else answers
+        self._widen(answers)
+
+    def _use(self, values: Values) -> None:
+        self.values = values
+        self.shown = read_only(values)
+
+    def _widen(self, answers: Values | None) -> None:
+        if answers is not None and len(answers):
+            few = len(answers) <= FEW
+            self.lowest = min(self.lowest, *answers.tolist()) if few else min(self.lowest, int(answers.min()))
+            self.highest = max(self.highest, *answers.tolist()) if few else max(self.highest, int(answers.max()))
+        self.may_differ = bool(self.lowest or self.highest)
+
 
 S = TypeVar("S", bound=Stored)
 
@@ -110,7 +211,7 @@ class AnswerStore:
     def drop(self, entry: Stored, reason: str = POD_FAILED) -> None:
         """Drop an entry, and everything that is made of it."""
         if entry in self:
-            if isinstance(entry, FeasibleNodes):
+            if entry.is_hint:
                 self.on_flush(reason)
             del self._entries[entry.key]
             self._tops.pop(entry, None)
@@ -169,17 +270,21 @@ class AnswerStore:
     def column(self, key: Hashable, aspects: tuple[Aspect, ...], dtype: npt.DTypeLike, evaluate: Evaluate) -> Column:
         """Return the column stored under `key`, brought up to date. What `evaluate` raises passes through."""
         column = self.column_of(key, aspects, dtype)
+        self.bring_up_to_date(column, evaluate)
+        return column
+
+    def bring_up_to_date(self, column: Column, evaluate: Evaluate) -> None:
+        """Ask about the rows that changed. If that raises, the column is dropped, and all that is made of it."""
         stale, size = column.stale_rows(), self.nodes.size
         if stale is None or stale or len(column.values) < size:
-            rows = self.rows_to_ask(stale, size)
+            rows = self._rows_to_ask(stale, size)
             try:
                 column.take(rows, evaluate(rows), size)
             except BaseException:
                 self.drop(column)  # its log positions have moved on
                 raise
-        return column
 
-    def rows_to_ask(self, stale: Collection[int] | None, size: int) -> Rows:
+    def _rows_to_ask(self, stale: Collection[int] | None, size: int) -> Rows:
         """Return which of the `size` rows a plugin is asked about where `stale` ones changed (None: any may have)."""
         if stale is None or len(stale) * 4 > size:
             return self.all_rows()

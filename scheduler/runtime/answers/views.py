@@ -4,22 +4,24 @@
                             └─► TotalScores  ──┘
 
 Each reads what changed from the one before it, so that a decision after one placement costs a look at one row. All are
-computed again in full where that is not known: after many changes, or when the table grew. `plans.refresh` brings the
-columns up to date, then the view.
+computed again in full where that is not known: after many changes, or when the table grew.
 """
 
 from abc import abstractmethod
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Collection, Hashable, Sequence
-from typing import ClassVar, Final
+from functools import partial
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from scheduler.api.pod import Pod
 from scheduler.framework.change_log import ChangeLog
+from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.nodes import Aspect, BoolColumn, Int64Column, Rows
-from scheduler.runtime.answers.columns import FEW, Column, Stored
-from scheduler.runtime.live_nodes import LiveNodes
+from scheduler.runtime.answers.store import FEW, AnswerStore, Column, Stored
 
 _REFUSED: Final = -1
 """The rank of a row that does not pass: below any sum of scores."""
@@ -32,22 +34,47 @@ _TRAIL: Final = 2 * _SINGLY
 """Changed rows that a view remembers for the next one, which reads them in the same decision."""
 
 
+class Step(Protocol):
+    """One plugin at one extension point."""
+
+    def ask(self, state: CycleState, pod: Pod, rows: Rows) -> npt.NDArray[Any] | None:
+        """Return its answers for `rows`; None means 0 for all of them. Raises PluginError."""
+
+
 class View(Stored):
     """Made of columns. Its `trail` tells the next view in which rows it changed."""
 
-    __slots__ = ("_nodes", "columns", "size", "trail")
+    __slots__ = ("_nodes", "_store", "columns", "size", "trail")
 
     least_bytes: ClassVar[int] = 3072 + 40 * _TRAIL
 
-    def __init__(self, key: Hashable, columns: Sequence[Column], aspects: Collection[Aspect], nodes: LiveNodes) -> None:
+    def __init__(
+        self, key: Hashable, columns: Sequence[Column], aspects: Collection[Aspect], store: AnswerStore
+    ) -> None:
         """`aspects`: everything that the columns read. Every row of it is stale."""
-        super().__init__(key, map(nodes.change_log, {*aspects, Aspect.NAME}), columns)
-        self._positions = [-1] * len(self._logs)
-        self._nodes = nodes
+        super().__init__(key, map(store.nodes.change_log, {*aspects, Aspect.NAME}), columns)
+        self._positions = [-1] * len(self.logs)
+        self._store = store
+        self._nodes = store.nodes
         self.columns = columns
         self.size = 0
         """The number of rows when it was last updated."""
         self.trail = ChangeLog(_TRAIL)
+
+    def refresh(self, steps: Sequence[Step], state: CycleState, pod: Pod) -> None:
+        """Bring it up to date: ask the plugin behind each column about the rows that changed since.
+
+        Raises PluginError; then the column that could not be refreshed is dropped, and the view with it.
+        """
+        size = self._nodes.size
+        moved = {log for log, position in zip(self.logs, self._positions, strict=True) if log.position != position}
+        changed = self.stale_rows()
+        if changed is not None and not changed and self.size == size:
+            return
+        for step, column in zip(steps, self.columns, strict=True):
+            if self.size != size or not moved.isdisjoint(column.logs):
+                self._store.bring_up_to_date(column, partial(step.ask, state, pod))
+        self.update(changed, size)
 
     @abstractmethod
     def update(self, stale: Collection[int] | None, size: int) -> None:
@@ -61,6 +88,8 @@ class FeasibleNodes(View):
     """The nodes that pass the first Filter plugins, all those before the first one whose answers are not stored."""
 
     __slots__ = ("passing", "rows")
+
+    is_hint: ClassVar[bool] = True
 
     passing: BoolColumn
     """By row."""
@@ -135,10 +164,10 @@ class TotalScores(View):
         terms: Sequence[tuple[Column, int]],
         neutral: Sequence[Column],
         aspects: Collection[Aspect],
-        nodes: LiveNodes,
+        store: AnswerStore,
     ) -> None:
         """`terms`: columns and their weights, at least one. `columns` are these, then the `neutral` ones."""
-        super().__init__(key, [*(column for column, _ in terms), *neutral], aspects, nodes)
+        super().__init__(key, [*(column for column, _ in terms), *neutral], aspects, store)
         self._terms = terms
         self._neutral = neutral
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from scheduler.framework.nodes import Aspect, Rows
-from scheduler.runtime.answers.columns import Column, Evaluate, Values
-from scheduler.runtime.answers.store import FEWEST, STORE_BYTES, AnswerStore
+from scheduler.runtime.answers.store import FEWEST, STORE_BYTES, AnswerStore, Column, Evaluate, Values
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
 from tests.unit.plugins.cluster import a_cluster

@@ -6,9 +6,8 @@ import pytest
 from scheduler.api.requests import PodResources
 from scheduler.framework.nodes import Aspect
 from scheduler.runtime.answers import store as store_module
-from scheduler.runtime.answers.columns import Column, Stored
 from scheduler.runtime.answers.pod_classes import KnownSpec, PodClass
-from scheduler.runtime.answers.store import AnswerStore
+from scheduler.runtime.answers.store import AnswerStore, Column, Stored
 from scheduler.runtime.answers.views import BestNodes, FeasibleNodes, TotalScores
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node
@@ -23,8 +22,8 @@ class Entries:
     def __init__(self, store: AnswerStore, name: str = "web") -> None:
         self.store = store
         self.filtered, self.scored = self.column("filter", name), self.column("score", name)
-        self.feasible = store.add(FeasibleNodes(("feasible", name), [self.filtered], ASPECTS, store.nodes))
-        self.totals = store.add(TotalScores(("totals", name), [(self.scored, 1)], [], ASPECTS, store.nodes))
+        self.feasible = store.add(FeasibleNodes(("feasible", name), [self.filtered], ASPECTS, store))
+        self.totals = store.add(TotalScores(("totals", name), [(self.scored, 1)], [], ASPECTS, store))
         self.feasible.update(None, store.nodes.size)
         self.totals.update(None, store.nodes.size)
         self.best = store.add(BestNodes(("best", name), self.feasible, self.totals))
