@@ -37,7 +37,7 @@ class FoundPod(NamedTuple):
     json: bytes
     """Without `managedFields`, which kube-scheduler does not keep."""
     node_name: str
-    """Where it is bound; empty if it is not."""
+    """The node that it is bound to; empty if none."""
 
 
 class PodSource(Protocol):
@@ -58,7 +58,7 @@ class Nodes(Protocol):
 
 @dataclass(slots=True)
 class FilterVerdict:
-    """What the extenders say of nodes."""
+    """The extenders' verdict on nodes."""
 
     asked: Sequence[str]
     passed: Sequence[str]
@@ -145,7 +145,7 @@ class Question:
         return verdict
 
     async def prioritize(self, names: Sequence[str]) -> dict[str, int]:
-        """Return what the extenders add to the scores of nodes, as an int64; whoever fails adds nothing."""
+        """Return what the extenders add to the scores of nodes, as an int64; failing extenders add nothing."""
         asked = [extender for extender in self.extenders if extender.prioritizes]
         if not asked:
             return {}
@@ -173,7 +173,7 @@ class Question:
         return [node.raw for node in found if node is not None and node.raw]
 
     def skip(self, extender: Extender, error: Exception) -> None:
-        """Tell that an ignorable extender has no say."""
+        """Log that an ignorable extender is ignored."""
         fields = {"pod": str(self.pod), "extender": extender.name, "err": str(error)}
         _logger.info("An extender is left out, as it failed and is ignorable", extra=fields)
 

@@ -25,7 +25,7 @@ class Conversation(PreemptionExtenders, Protocol):
         """Ask which of these nodes will do. Raises ExtenderError."""
 
     async def prioritize(self, names: Sequence[str]) -> Mapping[str, int]:
-        """Ask what is to be added to the scores of nodes; whoever fails adds nothing."""
+        """Request the extenders' part of the nodes' scores; failing extenders add nothing."""
 
 
 class Table(Nodes, PodsOnNodes, Protocol):

@@ -48,7 +48,7 @@ class Transport(Protocol):
 
 
 class Filtered(NamedTuple):
-    """What is left of the nodes that an extender was asked about."""
+    """The nodes that an extender has left of those it was asked about."""
 
     passed: Sequence[str]
     """In its order, each once."""
@@ -160,7 +160,7 @@ class Extender:
         return CallFailed(error[:MAX_TEXT], "error")
 
     def _note(self, kind: str, result: str) -> None:
-        """Tell of the first failure and of the first success after it; each failed attempt is told with its pod."""
+        """Log the first failure and the first success after it; each failed attempt is logged with its pod."""
         if result == "cancelled":
             return
         fields = {"extender": self.name, "verb": kind, "result": result}

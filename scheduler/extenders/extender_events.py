@@ -1,4 +1,4 @@
-"""What extenders answer: decisions depend on it."""
+"""Extenders' answers, which decisions depend on."""
 
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -8,7 +8,7 @@ from scheduler.framework.extenders import Victims
 from scheduler.runtime.event_stream import EngineEvent
 
 FILTER, PRIORITIZE, PREEMPT = "filter", "prioritize", "preempt"
-"""What extenders are asked."""
+"""The verbs of requests to extenders."""
 
 ExtenderAnswer: TypeAlias = FilterVerdict | Mapping[str, int] | Mapping[str, Victims]
 """And what they answer, all of them together."""

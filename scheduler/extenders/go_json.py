@@ -24,7 +24,7 @@ import msgspec
 from scheduler.api.decoding import QUICK_ERRORS, Decoder
 
 _NULL, _QUOTE, _BRACKET, _BRACE = b'n"[{'
-"""What a value of a type begins with."""
+"""The first character of a value of a type."""
 
 _INT: Final = re.compile(rb"-?(0|[1-9][0-9]*)")
 _WHITE: Final = b" \t\r\n"
@@ -78,7 +78,7 @@ def decode(body: bytes, kind: "Kind") -> Any:
 
 
 class Place(NamedTuple):
-    """Where a value is, for messages."""
+    """The place of a value, for messages."""
 
     struct: str
     """The innermost struct."""
@@ -296,6 +296,6 @@ def _go_words(text: bytes, error: Exception) -> str:
 
 
 def _kind_of(text: memoryview) -> str:
-    """What Go calls a value of this kind."""
+    """Go's name of a value of this kind."""
     kinds = {b"{": "object", b"[": "array", b'"': "string", b"t": "bool", b"f": "bool", b"n": "null"}
     return kinds.get(bytes(text[:1]), "number")

@@ -26,7 +26,7 @@ AT_ONCE: Final = 50
 
 
 class PodsOnNodes(Protocol):
-    """Who runs where."""
+    """The pods on the nodes."""
 
     def row_of(self, name: str) -> int | None: ...
     def pods_on(self, name: str) -> Collection[Pod]: ...
@@ -70,7 +70,7 @@ class PreemptionQuestion:
         return name not in shown or shown[name] == self._uids(name)
 
     def _uids(self, name: str) -> frozenset[str] | None:
-        """Who is on a node; None if there is no such node."""
+        """The pods on a node; None if there is no such node."""
         if self._nodes.row_of(name) is None:
             return None
         return frozenset(pod.uid for pod in self._nodes.pods_on(name))

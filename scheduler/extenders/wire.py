@@ -1,4 +1,4 @@
-"""What is sent to extenders and what they answer, in the words of k8s.io/kube-scheduler/extender/v1 at v0.36.3.
+"""Requests to extenders and their answers, as in k8s.io/kube-scheduler/extender/v1 at v0.36.3.
 
 The names of its fields are as Go spells them, with a capital, since they have no tags; those of pods and nodes are the
 API's. A body is made of pieces, as nodes may be many megabytes: whole objects are passed on as they came.
@@ -151,7 +151,7 @@ def preemption_result(body: bytes) -> dict[str, MetaVictims]:
 
 
 def binding_error(body: bytes) -> str:
-    """What ExtenderBindingResult says went wrong; empty if nothing did."""
+    """The error in an ExtenderBindingResult; empty if there is none."""
     error: str = decode(body, _BINDING_RESULT)["Error"]
     return error
 

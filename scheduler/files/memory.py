@@ -40,12 +40,12 @@ def check_memory() -> None:
 
 
 def _addresses() -> int:
-    """What ulimit leaves."""
+    """The address space that ulimit leaves, in bytes."""
     return _least((resource.getrlimit(resource.RLIMIT_AS)[0],))
 
 
 def _resident() -> int:
-    """What the machine has, or leaves to a container."""
+    """The memory of the machine, or of the container, in bytes."""
     return _least((os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), *map(_limit_in, _CGROUPS)))
 
 

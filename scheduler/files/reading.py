@@ -17,7 +17,7 @@ CHUNK: Final = 1 << 16
 
 
 class Unfit(ValueError):
-    """What a path leads to cannot be read: it is too large, a pipe in which nothing comes, or no file."""
+    """A file cannot be read: it is too large, a pipe without data, or not a file."""
 
 
 class TooLarge(Unfit):

@@ -1,4 +1,4 @@
-"""What a plugin does to the whole process by accident: noticed in the process that tries it out.
+"""Accidental changes of a plugin to the whole process, noticed in the process that tries it out.
 
     Surroundings() ─► the plugin's module is imported ─► changes(): a line each, for its author
 
@@ -37,7 +37,7 @@ _WATCHED: Final = frozenset(
         *("time", "types", "typing", "urllib.request", "uuid", "weakref"),
     )
 )
-"""Modules whose functions and classes are to stay what they are, besides the scheduler's own."""
+"""Modules whose functions and classes must not change, in addition to the scheduler's own."""
 
 _OURS: Final = ("scheduler", "plugins")
 
@@ -78,7 +78,7 @@ def _mask() -> int:
 
 
 def _policy() -> object:
-    policy = getattr(asyncio.events, "_event_loop_policy", None)  # asking for it would make one
+    policy = getattr(asyncio.events, "_event_loop_policy", None)  # reading it would make one
     return asyncio.DefaultEventLoopPolicy if policy is None else type(policy)
 
 
@@ -114,11 +114,11 @@ _SETTINGS: Final[Mapping[str, Callable[[], object]]] = {
         getattr(each, "closed", None) for each in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
     ],
 }
-"""What is said of a change, and what it is a change of."""
+"""The message about a change, and the changed object."""
 
 
 class Surroundings:
-    """What of the process plugins leave as it is, at the moment at which this is made."""
+    """The state of the process that plugins must not change, as it is when this is made."""
 
     def __init__(self) -> None:
         self._settings = {problem: _value(of) for problem, of in _SETTINGS.items()}
@@ -214,7 +214,7 @@ class Imports:
             logging.root.addHandler(logging.NullHandler())
         logging.getLogger(_OURS[0])  # so that there is one that could be disabled
         self.place = ""
-        """What is imported."""
+        """The imported modules."""
         self._before: Surroundings | None = None
         self.problems: list[str] = []
 

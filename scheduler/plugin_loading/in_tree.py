@@ -1,6 +1,6 @@
 """Our own plugins, whatever else is called `plugins` where the program runs.
 
-A folder of that name may stand beside a user's program, or in PYTHONPATH, and Python would look there first.
+A folder of that name may be next to a user's program, or in PYTHONPATH, and Python would look there first.
 """
 
 import importlib

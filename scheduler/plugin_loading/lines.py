@@ -1,4 +1,4 @@
-"""Where in its file a class, one of its methods or one of its attributes is: for messages."""
+"""The line of a class, of one of its methods or of one of its attributes, for messages."""
 
 import ast
 import inspect

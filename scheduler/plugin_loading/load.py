@@ -25,7 +25,7 @@ IN_TREE = "in-tree"
 PROGRAM = "program"
 
 Begun = Callable[[str], None]
-"""Is told what is run next."""
+"""Is called with the name of the next module."""
 
 
 class Found(NamedTuple):
@@ -54,7 +54,7 @@ class LoadedPlugins:
 
 
 def load(sources: PluginSources, in_tree: Registry, given: Registry, begun: Begun = lambda _: None) -> LoadedPlugins:
-    """Import all plugins, besides those in-tree and those that a program of its own has given.
+    """Import all plugins, except those in-tree and those that a program of its own has given.
 
     Raises ConfigError with everything that is wrong; then nothing is left loaded.
     """

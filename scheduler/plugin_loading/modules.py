@@ -2,7 +2,7 @@
 
 The files of a directory are no part of Python's path: nothing else can import them, and none of them stands in the
 way of a library, whatever its name is. Among themselves they may write `from ._shared import …`. They are compiled
-from the bytes that were read, never from compiled files beside them, which may be of another version.
+from the bytes that were read, never from compiled files next to them, which may be of another version.
 """
 
 import importlib
@@ -43,7 +43,7 @@ class FilesPackage(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         self._files: dict[str, PluginFile] = {}
         for file in directory.files:
             name = f"{self.name}.{file.stem.replace('.', '_')}"
-            while name in self._files:  # a.b.py beside a_b.py
+            while name in self._files:  # a.b.py next to a_b.py
                 name += "_"
             self._files[name] = file
         self._path = directory.path
@@ -106,16 +106,16 @@ def import_installed(name: str, named_by: str) -> ModuleType:
 
 
 @contextmanager
-def _problems_of(place: str, name: str, is_beside: Callable[[str], bool] = lambda _: False) -> Iterator[None]:
+def _problems_of(place: str, name: str, is_in_same_folder: Callable[[str], bool] = lambda _: False) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise ImportProblem(_worded(error, place, name, is_beside)) from error
+        raise ImportProblem(_worded(error, place, name, is_in_same_folder)) from error
 
 
-def _worded(error: BaseException, place: str, name: str, is_beside: Callable[[str], bool]) -> str:
+def _worded(error: BaseException, place: str, name: str, is_in_same_folder: Callable[[str], bool]) -> str:
     if isinstance(error, SyntaxError) and error.filename:
         text = f": {shortened(' '.join(error.text.split()), MAX_SOURCE)}" if error.text else ""
         return f"{error.filename}:{error.lineno or 1}: {type(error).__name__}: {error.msg}{text}"
@@ -124,18 +124,18 @@ def _worded(error: BaseException, place: str, name: str, is_beside: Callable[[st
     if isinstance(error, SystemExit):
         return f"{at}: it ends the program, with sys.exit or the like, while it is imported"
     if isinstance(error, ModuleNotFoundError) and error.name:
-        return f"{at}: {_not_found(error.name, is_beside)}"
+        return f"{at}: {_not_found(error.name, is_in_same_folder)}"
     if isinstance(error, ImportError) and (match := _NO_NAME.match(str(error))):
         known = dir(sys.modules.get(match[2], None))
         return f"{at}: there is no {match[1]!r} in {match[2]}{did_you_mean(match[1], known)}"
     return f"{at}: {type(error).__name__}: {shortened(' '.join(str(error).split()), MAX_DETAIL)}"
 
 
-def _not_found(name: str, is_beside: Callable[[str], bool]) -> str:
+def _not_found(name: str, is_in_same_folder: Callable[[str], bool]) -> str:
     top = name.partition(".")[0]
     if top.startswith(PREFIX):
         return f"there is no file {name.partition('.')[2]}.py beside it"
-    if is_beside(top):
+    if is_in_same_folder(top):
         return f"there is no module {name!r}: the files of a directory import each other by `from .{name} import …`"
     if top in sys.modules:
         return f"there is no module {name!r}{did_you_mean(name, sys.modules)}"

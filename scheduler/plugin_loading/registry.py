@@ -17,7 +17,7 @@ from scheduler.runtime.registry import Registry
 
 
 class PluginRequest(NamedTuple):
-    """What a configuration says of where plugins are."""
+    """A configuration's sources of plugins."""
 
     directories: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
@@ -40,7 +40,8 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         before: LoadedPlugins | None = None,
         seconds: float = SECONDS,
     ) -> None:
-        """`directories`: of the command line, beside those of a configuration; `seconds`: for the import of a module.
+        """`directories`: of the command line, in addition to those of a configuration; `seconds`: for the import of a
+        module.
 
         `before`: what an earlier one loaded, which is taken again if no file has changed since. Raises ConfigError for
         plugins that were given.
@@ -51,7 +52,7 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         self._seconds = seconds
         self._wants_every_entry_point = False
         self._unread: list[str] = []
-        """What of it could not be read."""
+        """The parts of it that could not be read."""
         self._prepared: tuple[PluginRequest, PluginSources] | None = None
         self.loaded = load(PluginSources(), self._in_tree, self._given)
         """Of all plugins, the classes and where they are from."""
@@ -109,7 +110,8 @@ class PluginRegistry(Mapping[str, type[Plugin]]):
         return PluginRegistry(self._in_tree, self._given, self._directories, before=self.loaded, seconds=self._seconds)
 
     def close(self, successor: "PluginRegistry | None" = None) -> None:
-        """Forget the modules of files, when no plugin of this registry is used any more, but for a successor's."""
+        """Forget the modules of files, when no plugin of this registry is used any more, except those of a
+        successor."""
         if successor is None or successor.loaded is not self.loaded:
             self.loaded.close()
 

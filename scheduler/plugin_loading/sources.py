@@ -1,4 +1,4 @@
-"""Where plugins come from, as they are at one moment: the files' bytes are read here, and nothing is run.
+"""The sources of plugins at one moment: their bytes are read, and nothing is run.
 
 A directory may be a mounted ConfigMap. Its files are links to `..data/NAME`, and `..data` is a link that changes when
 the ConfigMap does: so all files are read behind one reading of that link, or they might be of two versions.
@@ -50,7 +50,7 @@ class Directory(NamedTuple):
 
 
 class EntryPoint(NamedTuple):
-    """What an installed package says of a plugin."""
+    """An installed package's entry point for a plugin."""
 
     name: str
     """The plugin's name."""
@@ -110,7 +110,7 @@ def _directory(path: str, problems: list[str]) -> Directory:
 
 
 def _link(path: str) -> str:
-    """Where the link of a mounted ConfigMap points to; empty for any other directory."""
+    """The target of a mounted ConfigMap's link; empty for any other directory."""
     try:
         return os.readlink(os.path.join(path, _SWAPPED))
     except OSError:

@@ -7,7 +7,8 @@ from it that a new file is bad, and nobody's binding waits for it.
     parent: sources, configuration ──JSON──► child: {"begun": "a.py"} … {"starts": true} {"problems": […]}
             a source that it does not survive is named, with the line, and the others are tried again without it
 
-What plugins raise while they are made or started is not told: it is raised here again, with all that is wrong.
+Exceptions of plugins in construction and start are not reported: they are raised in this process again, with all
+problems at once.
 """
 
 import asyncio
@@ -123,7 +124,7 @@ def _argv() -> list[str]:
 
 
 class _Trial:
-    """What is still to be tried, and what is known to be wrong."""
+    """The plugins still to be tried, and the problems so far."""
 
     def __init__(self, sources: PluginSources, taken: list[str], seconds: float, config: object) -> None:
         self.sources = sources
@@ -134,7 +135,7 @@ class _Trial:
 
     @property
     def request(self) -> bytes:
-        """What the child reads."""
+        """The input of the child process."""
         return msgspec.json.encode(
             _Request(self._seconds, self._taken, self.sources, _plain(self._config), START_SECONDS)
         )
@@ -180,7 +181,7 @@ class _Trial:
 
 
 def _answer(line: str) -> _Answer | None:
-    """What the child said; None for a line of a stack."""
+    """A message of the child process; None for a line of a stack."""
     try:
         return _answers.decode(line.encode())
     except Unreadable:

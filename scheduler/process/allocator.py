@@ -12,8 +12,8 @@ _M_MMAP_THRESHOLD: Final = -3
 """From malloc.h."""
 
 MMAP_BYTES: Final = 1 << 20
-"""What is at least this large is given back as soon as it is freed. Columns of 100,000 nodes are smaller: they come and
-go with each decision, and new memory costs more than what is at hand."""
+"""Blocks of at least this size, in bytes, are returned to the system as soon as they are freed. Columns of 100,000
+nodes are smaller: they come and go with each decision, and new memory costs more than what is at hand."""
 
 
 def settle() -> None:

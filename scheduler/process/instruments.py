@@ -105,7 +105,7 @@ def observe_all(*observations: tuple[Histogram, float]) -> None:
 
 
 class Registry(CollectorRegistry):
-    """What `/metrics` shows."""
+    """The samples for `/metrics`."""
 
     def families(self, size: int) -> Iterator[tuple[Metric, Iterator[Sequence[Sample]]]]:
         """Each family, without its samples, and these in parts of about `size`; each part is of one moment."""

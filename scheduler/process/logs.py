@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from scheduler.api.text import MAX_MESSAGE, encodable, printable, shortened
 
 _PLAIN: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-"""What every record has; the rest are the fields of this one."""
+"""The attributes of every record; all others are fields of this one."""
 
 OUTCOMES: Final = 2
 """The verbosity that adds a line for each pod's outcome."""
@@ -23,10 +23,10 @@ OURS: Final = ("scheduler", "plugins")
 
 
 class Levels:
-    """What is logged, as klog's `-v` and `--vmodule` say it; it may change while the program runs.
+    """The verbosity of the log, as klog's `-v` and `--vmodule` say it; it may change while the program runs.
 
     2 adds a line for each pod's outcome, 4 the libraries' own lines. At 0 a healthy scheduler says little: outcomes are
-    counted in metrics and told in Events anyway.
+    counted in metrics and reported in Events anyway.
     """
 
     def __init__(self, verbosity: int, modules: Sequence[tuple[str, int]] = ()) -> None:
@@ -35,7 +35,7 @@ class Levels:
         self.verbosity = verbosity
 
     def set(self, verbosity: int) -> None:
-        """Log as much from now on, but for the modules that have a verbosity of their own."""
+        """Use this verbosity from now on, except for modules that have their own."""
         self.verbosity = verbosity
         self.apply()
 

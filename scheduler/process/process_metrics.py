@@ -1,4 +1,4 @@
-"""What metrics tell of the program itself: its process, and its version. Linux only; elsewhere there is less.
+"""Metrics of the program itself: its process and its version. Complete on Linux only.
 
 Names and meanings: Go's process collector (prometheus/client_golang), and metrics/prometheus/version in component-base.
 """

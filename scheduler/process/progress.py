@@ -3,7 +3,7 @@
     reading cluster.json: 12,000
     placing waiting pods: 120 of 400, 2,100/s
 
-A thread draws it a few times a second, so whoever works only counts: `progress.done += 1`.
+A thread draws it a few times a second, so the worker only counts: `progress.done += 1`.
 """
 
 import os
@@ -32,12 +32,12 @@ _CLEAR: Final = "\r\x1b[K"
 
 
 class Progress:
-    """What is being done, and how much of it is done."""
+    """The current step, and how much of it is done."""
 
     def __init__(self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
         """Draw on `stream`, if that is a terminal; `now` in seconds."""
         self.done = 0
-        """Of what is being done now; to be counted up."""
+        """The finished part of the current step; to be counted up."""
 
         is_live = stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
         self._stream = stream if is_live else None
@@ -127,5 +127,5 @@ SILENT: Final = Progress()
 
 
 def on_stderr() -> Progress:
-    """What a command shows."""
+    """The progress that a command shows."""
     return Progress(sys.stderr)

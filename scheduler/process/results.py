@@ -21,5 +21,5 @@ def only_results_on_stdout() -> Iterator[None]:
 
 
 def results() -> TextIO:
-    """Where a command writes what it was asked for."""
+    """The stream to which a command writes its results."""
     return _kept[-1] if _kept else sys.stdout

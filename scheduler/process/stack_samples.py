@@ -1,9 +1,9 @@
-"""Where the time of the running program goes: stacks, looked at by a thread a hundred times a second.
+"""A sampling profiler: a thread looks at all stacks a hundred times a second.
 
 The event loop's thread is weighed by the CPU that it has used since the last look, so a loop that waits weighs nothing,
 and one that is busy in C weighs as the function that called it. Of other threads the time itself counts, unless they
 wait. The thread gets Python's lock only between two bytecodes of the others, so what runs long in C is seen at its end.
-And whoever has the lock may keep it for the switch interval, 5 ms, or until he waits: the steps of our event loop are
+And the holder of the lock may keep it for the switch interval, 5 ms, or until it waits: the steps of our event loop are
 shorter, so that nearly every look would find it in `select`. While a profile is made, the interval is a fiftieth.
 
 A look costs some tens of microseconds. Both the number of looks and the frames of a stack have bounds, and what is kept
@@ -43,7 +43,7 @@ WAITING: Final = frozenset(
         ("thread.py", "_worker"),
     }
 )
-"""Where threads of the standard library are while they have nothing to do: file and innermost function."""
+"""The file and innermost function of idle threads of the standard library."""
 
 Stack: TypeAlias = tuple[CodeType, ...]
 """The functions, from the outermost."""
@@ -77,7 +77,7 @@ def cpu_clock(thread: int) -> Callable[[], float]:
 
 
 class Samples:
-    """What the looks have found."""
+    """The samples."""
 
     def __init__(self, loop_thread: int, loop_cpu: Callable[[], float], now: Callable[[], float]) -> None:
         self._loop_thread, self._loop_cpu, self._now = loop_thread, loop_cpu, now

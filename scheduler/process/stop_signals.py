@@ -37,7 +37,7 @@ class StopSignals:
         self._deadline: threading.Thread | None = None
 
     def listen(self) -> None:
-        """Listen to the signals, whoever else has done so until now. On the main thread, in the event loop."""
+        """Install our handlers, replacing any others. On the main thread, in the event loop."""
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self._stop.set)  # wakes a loop that waits; replaces what kopf has put there
@@ -61,12 +61,12 @@ class StopSignals:
 
     def _end_late(self) -> None:
         time.sleep(GRACE_SECONDS)
-        telling = threading.Thread(target=self._tell, daemon=True)
-        telling.start()
-        telling.join(LOG_SECONDS)
+        reporting = threading.Thread(target=self._report, daemon=True)
+        reporting.start()
+        reporting.join(LOG_SECONDS)
         end_process(1)
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         main = threading.main_thread().ident
         frame = sys._current_frames().get(main) if main is not None else None
         at = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "its end"

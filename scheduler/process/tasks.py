@@ -3,7 +3,7 @@
 A part runs as long as the program does, a job ends by itself:
 
     part ──ends, fails, or is cancelled by others──► the program ends with exit code 1; until then `/livez` fails
-      └────the program is told to stop─────────────► may end; is cancelled
+      └────the program is asked to stop────────────► may end; is cancelled
 
     job ──done──────────────────────────────────────► (nothing)
      │ ───fails, or is cancelled by others──────────► logged, counted, settled
@@ -173,7 +173,7 @@ def is_late_for_a_connection(error: BaseException | None) -> bool:
 def is_forsaken_by_kopf(context: dict[str, Any]) -> bool:
     """Whether it is a task of kopf's whose failure nobody asks for, as another one like it failed before.
 
-    kopf asks for the resources of all API groups at once, and at the first failure, which it tells and tries again,
+    kopf asks for the resources of all API groups at once, and at the first failure, which it reports and tries again,
     leaves the others alone (`_read_new_apis` in kopf/_cogs/clients/scanning.py).
     """
     task = context.get("future")

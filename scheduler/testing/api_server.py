@@ -1,4 +1,4 @@
-"""What the scheduler of a test writes to: an API server in memory, where everything takes effect at once."""
+"""An API server in memory for the scheduler of a test: every write takes effect at once."""
 
 import asyncio
 from collections.abc import Callable

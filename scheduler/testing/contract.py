@@ -1,4 +1,4 @@
-"""What every plugin promises, checked for pods and nodes that the author chooses."""
+"""The promises of every plugin, checked for pods and nodes that the author chooses."""
 
 import copy
 import itertools

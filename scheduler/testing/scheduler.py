@@ -40,10 +40,10 @@ PROFILE: Final = "default-scheduler"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What has become of a pod so far."""
+    """The state of a pod."""
 
     node: str = ""
-    """Where it was bound; empty until then."""
+    """The node that it is bound to; empty until then."""
 
     message: str = ""
     """Why its last attempt failed, as the pod's owner reads it."""
@@ -159,7 +159,7 @@ class Scheduler:
         self._do(self._show, (), seconds)
 
     def outcome(self, pod: Pod) -> Outcome:
-        """What has become of a pod so far."""
+        """The state of a pod."""
         uid, engine = pod.uid, self.engine
         newest = engine.pods.get(uid)
         waiting = [framework.handle.waiting_pods.get(uid) for framework in engine.frameworks.values()]

@@ -16,7 +16,7 @@ from scheduler.testing.profile import profile_of
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a plugin, alone in its profile, says of a pod."""
+    """The answers of a plugin, alone in its profile, about a pod."""
 
     refusals: Mapping[str, Status]
     """Node name → why the pod cannot run there, for those that are refused."""

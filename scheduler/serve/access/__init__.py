@@ -1,4 +1,4 @@
-"""Who asks, and what they may see, as kube-scheduler decides it.
+"""Authentication and authorization of the port's clients, as in kube-scheduler.
 
 The API server is asked through Protocols that `scheduler.kube.services` implements.
 """

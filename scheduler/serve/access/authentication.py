@@ -1,4 +1,4 @@
-"""Who asks: told by a client certificate or a bearer token, or nobody in particular, as kube-scheduler has it.
+"""Authenticates the caller by client certificate or bearer token, otherwise as anonymous, as in kube-scheduler.
 
 Source: k8s.io/apiserver/pkg/authentication at v0.36.3 (authenticatorfactory, request/x509, request/bearertoken,
 token/cache).
@@ -26,7 +26,7 @@ MAX_TOKENS: Final = 1024
 """Answers that are kept."""
 
 MAX_IN_FLIGHT: Final = 4
-"""Tokens that the API server is asked about at once: whoever sends random ones waits for himself."""
+"""Tokens that the API server is asked about at once: a client that sends random ones delays only itself."""
 
 UID_OID: Final = ObjectIdentifier("1.3.6.1.4.1.57683.2")
 """Of a user's UID in a certificate: k8s.io/apimachinery/pkg/apis/asn1."""
@@ -47,7 +47,7 @@ class TokenReviewer(Protocol):
 
 
 class Unauthorized(Exception):
-    """What was shown is not accepted. The text is for the log."""
+    """The credentials are not accepted. The text is for the log."""
 
 
 class Authentication:
@@ -65,7 +65,7 @@ class Authentication:
         self._reviews = Reviewing(MAX_IN_FLIGHT)
 
     async def user(self, certificate: bytes | None, authorization: str, passed_on: str = "") -> User:
-        """Who shows this certificate (DER, verified by TLS) or this Authorization header; else ANONYMOUS.
+        """Return the user of this certificate (DER, verified by TLS) or Authorization header; else ANONYMOUS.
 
         `passed_on`: what came through the API server's proxy instead. A token there must be meant for us alone: one
         that the API server takes as well does not belong into a header that proxies may log.

@@ -1,4 +1,4 @@
-"""Who may see what: health is for everyone, for the rest the API server is asked, as kube-scheduler does.
+"""Authorizes requests: health is for everyone, for the rest the API server is asked, as in kube-scheduler.
 
     path that is always allowed, or a user of system:masters ──► allowed
     otherwise ──► SubjectAccessReview of the path and the HTTP method ──► allowed, forbidden, or no answer

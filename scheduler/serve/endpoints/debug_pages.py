@@ -57,7 +57,7 @@ class Profile:
             self._is_busy = False
 
     async def _taken(self, seconds: float, ended: threading.Event) -> bytes:
-        """What the thread finds. Raises what it raises.
+        """Return the thread's result. Raises the thread's exception.
 
         A thread of its own, not the pool's: at the end of the program nobody waits for it.
         """
@@ -76,7 +76,7 @@ class Profile:
             result, problem = b"", None
             try:
                 result = self._look(seconds, loop_thread, ended)
-            except Exception as error:  # noqa: BLE001  whoever asked is told
+            except Exception as error:  # noqa: BLE001  the answer reports it
                 problem = error
             with suppress(RuntimeError):  # the loop has ended meanwhile
                 loop.call_soon_threadsafe(settle, result, problem)
@@ -86,7 +86,7 @@ class Profile:
 
 
 class Memory:
-    """What the program keeps: a summary that costs nothing."""
+    """A summary of the program's memory, cheap to make."""
 
     def __init__(
         self, caches: Callable[[], Iterable[tuple[str, int]]], counts: Callable[[], Mapping[str, int]]

@@ -29,7 +29,7 @@ Encode = Callable[[Collector], bytes]
 
 
 class Families(Protocol):
-    """Where metrics come from."""
+    """A source of metrics."""
 
     def families(self, size: int) -> Iterator[tuple[Metric, Iterator[Sequence[Sample]]]]:
         """Each family, without its samples, and these in parts of about `size`."""

@@ -1,4 +1,4 @@
-"""What an operator looks up in a running scheduler: `/configz`, `/flagz`, `/statusz`; and `/debug/flags/v`, to set.
+"""Facts about a running scheduler for its operator: `/configz`, `/flagz`, `/statusz`; and `/debug/flags/v`, to set.
 
 Forms and words are kube-scheduler's: k8s.io/component-base/configz, k8s.io/apiserver/pkg/server/flagz and statusz,
 routes/flags.go at v0.36.3. Of flagz and statusz there is a text for people and, if asked for as there, JSON.
@@ -50,7 +50,7 @@ class Flagz:
 
 
 class Statusz:
-    """What runs, since when, and what there is to look at."""
+    """The version, the start time, and the list of pages."""
 
     def __init__(
         self,

@@ -9,24 +9,24 @@ from scheduler.serve.page.messages import cut
 from scheduler.serve.port.answers import LEADING
 
 _instance: Final = secrets.token_hex(8)
-"""Another one after each start: the page then begins anew."""
+"""Different after each start: the page then starts again."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Who tells."""
+    """The name of the replica."""
 
     version: str
     leads: Callable[[], bool]
     leader: Callable[[], str]
-    """Who leads, as the Lease has it; empty if nobody is known to."""
+    """The leader's identity, as in the Lease; empty if there is none."""
 
     @property
     def headers(self) -> tuple[tuple[str, str], ...]:
         """Those of an answer that the leader knows best."""
         return ((LEADING, "true" if self.leads() else "false"),)
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         return {
             "instance": _instance,
             "version": self.version,

@@ -1,4 +1,5 @@
-"""What plugins cost, from the metrics of their calls; kube-scheduler's way of taking these counts a tenth of them."""
+"""The costs of plugins, from the metrics of their calls; kube-scheduler's way of taking these counts a tenth of
+them."""
 
 from typing import Any, Final
 
@@ -25,6 +26,11 @@ def plugin_costs(metrics: Metrics) -> list[dict[str, Any]]:
         of = counts[plugin, point]
         calls = sum(of)
         if calls:
-            told = {"plugin": cut(plugin), "point": point, "calls": int(calls), "mean": totals[plugin, point] / calls}
-            costs.append({**told, "slow": quantile(bounds, of, 0.99)})
+            document = {
+                "plugin": cut(plugin),
+                "point": point,
+                "calls": int(calls),
+                "mean": totals[plugin, point] / calls,
+            }
+            costs.append({**document, "slow": quantile(bounds, of, 0.99)})
     return costs

@@ -12,7 +12,7 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.serve.page.messages import MAX_MESSAGE, cut, event
 
 MAX_SHOWN: Final = 40
-"""Decisions that are told at once; of the others only how many they were."""
+"""The number of decisions in one message; of the others only their number is sent."""
 
 MAX_FOLLOWED: Final = 4096
 """Changes that were not looked at yet: older ones are lost."""
@@ -22,9 +22,9 @@ MAX_KEPT: Final = 60
 
 
 class Looked(NamedTuple):
-    """What is new since the last look."""
+    """The news since the last look."""
 
-    told: bytes
+    message: bytes
     """Empty: nothing is."""
 
     deciding: Sequence[float]
@@ -60,7 +60,7 @@ class DecisionPicture:
         self._changed.append(event.pod.uid)
 
     def look(self) -> Looked:
-        """Tell what is new. A pod that was placed is told again once it is bound, or has failed to be."""
+        """Return the new decisions. A placed pod is reported again when its binding succeeds or fails."""
         records, before = [], self._looked
         self._looked = self._now()
         while self._changed:
@@ -71,7 +71,7 @@ class DecisionPicture:
             return Looked(b"", (), ())
         # A pod that was decided and bound since the last look is there twice, with one record.
         records = list(dict.fromkeys(records))
-        shown = [self._told(record) for record in records[-MAX_SHOWN:]]
+        shown = [self._document(record) for record in records[-MAX_SHOWN:]]
         self._latest.extend(shown)
         binding = [record.ended - record.at for record in records if record.result == "bound"]
         more = len(records) - len(shown)
@@ -79,11 +79,11 @@ class DecisionPicture:
         return Looked(_event(shown, more), deciding, binding)
 
     def latest(self) -> bytes:
-        """Tell what was told before."""
+        """Return the message for a new reader."""
         return _event(list(self._latest), 0)
 
-    def _told(self, record: Record) -> dict[str, Any]:
-        told: dict[str, Any] = {
+    def _document(self, record: Record) -> dict[str, Any]:
+        document: dict[str, Any] = {
             "uid": cut(record.uid, 64),
             "at": round(record.at, 3),
             "attempt": record.attempt,
@@ -92,14 +92,14 @@ class DecisionPicture:
         }
         pod = self._pods.get(record.uid)
         if pod is not None:
-            told |= {"namespace": cut(pod.namespace), "name": cut(pod.name)}
+            document |= {"namespace": cut(pod.namespace), "name": cut(pod.name)}
         if record.node:
-            told |= {"node": cut(record.node), "feasible": record.feasible}
+            document |= {"node": cut(record.node), "feasible": record.feasible}
         if record.ended > record.at and record.result == "bound":
-            told["boundMs"] = round((record.ended - record.at) * 1000, 1)
+            document["boundMs"] = round((record.ended - record.at) * 1000, 1)
         if record.message:
-            told["message"] = cut(record.message, MAX_MESSAGE)
-        return told
+            document["message"] = cut(record.message, MAX_MESSAGE)
+        return document
 
 
 def _event(shown: list[dict[str, Any]], more: int) -> bytes:

@@ -1,4 +1,4 @@
-"""What the page asks for when somebody looks closer: a node with its pods; the configuration and what plugins cost."""
+"""Details that the page requests: a node with its pods; the configuration and the costs of plugins."""
 
 from collections.abc import Callable, Iterator, Mapping
 from heapq import nlargest
@@ -76,16 +76,16 @@ class ConfigurationDetails:
 
 
 def _points(framework: Framework) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Each extension point with its plugins in order; weights are told where they count."""
+    """Each extension point with its plugins in order; weights are included where they count."""
     plugins = framework.plugins
     for point in POINTS:
         weights = plugins.weights if point == "score" else {}
-        told = [
+        document = [
             {"name": cut(each.name)} | ({"weight": weights[each.name]} if each.name in weights else {})
             for each in plugins.at[point]
         ]
-        if told:
-            yield point, told
+        if document:
+            yield point, document
 
 
 def _size(pod: Pod) -> tuple[int, int]:
@@ -95,8 +95,8 @@ def _size(pod: Pod) -> tuple[int, int]:
 
 def _pod(pod: Pod) -> dict[str, Any]:
     cpu, memory = _size(pod)
-    told = {"namespace": cut(pod.namespace), "name": cut(pod.name), "cpu": cpu, "memory": memory}
-    return told | {"priority": pod.priority, "deleting": pod.is_deleting}
+    document = {"namespace": cut(pod.namespace), "name": cut(pod.name), "cpu": cpu, "memory": memory}
+    return document | {"priority": pod.priority, "deleting": pod.is_deleting}
 
 
 def _order(amount: Mapping[str, Any]) -> tuple[int, str]:

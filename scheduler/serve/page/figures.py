@@ -38,7 +38,7 @@ class Figures:
         self._at = now()
 
     def sample(self, deciding: Sequence[float], binding: Sequence[float]) -> bytes:
-        """Take one, and tell it. The seconds are those of `decisions.Looked`."""
+        """Take one, and return its message. The seconds are those of `decisions.Looked`."""
         now, counts, buckets = self._now(), self._counts(), _buckets(self._waited)
         seconds = max(now - self._at, 0.001)
         rates = [round((counts[name] - self._before[name]) / seconds, 2) for name in RESULTS]
@@ -53,7 +53,7 @@ class Figures:
         return event("figures", dict(zip(NAMES, ([value] for value in values), strict=True)))
 
     def history(self) -> bytes:
-        """Tell all of them."""
+        """Return the message with all of them."""
         columns: dict[str, Any] = {name: [sample[i] for sample in self._samples] for i, name in enumerate(NAMES)}
         return event("figures", columns)
 

@@ -1,4 +1,4 @@
-"""What goes on, told to all who look: everything when they come, then once a second what has changed.
+"""Live updates for all readers: everything for a new one, then changes once a second.
 
     a reader comes ─► hello, all nodes, figures, decisions, queue ─► what changed meanwhile ─► with the others
     every second   ─► records ─► figures ─► (somebody looks) ─► nodes, queue, decisions that changed ─► all readers
@@ -36,7 +36,8 @@ MAX_WAITING_BYTES: Final = 4 << 20
 """For one reader: a minute of a busy cluster of 5,000 nodes."""
 
 ROUNDS: Final = 3
-"""So often all nodes are told to who comes, if too many change meanwhile; after that they are told to all readers."""
+"""So often all nodes are sent to a new reader alone, if too many change meanwhile; after that they are sent to all
+readers."""
 
 EVENT_STREAM: Final = "text/event-stream"
 
@@ -54,10 +55,10 @@ class Live:
         self._decisions = DecisionPicture(engine.records, engine.stream, engine.pods)
         self._figures = Figures(metrics, engine.queue.pending_counts)
         self.readers: set[Feed] = set()
-        self._told = about.told()
+        self._sent_about = about.document()
         self._looks = 0
         self._is_missed = False
-        """Whether some reader may have missed changes of nodes: all are told to everybody at the next look."""
+        """Whether some reader may have missed changes of nodes: all are sent to everybody at the next look."""
 
     async def __call__(self, _query: Mapping[str, str]) -> Answer:
         return Answer(200, self._stream(), EVENT_STREAM, goes_on=True, headers=self._about.headers)
@@ -67,11 +68,11 @@ class Live:
         tasks.repeat("page", LATE_SECONDS, SECONDS, self.look)
 
     async def look(self) -> None:
-        """Tell all readers what has changed."""
+        """Send the changes to all readers."""
         try:
             await self._look()
         except BaseException:
-            # They may have missed something: they come back, and are told everything.
+            # They may have missed something: they come back, and get everything.
             for reader in tuple(self.readers):
                 reader.end()
             raise
@@ -82,42 +83,42 @@ class Live:
         self._looks += 1
         if not self.readers:
             return
-        self._tell(figures)
-        if looked.told:
-            self._tell(looked.told)
-        about = self._about.told()
-        if about != self._told:
-            self._told = about
-            self._tell(event("about", about))
+        self._send(figures)
+        if looked.message:
+            self._send(looked.message)
+        about = self._about.document()
+        if about != self._sent_about:
+            self._sent_about = about
+            self._send(event("about", about))
         await asyncio.sleep(0)
         changes = self._nodes.changes()
         is_missed, self._is_missed = self._is_missed, False
         for message in self._nodes.whole() if changes is None or is_missed else changes:
-            self._tell(message)
+            self._send(message)
             await asyncio.sleep(0)
         if self._looks % QUEUE_LOOKS == 0:
             await self._look_at_the_queue()
 
-    def _tell(self, message: bytes) -> None:
+    def _send(self, message: bytes) -> None:
         for reader in tuple(self.readers):
             reader.push(message)
             if reader.is_over:
                 self.readers.discard(reader)
 
     async def _look_at_the_queue(self) -> None:
-        """Tell what has changed in the queue."""
+        """Send the changes of the queue."""
         steps = self._queues.look()
         while True:
             try:
                 next(steps)
             except StopIteration as end:
                 for message in end.value:
-                    self._tell(message)
+                    self._send(message)
                 return
             await asyncio.sleep(0)
 
     async def _stream(self) -> AsyncGenerator[bytes, None]:
-        yield event("hello", self._about.told())
+        yield event("hello", self._about.document())
         await self._look_at_the_queue()
         reader = NodeReader(self._table)
         for _ in range(ROUNDS):
@@ -142,8 +143,8 @@ class Live:
             self.readers.discard(feed)
 
     def _others(self) -> Iterator[bytes]:
-        """What is told besides the nodes, to who comes."""
+        """The messages for a new reader, except the nodes."""
         yield self._figures.history()
         yield self._decisions.latest()
-        yield from self._queues.told.values()
+        yield from self._queues.messages.values()
         yield event("ready", {})

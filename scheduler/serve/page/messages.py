@@ -1,6 +1,6 @@
-"""What the page is told: server-sent events with JSON, and texts that are safe to carry around.
+"""The page's messages: server-sent events with JSON, and texts that are safe to pass on.
 
-What names and messages say is up to whoever may create a pod: they are cut, and the page shows them as text only.
+The creator of a pod chooses names and messages: they are cut, and the page shows them as text only.
 """
 
 from collections.abc import Mapping

@@ -5,7 +5,7 @@
      "use": {resource: [thousandths, -1: none is offered]}}        facts and use of these rows; null: no longer a node
     {"rows": [row], "use": {resource: […]}}                        their use alone
 
-Rows are told as they are when they are told, so that of two messages the later is right, whatever made them.
+Messages have the rows as they are at that moment, so the later of two messages is right.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,13 +20,13 @@ from scheduler.serve.page.messages import cut, event
 from scheduler.state.node_table import NodeTable
 
 ROWS_AT_ONCE: Final = 500
-"""Of which the facts are told in one message: a millisecond."""
+"""The number of nodes in one message: a millisecond of work."""
 
 USES_AT_ONCE: Final = 2000
 """The same where their use is all that changed."""
 
 MAX_FURTHER: Final = 5
-"""Resources beside cpu, memory and pods: those that most nodes offer."""
+"""Resources in addition to cpu, memory and pods: those that most nodes offer."""
 
 MAX_USE: Final = 9999
 ZONE: Final = "topology.kubernetes.io/zone"
@@ -41,7 +41,7 @@ _FACTS: Final = (Aspect.NAME, Aspect.ALLOCATABLE, Aspect.LABELS, Aspect.TAINTS)
 
 
 class NodeReader:
-    """What one reader has seen of the nodes."""
+    """The nodes as one reader has seen them."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
@@ -55,12 +55,12 @@ class NodeReader:
         size = self._table.size
         yield event("reset", {"resources": self._resources, "size": size})
         for first in range(0, size, ROWS_AT_ONCE):
-            yield self._told(range(first, min(first + ROWS_AT_ONCE, size)))
+            yield self._message(range(first, min(first + ROWS_AT_ONCE, size)))
 
     def changes(self) -> Iterator[bytes] | None:
-        """Tell the rows that changed since the last call; None if it could be any: `whole` is due.
+        """Return the rows that changed since the last call; None if it could be any: `whole` is due.
 
-        Between two messages anything may change, which the next call tells.
+        Anything may change between two messages; the next call reports it.
         """
         facts, use = self._facts.stale_rows(), self._use.stale_rows()
         if facts is None or use is None or (facts and shown_resources(self._table) != self._resources):
@@ -69,12 +69,12 @@ class NodeReader:
 
     def _changed(self, facts: Sequence[int], use: Sequence[int]) -> Iterator[bytes]:
         for first in range(0, len(facts), ROWS_AT_ONCE):
-            yield self._told(facts[first : first + ROWS_AT_ONCE])
+            yield self._message(facts[first : first + ROWS_AT_ONCE])
         for first in range(0, len(use), USES_AT_ONCE):
             rows = use[first : first + USES_AT_ONCE]
             yield event("use", {"rows": rows, "use": self._used(rows)})
 
-    def _told(self, rows: Sequence[int]) -> bytes:
+    def _message(self, rows: Sequence[int]) -> bytes:
         table = self._table
         names, in_use = table.names(), table.in_use
         zones: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What is served of the page, by path."""
+"""The page's paths."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

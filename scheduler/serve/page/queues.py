@@ -25,27 +25,27 @@ _created = attrgetter("created")
 
 
 class QueuePicture:
-    """The parts of the queue, as they were told last."""
+    """The parts of the queue, as in the last messages."""
 
     def __init__(self, engine: Engine, epoch: float) -> None:
         """`epoch`: when the queue's clock was 0, in seconds since 1970."""
         self._engine = engine
         self._epoch = epoch
-        self.told: dict[str, bytes] = {}
+        self.messages: dict[str, bytes] = {}
         """By part."""
 
     def look(self) -> Generator[None, None, list[bytes]]:
-        """Return what is to be told, the parts that changed; between two steps anything may change."""
+        """Return the parts that changed; between two steps anything may change."""
         queue = self._engine.queue
         parts = {**queue.pending_pods(), IN_FLIGHT: queue.in_flight_pods()}
         yield
         changed = []
         for name, pods in parts.items():
-            told = event("queue", (yield from self._part(name, pods)))
+            message = event("queue", (yield from self._part(name, pods)))
             yield
-            if self.told.get(name) != told:
-                self.told[name] = told
-                changed.append(told)
+            if self.messages.get(name) != message:
+                self.messages[name] = message
+                changed.append(message)
         return changed
 
     def _part(self, name: str, pods: Sequence[QueuedPod]) -> Generator[None, None, dict[str, Any]]:
@@ -57,20 +57,20 @@ class QueuePicture:
 
     def _pod(self, part: str, queued: QueuedPod) -> dict[str, Any]:
         pod = queued.pod
-        told: dict[str, Any] = {
+        message: dict[str, Any] = {
             "namespace": cut(pod.namespace),
             "name": cut(pod.name),
             "since": round(self._epoch + queued.created, 1),
             "attempts": queued.attempts,
         }
         if pod.priority:
-            told["priority"] = pod.priority
+            message["priority"] = pod.priority
         plugins = [queued.gating_plugin] if queued.gated else sorted(queued.unschedulable_plugins)
         if plugins:
-            told["plugins"] = [cut(each) for each in plugins[:MAX_PLUGINS]]
+            message["plugins"] = [cut(each) for each in plugins[:MAX_PLUGINS]]
         if part == "backoff":
-            told["until"] = round(self._epoch + queued.backoff_expiration, 1)
+            message["until"] = round(self._epoch + queued.backoff_expiration, 1)
         record = self._engine.records.latest(pod.uid)
         if record is not None and record.message:
-            told["message"] = cut(record.message, MAX_MESSAGE)
-        return told
+            message["message"] = cut(record.message, MAX_MESSAGE)
+        return message

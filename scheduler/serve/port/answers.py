@@ -1,4 +1,4 @@
-"""What the port answers, as kube-scheduler words it: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters."""
+"""The port's answers, in kube-scheduler's words: k8s.io/apiserver/pkg/endpoints/handlers/responsewriters."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -8,7 +8,7 @@ TEXT: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
 
 LEADING: Final = "X-Loadmaster-Leading"
-"""The header that tells whether the replica that answers leads: who asks through a Service may want another one."""
+"""The header that says whether the replica that answers leads: a client of the Service may want another one."""
 
 
 class Answer(NamedTuple):
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
     """Whether the generator goes on for as long as the reader wants: see scheduler.serve.port.streams."""
 
     headers: tuple[tuple[str, str], ...] = ()
-    """Beside those that every answer has."""
+    """Headers in addition to those of every answer."""
 
 
 EMPTY: Final = Answer(200, b"")

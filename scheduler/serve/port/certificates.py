@@ -1,9 +1,9 @@
 """The certificates of the port: read at the start, followed when their files change.
 
     files changed ──they make sense──► new handshakes use them; connections with a client's certificate end
-                 └──they do not──────► what was there stays in use; told in the log once, counted each time
+                 └──they do not──────► the old one stays in use; logged once, counted each time
 
-Connections that know their client by his certificate end when the authorities change: whom they no longer vouch for is
+Connections of clients with certificates end when the authorities change: whom they no longer vouch for is
 nobody, and the others come back at once.
 """
 
@@ -37,13 +37,13 @@ log = logging.getLogger(__name__)
 
 
 class Certificates:
-    """What a handshake uses now."""
+    """The context of the next handshake."""
 
     def __init__(self, options: ServingOptions, metrics: Metrics, today: Callable[[], datetime] = today) -> None:
         """Read or make the first ones. Raises ConfigError."""
         self._settings = TlsSettings.of(options.tls_min_version, options.tls_cipher_suites)
         self._reloads = metrics.certificate_reloads
-        self._told: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         self.on_new_client_ca: Callable[[], None] = lambda: None
         """Called when other authorities are trusted."""
         self._source = _pair_source(options, today)
@@ -105,12 +105,12 @@ class Certificates:
         except (OSError, ValueError) as error:
             self._reloads.labels(which, "error").inc()
             problem = _reason(error)
-            if self._told.get(which) != problem:
-                self._told[which] = problem
+            if self._logged.get(which) != problem:
+                self._logged[which] = problem
                 fields = {"which": which, "err": problem}
                 log.error("A certificate cannot be used; the former one stays", extra=fields)
             return
-        self._told.pop(which, None)
+        self._logged.pop(which, None)
         if changed:
             self._reloads.labels(which, "success").inc()
             log.info("A certificate has changed", extra={"which": which})
@@ -127,7 +127,7 @@ class _Files:
 
 
 class _InMemory:
-    """A pair of our own, made anew before it expires."""
+    """A self-signed pair, replaced before it expires."""
 
     def __init__(self, bind_address: str, today: Callable[[], datetime]) -> None:
         self._bind_address, self._today = bind_address, today

@@ -33,7 +33,7 @@ Handler = Callable[["Connection", web.BaseRequest], Awaitable[web.StreamResponse
 
 
 class Connection(asyncio.Protocol):
-    """What a transport talks to. It passes on to aiohttp's protocol, and keeps the times."""
+    """The protocol of a transport. It delegates to aiohttp's protocol, and enforces the time limits."""
 
     def __init__(
         self, address: str, handler: Handler, limits: Limits, gone: Callable[["Connection", str], None]
@@ -59,7 +59,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def client_certificate(self) -> bytes | None:
-        """What the client has shown in TLS, in DER; TLS has checked who signed it."""
+        """The client's certificate, in DER; TLS has verified it."""
         tls = self._transport and self._transport.get_extra_info("ssl_object")
         return cast("bytes | None", tls.getpeercert(binary_form=True)) if tls else None
 

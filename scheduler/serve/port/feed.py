@@ -1,8 +1,8 @@
-"""What is pushed to one reader of a stream, until the connection takes it: bounded in bytes.
+"""Messages for one reader of a stream, until the connection takes them: bounded in bytes.
 
 push ──► waiting bytes ──chunks──► connection
            │
-           └─more than may wait──► TooSlow: the reader is given up, and sees that he has missed something
+           └─more than may wait──► TooSlow: the reader is disconnected, and sees that it has missed something
 """
 
 import asyncio
@@ -34,7 +34,7 @@ class Feed:
         self._more = asyncio.Event()
         self._has_ended = False
         self.is_over = False
-        """Whether nothing that is pushed will be read any more: whoever pushes may forget it."""
+        """Whether nothing will be read any more: its owner may drop it."""
 
     def push(self, chunk: bytes) -> None:
         """Have it sent after all that was pushed before. It costs nothing once the feed is over."""

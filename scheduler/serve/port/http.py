@@ -1,6 +1,6 @@
 """The port: health for everyone, metrics for those who may see them, over HTTPS, within limits.
 
-    accept ──place──► TLS ──► head ──► method, no body ──► who asks ──► what is asked for ──► may he ──► answer
+    accept ──place──► TLS ──► head ──► method, no body ──► authentication ──► path ──► authorization ──► answer
     (listener, places)   (connection)    405, 406, 413      401          404                  403, 500
 
 As in kube-scheduler, who shows a wrong token gets 401 for health, too. Unlike there, a path that we do not serve is not
@@ -43,7 +43,7 @@ from scheduler.serve.port.listener import Listener
 from scheduler.serve.port.streams import TOO_MANY, Stream, Streams
 
 CHUNK: Final = 64 * 1024
-"""Bytes written at once; the next when the peer has taken these, but for some."""
+"""Bytes written at once; the next when the peer has taken most of these."""
 
 MAX_BODY: Final = 64
 """Bytes of what is put: numbers."""
@@ -69,7 +69,7 @@ class Setting(Protocol):
 
 
 class Pages:
-    """What is served."""
+    """The endpoints."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Pages:
     ) -> None:
         """`pages`, `queried` and `settings` by their paths; health is added.
 
-        `live` and `ready` are checks by name; who is ready is also live. `notes`: what `/readyz` says besides.
+        `live` and `ready` are checks by name; readiness includes liveness. `notes`: further lines of `/readyz`.
         """
         alive = dict(live)
         checks = {"healthz": alive, "livez": alive, "readyz": {**alive, **ready}}
@@ -157,7 +157,7 @@ class HttpServer:
         self._streams = Streams(limits)
         self._tasks = tasks
         self._parts: list[asyncio.Task[None]] = []
-        self._told_at = -QUIET_SECONDS
+        self._logged_at = -QUIET_SECONDS
 
     async def __aenter__(self) -> Self:
         """Take the port; 0: any free one. Raises ConfigError if it cannot be had."""
@@ -218,7 +218,7 @@ class HttpServer:
     async def _refusal(
         self, connection: Connection, request: web.BaseRequest, *, is_served: bool = True
     ) -> Answer | None:
-        """What to answer if the request may not be made; None if it may."""
+        """The answer to a request that may not be made; None if it may."""
         path, verb = request.path, request.method.lower()
         try:
             authorization = request.headers.get("Authorization", "")
@@ -228,20 +228,20 @@ class HttpServer:
                 return NOT_FOUND
             verdict = await self._authorization.verdict(user, path, verb)
         except Unauthorized as error:
-            self._tell("A request cannot be authenticated", connection, error)
+            self._log_error("A request cannot be authenticated", connection, error)
             return UNAUTHORIZED
         except ClusterError as error:
-            self._tell("A request cannot be authorized", connection, error)
+            self._log_error("A request cannot be authorized", connection, error)
             return internal_error(request.path_qs, error)
         if not verdict.allowed or verdict.denied:
             return forbidden(user.username, verb, path, verdict.reason)
         return None
 
-    def _tell(self, what: str, connection: Connection, error: Exception) -> None:
+    def _log_error(self, what: str, connection: Connection, error: Exception) -> None:
         """Log it, but not for each of many requests."""
         now = time.monotonic()
-        if now - self._told_at >= QUIET_SECONDS:
-            self._told_at = now
+        if now - self._logged_at >= QUIET_SECONDS:
+            self._logged_at = now
             log.warning(what, extra={"peer": connection.address, "err": str(error)})
 
 

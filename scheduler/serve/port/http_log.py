@@ -1,4 +1,4 @@
-"""What aiohttp has to say while it serves. What is no HTTP is not logged: anybody may send it, as often as he likes.
+"""aiohttp's log while it serves. Malformed requests are not logged: anyone may send them at any rate.
 
 aiohttp would log each with its traceback. Their senders get a 400. What else it logs are errors of ours.
 """

@@ -1,4 +1,4 @@
-"""What one client of the port can take from the others, and from the scheduler: seconds, connections, bytes."""
+"""Limits of one client of the port: seconds, connections, bytes."""
 
 from dataclasses import dataclass
 from typing import Final

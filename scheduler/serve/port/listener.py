@@ -1,7 +1,7 @@
 """The port itself: accepts connections within the limits and shakes hands.
 
 We accept by ourselves, since asyncio's servers take what comes: a connection is counted from here on, before TLS, and
-whoever gets no place costs an accept and a close.
+a client without a place costs an accept and a close.
 """
 
 import asyncio
@@ -85,7 +85,7 @@ class Listener:
             self._socket.close()
         self.places.evict_where(lambda _: True)
         await self._handshakes.finish(CLOSE_SECONDS)
-        await asyncio.sleep(0)  # the transports tell their protocols
+        await asyncio.sleep(0)  # the transports call their protocols
 
     def evict_identified(self) -> None:
         """End the connections whose client has shown a certificate."""

@@ -1,4 +1,4 @@
-"""Who may have a connection: a bounded number in all, a share of it for each address, and so many handshakes a second.
+"""Places for connections: a bounded number in all, a share of it for each address, and so many handshakes a second.
 
     new connection ──its address has its share──► the quietest of that address ends ──┐
          │ ──no place is left───────────────────► the quietest of the address that    ├─► admitted
@@ -7,7 +7,7 @@
     admitted ──first byte──► shakes hands, unless the rate of its address is used up
 
 A connection is quiet while no request of it is under way: it has not said a byte, which makes it the first to end,
-shakes hands, or is kept for later. So whoever holds connections without a use for them only loses his own, and a probe
+shakes hands, or is kept for later. So a client that holds idle connections only loses its own, and a probe
 of the kubelet finds a place at once. If all are busy, the new one is refused.
 """
 
@@ -26,7 +26,7 @@ class Place(Protocol):
     """A connection, as far as its place is concerned."""
 
     address: str
-    """What `peer_of` gives."""
+    """The result of `peer_of`."""
 
     has_spoken: bool
     """Whether a byte has come."""
@@ -73,7 +73,7 @@ class Places(Generic[P]):
         return True
 
     def release(self, place: P) -> None:
-        """Its connection has ended. May be told twice."""
+        """Its connection has ended. May be called twice."""
         if place in self._taken:
             self._taken.remove(place)
             self._by_address[place.address] -= 1
@@ -118,7 +118,8 @@ class Places(Generic[P]):
 
 
 def peer_of(host: str) -> str:
-    """What counts as one address: IPv4's own, also where it comes as IPv6; of IPv6 the network of 64 bits."""
+    """Return the unit that limits count as one address: IPv4's own, also where it comes as IPv6; of IPv6 the network
+    of 64 bits."""
     address = ip_address(host.partition("%")[0])
     if address.version == 4:
         return str(address)

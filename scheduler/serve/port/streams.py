@@ -59,7 +59,7 @@ class Streams:
     async def send(
         self, connection: Connection, request: web.BaseRequest, response: web.StreamResponse, stream: Stream
     ) -> None:
-        """Send it to its end. There has to be room."""
+        """Send it to its end. A place has to be free."""
         self._open.add(connection)
         try:
             async with aclosing(stream.body), connection.lasting():

@@ -43,7 +43,7 @@ class KeyPair(NamedTuple):
 
 
 class TlsSettings(NamedTuple):
-    """What every context has in common."""
+    """The common settings of all contexts."""
 
     minimum: ssl.TLSVersion
     ciphers: str

@@ -16,7 +16,7 @@ from scheduler.serve.page.pages import PATH, ClusterPage
 from scheduler.serve.port.answers import LEADING
 from scheduler.testing import a_node, a_pod
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
-from tests.unit.serve.page.told import events, named
+from tests.unit.serve.page.sent_events import events, named
 
 FILES = Path(page.__file__).parent / "files"
 

@@ -6,7 +6,7 @@ from scheduler import framework as fw
 from scheduler.serve.page.nodes import CORDONED, NOT_READY, ROWS_AT_ONCE, TAINTED, NodeReader
 from scheduler.state.node_table import NodeTable
 from scheduler.testing import a_node, a_pod
-from tests.unit.serve.page.told import events, named
+from tests.unit.serve.page.sent_events import events, named
 
 ZONE = "topology.kubernetes.io/zone"
 

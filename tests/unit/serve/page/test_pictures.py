@@ -15,7 +15,7 @@ from scheduler.serve.page.queues import PODS_AT_ONCE, QueuePicture
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock, Metrics
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
-from tests.unit.serve.page.told import events, named
+from tests.unit.serve.page.sent_events import events, named
 
 
 def parts_of(picture: QueuePicture) -> tuple[dict[str, Any], int]:
@@ -97,11 +97,11 @@ async def test_a_decision_is_told_once_it_is_made_and_again_once_it_is_bound() -
     await scheduler.world.answer_binding("u")
     bound = picture.look()
 
-    ((first,), (second,)) = (named("decisions", events(each.told))[0]["decisions"] for each in (placed, bound))
+    ((first,), (second,)) = (named("decisions", events(each.message))[0]["decisions"] for each in (placed, bound))
     assert (first["result"], first["name"], first["node"]) == ("placed", "web", "n")
     assert (second["result"], second["uid"]) == ("bound", "u")
     assert [(len(each.deciding), len(each.binding)) for each in (placed, bound)] == [(1, 0), (0, 1)]
-    assert picture.look().told == b""
+    assert picture.look().message == b""
 
 
 async def test_of_many_decisions_the_rest_is_a_number() -> None:
@@ -110,7 +110,7 @@ async def test_of_many_decisions_the_rest_is_a_number() -> None:
     scheduler.see(a_node("n", cpu="1"), *(a_pod(f"p{i}", uid=f"u{i}", requests={"cpu": 2}) for i in range(90)))
     await scheduler.schedule()
 
-    (data,) = named("decisions", events(picture.look().told))
+    (data,) = named("decisions", events(picture.look().message))
 
     assert (len(data["decisions"]), data["more"]) == (MAX_SHOWN, 90 - MAX_SHOWN)
 
@@ -121,7 +121,7 @@ async def test_a_pod_that_is_gone_is_told_without_a_name() -> None:
     failure = SchedulerError("x" * 100_000)
     scheduler.engine.stream.publish(AttemptFailed("p", scheduler.waiting("web"), failure, 0.0))
 
-    (data,) = named("decisions", events(picture.look().told))
+    (data,) = named("decisions", events(picture.look().message))
 
     assert "name" not in data["decisions"][0]
     assert len(data["decisions"][0]["message"]) == 300

@@ -1,4 +1,4 @@
-"""What a stream of events says."""
+"""Server-sent events, parsed."""
 
 import json
 from collections.abc import Iterable
@@ -15,6 +15,6 @@ def events(*texts: bytes) -> list[tuple[str, Any]]:
     return found
 
 
-def named(name: str, told: Iterable[tuple[str, Any]]) -> list[Any]:
+def named(name: str, sent: Iterable[tuple[str, Any]]) -> list[Any]:
     """The data of the events of one name."""
-    return [data for event, data in told if event == name]
+    return [data for event, data in sent if event == name]
