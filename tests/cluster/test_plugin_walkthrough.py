@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.cluster.proxied import own_address
-from tests.demo import report
+from tests.demo.command import try_it
 
 ROOT = Path(__file__).parents[2]
 SECTION = "## From nothing to a placed pod\n"
@@ -147,7 +147,7 @@ def test_the_page_leads_from_nothing_to_a_placed_pod(clone: Path, pytestconfig: 
                     assert " ".join(line.split()) in " ".join(output.split()), output
             times.append((time.monotonic() - started, step.commands.splitlines()[0]))
         if own_address():  # else nothing leads to the scheduler
-            *tried, page = report.try_it(clone / "build" / "demo")
+            *tried, page = try_it(clone / "build" / "demo")
             told = first.run("\n".join(tried))
             assert "tried " in told, "the scheduler itself has answered"
             assert "\n  uncordon c-7\n" in told

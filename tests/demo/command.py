@@ -1,16 +1,21 @@
-"""The command: starts everything, plays, sums up, and ends everything, whatever happens in between.
+"""The command: starts everything, plays the scenes, sums up, and ends everything, whatever happens in between.
 
 Exit codes: 0, 1 if a scene or a process failed, 2 if it could not begin, 130 after Ctrl-C.
 """
 
 import json
 import os
+import shlex
+import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
+
+from rich.console import Console
 
 from tests.cluster import loadmaster
 from tests.cluster.proxied import own_address, proxied
@@ -26,69 +31,62 @@ from tests.controlplane import (
     Settings,
 )
 from tests.controlplane.build import find_binaries
-from tests.demo import report
-from tests.demo import screen as screens
-from tests.demo.director import Director, SceneError
-from tests.demo.feed import Feed
-from tests.demo.folder import FOLDER, lay_out
+from tests.demo.feed import Feed, watching
 from tests.demo.model import Model
-from tests.demo.scenes import all_scenes
+from tests.demo.scenes import BIG_NODE, Scene, all_scenes
+from tests.demo.view import Screen, ending
 
-QUIET = "-v=0"
+FOLDER: Final = Path(__file__).parents[2] / "build" / "demo"
+"""While the demo stays: what leads to the cluster, and what the scheduler goes by, for you to change."""
+
+CONFIG: Final = """\
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: loadmaster
+"""
+QUIET: Final = "-v=0"
 """As it is shipped: no line for each pod."""
 
-EXPLAIN_ROLE = "kube-system:loadmaster:explain"
-TITLE = "Loadmaster on a real control plane with fake nodes"
-SETTINGS = Settings(
+FRAME_SECONDS: Final = 0.125
+SCENE_TIMEOUT: Final = 60.0
+"""Seconds for a scene to have its effect. Usual is 1 to 3; the rest is for a machine that is busy."""
+
+EXPLAIN_ROLE: Final = "kube-system:loadmaster:explain"
+SETTINGS: Final = Settings(
     controller_manager=True,
     kwok=True,
     disable_admission=("TaintNodesByCondition",),  # its taint would be one more reason in the message of `huge`
 )
-FAILURES = (
-    ApiError,
-    ApiUnreachable,
-    BuildError,
-    KubectlError,
-    OSError,
-    ProcessError,
-    SceneError,
-    subprocess.SubprocessError,  # kubectl did not answer in time
-)
+FAILURES: Final = (ApiError, ApiUnreachable, KubectlError, OSError, ProcessError, subprocess.SubprocessError)
 
 
-class StepError(Exception):
-    """A step failed. `code` is for the shell."""
-
-    def __init__(self, step: str, reason: BaseException, code: int) -> None:
-        super().__init__(f"{step} failed: {reason}")
-        self.code = code
-
-
-def main(environment: Mapping[str, str] = os.environ) -> int:
+def main() -> int:
     """Run the demo; return the exit code."""
-    if (cluster := environment.get("LOADMASTER_CLUSTER") or "built") != "built":
+    if (cluster := os.environ.get("LOADMASTER_CLUSTER") or "built") != "built":
         print(
             f"make demo: refused with LOADMASTER_CLUSTER={cluster}: it makes nodes, so it runs only on a control plane"
             " of its own. Unset the variable.",
             file=sys.stderr,
         )
         return 2
-    keep = environment.get("KEEP", "") not in ("", "0")
     try:
-        with step("Building the control plane", code=2):  # it shows its own progress
-            find_binaries()
-        perform(environment, keep=keep)
-    except StepError as error:
+        find_binaries()  # builds them, and shows its own progress
+        perform(keep=os.environ.get("KEEP", "") not in ("", "0"))
+    except BuildError as error:
+        print(f"make demo: Building the control plane failed: {error}", file=sys.stderr)
+        return 2
+    except FAILURES as error:
         print(f"make demo: {error}\nNothing was left running.", file=sys.stderr)
-        return error.code
+        return 1
     except KeyboardInterrupt:
         print("\nStopped. Nothing was left running.", file=sys.stderr)
         return 130
     return 0
 
 
-def perform(environment: Mapping[str, str], *, keep: bool) -> None:
-    """Start everything, play, sum up, end everything. Raises StepError."""
+def perform(*, keep: bool) -> None:
+    """Start everything, play, sum up, end everything."""
     with ExitStack() as stack:
         with announced("Starting etcd, kube-apiserver, kube-controller-manager and kwok"):
             cluster = stack.enter_context(ControlPlane(SETTINGS))
@@ -96,16 +94,75 @@ def perform(environment: Mapping[str, str], *, keep: bool) -> None:
             loadmaster.install_rbac(cluster)
         api = stack.enter_context(cluster.client())
         with announced("Starting `loadmaster run` with that account"):
-            scheduler = stack.enter_context(to_be_asked(cluster, api) if keep else loadmaster.start(cluster, QUIET))
-        with step("The demo"):
-            feed = stack.enter_context(Feed(cluster))
-            director = Director(api, feed, scheduler, screens.choose(environment, TITLE), Model())
-            play(director, report.try_it(FOLDER) if keep else [])
+            process = stack.enter_context(to_be_asked(cluster, api) if keep else loadmaster.start(cluster, QUIET))
+        feed = stack.enter_context(watching(cluster))
+        Play(api, feed, process, Screen(Console(highlight=False))).perform(try_it(FOLDER) if keep else [])
+
+
+class Play:
+    """Plays the scenes on a cluster and watches over the scheduler meanwhile."""
+
+    def __init__(self, api: Client, feed: Feed, scheduler: Component, screen: Screen) -> None:
+        self._api = api
+        self._feed = feed
+        self._scheduler = scheduler
+        self._screen = screen
+        self._model = Model()
+
+    def perform(self, then_try: list[str]) -> None:
+        """All scenes, then the summary. With something to try everything stays until Ctrl-C, the summary comes then."""
+        played = False
+        try:
+            with self._screen.open():
+                for scene in all_scenes():
+                    self._play(scene)
+                played = True
+                if then_try:
+                    self._screen.begin("All yours until Ctrl-C. In another terminal:")
+                    self._screen.stay(then_try)
+                    while True:
+                        self._show()
+        finally:
+            if played:
+                self._screen.console.print(ending(self._model, self._screen.console))
+
+    def _play(self, scene: Scene) -> None:
+        """Do what the scene does and show it until it has had its effect. Raises ProcessError."""
+        self._screen.begin(scene.caption)
+        before, begun = len(self._model.bound), time.monotonic()
+        scene.act(self._api)
+        while not scene.done(self._model):
+            if time.monotonic() > begun + SCENE_TIMEOUT:
+                log = self._scheduler.log_tail()
+                raise ProcessError(f"{scene.caption}\nNot after {SCENE_TIMEOUT:.0f} s. The scheduler's log:\n{log}")
+            self._show()
+        self._screen.end(self._model, before)
+        while time.monotonic() < begun + scene.seconds:
+            self._show()
+
+    def _show(self) -> None:
+        """Show what happens until the next frame is due. Raises ProcessError if the scheduler has ended."""
+        self._feed.update(self._model, until=time.monotonic() + FRAME_SECONDS)
+        self._screen.tick(self._model)
+        if not self._scheduler.running:
+            code, log = self._scheduler.exit_code, self._scheduler.log_tail()
+            raise ProcessError(f"the scheduler ended with code {code}:\n{log}")
 
 
 def to_be_asked(cluster: ControlPlane, api: Client) -> AbstractContextManager[Component]:
     """The scheduler, by what is in the folder, with its page and behind its Service, where `explain` finds it."""
-    options = [QUIET, *lay_out(FOLDER, cluster.kubeconfig(), Path(cluster.kubectl_binary))]
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    plugins, config = FOLDER / "plugins", FOLDER / "config.yaml"
+    plugins.mkdir(parents=True)
+    config.write_text(CONFIG)
+    ours = Path(sys.executable).parent / "loadmaster"
+    for name, target in (
+        ("kubeconfig", cluster.kubeconfig()),
+        ("kubectl", Path(cluster.kubectl_binary)),
+        ("loadmaster", ours),
+    ):
+        (FOLDER / name).symlink_to(target)
+    options = [QUIET, f"--config={config}", f"--plugin-dir={plugins}"]
     address = own_address()
     if not address:  # the API server leads to no loopback address: `explain` says so, and decides by itself
         return loadmaster.start(cluster, *options)
@@ -114,31 +171,17 @@ def to_be_asked(cluster: ControlPlane, api: Client) -> AbstractContextManager[Co
     return proxied(cluster, api, address, "--page", *options)
 
 
-def play(director: Director, then_try: list[str]) -> None:
-    """All scenes, then the summary. With something to try everything stays until Ctrl-C, the summary comes then."""
-    played = False
-    try:
-        with director.screen as screen:
-            for scene in all_scenes():
-                director.play(scene)
-            played = True
-            if then_try:
-                screen.begin("All yours until Ctrl-C. In another terminal:")
-                screen.stay(then_try)
-                while True:
-                    director.show()
-    finally:
-        if played:
-            director.screen.sum_up(director.model)
-
-
-@contextmanager
-def step(name: str, code: int = 1) -> Iterator[None]:
-    """Name what fails in the block."""
-    try:
-        yield
-    except FAILURES as error:
-        raise StepError(name, error, code) from error
+def try_it(folder: Path) -> list[str]:
+    """What to type in another terminal while everything runs; the folder has kubeconfig, kubectl and loadmaster."""
+    quoted = shlex.quote(str(folder))
+    return [
+        f"export KUBECONFIG={quoted}/kubeconfig PATH={quoted}:$PATH",
+        "kubectl scale deployment web --replicas=100",
+        "kubectl cordon b-2; kubectl rollout restart deployment api",
+        f"kubectl cordon {BIG_NODE}; kubectl delete pod -l app=huge",
+        "loadmaster explain $(kubectl get pod -l app=huge -o name | cut -d/ -f2)",
+        "loadmaster page",
+    ]
 
 
 @contextmanager
@@ -146,10 +189,9 @@ def announced(name: str) -> Iterator[None]:
     """A step that says that it begins and how long it took."""
     print(f"{name} ... ", end="", flush=True)
     begun = time.monotonic()
-    with step(name):
-        try:
-            yield
-        except BaseException:
-            print(flush=True)  # what is said of it begins a line
-            raise
+    try:
+        yield
+    except BaseException:
+        print("failed", flush=True)
+        raise
     print(f"{time.monotonic() - begun:.1f} s", flush=True)

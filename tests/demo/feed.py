@@ -3,17 +3,16 @@
 import asyncio
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
-from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final
 
 from tests.controlplane.client import AsyncClient
 from tests.controlplane.cluster import Cluster
-from tests.demo import facts
 from tests.demo.model import Model
 
-WATCHED: Final = (("Node", None, ""), ("Pod", "default", ""), ("Event", "default", f"reason={facts.REFUSED}"))
+WATCHED: Final = (("Node", None, ""), ("Pod", "default", ""), ("Event", "default", "reason=FailedScheduling"))
 """Kind, namespace and field selector."""
 
 WATCH_SECONDS: Final = 3600.0
@@ -21,55 +20,51 @@ WATCH_SECONDS: Final = 3600.0
 
 
 class Feed:
-    """A context manager; `update` brings a model up to date."""
+    """What has arrived from the watches."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._api = cluster.async_client()
-        self._arrived: SimpleQueue[tuple[float, facts.Fact] | BaseException] = SimpleQueue()
-        self._loop = asyncio.new_event_loop()
-        self._watching = self._loop.create_task(self._watch_all(self._api))
-        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with suppress(RuntimeError):  # the loop is closed: a watch has failed
-            self._loop.call_soon_threadsafe(self._watching.cancel)
-        self._thread.join()
+    def __init__(self) -> None:
+        self._arrived: SimpleQueue[tuple[Any, ...] | BaseException] = SimpleQueue()
 
     def update(self, model: Model, until: float) -> None:
-        """Wait for facts until the time `until` and apply them. Raises what ended the watches, if they have."""
-        while True:
-            try:
+        """Wait for events until the time `until` and apply them. Raises what ended the watches, if they have."""
+        with suppress(Empty):
+            while True:
                 arrived = self._arrived.get(timeout=max(0.0, until - time.monotonic()))
-            except Empty:
-                return
-            if isinstance(arrived, BaseException):
-                raise arrived
-            model.apply(*arrived)
+                if isinstance(arrived, BaseException):
+                    raise arrived
+                model.apply(*arrived)
 
-    def _run(self) -> None:
+    async def watch_all(self, client: AsyncClient) -> None:
+        """Watch until cancelled. An error is for `update` to raise."""
         try:
-            with suppress(asyncio.CancelledError):
-                self._loop.run_until_complete(self._watching)
-        except BaseException as error:  # noqa: BLE001 - raised again by `update`, in the main thread
-            self._arrived.put(error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error)
-        finally:
-            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
-            self._loop.close()
+            async with client, asyncio.TaskGroup() as group:
+                for kind, namespace, fields in WATCHED:
+                    group.create_task(self._watch(client, kind, namespace, fields))
+        except BaseExceptionGroup as error:
+            self._arrived.put(error.exceptions[0])
 
-    async def _watch_all(self, client: AsyncClient) -> None:
-        async with client, asyncio.TaskGroup() as group:
-            for kind, namespace, fields in WATCHED:
-                group.create_task(self._watch(kind, namespace, fields))
-
-    async def _watch(self, kind: str, namespace: str | None, fields: str) -> None:
+    async def _watch(self, client: AsyncClient, kind: str, namespace: str | None, fields: str) -> None:
         while True:
-            async for change, obj in self._api.watch(kind, namespace, fields=fields, seconds=WATCH_SECONDS):
-                fact = facts.read(kind, change, obj)
-                if fact is not None:
-                    self._arrived.put((time.monotonic(), fact))
+            async for change, obj in client.watch(kind, namespace, fields=fields, seconds=WATCH_SECONDS):
+                self._arrived.put((time.monotonic(), kind, change, obj))
+
+
+@contextmanager
+def watching(cluster: Cluster) -> Iterator[Feed]:
+    """Watch the cluster while the block runs."""
+    feed, loop = Feed(), asyncio.new_event_loop()
+    task = loop.create_task(feed.watch_all(cluster.async_client()))
+
+    def run() -> None:
+        with suppress(asyncio.CancelledError):
+            loop.run_until_complete(task)
+        loop.run_until_complete(loop.shutdown_asyncgens())
+
+    thread = threading.Thread(target=run, name="feed", daemon=True)
+    thread.start()
+    try:
+        yield feed
+    finally:
+        loop.call_soon_threadsafe(task.cancel)
+        thread.join()
+        loop.close()

@@ -1,14 +1,21 @@
-"""What happens, in which order, and until when."""
+"""The cast and the play: 20 nodes in 3 zones, five Deployments, and what happens to them in which order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
+from tests.controlplane.client import Object
+from tests.controlplane.objects import a_node, a_pod
 from tests.controlplane.sync import Client
-from tests.demo import cast
 from tests.demo.model import Model
 
-GROWN_BATCH = 600
-GROWN_WEB = 50
+BIG_NODE: Final = "c-7"
+"""The node that comes last, and the only one that `huge` fits on."""
+
+CORDONED: Final = "c-6"
+GPU: Final = "nvidia.com/gpu"
+NODES: Final = {"a": 7, "b": 7, "c": 6}
+"""How many nodes each zone has. In `a` and `b` the last one has GPUs, of the others every second one is large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,62 +31,96 @@ class Scene:
 
 def all_scenes() -> list[Scene]:
     """The play."""
+    in_zone_b = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["zone-b"]}
+    term = {"weight": 100, "preference": {"matchExpressions": [in_zone_b]}}
+    prefers_b = {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [term]}}
+    on_gpus = {"nodeSelector": {"accelerator": "gpu"}, "tolerations": [{"key": GPU, "operator": "Exists"}]}
     return [
         Scene(
             "20 nodes join: 3 zones, 2 sizes, 2 with GPUs and a taint, 1 cordoned.",
-            lambda api: api.create_many(cast.nodes()),
-            lambda model: sum(node.ready for node in model.nodes.values()) == len(cast.nodes()),
+            lambda api: api.create_many(
+                [a_fake_node(zone, n + 1) for zone, last in NODES.items() for n in range(last)]
+            ),
+            lambda model: sum(node.ready for node in model.nodes.values()) == sum(NODES.values()),
             seconds=2.0,
         ),
-        Scene("web: 30 pods. They spread to where most is free.", create(cast.WEB), bound(cast.WEB)),
-        Scene("api: 20 pods that prefer zone-b.", create(cast.API), bound(cast.API)),
+        Scene("web: 30 pods. They spread to where most is free.", create("web", 30, "500m"), bound("web", 30)),
+        Scene("api: 20 pods that prefer zone-b.", create("api", 20, "500m", affinity=prefers_b), bound("api", 20)),
         Scene(
             "train: 4 pods that need a GPU. Only they tolerate the taint of the GPU nodes.",
-            create(cast.TRAIN),
-            bound(cast.TRAIN),
+            create("train", 4, "6", {GPU: "1"}, **on_gpus),
+            bound("train", 4),
         ),
         Scene(
             "huge: 1 pod that asks for 48 cpus. No node has them: it waits, and is told why.",
-            create(cast.HUGE),
+            create("huge", 1, "48"),
             lambda model: bool(model.waiting()),
             seconds=3.5,
         ),
-        Scene("batch: 60 small pods. They need not wait behind huge.", create(cast.BATCH), bound(cast.BATCH)),
+        Scene("batch: 60 small pods. They need not wait behind huge.", create("batch", 60, "100m"), bound("batch", 60)),
         Scene(
-            f"batch grows from {cast.BATCH.replicas} to {GROWN_BATCH} pods: look at the rate.",
-            scale(cast.BATCH, GROWN_BATCH),
-            bound(cast.BATCH, GROWN_BATCH),
+            "batch grows from 60 to 600 pods: look at the rate.",
+            lambda api: scale(api, "batch", 600),
+            bound("batch", 600),
             seconds=4.0,
         ),
         Scene(
-            f"{cast.CORDONED} is uncordoned, web grows to {GROWN_WEB}: the empty node gets them. huge does not fit.",
+            f"{CORDONED} is uncordoned, web grows to 50: the empty node gets them. huge does not fit.",
             uncordon_and_grow,
-            bound(cast.WEB, GROWN_WEB),
+            bound("web", 50),
             seconds=4.0,
         ),
         Scene(
-            f"{cast.BIG_NODE} joins, a node with {cast.BIG_CPUS} cpus: huge is bound at once, nobody asked for it.",
-            lambda api: api.create(cast.big_node()),
-            bound(cast.HUGE),
+            f"{BIG_NODE} joins, a node with 64 cpus: huge is bound at once, nobody asked for it.",
+            lambda api: api.create(sized(BIG_NODE, 64)),
+            bound("huge", 1),
             seconds=4.0,
         ),
     ]
 
 
-def create(deployment: cast.Deployment) -> Callable[[Client], object]:
-    return lambda api: api.create(deployment.manifest())
+def a_fake_node(zone: str, number: int) -> Object:
+    """Node `number` of a zone."""
+    name = f"{zone}-{number}"
+    if zone == "c" or number < NODES[zone]:
+        return sized(name, 8 if number % 2 else 16, unschedulable=name == CORDONED)
+    taint = {"key": GPU, "value": "present", "effect": "NoSchedule"}
+    return sized(name, 32, labels={"accelerator": "gpu"}, taints=[taint], resources={GPU: "2"})
 
 
-def scale(deployment: cast.Deployment, replicas: int) -> Callable[[Client], object]:
-    return lambda api: api.patch("apps/v1/Deployment", deployment.name, {"spec": {"replicas": replicas}}, "default")
+def sized(name: str, cpus: int, **more: Any) -> Object:
+    """A node of the zone that its name begins with."""
+    return a_node(name, cpu=f"{cpus}", memory=f"{cpus * 4}Gi", zone=f"zone-{name[0]}", **more)
+
+
+def create(
+    name: str, replicas: int, cpu: str, resources: Mapping[str, str] | None = None, **spec: Any
+) -> Callable[[Client], object]:
+    """Create a Deployment of pods for Loadmaster; `spec` is more of their spec."""
+    labels = {"app": name}
+    pod = a_pod("", cpu=cpu, memory="256Mi", labels=labels, resources=resources or {}, **spec)
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "labels": labels},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": pod["spec"]},
+        },
+    }
+    return lambda api: api.create(deployment)
+
+
+def scale(api: Client, name: str, replicas: int) -> None:
+    api.patch("apps/v1/Deployment", name, {"spec": {"replicas": replicas}}, "default")
 
 
 def uncordon_and_grow(api: Client) -> None:
-    api.patch("Node", cast.CORDONED, {"spec": {"unschedulable": None}})
-    scale(cast.WEB, GROWN_WEB)(api)
+    api.patch("Node", CORDONED, {"spec": {"unschedulable": None}})
+    scale(api, "web", 50)
 
 
-def bound(deployment: cast.Deployment, replicas: int = 0) -> Callable[[Model], bool]:
-    """Whether all pods of a Deployment have a node."""
-    wanted = replicas or deployment.replicas
-    return lambda model: model.bound_of(deployment.name)[0] >= wanted
+def bound(name: str, replicas: int) -> Callable[[Model], bool]:
+    """Whether so many pods of a Deployment have a node."""
+    return lambda model: model.bound_of(name)[0] >= replicas

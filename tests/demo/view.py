@@ -1,223 +1,192 @@
-"""A frame of the live display: a pure function from the model to rich renderables.
+"""What is shown: a live display in the terminal's second screen, or lines where no terminal can take it."""
 
-In a high terminal each node has a row; in a low one each zone has a column.
-"""
-
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
-from rich import box
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
 from rich.padding import Padding
 from rich.panel import Panel
 from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from tests.demo import cast, report
-from tests.demo.facts import Node, Pod
-from tests.demo.model import Model
+from tests.demo.model import Model, Node, Pod
 
-COLOURS: Final = dict(
-    zip(
-        (deployment.name for deployment in cast.DEPLOYMENTS),
-        ("cyan", "green", "magenta", "yellow", "bright_red"),
-        strict=True,
-    )
-)
+TITLE: Final = "Loadmaster on a real control plane with fake nodes"
+COLOURS: Final = {"web": "cyan", "api": "green", "train": "magenta", "batch": "yellow", "huge": "bright_red"}
 OTHER_COLOUR: Final = "white"
 """Of Deployments that somebody made with KEEP=1."""
 
-CORDONED: Final = "cordoned"
-BLOCKS: Final = " ▁▂▃▄▅▆▇█"
-SPARK_SECONDS: Final = 0.5
-"""The time that one bar of the rate stands for."""
-AROUND_NODES: Final = 16
-"""Rows of a frame that are not nodes, the two lines of a long message included."""
-LONGEST_BAR: Final = 32
 MIN_COLUMNS: Final = 81
 MIN_ROWS: Final = 24
+NEXT: Final = (
+    ("KEEP=1 make demo", "the same, and stays for you to look at it and change it"),
+    (".venv/bin/loadmaster simulate --help", "where would a pod go? No cluster"),
+    ("make help", "everything else there is"),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Moment:
-    """What a frame shows beside the model."""
+class Screen:
+    """Shows scenes as they are played."""
 
-    now: float
-    """Of the model's clock."""
-    title: str
-    caption: str
-    columns: int
-    rows: int
-    footer: tuple[str, ...] = ()
-    """Lines to be copied: never wrapped, without a border."""
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        takes_frames = console.is_terminal and not console.is_dumb_terminal and "utf" in console.encoding
+        fits = console.width >= MIN_COLUMNS and console.height >= MIN_ROWS
+        is_live = takes_frames and fits and not os.environ.get("CI") and not console.no_color
+        self._live = Live(console=console, screen=True, auto_refresh=False) if is_live else None
+        self._caption = ""
+        self._footer: Sequence[str] = ()
+        self._shown: set[str] = set()
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Show what happens within the block."""
+        if self._live is None:
+            yield
+        else:
+            with self._live:
+                yield
+
+    def begin(self, caption: str) -> None:
+        """A scene begins."""
+        self._caption = caption
+        if self._live is None:
+            self.console.print(f"* {caption}", soft_wrap=True)
+
+    def tick(self, model: Model) -> None:
+        """A moment has passed."""
+        if self._live is not None:
+            self._live.update(frame(model, self._caption, self._footer, self.console), refresh=True)
+
+    def end(self, model: Model, before: int) -> None:
+        """The scene had its effect: all pods after the first `before` were bound in it."""
+        self.tick(model)
+        if self._live is None:
+            for line in outcome(model, model.bound[before:]):
+                if line not in self._shown:  # why a pod waits is repeated only when it is another reason
+                    self.console.print(f"  {line}", soft_wrap=True)
+                self._shown.add(line)
+
+    def stay(self, lines: Sequence[str]) -> None:
+        """The play is over and everything stays: show what to try, not wrapped, to be copied."""
+        self._footer = lines
+        if self._live is None:
+            for line in lines:
+                self.console.print(f"  {line}", soft_wrap=True)
 
 
-def frame(model: Model, moment: Moment) -> RenderableType:
+def frame(model: Model, caption: str, footer: Sequence[str], console: Console) -> RenderableType:
     """The whole screen."""
-    around = AROUND_NODES + len(moment.footer)
-    high = len(model.nodes) + around <= moment.rows
-    gap = [Text()] if max(map(len, model.in_zones().values()), default=0) + around <= moment.rows else []
-    parts: list[RenderableType] = [
-        Rule(Text(moment.title, style="bold"), style="dim"),
-        Text(f" {moment.caption}", style="bold", no_wrap=True, overflow="ellipsis"),
-        *gap,
+    line = Text(" bound ", style="dim")
+    line.append(f"{model.rate(time.monotonic()):4}", style="bold green").append(" pods/s now")
+    line.append(f"   best {model.best_rate()}/s   total {len(model.bound)}", style="green")
+    return Group(
+        Rule(Text(TITLE, style="bold"), style="dim"),
+        Text(f" {caption}", style="bold", no_wrap=True, overflow="ellipsis"),
         legend(model),
-        *gap,
-        node_rows(model, moment.columns) if high else zone_columns(model, moment.columns),
-        *gap,
-        rates(model, moment),
-        *gap,
-        waiting(model),
-        *(Text(f" {line}", no_wrap=True, overflow="fold", style="bold") for line in moment.footer),
-    ]
-    return Group(*parts)
+        zones(model, console),
+        line,
+        refusal(model),
+        *(Text(f" {each}", no_wrap=True, overflow="fold", style="bold") for each in footer),
+    )
 
 
-def ending(model: Model, columns: int) -> RenderableType:
+def ending(model: Model, console: Console) -> RenderableType:
     """What stays in the terminal: where the pods are, the summary, and what to try next."""
-    inner = columns - 4
-    summary = Text("\n".join(report.summary(model, inner)))
+    waits = sorted(pod.bound - pod.seen for pod in model.bound if not pod.refusal) or [0.0]
+    p50, p99 = (1000 * waits[int(len(waits) * part)] for part in (0.5, 0.99))
+    lines = [
+        f"{len(model.bound)} pods bound, at best {model.best_rate()} within a second.",
+        f"From creation to bind, as a watch saw it: p50 {p50:.0f} ms, p99 {p99:.0f} ms.",
+        *(f"{pod.app} {fate(model, pod)}. Why it waited: {pod.refusal}" for pod in model.pods.values() if pod.refusal),
+    ]
     commands = Table.grid(padding=(0, 2))
-    for command, text in report.NEXT:
+    for command, text in NEXT:
         commands.add_row(Text(command, style="bold cyan"), Text(text, style="dim"))
-    body = Group(legend(model), zone_columns(model, inner), Text(), summary, Text(), commands)
+    body = Group(legend(model), zones(model, console), Text(), Text("\n".join(lines)), Text(), commands)
     return Panel(body, title="Loadmaster", title_align="left", border_style="green")
+
+
+def outcome(model: Model, bound: Sequence[Pod]) -> Iterator[str]:
+    """What a scene came to, and what waits now."""
+    at_once = [pod for pod in bound if not pod.refusal and pod.node in model.nodes]
+    if at_once:
+        places = Counter(model.nodes[pod.node].zone for pod in at_once)
+        where = ", ".join(f"{zone} {count}" for zone, count in sorted(places.items()))
+        seconds = max(pod.bound for pod in at_once) - min(pod.seen for pod in at_once)
+        yield f"{len(at_once)} pods bound in {seconds:.2f} s ({len(at_once) / max(seconds, 0.001):.0f} pods/s): {where}"
+    yield from (f"{pod.app} {fate(model, pod)}." for pod in bound if pod.refusal)
+    yield from (f"{pod.app} waits: {pod.refusal}" for pod in model.waiting())
+
+
+def fate(model: Model, pod: Pod) -> str:
+    """What became of a pod that was refused."""
+    if pod.node not in model.nodes:
+        return "still waits"
+    after = 1000 * (pod.bound - model.nodes[pod.node].joined)
+    return f"waited {pod.bound - pod.seen:.1f} s and was bound to {pod.node} {after:.0f} ms after that node joined"
 
 
 def legend(model: Model) -> Text:
     """The Deployments with their colours and how many of their pods are bound."""
     line = Text(" ")
-    for app in sorted(model.apps(), key=place):
+    for app in apps_of(model):
         count, wanted = model.bound_of(app)
-        line.append("■ ", style=colour(app)).append(f"{app} ", style="bold")
+        line.append(f"{app} ", style=f"bold {COLOURS.get(app, OTHER_COLOUR)}")
         line.append(f"{count}/{wanted}   ", style="" if count == wanted else "bold bright_red")
-    return line if model.apps() else Text(" no pods yet", style="dim")
+    return line
 
 
-def node_rows(model: Model, columns: int) -> Table:
-    """A row for each node, by zone: how much of its cpu is requested by whom."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="dim")
-    for name, width in (("", 0), ("zone", 0), ("node", 0), ("", len(CORDONED))):
-        table.add_column(name, no_wrap=True, min_width=width)
-    table.add_column("cpu requested", no_wrap=True)
-    table.add_column("of", justify="right", no_wrap=True)
-    table.add_column("pods", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True, overflow="ellipsis")
-    length = max(8, min(LONGEST_BAR, columns - 68))
-    placed = model.on_nodes()
-    for zone, nodes in model.in_zones().items():
-        for i, node in enumerate(nodes):
-            apps = placed[node.name]
-            table.add_row(
-                "",
-                Text("" if i else zone, style="bold"),
-                Text(node.name, style="dim" if node.cordoned else ""),
-                tag(node),
-                bar(node, apps, length),
-                f"{node.cpu / 1000:g}",
-                str(sum(map(len, apps.values())) or ""),
-                counts(model, apps, names=True),
-            )
-    return table
+def apps_of(model: Model) -> list[str]:
+    """The Deployments that have pods: ours in their order, then others."""
+    apps = {pod.app for pod in model.pods.values()}
+    return [*(app for app in COLOURS if app in apps), *sorted(apps - COLOURS.keys())]
 
 
-def zone_columns(model: Model, columns: int) -> Table:
-    """A column for each zone, with a short bar for each node."""
-    zones = model.in_zones()
+def zones(model: Model, console: Console) -> Table:
+    """A column for each zone, with a bar for each node and its pods in the order of the legend."""
+    by_zone = model.in_zones()
     table = Table.grid(padding=(0, 1), expand=True)
-    if not zones:
-        return table
-    length = max(4, min(LONGEST_BAR, columns // len(zones) - 18))
-    placed = model.on_nodes()
     cells: list[RenderableType] = []
-    for zone, nodes in zones.items():
+    length = max(4, min(32, console.width // max(1, len(by_zone)) - 18))
+    for zone, nodes in by_zone.items():
         table.add_column(ratio=1)
         rows = Table.grid(padding=(0, 1, 0, 0))
         for node in nodes:
-            apps = placed[node.name]
-            name = Text(node.name, style="dim strike" if node.cordoned else "bold magenta" if node.gpus else "")
-            rows.add_row("", name, bar(node, apps, length), counts(model, apps, names=False))
+            apps = model.on_node(node.name)
+            counts = Text(" ").join(
+                Text(f"{len(apps[app])}", style=COLOURS.get(app, OTHER_COLOUR)) for app in apps_of(model) if app in apps
+            )
+            cordoned = Text("cordoned", style="dim") if node.cordoned else counts
+            rows.add_row(
+                "", node.name, bar(node, apps, length, *("#." if console.options.ascii_only else "█░")), cordoned
+            )
         cells.append(Group(Text(f" {zone}", style="bold"), rows))
     table.add_row(*cells)
     return table
 
 
-def bar(node: Node, apps: Mapping[str, Sequence[Pod]], length: int) -> Text:
-    """The node's cpu as `length` cells, each in the colour of the Deployment that has most of it or the one before."""
-    text = Text()
-    filled, requested = 0, 0
-    for app in sorted(apps, key=place):
-        requested += sum(pod.cpu for pod in apps[app])
+def bar(node: Node, apps: dict[str, list[Pod]], length: int, full: str, empty: str) -> Text:
+    """The node's cpu as `length` cells, each in the colour of the Deployment that requests it."""
+    text, filled, requested = Text(), 0, 0
+    for app, pods in sorted(apps.items(), key=lambda item: [*COLOURS, item[0]].index(item[0])):
+        requested += sum(pod.cpu for pod in pods)
         end = min(length, round(length * requested / max(1, node.cpu)))
-        text.append("█" * (end - filled), style=colour(app))
+        text.append(full * (end - filled), style=COLOURS.get(app, OTHER_COLOUR))
         filled = max(filled, end)
-    return text.append("░" * (length - filled), style="bright_black")
+    return text.append(empty * (length - filled), style="bright_black")
 
 
-def counts(model: Model, apps: Mapping[str, Sequence[Pod]], *, names: bool) -> Text:
-    """The pods of a node, by Deployment; without names in columns that are in the order of the legend."""
-    text = Text()
-    for app in sorted(model.apps(), key=place):
-        count = len(apps.get(app, ()))
-        if names and count:
-            text.append(f"{app} {count}  ", style=colour(app))
-        elif not names and count:
-            text.append(f"{count} ", style=colour(app))
-    return text
-
-
-def tag(node: Node) -> Text:
-    """What is special about a node."""
-    if not node.ready:
-        return Text("not ready", style="dim")
-    if node.cordoned:
-        return Text(CORDONED, style="reverse dim")
-    return Text(f"{node.gpus} GPUs" if node.gpus else "", style="magenta")
-
-
-def rates(model: Model, moment: Moment) -> Text:
-    """How fast pods are bound, now and in the last half minute."""
-    total = model.total()
-    line = Text(" bound ", style="dim")
-    line.append(f"{model.rate(moment.now):4.0f}", style="bold green").append(" pods/s now ")
-    history = model.history(moment.now, max(8, min(60, moment.columns - 66)), SPARK_SECONDS)
-    line.append(sparkline(history), style="green")
-    line.append(f"  best {model.best_rate:.0f}/s", style="green")
-    line.append(f"   total {total.pods} in {total.seconds:.1f} s: {total.rate:.0f}/s")
-    return line
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """Bars as high as the values, the highest one full; every value above 0 is seen.
-
-    >>> sparkline([0, 1, 4, 8])
-    ' ▁▄█'
-    """
-    top = max(values, default=0) or 1
-    return "".join(BLOCKS[max(round(value / top * 8), 1 if value else 0)] for value in values)
-
-
-def waiting(model: Model) -> RenderableType:
-    """The pods that were refused, each with its message."""
+def refusal(model: Model) -> RenderableType:
+    """The message of a pod that was refused and waits."""
     pods = model.waiting()
     if not pods:
         return Padding(Text("No pod waits for room.", style="dim"), (0, 1))
-    first, others = pods[0], len(pods) - 1
-    message = Text(first.refusal)
-    message.highlight_regex(r"\d+/\d+|(?<= )\d+(?= )", "bold")
-    more = f" (and {others} more)" if others else ""
-    title = Text(f"{first.pod.app} waits{more}: FailedScheduling", style="bold")
-    return Panel(message, title=title, title_align="left", border_style=colour(first.pod.app), padding=(0, 1))
-
-
-def colour(app: str) -> str:
-    """The colour of a Deployment."""
-    return COLOURS.get(app, OTHER_COLOUR)
-
-
-def place(app: str) -> int:
-    """Where a Deployment is in a bar."""
-    names = list(COLOURS)
-    return names.index(app) if app in COLOURS else len(names)
+    more = f" (and {len(pods) - 1} more)" if len(pods) > 1 else ""
+    return Panel(pods[0].refusal, title=f"{pods[0].app} waits{more}: FailedScheduling", title_align="left")
