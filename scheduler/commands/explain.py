@@ -21,9 +21,11 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.labels import subdomain_problems
 from scheduler.api.text import printable
 from scheduler.commands.cluster_connection import connected
+from scheduler.explain.documents import PodReport
 from scheduler.explain.screen import PLAIN, Screen, lines_of
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.http.client import Client
@@ -147,28 +149,28 @@ def _pod(options: argparse.Namespace, default: str) -> tuple[str, str]:
 
 
 def _show(options: argparse.Namespace, document: Document) -> int:
-    """Print an explanation. Raises ClusterError for what is none as this version knows them."""
-    is_found = document["found"]
+    """Print what was answered. Raises ClusterError if it is not what this version knows."""
+    is_found = bool(document["found"])
     try:
         if options.output == "json":
             # In ASCII, so that it is JSON whatever the terminal can show, and nothing in it that a terminal obeys.
             print(json.dumps(document, indent=2), file=results())
         if options.output != "json" or not is_found:
-            text = "\n".join(_lines(document))
+            text = "\n".join(_lines(convert(document, PodReport)))
             print(text, file=results() if is_found else sys.stderr)
-    except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+    except (Unreadable, RecursionError) as error:
         raise ClusterError(
-            f"what the scheduler answered cannot be shown: {type(error).__name__}: {error}; "
+            f"what the scheduler answered cannot be shown: {error}; "
             "is it of another version than this command? -o json prints it"
         ) from error
     return 0 if is_found else NOT_FOUND
 
 
-def _lines(document: Document) -> Iterable[str]:
-    if document["found"]:
-        return lines_of(document, _screen())
-    near = f"; did you mean {' or '.join(document['near'])}?" if document.get("near") else ""
-    return [printable(f"there is no pod {document['namespace']}/{document['name']}{near}")]
+def _lines(report: PodReport) -> Iterable[str]:
+    if report.found:
+        return lines_of(report, _screen())
+    near = f"; did you mean {' or '.join(report.near)}?" if report.near else ""
+    return [printable(f"there is no pod {report.namespace}/{report.name}{near}")]
 
 
 def _screen() -> Screen:

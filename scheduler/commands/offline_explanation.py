@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.config.load import load_config
@@ -60,7 +62,9 @@ async def decided(
         return written_pod(pod, cluster.written.get((pod.namespace, pod.name)))
 
     with engine_of(cluster, config, registry) as engine:
-        return await Explainer(engine, lambda: 0.0, written=written).about(namespace, name)
+        report = await Explainer(engine, lambda: 0.0, written=written).about(namespace, name)
+        document: dict[str, Any] = msgspec.to_builtins(report)
+        return document
 
 
 def _needs(config: Config, registry: Registry) -> frozenset[str]:

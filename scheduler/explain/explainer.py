@@ -12,15 +12,15 @@ States, in the words of a user:
 
 import asyncio
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Final
 
 from scheduler.api.near_names import near_names
 from scheduler.api.pod import Pod
 from scheduler.cycle.engine import Engine
-from scheduler.cycle.records import Record
 from scheduler.explain.changes import WrittenPod
-from scheduler.explain.explanation import Document, explain
+from scheduler.explain.documents import Explanation, PodReport
+from scheduler.explain.explanation import explain
+from scheduler.explain.history import reported
 from scheduler.explain.waking import events_in_words
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.time_slice import TimeSlice
@@ -36,7 +36,6 @@ MAX_SCHEDULER: Final = 253
 """Characters of a scheduler's name: the API server takes any, of any length."""
 
 MAX_HISTORY: Final = 10
-MAX_BEST: Final = 5
 
 
 class Explainer:
@@ -56,22 +55,19 @@ class Explainer:
         self._written = written
         self._turn = asyncio.Lock()
 
-    async def about(self, namespace: str, name: str) -> Document:
-        """Return {"found", "near"?, "namespace", "name", "state", "about": [line], "leading", "history",
-        "explanation"?}.
-
-        `near` has names of pods that may be meant. Others have their turn every few milliseconds.
-        """
+    async def about(self, namespace: str, name: str) -> PodReport:
+        """Return where a pod is. Other tasks run every few milliseconds."""
         async with self._turn:
-            document: Document = {"namespace": namespace, "name": name, "leading": self._is_leading()}
             pod = self._find(namespace, name)
             if pod is None:
-                return document | {"found": False, "state": "unknown", "near": await self._near(namespace, name)}
-            document |= {"found": True, **self._state(pod)}
-            document["history"] = [self._told(record) for record in self._engine.records.of(pod.uid)[-MAX_HISTORY:]]
-            if document["state"] in _WITHOUT_A_NODE:
-                document["explanation"] = await self._explain(pod)
-            return document
+                near = await self._near(namespace, name)
+                return PodReport(
+                    namespace=namespace, name=name, leading=self._is_leading(), found=False, state="unknown", near=near
+                )
+            report = self._state(pod)
+            if report.state in _WITHOUT_A_NODE:
+                report.explanation = await self._explain(pod)
+            return report
 
     def _find(self, namespace: str, name: str) -> Pod | None:
         pods = self._engine.pods.values()
@@ -90,62 +86,48 @@ class Explainer:
             await asyncio.sleep(0)
         return found
 
-    async def _explain(self, pod: Pod) -> Document:
+    async def _explain(self, pod: Pod) -> Explanation:
         steps = explain(self._engine, pod, self._written(pod))
         time_slice = TimeSlice()
         while True:
             try:
                 next(steps)
             except StopIteration as end:
-                document: Document = end.value
-                return document
+                explanation: Explanation = end.value
+                return explanation
             await time_slice.give_way()
 
-    def _state(self, pod: Pod) -> Document:
+    def _state(self, pod: Pod) -> PodReport:
+        """Return all but the explanation."""
         engine = self._engine
         scheduler = pod.spec.scheduler_name
+        report = PodReport(
+            namespace=pod.namespace,
+            name=pod.name,
+            leading=self._is_leading(),
+            found=True,
+            uid=pod.uid,
+            scheduler=scheduler,
+            priority=pod.priority,
+            state="",
+            history=[reported(record, engine.cache.table) for record in engine.records.of(pod.uid)[-MAX_HISTORY:]],
+        )
         about = [f"created {pod.metadata.creation_timestamp}"] if pod.metadata.creation_timestamp else []
         if pod.priority:
             about.append(f"priority {pod.priority}")
-        common: Document = {"uid": pod.uid, "scheduler": scheduler, "priority": pod.priority}
         if pod.is_deleting:
-            return common | {"state": "being deleted", "about": about}
-        if pod.node_name:
-            return common | {"state": f"runs on {pod.node_name}", "node": pod.node_name, "about": about}
-        if scheduler not in engine.frameworks:
+            report.state = "being deleted"
+        elif pod.node_name:
+            report.state, report.node = f"runs on {pod.node_name}", pod.node_name
+        elif scheduler not in engine.frameworks:
             name = scheduler[:MAX_SCHEDULER]
-            return common | {"state": f"is for another scheduler: {name!r}", "about": list(self._other(name))}
-        where, queued = self._place(pod.uid)
-        about += self._waiting(pod, where, queued)
-        return common | {"state": where, "attempts": queued.attempts if queued is not None else 0, "about": about}
-
-    def _told(self, record: Record) -> Document:
-        """One attempt: {"at", "text", "attempt", "result", "node"?, "message"?, "plugins"?, "refusals"?, "nominated"?,
-        "victims"?, "permit"?, "retried"?, "scores"?, "best"?}.
-        """
-        at = datetime.fromtimestamp(record.at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        told: Document = {"at": at, "attempt": record.attempt, "profile": record.profile, "result": record.result}
-        told["milliseconds"] = round(record.seconds * 1000, 2)
-        if record.node:
-            told |= {"node": record.node, "evaluated": record.evaluated, "feasible": record.feasible}
-        if record.message:
-            told |= {"message": record.message, "plugins": list(record.plugins)}
-        if record.refusals:
-            told["refusals"] = [
-                {"plugin": each.plugin, "reason": each.reason, "nodes": each.nodes} for each in record.refusals
-            ]
-        if record.nominated:
-            told |= {"nominated": record.nominated, "victims": list(record.victims), "victimCount": record.victim_count}
-        if record.permit:
-            told["permit"] = {"plugins": list(record.permit), "seconds": round(record.permit_seconds, 3)}
-        if record.retried:
-            told["retried"] = record.retried
-        if record.scores:
-            told["scores"] = dict(zip(record.scored_by, record.scores, strict=True))
-        if record.totals is not None:
-            best = record.totals.best(MAX_BEST, self._engine.cache.table)
-            told["best"] = [{"node": name, "total": total} for name, total in best]
-        return told | {"text": " ".join(_story(record, told))}
+            report.state, about = f"is for another scheduler: {name!r}", list(self._other(name))
+        else:
+            report.state, queued = self._place(pod.uid)
+            report.attempts = queued.attempts if queued is not None else 0
+            about += self._waiting(pod, report.state, queued)
+        report.about = about
+        return report
 
     def _other(self, scheduler: str) -> Iterator[str]:
         profiles = list(self._engine.frameworks)
@@ -194,32 +176,3 @@ _STATES: Final = {
 }
 
 _WITHOUT_A_NODE: Final = frozenset((*_STATES.values(), "being tried", "pending"))
-
-
-def _story(record: Record, told: Document) -> Iterator[str]:
-    yield f"attempt {record.attempt}:"
-    if record.node:
-        yield f"placed on {record.node}, the best of {record.feasible} nodes that fit"
-        if "best" in told:
-            others = [f"{each['node']} {each['total']}" for each in told["best"] if each["node"] != record.node]
-            own = sum(told.get("scores", {}).values())
-            yield f"(total score {own}; next: {', '.join(others[:3])})" if others else f"(total score {own})"
-        if record.permit:
-            yield f"waited {record.permit_seconds:.2f} s for the Permit of {', '.join(record.permit)},"
-        if record.result == "bound":
-            yield f"and bound {record.ended - record.at:.2f} s later"
-            if record.retried:
-                yield f"(at first the binding failed: {record.retried})"
-        elif record.result != "placed":
-            yield f"but {record.result} {record.ended - record.at:.2f} s later: {record.message}"
-    else:
-        yield f"{record.result}: {record.message}"
-        if record.nominated:
-            yield f"Room is being made on {record.nominated}{_by_evicting(record)}."
-
-
-def _by_evicting(record: Record) -> str:
-    if not record.victims:
-        return ""
-    unnamed = record.victim_count - len(record.victims)
-    return f" by evicting {', '.join(record.victims)}" + (f" and {unnamed} more" if unnamed else "")

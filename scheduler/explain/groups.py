@@ -21,10 +21,11 @@ from scheduler.state.node_table import NodeTable
 MAX_IN_DETAIL: Final = 10_000
 """Of so many nodes the facts are looked up; of the rest only reasons are told."""
 
-
 NODES_IN_A_STEP: Final = 50
 """About 5 ms."""
 
+MAX_NAMES: Final = 100
+"""Of so many nodes of a group the names are told."""
 
 EVEN_EMPTY: Final = "even without any pod there"
 

@@ -1,14 +1,13 @@
 """An explanation for a terminal: one screen, whatever its width, whatever a name may contain."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any, Final
+from typing import Final
 
 from scheduler.api.spelling import shortage
 from scheduler.api.text import printable
-
-Document = Mapping[str, Any]
+from scheduler.explain.documents import Explanation, PodReport, ReportedObstacle, Suggestion
 
 MAX_GROUPS: Final = 8
 MAX_NAMES: Final = 5
@@ -34,112 +33,109 @@ PLAIN: Final = Screen()
 """A file, or a terminal of which nothing is known."""
 
 
-def lines_of(document: Document, screen: Screen) -> Iterator[str]:
-    """Yield the lines for a document: see `scheduler.explain.explanation`, and what is said of a pod's state."""
-    pod = f"{document['namespace']}/{document['name']}"
-    yield f"{screen.styled(printable(pod), _BOLD)}  {printable(document['state'])}"
-    for line in document.get("about", ()):
+def lines_of(report: PodReport, screen: Screen) -> Iterator[str]:
+    """Yield the lines for a pod."""
+    pod = f"{report.namespace}/{report.name}"
+    yield f"{screen.styled(printable(pod), _BOLD)}  {printable(report.state)}"
+    for line in report.about or ():
         yield from _wrapped(line, "  ", screen)
-    explanation = document.get("explanation")
-    if explanation:
-        yield from explained(explanation, screen)
-    history = document.get("history", ())
-    if history:
+    if report.explanation:
+        yield from explained(report.explanation, screen)
+    if report.history:
         yield from _section("HISTORY", screen)
-        for each in history[-MAX_HISTORY:]:
-            yield from _wrapped(f"{each['at']}  {each['text']}", "  ", screen)
+        for each in report.history[-MAX_HISTORY:]:
+            yield from _wrapped(f"{each.at}  {each.text}", "  ", screen)
 
 
-def short_reason(explanation: Document) -> str:
+def short_reason(explanation: Explanation) -> str:
     """Say in one line why a pod is pending, or that it is not for lack of a node."""
-    nodes = explanation.get("nodes")
-    if explanation.get("failures"):
-        return f"cannot be decided: {explanation['failures'][0]}"
-    if nodes is None or not nodes["count"]:
+    nodes = explanation.nodes
+    if explanation.failures:
+        return f"cannot be decided: {explanation.failures[0]}"
+    if not nodes or not nodes.count:
         return "there are no nodes"
-    if explanation["gates"]:
-        return "; ".join(_by_fact(explanation["gates"]))
-    if explanation["obstacles"]:
-        return "; ".join(_by_fact(explanation["obstacles"]))
-    if nodes["fitting"]:
-        return f"fits {_count(nodes['fitting'], 'node')} of {nodes['count']} now"
-    nearest = explanation["groups"][0]
-    facts = "; and ".join(map(_at_the_nearest, nearest["obstacles"]))
-    if nodes["count"] == 1:
-        return f"the only node, {nearest['names'][0]}, does not take it: {facts}"
-    return f"none of {nodes['count']} nodes takes it; nearest is {nearest['names'][0]}: {facts}"
+    if explanation.gates:
+        return "; ".join(_by_fact(explanation.gates))
+    if explanation.obstacles:
+        return "; ".join(_by_fact(explanation.obstacles))
+    if nodes.fitting:
+        return f"fits {_count(nodes.fitting, 'node')} of {nodes.count} now"
+    if not explanation.groups:  # all nodes were deleted while this was made
+        return "there are no nodes"
+    nearest = explanation.groups[0]
+    facts = "; and ".join(map(_at_the_nearest, nearest.obstacles))
+    if nodes.count == 1:
+        return f"the only node, {nearest.names[0]}, does not take it: {facts}"
+    return f"none of {nodes.count} nodes takes it; nearest is {nearest.names[0]}: {facts}"
 
 
-def _by_fact(obstacles: Sequence[Document]) -> dict[str, list[str]]:
+def _by_fact(obstacles: Sequence[ReportedObstacle]) -> dict[str, list[str]]:
     """Each fact once, with the plugins that say it."""
     found: dict[str, list[str]] = {}
     for each in obstacles:
-        plugins = found.setdefault(each["fact"], [])
-        if each["plugin"] not in plugins:
-            plugins.append(each["plugin"])
+        plugins = found.setdefault(each.fact, [])
+        if each.plugin not in plugins:
+            plugins.append(each.plugin)
     return found
 
 
-def _at_the_nearest(obstacle: Document) -> str:
-    missing = obstacle.get("shortage")
+def _at_the_nearest(obstacle: ReportedObstacle) -> str:
+    missing = obstacle.shortage
     if missing is None:
-        return str(obstacle["fact"])
-    return shortage(missing["resource"], missing["nearest"], missing["nearest"], missing["wanted"])
+        return obstacle.fact
+    return shortage(missing.resource, missing.nearest, missing.nearest, missing.wanted)
 
 
-def explained(explanation: Document, screen: Screen) -> Iterator[str]:
-    """Yield the lines for an explanation: see `scheduler.explain.explanation`."""
-    for failure in explanation.get("failures", ()):
+def explained(explanation: Explanation, screen: Screen) -> Iterator[str]:
+    """Yield the lines for an explanation."""
+    nodes = explanation.nodes
+    for failure in explanation.failures:
         yield from _wrapped(f"error: {failure}", "  ", screen, _RED)
-    if "nodes" not in explanation:
+    if not nodes:
         return
     yield from _wrapped(short_reason(explanation), "  ", screen)
-    everywhere = [*explanation["gates"], *explanation["obstacles"]]
+    everywhere = [*explanation.gates, *explanation.obstacles]
     if everywhere:
         yield from _section("STANDS AGAINST IT EVERYWHERE", screen)
         for fact, plugins in _by_fact(everywhere).items():
             yield from _wrapped(f"{fact} ({', '.join(plugins)})", "  ", screen)
-    if explanation["gates"] and not explanation["obstacles"]:
-        fitting = explanation["nodes"]["fitting"]
-        without = f"it would fit {_count(fitting, 'node')}" if fitting else "it would fit no node"
-        yield from _wrapped(f"without that, {without}{_names(explanation['nodes']['names'], fitting)}", "  ", screen)
-    if explanation["groups"]:
+    if explanation.gates and not explanation.obstacles:
+        without = f"it would fit {_count(nodes.fitting, 'node')}" if nodes.fitting else "it would fit no node"
+        yield from _wrapped(f"without that, {without}{_names(nodes.names, nodes.fitting)}", "  ", screen)
+    if explanation.groups:
         yield from _section("NODES THAT REFUSE IT, the nearest miss first", screen)
         yield from _groups(explanation, screen)
-    if explanation["suggestions"]:
+    if explanation.suggestions:
         yield from _section("WHAT WOULD HELP, each tried out", screen)
-        for each in explanation["suggestions"]:
+        for each in explanation.suggestions:
             yield from _suggestion(each, screen)
 
 
-def _groups(explanation: Document, screen: Screen) -> Iterator[str]:
-    groups = explanation["groups"]
+def _groups(explanation: Explanation, screen: Screen) -> Iterator[str]:
+    groups = explanation.groups
     for group in groups[:MAX_GROUPS]:
-        head = _count(group["count"], "node")
-        text = f"{head + ':':<10} {_facts(group['obstacles'])}{_names(group['names'], group['count'])}"
+        head = _count(group.count, "node")
+        facts = "; and ".join(each.fact for each in group.obstacles)
+        text = f"{head + ':':<10} {facts}{_names(group.names, group.count)}"
         yield from _wrapped(text, "  ", screen, hanging=11)
-    more = len(groups) - MAX_GROUPS + explanation["moreGroups"]
+    more = len(groups) - MAX_GROUPS + explanation.more_groups
     if more > 0:
         yield from _wrapped(f"... and {_count(more, 'more group')} (all of them with -o json)", "  ", screen)
 
 
-def _suggestion(each: Document, screen: Screen) -> Iterator[str]:
-    but = f", but {each['obstacle']}" if each.get("obstacle") else ""
-    fits = "" if each.get("command") or not each.get("patch") else f": fits {_count(each['count'], 'node')}"
-    where = _names(each["names"], each["count"]) if fits else ""
-    yield from _wrapped(f"{each['text']}{fits}{where}{but}", "  ", screen, _GREEN)
-    if each.get("command"):
+def _suggestion(each: Suggestion, screen: Screen) -> Iterator[str]:
+    but = f", but {each.obstacle}" if each.obstacle else ""
+    fits = "" if each.command or not each.patch else f": fits {_count(each.count, 'node')}"
+    where = _names(each.names, each.count) if fits else ""
+    yield from _wrapped(f"{each.text}{fits}{where}{but}", "  ", screen, _GREEN)
+    if each.command:
         # In one line, however narrow the terminal: it is there to be copied.
-        yield screen.styled(f"      {printable(each['command'])}", _DIM)
+        yield screen.styled(f"      {printable(each.command)}", _DIM)
 
 
 def _section(title: str, screen: Screen) -> Iterator[str]:
     yield ""
     yield from _wrapped(title, "", screen, _DIM)
-
-
-def _facts(obstacles: Sequence[Document]) -> str:
-    return "; and ".join(each["fact"] for each in obstacles)
 
 
 def _names(names: Sequence[str], count: int) -> str:

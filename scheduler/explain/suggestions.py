@@ -6,7 +6,7 @@ as such (`trials.py`).
 """
 
 from collections.abc import Generator, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from shlex import quote
 from typing import Any, Final
 
@@ -18,8 +18,9 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selector_keys
 from scheduler.cycle.engine import Engine
-from scheduler.explain.changes import Operation, WrittenPod, change
-from scheduler.explain.groups import NamedObstacle, NodeGroup, remedies_for
+from scheduler.explain.changes import WrittenPod, change
+from scheduler.explain.documents import Suggestion
+from scheduler.explain.groups import MAX_NAMES, NamedObstacle, NodeGroup, remedies_for
 from scheduler.explain.judgement import Judgement, judge
 from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
@@ -53,25 +54,6 @@ POOL_LABELS: Final = (
     "node.kubernetes.io/instance-type",
 )
 """By these, nodes are taken for alike; the first one that a node has counts."""
-
-
-@dataclass(slots=True)
-class Suggestion:
-    """A change after which the pod fits somewhere."""
-
-    text: str
-    nodes: list[str]
-    """Where it would fit then, the first by name."""
-
-    patch: list[Operation] = field(default_factory=list)
-    """A JSON Patch of the object in which the pod is written; empty if the cluster is to be changed."""
-
-    object: dict[str, str] = field(default_factory=dict)
-    """What the patch is for, if not the pod itself: `kind`, `namespace` and `name`."""
-
-    command: str = ""
-    obstacle: str = ""
-    """Why it does not happen by itself, though it would help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +147,14 @@ def _tried(asked: Asked, remedies: Sequence[Remedy], node_name: str) -> Suggesti
         commands = dict.fromkeys(remedy.command for remedy in remedies if remedy.command)
         if not commands:
             nodes = asked.trials.nodes_for(other)
-            return Suggestion(text, nodes, **patch) if nodes else None
+            return _suggestion(text, nodes, **patch) if nodes else None
         node = _node_after(remedies, asked.table.node(node_name))
         if node is None or node.name != node_name:
             return None
         fits = asked.trials.fits_changed(other, node)
     except (Unreadable, ValueError, PluginError):
         return None
-    return Suggestion(text, [node_name], command=" && ".join(commands), **patch) if fits else None
+    return _suggestion(text, [node_name], command=" && ".join(commands), **patch) if fits else None
 
 
 def _node_after(remedies: Iterable[Remedy], node: Node | None) -> Node | None:
@@ -237,7 +219,11 @@ def of_preemption(found: PossiblePreemption, nodes: list[str] | None = None) -> 
         f"kubectl delete pod --namespace {quote(where)} {' '.join(map(quote, them))}"
         for where, them in by_namespace.items()
     )
-    return Suggestion(text, nodes or [found.node_name], command=" && ".join(commands), obstacle=found.obstacle)
+    return _suggestion(text, nodes or [found.node_name], command=" && ".join(commands), obstacle=found.obstacle)
+
+
+def _suggestion(text: str, nodes: Sequence[str], **more: Any) -> Suggestion:
+    return Suggestion(text, len(nodes), nodes[:MAX_NAMES], **more)
 
 
 def _first_refusals(table: NodeTable, judgement: Judgement) -> dict[str, Status]:
@@ -266,7 +252,7 @@ def _one_more_node(asked: Asked, groups: Sequence[NodeGroup]) -> Iterator[Sugges
         if fits:
             found.add(kind)
         like = f"of {kind}, like {name}," if "=" in kind else f"like {name}"
-        yield Suggestion(f"one more node {like} would do", [name]) if fits else None
+        yield _suggestion(f"one more node {like} would do", [name]) if fits else None
 
 
 def _models(asked: Asked, groups: Sequence[NodeGroup]) -> Generator[None, None, list[tuple[str, str]]]:

@@ -5,6 +5,7 @@ from itertools import dropwhile
 from typing import Any, Final
 
 import orjson
+from msgspec import to_builtins
 
 from scheduler.api.text import printable
 from scheduler.simulate.table import aligned
@@ -40,7 +41,7 @@ _NO_NODES: Final = '\n      "nodes": {}'
 
 
 def _pretty(value: Any, indentation: str = "  ") -> str:
-    text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    text = orjson.dumps(value, default=to_builtins, option=orjson.OPT_INDENT_2).decode()
     return text.replace("\n", f"\n{indentation}")
 
 

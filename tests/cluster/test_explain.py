@@ -18,6 +18,8 @@ from typing import Any, Final
 import pytest
 
 from scheduler.__main__ import main
+from scheduler.api.decoding import convert
+from scheduler.explain.documents import PodReport
 from scheduler.explain.screen import Screen, lines_of
 from tests.cluster.explain_kinds import KINDS, NAMESPACE, POD, PRIORITY_CLASSES, Kind
 from tests.cluster.loadmaster import http_get, install_rbac, node_of, sum_of
@@ -184,7 +186,7 @@ def test_a_pending_pod_is_explained_and_what_is_suggested_works(
     with staged(stage):
         code, document, said = ask(user, kind.asked)
         assert (code, document["found"]) == ((0, True) if kind.asked == POD else (1, False))
-        output = "\n".join(lines_of(document, Screen())) if document["found"] else said
+        output = "\n".join(lines_of(convert(document, PodReport), Screen())) if document["found"] else said
         seen[kind.title] = section(kind, output)
         suggestions = document.get("explanation", {}).get("suggestions", [])
         works = [carried_out(stage, each) for each in suggestions[:1]]

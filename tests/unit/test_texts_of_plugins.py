@@ -5,7 +5,6 @@ is: as a reason, as a million reasons, as another reason for each node, in what 
 """
 
 import inspect
-import json
 import logging
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -162,9 +161,8 @@ class Exits:
                 yield from texts_in(dict(event.attributes or {}))
 
     async def explanation(self) -> bytes:
-        return json.dumps(
-            await Explainer(self.scheduler.engine, self.scheduler.clock).about("default", "victim")
-        ).encode()
+        report = await Explainer(self.scheduler.engine, self.scheduler.clock).about("default", "victim")
+        return msgspec.json.encode(report)
 
     async def page(self) -> list[str]:
         await self.live.look()

@@ -1,9 +1,12 @@
 """`/debug/explain?namespace=NAMESPACE&name=POD`: why a pod is pending, as JSON."""
 
 from collections.abc import Awaitable, Mapping
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
+
+from msgspec import to_builtins
 
 from scheduler.api.text import to_json
+from scheduler.explain.documents import PodReport
 from scheduler.serve.port.answers import JSON, LEADING, TEXT, Answer
 
 PATH: Final = "/debug/explain"
@@ -15,7 +18,7 @@ MAX_WAITING: Final = 8
 class Explains(Protocol):
     """Implemented in scheduler.explain.explainer."""
 
-    def about(self, namespace: str, name: str) -> Awaitable[Mapping[str, Any]]: ...
+    def about(self, namespace: str, name: str) -> Awaitable[PodReport]: ...
 
 
 class Explanations:
@@ -33,8 +36,8 @@ class Explanations:
             return Answer(429, b"too many questions at once; ask again in a moment\n", TEXT)
         self._waiting += 1
         try:
-            document = await self._explainer.about(namespace, name)
+            report = await self._explainer.about(namespace, name)
         finally:
             self._waiting -= 1
-        leading = ((LEADING, "true" if document.get("leading", True) else "false"),)
-        return Answer(200 if document["found"] else 404, to_json(document) + b"\n", JSON, headers=leading)
+        leading = ((LEADING, "true" if report.leading else "false"),)
+        return Answer(200 if report.found else 404, to_json(to_builtins(report)) + b"\n", JSON, headers=leading)

@@ -16,6 +16,7 @@ from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.explain import explanation
 from scheduler.explain.changes import WrittenPod
+from scheduler.explain.documents import Explanation
 from scheduler.framework.errors import ConfigError
 from scheduler.process.progress import SILENT, Progress
 from scheduler.runtime.registry import Registry
@@ -220,7 +221,7 @@ def _check_asks_us(pod: Pod, config: Config) -> None:
         raise ConfigError([f"{pod}: spec.schedulerName is {pod.spec.scheduler_name!r}, another scheduler's{hint}"])
 
 
-def _explanation(simulation: Simulation, pod: Pod, written: WrittenPod | None) -> Document:
+def _explanation(simulation: Simulation, pod: Pod, written: WrittenPod | None) -> Explanation:
     engine = simulation.engine
     engine.nominator.delete(pod.uid)
     steps = explanation.explain(engine, pod, written)
@@ -228,5 +229,5 @@ def _explanation(simulation: Simulation, pod: Pod, written: WrittenPod | None) -
         try:
             next(steps)
         except StopIteration as end:
-            document: Document = end.value
-            return document
+            explained: Explanation = end.value
+            return explained

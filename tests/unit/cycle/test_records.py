@@ -1,5 +1,7 @@
 """What is kept of decisions: who won by how much, what failed and when, within bounds."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -14,6 +16,11 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.testing import a_node, a_pod
 from tests.fakes import FakeClock, a_plugin, settle
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
+
+
+async def history(scheduler: EngineUnderTest, name: str) -> Any:
+    report = await Explainer(scheduler.engine, scheduler.clock).about("default", name)
+    return msgspec.json.decode(msgspec.json.encode(report.history))
 
 
 def a_cluster() -> EngineUnderTest:
@@ -65,8 +72,7 @@ async def test_a_pod_for_which_room_is_made_has_its_node() -> None:
     scheduler.see(a_node("only", cpu="2"), a_pod("low", requests={"cpu": 2}, priority=1, node_name="only"))
     scheduler.see(a_pod("high", requests={"cpu": 2}, priority=10))
     await scheduler.schedule()
-    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "high")
-    (told,) = document["history"]
+    (told,) = await history(scheduler, "high")
     assert told["text"].endswith("Room is being made on only by evicting default/low.")
     assert (told["nominated"], told["victims"], told["victimCount"]) == ("only", ["default/low"], 1)
 
@@ -77,8 +83,7 @@ async def test_of_many_victims_a_few_are_named_and_the_rest_is_counted() -> None
     scheduler.see(*(a_pod(f"low-{i:02}", requests={"cpu": 1}, priority=1, node_name="only") for i in range(64)))
     scheduler.see(a_pod("high", requests={"cpu": 60}, priority=10))
     await scheduler.schedule()
-    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "high")
-    (told,) = document["history"]
+    (told,) = await history(scheduler, "high")
     assert (len(told["victims"]), told["victimCount"]) == (MAX_LISTED, 60)
     assert told["text"].endswith(f" and {60 - MAX_LISTED} more.")
 
@@ -99,8 +104,8 @@ async def test_a_refusal_has_its_plugin_and_how_many_nodes_it_concerns() -> None
     scheduler.see(*(a_node(f"small-{i}", cpu="1") for i in range(3)), a_node("cordoned", unschedulable=True))
     scheduler.see(a_pod("web", requests={"cpu": 2}))
     await scheduler.schedule()
-    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "web")
-    assert document["history"][0]["refusals"] == [
+    (told,) = await history(scheduler, "web")
+    assert told["refusals"] == [
         {"plugin": "NodeResourcesFit", "reason": "Insufficient cpu", "nodes": 3},
         {"plugin": "NodeUnschedulable", "reason": "node(s) were unschedulable", "nodes": 1},
     ]
@@ -111,8 +116,7 @@ async def test_a_binding_that_went_well_in_the_end_says_what_went_wrong_before()
     scheduler.world.retried = "etcd is away"
     scheduler.see(a_pod("web"))
     await scheduler.schedule()
-    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "web")
-    (told,) = document["history"]
+    (told,) = await history(scheduler, "web")
     assert told["retried"] == "etcd is away"
     assert told["text"].endswith("(at first the binding failed: etcd is away)")
 
@@ -125,8 +129,7 @@ async def test_a_pod_that_waited_on_permit_says_how_long_and_for_whom() -> None:
     assert held is not None
     held.allow("Hold")
     await settle()
-    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "web")
-    (told,) = document["history"]
+    (told,) = await history(scheduler, "web")
     assert told["permit"]["plugins"] == ["Hold"]
     assert " s for the Permit of Hold, and bound " in told["text"]
 
@@ -135,8 +138,7 @@ async def test_the_history_is_told_in_sentences() -> None:
     scheduler = a_cluster()
     scheduler.see(a_pod("web", requests={"cpu": 1}))
     await scheduler.schedule()
-    document = await Explainer(scheduler.engine, scheduler.clock).about("default", "web")
-    (told,) = document["history"]
+    (told,) = await history(scheduler, "web")
     assert told["text"].startswith("attempt 1: placed on large, the best of 3 nodes that fit (total score ")
     assert "next: medium" in told["text"]
 

@@ -31,7 +31,7 @@ def test_the_plugin_of_the_page_tells_its_fact_and_what_would_help() -> None:
         try:
             next(steps)
         except StopIteration as end:
-            told = end.value
+            told = msgspec.to_builtins(end.value)
 
     assert [[each["fact"] for each in group["obstacles"]] for group in told["groups"]] == [
         ["the node has tenants: shop"]

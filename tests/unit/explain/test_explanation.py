@@ -12,6 +12,7 @@ from scheduler.api.decoding import convert
 from scheduler.api.text import printable
 from scheduler.cycle.algorithm import Placed
 from scheduler.explain.changes import change
+from scheduler.explain.documents import Explanation, PodReport
 from scheduler.explain.explanation import explain
 from scheduler.explain.groups import NamedObstacle, NodeGroup
 from scheduler.explain.screen import Screen, lines_of, short_reason
@@ -36,7 +37,11 @@ def explained(scheduler: EngineUnderTest, pod: fw.Pod) -> Any:
         try:
             next(steps)
         except StopIteration as end:
-            return end.value
+            return msgspec.to_builtins(end.value)
+
+
+def reason(document: Any) -> str:
+    return short_reason(convert(document, Explanation))
 
 
 def facts(document: Any) -> list[tuple[int, list[str]]]:
@@ -126,7 +131,7 @@ def test_nodes_with_the_same_obstacles_are_one_group_and_the_nearest_miss_is_fir
         (2, ["1 to 1.5 cpu short of 2"]),
         (3, ["taint dedicated=gpu:NoSchedule", "1 cpu short of 2, even without any pod there"]),
     ]
-    assert short_reason(document) == "none of 5 nodes takes it; nearest is full: 1 cpu short of 2"
+    assert reason(document) == "none of 5 nodes takes it; nearest is full: 1 cpu short of 2"
 
 
 @pytest.mark.parametrize(
@@ -368,7 +373,7 @@ def test_what_several_plugins_say_in_the_same_words_is_told_once() -> None:
     obstacles = [{"plugin": plugin, "code": "", "fact": "no claim"} for plugin in ("One", "Two", "One")]
     nodes = {"count": 1, "fitting": 0, "names": []}
     document = {"nodes": nodes, "gates": [], "obstacles": obstacles, "groups": [], "suggestions": []}
-    assert short_reason(document) == "no claim"
+    assert reason(document) == "no claim"
     assert "  no claim (One, Two)" in list(lines_of(on_screen(document), Screen()))
 
 
@@ -382,7 +387,7 @@ def test_nodes_that_differ_only_in_the_pods_that_are_in_the_way_are_one_group() 
 
 def test_the_only_node_is_named() -> None:
     document = explained(a_cluster(a_node("n", unschedulable=True)), a_pod())
-    assert short_reason(document) == "the only node, n, does not take it: cordoned"
+    assert reason(document) == "the only node, n, does not take it: cordoned"
 
 
 def test_one_more_node_of_a_pool_is_suggested_where_an_empty_one_would_do() -> None:
@@ -400,19 +405,19 @@ def test_one_more_node_of_a_pool_is_suggested_where_an_empty_one_would_do() -> N
 def test_gates_are_told_by_name_and_what_would_be_without_them() -> None:
     pod = with_spec(a_pod(), scheduling_gates=(objects.PodSchedulingGate(name="example.com/quota"),))
     document = explained(a_cluster(a_node("n")), pod)
-    assert short_reason(document) == "scheduling gate example.com/quota"
+    assert reason(document) == "scheduling gate example.com/quota"
     screen = "\n".join(lines_of(on_screen(document), Screen()))
     assert "without that, it would fit 1 node (n)" in screen
 
 
 def test_a_pod_that_fits_is_told_where() -> None:
     document = explained(a_cluster(a_node("a"), a_node("b", unschedulable=True)), a_pod())
-    assert short_reason(document) == "fits 1 node of 2 now"
+    assert reason(document) == "fits 1 node of 2 now"
     assert document["suggestions"] == []
 
 
 def test_without_nodes_that_is_the_reason() -> None:
-    assert short_reason(explained(a_cluster(), a_pod())) == "there are no nodes"
+    assert reason(explained(a_cluster(), a_pod())) == "there are no nodes"
 
 
 def test_asking_changes_nothing() -> None:
@@ -445,7 +450,8 @@ def test_a_command_is_in_one_line_to_be_copied() -> None:
 
 
 def on_screen(document: Any) -> Any:
-    return {"namespace": "default", "name": "web", "state": "pending", "explanation": document}
+    report = {"namespace": "default", "name": "web", "found": True, "state": "pending", "explanation": document}
+    return convert(report, PodReport)
 
 
 def test_a_command_to_copy_runs_nothing_else() -> None:

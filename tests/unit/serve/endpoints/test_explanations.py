@@ -2,11 +2,12 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 from scheduler.api.reviews import User
+from scheduler.explain.documents import PodReport
 from scheduler.serve.endpoints.explanations import MAX_WAITING, PATH, Explanations
 from tests.unit.serve.serving import FakeReviews, Served, a_server
 
@@ -22,10 +23,10 @@ class Knowing:
         self.answers = asyncio.Event()
         self.answers.set()
 
-    async def about(self, namespace: str, name: str) -> Mapping[str, Any]:
+    async def about(self, namespace: str, name: str) -> PodReport:
         self.asked += 1
         await self.answers.wait()
-        return {"found": name == "web", "state": "unschedulable", "name": f"{namespace}/{name}\ud800"}
+        return PodReport(namespace=namespace, name=f"{name}\ud800", found=name == "web", state="unschedulable")
 
 
 @asynccontextmanager
@@ -46,7 +47,7 @@ async def test_a_pod_is_explained_to_who_may_ask() -> None:
     async with served() as server:
         answer = await server.answer(WEB, "for-all")
         assert answer.status == 200
-        assert json.loads(await answer.text())["name"] == "default/web\ufffd"
+        assert json.loads(await answer.text())["name"] == "web\ufffd"
 
 
 async def test_a_token_made_for_us_may_come_through_the_proxy_of_the_api_server() -> None:

@@ -30,7 +30,7 @@ def test_as_many_are_counted_as_fit_and_the_next_one_says_why_it_does_not() -> N
     assert following["message"].startswith(
         "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
     )
-    groups = [(each["names"], each["obstacles"][0]["fact"]) for each in following["explanation"]["groups"]]
+    groups = [(each.names, each.obstacles[0].fact) for each in following["explanation"].groups]
     assert groups == [(["n3"], "taint k:NoSchedule"), (["n1", "n2"], "1 cpu short of 1")]
 
 
