@@ -31,11 +31,11 @@ from scheduler.config.options import RunOptions
 from scheduler.config.source import ConfigurationSource, Loaded
 from scheduler.config.types import Config
 from scheduler.cycle.dumper import dump
-from scheduler.cycle.engine import PLAIN, Asking, Engine, Parts, build_engine
+from scheduler.cycle.engine import Asking, Engine, build_engine
 from scheduler.cycle.rejections import Rejections
 from scheduler.cycle.writers import Writers
 from scheduler.explain.explainer import Explainer
-from scheduler.extenders.roster import Connect, Roster
+from scheduler.extenders.roster import Roster
 from scheduler.framework.awaited import first_of
 from scheduler.kube.debugger import Debugger
 from scheduler.kube.election.election import Election
@@ -59,6 +59,7 @@ from scheduler.process.logs import Levels, set_up_logging
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.replay.recorder import Recorder, without_secrets
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.guards.containment import AT_START_SECONDS, Contained
 from scheduler.runtime.guards.watchdog import Watchdog
 from scheduler.serve.endpoints.explanations import PATH as EXPLAIN
@@ -125,15 +126,17 @@ async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded,
     leadership = Leadership() if config.leader_election.leader_elect else None
     may_write = None if leadership is None else leadership.is_held
     async with AsyncExitStack() as stack:
-        parts, connecting = _tracing(metrics, stack)
+        stream = EventStream()
+        _trace(stream, metrics, stack)
         cluster = await stack.enter_async_context(connect(options, config, metrics, may_write))
         client, tasks = cluster.client, cluster.tasks
         writers, events = _writers(cluster, config, stack)
-        transport = connecting(partial(HttpTransport, budget=Budget(), may_send=may_write or (lambda: True)))
-        roster = _roster(config, transport, metrics, tasks, stack)
+        transport = partial(HttpTransport, budget=Budget(), may_send=may_write or (lambda: True))
+        roster = Roster(transport, metrics, config.extenders, stream)
+        _follow(roster, tasks, stack)
         asking = Asking(roster, RawPods(client))
         with Contained(AT_START_SECONDS):
-            engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking, parts)
+            engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking, stream)
         stack.callback(engine.close)
         tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())
         resources = replace(engine.profiles.resources, whole_nodes=roster.needs_whole_nodes)
@@ -243,29 +246,24 @@ async def _finish(scheduler: _Scheduler) -> None:
     await scheduler.cluster.tasks.cancel()
 
 
-def _tracing(metrics: Metrics, stack: AsyncExitStack) -> tuple[Parts, Callable[[Connect], Connect]]:
-    """What makes spans, if the environment wants traces; nothing of OpenTelemetry is loaded otherwise.
-
-    The second makes connections to extenders that do. Raises ConfigError.
-    """
+def _trace(stream: EventStream, metrics: Metrics, stack: AsyncExitStack) -> None:
+    """Make spans, if the environment wants traces; OpenTelemetry is not loaded otherwise. Raises ConfigError."""
     kind = exporter(os.environ)
     if kind is None:
-        return PLAIN, lambda connect: connect
-    from scheduler.tracing import export, parts
+        return
+    from scheduler.tracing import export, spans
 
     traces = export.Traces(metrics, metadata.version("loadmaster"), export.exporter_of(kind))
     stack.push_async_callback(traces.close)
+    spans.Spans(traces.tracer, stream)
     _logger.info("Traces are on", extra={"exporter": kind.value})
-    return parts.parts(traces.tracer), parts.connecting
 
 
-def _roster(config: Config, connect: Connect, metrics: Metrics, tasks: Tasks, stack: AsyncExitStack) -> Roster:
-    """Make the extenders, and follow their certificates. Raises ConfigError."""
-    roster = Roster(connect, metrics, config.extenders)
+def _follow(roster: Roster, tasks: Tasks, stack: AsyncExitStack) -> None:
+    """Follow the certificates of extenders, and count their calls."""
     stack.push_async_callback(roster.close)
     tasks.start("certificates for extenders", follow_files(roster.refresh))
     tasks.count("prioritizing_extender", lambda: roster.extenders.prioritizing)
-    return roster
 
 
 async def _expire_forever(engine: Engine) -> None:

@@ -37,6 +37,12 @@ class DecisionStarted(EngineEvent, frozen=True, gc=False):
     queued: QueuedPod
 
 
+class DecisionBroken(EngineEvent, frozen=True, gc=False):
+    """The attempt that began last has ended with an error that nobody expected, somewhere before its binding."""
+
+    error: BaseException
+
+
 class Decided(EngineEvent, frozen=True, gc=False):
     """A decision has ended, and has no effect yet."""
 
@@ -94,6 +100,12 @@ class AttemptFailed(EngineEvent, frozen=True, gc=False):
     """When the attempt began, in seconds of time.perf_counter."""
 
 
+class BindingStarted(EngineEvent, frozen=True, gc=False):
+    """The plugins of Reserve and Permit have agreed, and there is a task now that binds the pod."""
+
+    placed: Placed
+
+
 class PermitWaited(EngineEvent, frozen=True, gc=False):
     """These Permit plugins have kept a pod waiting."""
 
@@ -120,6 +132,12 @@ class PodBound(EngineEvent, frozen=True, gc=False):
     """The API server has agreed; PostBind follows."""
 
     pod: Pod
+
+
+class BindingEnded(EngineEvent, frozen=True, gc=False):
+    """The task of a binding has ended, with an error that nobody expected if there is one."""
+
+    error: BaseException | None
 
 
 class BindingUndone(EngineEvent, frozen=True, gc=False):

@@ -59,13 +59,11 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What makes the parts of an engine; with traces on, or in a test of a plugin, these are others."""
+    """What makes the parts of an engine; in a test of a plugin, these are others."""
 
     plugins: Callable[[ProfileSpec, Registry], ProfilePlugins] = build
     framework: Callable[..., Framework] = Framework
     loop: Callable[..., SchedulingLoop] = SchedulingLoop
-    failure: Callable[..., FailureHandler] = FailureHandler
-    extended: Callable[..., ExtendedAttempts] = ExtendedAttempts
 
 
 PLAIN: Final = Parts()
@@ -164,8 +162,8 @@ def build_engine(
     now: Callable[[], float],
     tasks: Tasks | None = None,
     asking: Asking | None = None,
-    parts: Parts = PLAIN,
     stream: EventStream | None = None,
+    parts: Parts = PLAIN,
 ) -> Engine:
     """Put a scheduler together and start its plugins; `now` in seconds, monotonic; `tasks` are its own by default.
 
@@ -211,7 +209,7 @@ def build_engine(
         return made, of_profile, shared
 
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int, limits: Limits) -> Framework:
-        return parts.framework(plugins, of, cache.table, nominator, metrics, percentage, limits)
+        return parts.framework(plugins, of, cache.table, nominator, metrics, percentage, limits, stream)
 
     profiles = Profiles(handle, framework, parts.plugins)
     profiles.swap(profiles.prepare(config, registry))
@@ -219,7 +217,7 @@ def build_engine(
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
-    failure = parts.failure(queue, nominator, pods, writers, metrics, stream, profiles.frameworks)
+    failure = FailureHandler(queue, nominator, pods, writers, metrics, stream, profiles.frameworks)
     loop = parts.loop(
         profiles.frameworks,
         queue,
@@ -241,7 +239,7 @@ def build_engine(
     if asking is not None:
         extended = ExtendedAlgorithm(algorithm, cache.table, loop.ready, metrics)
         conversations = Conversations(cache.table, asking.pods, stream)
-        loop.extended = parts.extended(
+        loop.extended = ExtendedAttempts(
             profiles.frameworks, extended, conversations, queue, failure, loop, metrics, now, tasks, stream
         )
         loop.extender_binding = ExtenderBinding(asking.pods, cache, last_look.check, handlers.assumption_expired, tasks)

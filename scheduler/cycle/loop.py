@@ -24,8 +24,11 @@ from scheduler.api.pod import Pod
 from scheduler.cycle.algorithm import Algorithm, Placed, Unplaced
 from scheduler.cycle.binding import BindingCycle
 from scheduler.cycle.cycle_events import (
+    BindingEnded,
+    BindingStarted,
     BindingUndone,
     Decided,
+    DecisionBroken,
     DecisionStarted,
     PermitWaited,
     PodBound,
@@ -161,6 +164,8 @@ class SchedulingLoop:
                 self.schedule_one(queued)
             except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
                 self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
+                if DecisionBroken in self._stream.listeners:
+                    self._stream.publish(DecisionBroken(error))
                 self.settle(queued)
             while len(self._bindings) - self._parked >= MAX_BINDINGS:
                 self._binding_ended.clear()
@@ -274,6 +279,8 @@ class SchedulingLoop:
         self._last_look.note(framework, state, queued.pod, placed.node_name)
         self._bindings[pod.uid] = attempt
         self._jobs.start(f"bind {pod}", self._binding_cycle(attempt), partial(self._task_ended, attempt))
+        if BindingStarted in self._stream.listeners:
+            self._stream.publish(BindingStarted(placed))
 
     def _task_ended(self, attempt: _Attempt, error: BaseException | None) -> None:
         uid = attempt.pod.uid
@@ -281,6 +288,8 @@ class SchedulingLoop:
             del self._bindings[uid]
             self._last_look.drop(uid)
         self._binding_ended.set()
+        if BindingEnded in self._stream.listeners:
+            self._stream.publish(BindingEnded(error))
         if error is not None:
             self._settle(attempt)
 

@@ -16,6 +16,7 @@ from scheduler.extenders.go_json import BadJson
 from scheduler.framework.extenders import ExtenderError
 from scheduler.framework.status import Status, unresolvable, unschedulable
 from scheduler.process.metrics import Metrics
+from scheduler.runtime.event_stream import EngineEvent, EventStream
 
 R = TypeVar("R")
 
@@ -25,6 +26,17 @@ MAX_TEXT: Final = 64 << 10
 OUT_OF_TEXT: Final = "an extender gave more reasons than are read"
 
 _logger = logging.getLogger(__name__)
+
+
+class ExtenderCalled(EngineEvent, frozen=True, gc=False):
+    """A call of an extender has ended."""
+
+    extender: str
+    verb: str
+    """As its URL has it."""
+    result: str
+    """ok, answer (which is of no use), cancelled, or why it failed."""
+    seconds: float
 
 
 class CallFailed(ExtenderError):
@@ -59,7 +71,7 @@ class Filtered(NamedTuple):
 class Extender:
     """One webhook. What goes wrong is an ExtenderError, in kube-scheduler's words where it has any."""
 
-    def __init__(self, settings: Settings, transport: Transport, metrics: Metrics) -> None:
+    def __init__(self, settings: Settings, transport: Transport, metrics: Metrics, stream: EventStream) -> None:
         self.settings = settings
         self.name = settings.name
         self.is_ignorable = settings.ignorable
@@ -69,6 +81,7 @@ class Extender:
         self.knows_nodes = settings.node_cache_capable
         self._managed = frozenset(resource.name for resource in settings.managed_resources)
         self._transport = transport
+        self._stream = stream
         self._calls, self._durations = metrics.extender_calls, metrics.extender_call_duration
         self.prioritizing = 0
         """How many calls for scores are under way."""
@@ -150,7 +163,10 @@ class Extender:
             raise
         finally:
             self._calls.labels(self.name, kind, result).inc()
-            self._durations.labels(self.name, kind).observe(time.perf_counter() - started)
+            seconds = time.perf_counter() - started
+            self._durations.labels(self.name, kind).observe(seconds)
+            if ExtenderCalled in self._stream.listeners:
+                self._stream.publish(ExtenderCalled(self.name, verb, result, seconds))
             self._note(kind, result)
         return answer
 

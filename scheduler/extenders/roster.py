@@ -16,6 +16,7 @@ from scheduler.extenders.chain import Extenders
 from scheduler.extenders.extender import Extender, Transport
 from scheduler.framework.errors import ConfigError
 from scheduler.process.metrics import Metrics
+from scheduler.runtime.event_stream import EventStream
 
 
 class Connection(Transport, Protocol):
@@ -46,10 +47,17 @@ class Prepared(NamedTuple):
 class Roster:
     """All of them."""
 
-    def __init__(self, connect: Connect, metrics: Metrics, settings: Sequence[Settings] = ()) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        metrics: Metrics,
+        settings: Sequence[Settings] = (),
+        stream: EventStream | None = None,
+    ) -> None:
         """`settings`: those to begin with. Raises ConfigError as `prepare` does."""
         self._connect = connect
         self._metrics = metrics
+        self._stream = stream or EventStream()
         self._members: Mapping[Settings, _Member] = {}
         self._retiring: list[_Member] = []
         self.extenders = Extenders(())
@@ -71,7 +79,7 @@ class Roster:
 
     def _make(self, settings: Settings, path: str) -> _Member:
         connection = self._connect(settings, path)
-        return _Member(Extender(settings, connection, self._metrics), connection)
+        return _Member(Extender(settings, connection, self._metrics, self._stream), connection)
 
     def swap(self, prepared: Prepared) -> bool:
         """Put them to work; return whether they are others than before, or in another order."""

@@ -36,6 +36,7 @@ from scheduler.framework.status import SKIP, Code, Status, unresolvable
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.answers.pod_classes import KnownSpec, PodClasses
 from scheduler.runtime.answers.views import FeasibleNodes
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.filter_outcome import FilterOutcome
 from scheduler.runtime.filtering import Filtering
 from scheduler.runtime.guards.plugin_breaker import Breaker
@@ -82,6 +83,7 @@ class Framework:
         metrics: Metrics,
         percentage_of_nodes_to_score: int = 0,
         limits: Limits = NO_LIMITS,
+        stream: EventStream | None = None,
     ) -> None:
         """`percentage_of_nodes_to_score`: 0 or 100 for all nodes."""
         self.name = handle.profile_name
@@ -92,7 +94,8 @@ class Framework:
         self.faults = PluginFaults(metrics, breaker.note)
         waits = {plugin.name: plugin.wait_seconds for plugin in plugins.of("pre_bind", PreBindPlugin)}
         self.budgets = Budgets(metrics, handle.events, limits, waits, breaker.note)
-        self._calls = calls = self.calls_type(metrics, self.name, self.budgets, breaker, self._timed(limits))
+        timed, stream = self._timed(limits), stream or EventStream()
+        self._calls = calls = self.calls_type(metrics, self.name, self.budgets, breaker, timed, stream)
         self._nodes = nodes
         self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
         self._pre_filter_evaluations = {p.name: calls.evaluations("PreFilter", p.name) for p in self._pre_filter}

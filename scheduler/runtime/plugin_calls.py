@@ -25,6 +25,7 @@ from scheduler.framework.status import Code, Status
 from scheduler.process.instruments import Counter, Histogram
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.answers.store import FLUSH_REASONS
+from scheduler.runtime.event_stream import EventStream, PointEnded
 from scheduler.runtime.guards.plugin_breaker import Breaker
 from scheduler.runtime.guards.plugin_budgets import Budgets
 from scheduler.runtime.guards.plugin_faults import as_plugin_error, place_of
@@ -63,13 +64,20 @@ class PluginCalls:
     """Calls the plugins of one profile. What they raise becomes a PluginError."""
 
     def __init__(
-        self, metrics: Metrics, profile: str, budgets: Budgets, breaker: Breaker, timed: Collection[str]
+        self,
+        metrics: Metrics,
+        profile: str,
+        budgets: Budgets,
+        breaker: Breaker,
+        timed: Collection[str],
+        stream: EventStream,
     ) -> None:
         """`timed`: as for `use`."""
         self._metrics = metrics
         self._profile = profile
         self._budgets = budgets
         self._breaker = breaker
+        self.stream = stream
         self._paused = breaker.paused
         self.use(timed)
         self.observers: dict[tuple[str, Code], Histogram] = {}
@@ -211,6 +219,8 @@ class PointTimer(msgspec.Struct, eq=False):
         seconds = time.perf_counter() - self.started
         observer.counts[bisect_left(observer.bounds, seconds)] += 1  # nine times for each pod
         observer.total += seconds
+        if PointEnded in self.calls.stream.listeners:
+            self.calls.stream.publish(PointEnded(self.point, code, seconds))
 
 
 def check_column(

@@ -5,19 +5,15 @@
      ├ scheduling cycle     PreFilter, Filter, PostFilter, PreScore, Score, Reserve, Permit; calls of extenders
      └ binding cycle        WaitOnPermit, PreBindPreFlight, PreBind, Bind, PostBind; a binder's call
 
-    WAITING ──popped──► DECIDING ──placed──► PLACED ──its task runs──► BINDING ──┬─ bound, or given up ──► ENDED
-                           └──────────────────────── refused, or an error ───────┘
+    WAITING ──popped──► DECIDING ──placed──► BINDING ──┬─ bound, or given up ──► ENDED
+                           └───── refused, or an error ────┘
 
-Which attempt it is that runs is known by the context that tasks inherit: `current`. A decision is synchronous, so it
-is the loop's for its length, and the tasks that it starts take it with them. An attempt for a pod that is to be
-skipped, or that waits for room among the extenders, ends without a trace: what is never ended is never sent.
+An attempt for a pod that is to be skipped, or that waits for a place among the extenders, has no trace.
 """
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Final, Self, TypeAlias
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
 from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer
@@ -34,13 +30,13 @@ Values: TypeAlias = Mapping[str, str | int]
 class Attempt:
     """One pod's, from its pop until it is bound or given back."""
 
-    def __init__(self, tracer: Tracer, queued: QueuedPod, now: float) -> None:
-        """`now`, and the times of `queued`, are the queue's clock."""
+    def __init__(self, tracer: Tracer, queued: QueuedPod) -> None:
         self._tracer = tracer
         self.queued = queued
         pod = queued.pod
+        assert queued.attempt_began is not None, "it was popped"
         popped = time.time_ns()
-        began = popped - max(0, int((now - queued.timestamp) * 1e9))
+        began = popped - max(0, int((queued.attempt_began - queued.timestamp) * 1e9))
         values: Values = {
             "k8s.namespace.name": pod.namespace,
             "k8s.pod.name": pod.name,
@@ -58,42 +54,37 @@ class Attempt:
         if self.is_recording:
             self._stage = self._child("scheduling cycle", start=popped)
 
-    @contextmanager
-    def step(self, name: str, kind: SpanKind = SpanKind.INTERNAL) -> Iterator[Span]:
-        """A span of what is done in the stage that the attempt is in. What raises is noted."""
+    def step(
+        self,
+        name: str,
+        seconds: float,
+        values: Values | None = None,
+        kind: SpanKind = SpanKind.INTERNAL,
+        *,
+        failed: bool = False,
+    ) -> None:
+        """Make the span of what has just ended, in the stage that the attempt is in."""
         if not self.is_recording:
-            yield trace.INVALID_SPAN
             return
-        span = self._tracer.start_span(name, trace.set_span_in_context(self._stage), kind)
-        try:
-            yield span
-        except BaseException:
+        ended = time.time_ns()
+        began = ended - int(seconds * 1e9)
+        span = self._tracer.start_span(name, trace.set_span_in_context(self._stage), kind, values, start_time=began)
+        if failed:
             span.set_status(Status(StatusCode.ERROR))
-            raise
-        finally:
-            span.end()
-
-    def begin_step(self, name: str) -> Span | None:
-        """The same for what has no `with` block of its own: whoever calls it ends the span. None: not recorded."""
-        if not self.is_recording:
-            return None
-        return self._tracer.start_span(name, trace.set_span_in_context(self._stage))
+        span.end(ended)
 
     def placed(self, node: str, evaluated: int, feasible: int) -> None:
-        """A node was chosen, and a task is going to bind the pod to it."""
+        """A node was chosen, and the binding cycle begins."""
         self._is_placed = True
         if self.is_recording:
             values: Values = {"loadmaster.nodes.evaluated": evaluated, "loadmaster.nodes.feasible": feasible}
             self._stage.set_attributes(values)
             self._end_stage()
             self._root.set_attribute("k8s.node.name", encodable(node))
-
-    def binding(self) -> None:
-        """The binding cycle begins."""
-        if self.is_recording:
             self._stage = self._child("binding cycle")
 
     def bound(self) -> None:
+        """The binding cycle has ended. After an end it does nothing, as all of these."""
         self._end("scheduled")
 
     def refused(self, message: str) -> None:
@@ -101,7 +92,7 @@ class Attempt:
         self._end("unschedulable", message)
 
     def given_up(self) -> None:
-        """No node was chosen and nothing failed: the pod need not be placed any more. After an end it does nothing."""
+        """No node was chosen and nothing failed: the pod need not be placed any more."""
         if not self._is_placed:
             self._end("given up")
 
@@ -132,28 +123,6 @@ class Attempt:
 
     def _child(self, name: str, start: int | None = None) -> Span:
         return self._tracer.start_span(name, trace.set_span_in_context(self._root), start_time=start)
-
-
-_current: ContextVar[Attempt | None] = ContextVar("loadmaster-attempt", default=None)
-
-
-def current() -> Attempt | None:
-    """The attempt in whose name this runs."""
-    return _current.get()
-
-
-class Current:
-    """Makes an attempt the current one for a `with` block, and for the tasks that are started in it."""
-
-    def __init__(self, attempt: Attempt | None) -> None:
-        self._attempt = attempt
-
-    def __enter__(self) -> Self:
-        self._token = _current.set(self._attempt)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        _current.reset(self._token)
 
 
 def _short(text: str) -> str:

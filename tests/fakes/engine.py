@@ -11,6 +11,7 @@ from scheduler.framework.queued import QueuedPod
 from scheduler.framework.resources import KNOWN
 from scheduler.process import metrics as metrics_module
 from scheduler.queue.scheduling_queue import SchedulingQueue
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 from scheduler.runtime.guards.plugin_breaker import Breaker
 from scheduler.runtime.guards.plugin_budgets import Budgets
@@ -88,7 +89,8 @@ def plugin_calls(metrics: Metrics | None = None, profile: str = "default-schedul
     """What calls the plugins of a profile without a word about their limits."""
     metrics, events = metrics or Metrics(), FakeWorld()
     breaker = Breaker(NO_LIMITS, profile, events)
-    return PluginCalls(metrics, profile, Budgets(metrics, events, NO_LIMITS, {}, breaker.note), breaker, ())
+    budgets = Budgets(metrics, events, NO_LIMITS, {}, breaker.note)
+    return PluginCalls(metrics, profile, budgets, breaker, (), EventStream())
 
 
 def _nominator(nominated: Mapping[str, Collection[Pod]]) -> Nominator:

@@ -26,9 +26,10 @@ from scheduler.framework.plugin import QueueSortPlugin
 from scheduler.framework.status import Code
 from scheduler.kube.writes.status import Condition, status_patch
 from scheduler.process.logs import JsonFormatter, TextFormatter
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.profile import POINTS
 from scheduler.testing import a_node, a_pod
-from scheduler.tracing.parts import parts
+from scheduler.tracing.spans import Spans
 from tests.fakes import Unschedulable, a_plugin, settle
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine
 from tests.unit.serve.page.test_live import live_of, opened
@@ -129,7 +130,9 @@ class Exits:
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self._spans))
         self._log = log
-        self.scheduler: EngineUnderTest = an_engine(plugin, parts=parts(provider.get_tracer("test")))
+        stream = EventStream()
+        Spans(provider.get_tracer("test"), stream)
+        self.scheduler: EngineUnderTest = an_engine(plugin, stream=stream)
         self.scheduler.see(a_node("n0"), a_node("n1"))
         self.live = live_of(self.scheduler)
 

@@ -13,9 +13,10 @@ from plugins import IN_TREE
 from scheduler import framework as fw
 from scheduler.config.defaults import DEFAULT_PLUGINS
 from scheduler.config.types import Config, LoadmasterSettings
-from scheduler.cycle.engine import PLAIN, Asking, Engine, Parts, build_engine
+from scheduler.cycle.engine import Asking, Engine, build_engine
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import Metrics
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.profile_spec import PluginRef, Plugins, PluginSet, ProfileSpec
 from tests import fakes
 from tests.fakes import FakeClock, FakeWorld, a_plugin, sample, settle
@@ -93,7 +94,7 @@ def an_engine(
     profiles: tuple[str, ...] = (PROFILE,),
     asking: Asking | None = None,
     room: int = 16,
-    parts: Parts = PLAIN,
+    stream: EventStream | None = None,
 ) -> EngineUnderTest:
     """Build an engine with the default plugins and these after them, or with the plugins of `only`.
 
@@ -109,7 +110,7 @@ def an_engine(
     registry = {**IN_TREE, **{plugin.name: plugin for plugin in plugins}}
     world, clock, metrics = FakeWorld(), FakeClock(), Metrics()
     return EngineUnderTest(
-        build_engine(config, registry, world.writers, metrics, clock, asking=asking, parts=parts),
+        build_engine(config, registry, world.writers, metrics, clock, asking=asking, stream=stream),
         world,
         clock,
         metrics,

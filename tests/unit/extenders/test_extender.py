@@ -9,6 +9,7 @@ from scheduler.config.extenders import ManagedResource
 from scheduler.extenders.extender import MAX_TEXT, OUT_OF_TEXT, CallFailed, Extender
 from scheduler.framework.extenders import ExtenderError
 from scheduler.process.metrics import Metrics
+from scheduler.runtime.event_stream import EventStream
 from scheduler.testing import a_pod
 from tests.fakes import sample
 from tests.fakes.extenders import URL, FakeExtender, an_extender, extenders_of, failing, names_of
@@ -17,7 +18,7 @@ GPU = (ManagedResource("example.com/gpu"), ManagedResource("example.com/fpga"))
 
 
 def made(fake: FakeExtender, metrics: Metrics | None = None) -> Extender:
-    return Extender(fake.settings, fake, metrics or Metrics())
+    return Extender(fake.settings, fake, metrics or Metrics(), EventStream())
 
 
 def no_nodes(_: object) -> list[bytes]:

@@ -13,9 +13,10 @@ from opentelemetry.trace import StatusCode
 from scheduler import framework as fw
 from scheduler.cycle.engine import Asking
 from scheduler.extenders.roster import Roster
+from scheduler.runtime.event_stream import EventStream
 from scheduler.testing import a_node, a_pod
+from scheduler.tracing import spans as tracing
 from scheduler.tracing.attempt import MAX_TEXT
-from scheduler.tracing.parts import connecting, parts
 from tests.fakes import Metrics, a_plugin, settle
 from tests.fakes.extenders import FakeExtender, FakePods, an_extender, failing
 from tests.unit.cycle.fakes import EngineUnderTest, an_engine, raising
@@ -35,7 +36,8 @@ class Spans:
     def __post_init__(self) -> None:
         provider = TracerProvider(sampler=self.sampler, shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(self.sent))
-        self.tracer = provider.get_tracer("test")
+        self.stream = EventStream()
+        tracing.Spans(provider.get_tracer("test"), self.stream)
 
     @property
     def roots(self) -> list[ReadableSpan]:
@@ -65,15 +67,15 @@ def spans() -> Spans:
 
 def traced(spans: Spans, *plugins: type[fw.Plugin], **wishes: Any) -> EngineUnderTest:
     """An engine with two nodes of 4 cores."""
-    scheduler = an_engine(*plugins, parts=parts(spans.tracer), **wishes)
+    scheduler = an_engine(*plugins, stream=spans.stream, **wishes)
     scheduler.see(a_node("n0", cpu="4"), a_node("n1", cpu="4"))
     return scheduler
 
 
-def asking(*fakes: FakeExtender) -> Asking:
+def asking(spans: Spans, *fakes: FakeExtender) -> Asking:
     by_settings = {fake.settings: fake for fake in fakes}
-    connect = connecting(lambda settings, _: by_settings[settings])
-    return Asking(Roster(connect, Metrics(), tuple(by_settings)), FakePods())
+    roster = Roster(lambda settings, _: by_settings[settings], Metrics(), tuple(by_settings), spans.stream)
+    return Asking(roster, FakePods())
 
 
 async def test_a_pod_that_is_placed_leaves_one_trace_with_all_its_steps(spans: Spans) -> None:
@@ -203,7 +205,7 @@ async def test_bindings_under_way_at_once_are_not_mixed_up(spans: Spans) -> None
 
 async def test_a_question_to_an_extender_is_a_span_of_the_attempt_that_asks(spans: Spans) -> None:
     extender = an_extender({"prioritize": failing()}, hangs=True)
-    scheduler = traced(spans, asking=asking(extender), room=1)
+    scheduler = traced(spans, asking=asking(spans, extender), room=1)
     pods = [a_pod("first"), a_pod("second")]  # the second waits for the first one's end
     scheduler.see(*pods)
     await scheduler.schedule()
@@ -234,7 +236,7 @@ async def test_a_pod_that_is_skipped_leaves_no_trace(spans: Spans) -> None:
 
 
 async def test_a_pod_that_is_deleted_while_an_extender_thinks_leaves_a_trace_that_says_so(spans: Spans) -> None:
-    scheduler = traced(spans, asking=asking(an_extender(hangs=True)))
+    scheduler = traced(spans, asking=asking(spans, an_extender(hangs=True)))
     scheduler.see(pod := a_pod("web"))
     await scheduler.schedule()
 
