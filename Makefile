@@ -86,8 +86,7 @@ manifest: install ## Render deploy/loadmaster.yaml from the chart
 	$(BIN)/python -m tests.chart.manifest
 
 .PHONY: reference
-reference: install ## Write what comes from the code: docs/plugin-reference.md, the fields of pods that plugins may need, and of what `simulate` reads
-	$(BIN)/python -m tests.reference.pod_fields
+reference: install ## Write what comes from the code: docs/plugin-reference.md, and the fields of what `simulate` reads
 	$(BIN)/python -m tests.reference.known_fields
 	$(BIN)/python -m tests.reference.plugin_page
 

@@ -1,7 +1,6 @@
 """Try the pods with the earliest deadline first."""
 
 import math
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final
 
@@ -17,7 +16,7 @@ class Deadline(fw.QueueSortPlugin):
     """
 
     name: ClassVar[str] = "Deadline"
-    needs: ClassVar[Sequence[str]] = (f"metadata.annotations[{DEADLINE}]",)
+    reads_raw_pods: ClassVar[bool] = True
 
     def less(self, a: fw.QueuedPod, b: fw.QueuedPod) -> bool:
         return bool(self.sort_key(a) < self.sort_key(b))

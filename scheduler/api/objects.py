@@ -12,33 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import msgspec
 
 from scheduler.api.decoding import convert
-from scheduler.api.pod_fields import (
-    AWSElasticBlockStoreFields,
-    AzureDiskFields,
-    AzureFileFields,
-    CinderFields,
-    ContainerFields,
-    ContainerPortFields,
-    ContainerRestartRuleFields,
-    ContainerStatusFields,
-    CSIVolumeSourceFields,
-    EphemeralVolumeSourceFields,
-    GCEPersistentDiskFields,
-    ImageVolumeSourceFields,
-    ISCSIFields,
-    ObjectMetaFields,
-    OwnerReferenceFields,
-    PersistentVolumeClaimVolumeSourceFields,
-    PodConditionFields,
-    PodExtendedResourceClaimStatusFields,
-    PodSpecFields,
-    PodStatusFields,
-    PortworxVolumeFields,
-    RBDFields,
-    ResourceRequirementsFields,
-    VolumeFields,
-    VsphereVolumeFields,
-)
 from scheduler.api.read_only import ReadOnlyStruct, unguarded
 
 ResourceList: TypeAlias = Mapping[str, str | int | float]
@@ -57,7 +30,7 @@ class Wire(ReadOnlyStruct, frozen=True, gc=False, kw_only=True, rename="camel", 
     """Base of everything decoded from the API."""
 
 
-class OwnerReference(OwnerReferenceFields, Wire, frozen=True):
+class OwnerReference(Wire, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -76,7 +49,7 @@ class LabelSelector(Wire, frozen=True):
     match_expressions: tuple[LabelSelectorRequirement, ...] | None = None
 
 
-class ObjectMeta(ObjectMetaFields, Wire, frozen=True):
+class ObjectMeta(Wire, frozen=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
@@ -93,30 +66,30 @@ labels_of: Final = unguarded(ObjectMeta, "labels")
 
 
 class NodeMeta(ObjectMeta, frozen=True):
-    """Annotations are decoded for nodes only: nothing reads those of pods, and they can be most of a pod's bytes."""
+    """Annotations are decoded for nodes only: those of pods are in `Pod.raw`, and can be most of a pod's bytes."""
 
     annotations: Strings = ABSENT
 
 
-class ResourceRequirements(ResourceRequirementsFields, Wire, frozen=True):
+class ResourceRequirements(Wire, frozen=True):
     """Limits decide nothing; `/metrics/resources` shows them."""
 
     requests: ResourceList | None = None
     limits: ResourceList | None = None
 
 
-class ContainerPort(ContainerPortFields, Wire, frozen=True):
+class ContainerPort(Wire, frozen=True):
     container_port: int = 0
     host_port: int = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     protocol: str = "TCP"
 
 
-class ContainerRestartRule(ContainerRestartRuleFields, Wire, frozen=True):
+class ContainerRestartRule(Wire, frozen=True):
     action: str = ""
 
 
-class Container(ContainerFields, Wire, frozen=True):
+class Container(Wire, frozen=True):
     name: str = ""
     image: str = ""
     resources: ResourceRequirements | None = None
@@ -221,61 +194,61 @@ class PodSchedulingGate(Wire, frozen=True):
     name: str = ""
 
 
-class ImageVolumeSource(ImageVolumeSourceFields, Wire, frozen=True):
+class ImageVolumeSource(Wire, frozen=True):
     reference: str = ""
 
 
-class PersistentVolumeClaimVolumeSource(PersistentVolumeClaimVolumeSourceFields, Wire, frozen=True):
+class PersistentVolumeClaimVolumeSource(Wire, frozen=True):
     claim_name: str = ""
 
 
-class EphemeralVolumeSource(EphemeralVolumeSourceFields, Wire, frozen=True):
+class EphemeralVolumeSource(Wire, frozen=True):
     """A claim that is made for the pod from a template; only its presence matters here."""
 
 
-class GCEPersistentDisk(GCEPersistentDiskFields, Wire, frozen=True):
+class GCEPersistentDisk(Wire, frozen=True):
     pd_name: str = ""
     read_only: bool = False
 
 
-class AWSElasticBlockStore(AWSElasticBlockStoreFields, Wire, frozen=True):
+class AWSElasticBlockStore(Wire, frozen=True):
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class AzureDisk(AzureDiskFields, Wire, frozen=True):
+class AzureDisk(Wire, frozen=True):
     disk_uri: str = msgspec.field(default="", name="diskURI")
     kind: str | None = None
 
 
-class AzureFile(AzureFileFields, Wire, frozen=True):
+class AzureFile(Wire, frozen=True):
     """Only its presence matters, as with VsphereVolume: only the other five count as their drivers' volumes."""
 
 
-class Cinder(CinderFields, Wire, frozen=True):
+class Cinder(Wire, frozen=True):
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class PortworxVolume(PortworxVolumeFields, Wire, frozen=True):
+class PortworxVolume(Wire, frozen=True):
     volume_id: str = msgspec.field(default="", name="volumeID")
 
 
-class VsphereVolume(VsphereVolumeFields, Wire, frozen=True):
+class VsphereVolume(Wire, frozen=True):
     """See AzureFile."""
 
 
-class ISCSI(ISCSIFields, Wire, frozen=True):
+class ISCSI(Wire, frozen=True):
     iqn: str = ""
     read_only: bool = False
 
 
-class RBD(RBDFields, Wire, frozen=True):
+class RBD(Wire, frozen=True):
     monitors: tuple[str, ...] | None = None
     image: str = ""
     pool: str = ""
     read_only: bool = False
 
 
-class CSIVolumeSource(CSIVolumeSourceFields, Wire, frozen=True):
+class CSIVolumeSource(Wire, frozen=True):
     driver: str = ""
 
 
@@ -291,7 +264,7 @@ class InTreeSources(Wire, frozen=True):
     vsphere_volume: VsphereVolume | None = None
 
 
-class Volume(VolumeFields, InTreeSources, frozen=True):
+class Volume(InTreeSources, frozen=True):
     """A pod's volume. Sources that scheduling does not read are dropped; then only the name is left."""
 
     name: str = ""
@@ -310,7 +283,7 @@ class PodResourceClaim(Wire, frozen=True):
     resource_claim_template_name: str | None = None
 
 
-class PodSpec(PodSpecFields, Wire, frozen=True):
+class PodSpec(Wire, frozen=True):
     node_name: str = ""
     scheduler_name: str = ""
     priority: int | None = None
@@ -330,7 +303,7 @@ class PodSpec(PodSpecFields, Wire, frozen=True):
     resource_claims: tuple[PodResourceClaim, ...] | None = None
 
 
-class PodCondition(PodConditionFields, Wire, frozen=True):
+class PodCondition(Wire, frozen=True):
     type: str = ""
     status: str = ""
     reason: str = ""
@@ -339,7 +312,7 @@ class PodCondition(PodConditionFields, Wire, frozen=True):
     last_transition_time: str | None = None
 
 
-class ContainerStatus(ContainerStatusFields, Wire, frozen=True):
+class ContainerStatus(Wire, frozen=True):
     name: str = ""
     resources: ResourceRequirements | None = None
     allocated_resources: ResourceList | None = None
@@ -350,11 +323,11 @@ class PodResourceClaimStatus(Wire, frozen=True):
     resource_claim_name: str | None = None
 
 
-class PodExtendedResourceClaimStatus(PodExtendedResourceClaimStatusFields, Wire, frozen=True):
+class PodExtendedResourceClaimStatus(Wire, frozen=True):
     resource_claim_name: str = ""
 
 
-class PodStatus(PodStatusFields, Wire, frozen=True):
+class PodStatus(Wire, frozen=True):
     phase: str = ""
     conditions: tuple[PodCondition, ...] | None = None
     nominated_node_name: str = ""
@@ -395,7 +368,7 @@ class Node(Wire, frozen=True):
     metadata: NodeMeta = NodeMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
-    raw: bytes = msgspec.field(default=b"", name="(raw)")
+    raw_json: bytes = msgspec.field(default=b"", name="(raw)")
     """The whole object as JSON, if extenders need it; empty if not. No API object has a field of this wire name."""
 
     @property

@@ -1,8 +1,5 @@
 """Whose pods are: it decides what comes with a node, and what becomes of pods where their node goes."""
 
-from contextlib import suppress
-from typing import Any
-
 import msgspec
 
 from scheduler.api.objects import (
@@ -14,9 +11,6 @@ from scheduler.api.objects import (
     OwnerReference,
 )
 from scheduler.api.pod import Pod
-from scheduler.api.undecoded import NotDecoded
-
-_MIRROR = "kubernetes.io/config.mirror"
 
 
 def controller_of(pod: Pod) -> OwnerReference | None:
@@ -31,17 +25,9 @@ def is_of_daemon_set(pod: Pod) -> bool:
 
 
 def is_static(pod: Pod) -> bool:
-    """Whether it is the image of a pod that its kubelet has from a file: deleting it changes nothing.
-
-    Kubelets own what they make; the annotation tells where it was decoded, for files that name no owner.
-    """
+    """Whether it is the image of a pod that its kubelet has from a file: deleting it changes nothing."""
     owner = controller_of(pod)
-    if owner is not None and owner.kind == "Node":
-        return True
-    annotations: Any = None
-    with suppress(NotDecoded):
-        annotations = getattr(pod.metadata, "annotations", None)
-    return _MIRROR in (annotations or {})
+    return owner is not None and owner.kind == "Node"
 
 
 def node_of(pod: Pod) -> str:

@@ -1,8 +1,9 @@
 """A pod: the object as decoded, and what scheduling derives from it at most once."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -10,7 +11,7 @@ from scheduler.api.decoding import Decoder, convert
 from scheduler.api.objects import ObjectMeta, PodSpec, PodStatus, Wire, labels_of
 from scheduler.api.pod_affinity import NO_TERMS, AffinityTerms, affinity_terms_of
 from scheduler.api.pod_storage import PodStorage, storage_of
-from scheduler.api.read_only import NOTHING
+from scheduler.api.read_only import NOTHING, frozen
 from scheduler.api.requests import (
     HostPort,
     PodResources,
@@ -42,6 +43,9 @@ class Pod(Wire, frozen=True, eq=False):
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
+    raw_json: bytes = msgspec.field(default=b"", name="(raw)")
+    """The whole object as JSON, if a plugin reads it; empty if not. No API object has a field of this wire name."""
+
     # A struct outside the garbage collector has no __dict__ for cached properties: this field holds them.
     # No API object has a field of its wire name.
     _derived: _Derived = msgspec.field(default_factory=_Derived, name="(derived)")
@@ -64,10 +68,20 @@ class Pod(Wire, frozen=True, eq=False):
         return NOTHING if labels is None else MappingProxyType(labels)
 
     @property
+    def raw(self) -> Mapping[str, Any]:
+        """The pod as the API server sent it, without kind, apiVersion and `managedFields`: read-only dicts and lists.
+
+        Raises LookupError unless an enabled plugin has `reads_raw_pods`. Parsed on each read, except of the last pod.
+        """
+        if not self.raw_json:
+            raise LookupError(NO_RAW)
+        return _parsed(self.raw_json)
+
+    @property
     def annotations(self) -> Mapping[str, str]:
-        """Those that plugins need. Raises NotDecoded for all others."""
-        annotations: Mapping[str, str] = self.metadata.annotations
-        return annotations
+        """The annotations, from `raw`. Raises LookupError as `raw` does."""
+        annotations: Mapping[str, str] | None = self.raw["metadata"].get("annotations")
+        return NOTHING if annotations is None else annotations
 
     @property
     def priority(self) -> int:
@@ -169,9 +183,9 @@ class Pod(Wire, frozen=True, eq=False):
             return True
         return self.resources == old.resources and self.host_ports == old.host_ports and self.storage == old.storage
 
-    def has_changed_for_plugins(self, old: "Pod") -> bool:
-        """Whether `old`, a version of the same pod, differs in what plugins need: `needs` overrides it."""
-        return False
+    def has_changed_raw(self, old: "Pod") -> bool:
+        """Whether `raw` differs from that of `old`, a version of the same pod, in more than version and status."""
+        return self.raw_json != old.raw_json and _decisive(self.raw_json) != _decisive(old.raw_json)
 
     def bound_to(self, node: str) -> "Pod":
         """This pod as it will be once bound to `node`."""
@@ -196,12 +210,41 @@ def decode_pod(data: bytes) -> Pod:
     return _pod_decoder.decode(data)
 
 
-def pod_from_dict(obj: Any, type_: type[Pod] = Pod) -> Pod:
-    """Read a pod from parsed JSON or YAML. Raises Unreadable, which names the offending field.
+def pod_from_dict(obj: Any) -> Pod:
+    """Read a pod from parsed JSON or YAML. Raises Unreadable, which names the offending field."""
+    return convert(obj, Pod)
 
-    `type_`: the struct with more than scheduling reads that `needs` makes.
-    """
-    return convert(obj, type_)
 
+def keep_raw_pod(pod: Pod, raw: msgspec.Raw | bytes) -> None:
+    """Give a pod that was just decoded its JSON, for plugins that read it. Raises Unreadable."""
+    members = _members_decoder.decode(raw)
+    metadata = _members_decoder.decode(members["metadata"]) if "metadata" in members else {}
+    for name in ("kind", "apiVersion"):
+        members.pop(name, None)
+    metadata.pop("managedFields", None)
+    members["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
+    msgspec.structs.force_setattr(pod, "raw_json", msgspec.json.encode(members))
+
+
+@lru_cache(maxsize=1)
+def _parsed(raw_json: bytes) -> Mapping[str, Any]:
+    parsed: Mapping[str, Any] = frozen(_object_decoder.decode(raw_json))
+    return parsed
+
+
+def _decisive(raw_json: bytes) -> Any:
+    """All but what each write of a status changes."""
+    if not raw_json:
+        return None
+    pod = _object_decoder.decode(raw_json)
+    metadata = {key: value for key, value in pod["metadata"].items() if key not in ("resourceVersion", "generation")}
+    return metadata, pod.get("spec")
+
+
+NO_RAW: Final = (
+    "pods are kept as JSON only for plugins that say so: add `reads_raw_pods: ClassVar[bool] = True` to the plugin"
+)
 
 _pod_decoder: Decoder[Pod] = Decoder(Pod)
+_members_decoder: Decoder[dict[str, msgspec.Raw]] = Decoder(dict[str, msgspec.Raw])
+_object_decoder: Decoder[dict[str, Any]] = Decoder(dict[str, Any])

@@ -100,7 +100,7 @@ class Informers:
         self._cluster = cluster
         self._engine = engine
         self._resources = resources
-        self.pods = pod_intake(handlers, metrics, failed, engine.pod_type)
+        self.pods = pod_intake(handlers, metrics, failed, raw=resources.raw_pods)
         self.nodes = node_intake(engine.handlers, metrics, failed, keep_raw if resources.whole_nodes else None)
         intakes = (self.pods, self.nodes)
         self.relister = Relister(client, intakes, schedule, engine.loop.hold, deadlines, metrics, resync_seconds)

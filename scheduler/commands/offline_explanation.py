@@ -12,7 +12,7 @@ from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.explain.changes import WrittenPod
 from scheduler.explain.explainer import Explainer
-from scheduler.framework.resources import NODES, PODS, needs_of
+from scheduler.framework.resources import NODES, PODS, read_raw_pods
 from scheduler.kube.http.client import Client
 from scheduler.kube.informers.listing import Lister
 from scheduler.process.progress import on_stderr
@@ -28,7 +28,7 @@ async def decided_by_files(
 ) -> dict[str, Any]:
     """Read files as `simulate` does, and explain a pod. Raises ConfigError."""
     config = load_config(config_path, registry)
-    cluster = read_cluster(paths, _needs(config, registry))
+    cluster = read_cluster(paths, raw_pods=_raw_pods(config, registry))
     cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
     return await decided(cluster, config, registry, namespace, name)
 
@@ -48,7 +48,7 @@ async def decided_by_cluster(
             pages = await lister.whole(resource, progress.count)
             documents += (Document(f"{STORED}{resource.plural}", page.whole) for page in pages)
     problems: list[str] = []
-    cluster = cluster_of((), problems, _needs(config, registry), stored=documents)
+    cluster = cluster_of((), problems, raw_pods=_raw_pods(config, registry), stored=documents)
     # What the API server has accepted is not to be judged: an object that we cannot read costs itself only.
     return await decided(cluster, config, registry, namespace, name)
 
@@ -67,5 +67,5 @@ async def decided(
         return document
 
 
-def _needs(config: Config, registry: Registry) -> frozenset[str]:
-    return frozenset(needs_of(registry[plugin] for profile in config.profiles for plugin in profile.enabled))
+def _raw_pods(config: Config, registry: Registry) -> bool:
+    return read_raw_pods(registry[plugin] for profile in config.profiles for plugin in profile.enabled)

@@ -149,10 +149,8 @@ def other_profiles(player: Player, trace: Trace, other: Side) -> dict[str, Frame
     """Make the profiles of another configuration, by the names of those recorded. Raises ConfigError."""
     engine = player.engine
     prepared = engine.profiles.prepare(*other)
-    missing = prepared.resources.needs - set(trace.header.needs)
-    if missing:
-        fields = ", ".join(sorted(missing))
-        raise ConfigError([f"the trace lacks what plugins of the configuration read of pods: {fields}"])
+    if prepared.resources.raw_pods and not trace.header.raw_pods:
+        raise ConfigError(["plugins of the configuration read raw pods, which the trace does not have"])
     engine.object_handlers.watch(prepared.resources.watched)
     found: dict[str, Framework] = {}
     for name in engine.frameworks:

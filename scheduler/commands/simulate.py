@@ -13,7 +13,7 @@ from scheduler.config.documents import Document
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.resources import needs_of
+from scheduler.framework.resources import read_raw_pods
 from scheduler.process.logs import TextFormatter
 from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results
@@ -23,7 +23,6 @@ from scheduler.simulate.controllers.adoption import adopted
 from scheduler.simulate.engine import simulate
 from scheduler.simulate.output import as_json, as_text
 from scheduler.simulate.what_if.answers import answered, is_short
-from scheduler.simulate.what_if.owners import NEEDS as OF_EVICTIONS
 from scheduler.simulate.what_if.questions import questions_of
 
 PENDING: Final = 3
@@ -75,10 +74,10 @@ def _document(
     config = load_config(options.config, registry)
     questions = questions_of(options)
     enabled = {name for profile in config.profiles for name in profile.enabled}
-    needs = {*needs_of(registry[name] for name in enabled), *(OF_EVICTIONS if questions else ())}
+    raw_pods = read_raw_pods(registry[name] for name in enabled)
     stored = read_stored(config, registry, progress) if read_stored is not None else Stored([], [])
     strict = not options.allow_unknown_fields
-    cluster = read_cluster(options.files, needs, strict=strict, stored=stored.documents, progress=progress)
+    cluster = read_cluster(options.files, raw_pods=raw_pods, strict=strict, stored=stored.documents, progress=progress)
     cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
     explain, each_alone = options.explain, options.each_alone
     document: dict[str, Any]

@@ -21,7 +21,7 @@ from scheduler.config.documents import STDIN
 from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import needs_of
+from scheduler.framework.resources import read_raw_pods
 from scheduler.kube.http.client import BadStatus, CallLimit, Client, Operation
 from scheduler.kube.informers.listing import BEGINNINGS, Expired, Lister
 from scheduler.process.progress import Progress, on_stderr
@@ -169,7 +169,8 @@ def _target(options: argparse.Namespace) -> Path | BinaryIO:
 
 def _reduction(options: argparse.Namespace, config: Config, registry: Registry) -> Reduction:
     enabled = {name for profile in config.profiles for name in profile.enabled}
-    return Reduction(Aliases() if options.anonymise else None, needs_of(registry[name] for name in enabled))
+    raw_pods = read_raw_pods(registry[name] for name in enabled)
+    return Reduction(Aliases() if options.anonymise else None, whole_pods=raw_pods)
 
 
 class _Version(msgspec.Struct, rename="camel"):

@@ -6,7 +6,6 @@ from types import MappingProxyType
 from typing import Final
 
 from scheduler.api import recent_caches
-from scheduler.api.needs import pod_type
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
@@ -92,11 +91,6 @@ class Engine:
     def watched(self) -> dict[str, ApiResource]:
         """Event resource → API resource, of all that the plugins watch besides pods and nodes."""
         return self.profiles.resources.watched
-
-    @property
-    def pod_type(self) -> type[Pod]:
-        """Into what pods are decoded: Pod, or more of it where plugins need more."""
-        return pod_type(self.profiles.resources.needs)
 
     @property
     def frameworks(self) -> dict[str, Framework]:

@@ -17,7 +17,7 @@ from scheduler.config.types import Config
 from scheduler.cycle.hand_over import Lost, hand_over
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.plugin import Plugin
-from scheduler.framework.resources import ApiResource, needs_of, parts_read, resources_to_watch, writes_of
+from scheduler.framework.resources import ApiResource, parts_read, read_raw_pods, resources_to_watch, writes_of
 from scheduler.framework.tracebacks import described_with_place
 from scheduler.runtime import profile
 from scheduler.runtime.framework import Framework
@@ -100,8 +100,8 @@ class Resources:
     written: frozenset[tuple[ApiResource, str, tuple[str, ...]]] = frozenset()
     """What they change: resource, subresource or empty, verbs."""
 
-    needs: frozenset[str] = frozenset()
-    """What they need of pods, besides what is decoded anyway: paths."""
+    raw_pods: bool = False
+    """Whether pods are kept as JSON, too, for plugins that read it."""
 
     whole_nodes: bool = False
     """Whether nodes are kept as JSON, too, for extenders that are sent whole nodes."""
@@ -110,7 +110,7 @@ class Resources:
     def of(cls, plugins: Iterable[Plugin]) -> "Resources":
         """Ask the plugins. Raises ValueError for what is no resource, and what they raise."""
         every = list(plugins)
-        return cls(resources_to_watch(every), parts_read(every), writes_of(every), needs_of(every))
+        return cls(resources_to_watch(every), parts_read(every), writes_of(every), read_raw_pods(every))
 
     @classmethod
     def union(cls, several: Iterable["Resources"]) -> "Resources":
@@ -126,7 +126,7 @@ class Resources:
             dict(sorted(watched.items())),
             parts,
             frozenset[tuple[ApiResource, str, tuple[str, ...]]]().union(*(each.written for each in every)),
-            frozenset[str]().union(*(each.needs for each in every)),
+            any(each.raw_pods for each in every),
         )
 
 

@@ -170,7 +170,7 @@ class Question:
     def raw_nodes(self, names: Sequence[str]) -> list[bytes]:
         """These nodes as JSON; those that are gone by now are left out."""
         found = map(self._nodes.node, names)
-        return [node.raw for node in found if node is not None and node.raw]
+        return [node.raw_json for node in found if node is not None and node.raw_json]
 
     def skip(self, extender: Extender, error: Exception) -> None:
         """Log that an ignorable extender is ignored."""

@@ -4,7 +4,6 @@ from scheduler.api.objects import Node as Node
 from scheduler.api.objects import Taint as Taint
 from scheduler.api.objects import Toleration as Toleration
 from scheduler.api.pod import Pod as Pod
-from scheduler.api.undecoded import NotDecoded as NotDecoded
 from scheduler.api.unstructured import Unstructured as Unstructured
 from scheduler.framework.awaited import together as together
 from scheduler.framework.change_log import BoundedLog as BoundedLog

@@ -74,12 +74,8 @@ class Plugin(ABC):
     those that are left out here it reads everything.
     """
 
-    needs: ClassVar[Sequence[str]] = ()
-    """What it reads of pods besides what scheduling reads, such as `("metadata.annotations", "spec.hostname")`.
-
-    Paths as the API spells them; what is at the end of one comes whole, through lists too. One annotation alone is
-    `metadata.annotations[example.com/tier]`. What nobody needs is not decoded, and reading it raises NotDecoded.
-    """
+    reads_raw_pods: ClassVar[bool] = False
+    """Whether it reads `pod.raw` or `pod.annotations`. Then all pods are kept as JSON, too, some KB each."""
 
     writes: ClassVar[Sequence[Write]] = ()
     """What it changes with `handle.api`. Permissions follow from it."""

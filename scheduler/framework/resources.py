@@ -183,9 +183,9 @@ def written_resource(name: str) -> ApiResource:
     return PODS if name == POD else parse_resource(name)
 
 
-def needs_of(plugins: Iterable[Plugin | type[Plugin]]) -> frozenset[str]:
-    """Return what the plugins read of pods, besides what scheduling reads."""
-    return frozenset(need for plugin in plugins for need in plugin.needs)
+def read_raw_pods(plugins: Iterable[Plugin | type[Plugin]]) -> bool:
+    """Whether any of the plugins reads pods as JSON."""
+    return any(plugin.reads_raw_pods for plugin in plugins)
 
 
 def resource_problems(plugin: Plugin) -> Iterator[str]:

@@ -6,9 +6,8 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
-from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
-from scheduler.api.pod import Pod
+from scheduler.api.pod import Pod, keep_raw_pod
 from scheduler.cycle.profiles import Resources
 from scheduler.files.reading import read
 from scheduler.kube.http.client import Client
@@ -43,7 +42,7 @@ class ReconfigurableCluster:
     ) -> None:
         """`resources`: the permitted and decoded resources at the start. `controller`: the reporter of the Events."""
         self._pods, self._nodes, self._relister = pods, nodes, relister
-        self._needs, self._keeps_whole_nodes = resources.needs, resources.whole_nodes
+        self._keeps_raw_pods, self._keeps_whole_nodes = resources.raw_pods, resources.whole_nodes
         self._granted = frozenset(permissions_for(resources.watched.values(), resources.written))
         self._client = client
         self._watches = watches
@@ -62,7 +61,8 @@ class ReconfigurableCluster:
             await check_permissions(self._client, sorted(new))
             self._granted |= new
         # Never less than before: profiles that are at work, or retire, may need it. See `keep_only`.
-        self._need(self._needs | resources.needs)
+        if resources.raw_pods:
+            self._keep_raw_pods(wanted=True)
         if resources.whole_nodes:
             self._keep_whole_nodes(wanted=True)
         await self._relister.compared([PODS, NODES])
@@ -74,13 +74,13 @@ class ReconfigurableCluster:
         await self._watches.close(names)
 
     def keep_only(self, resources: Resources) -> None:
-        self._need(resources.needs)
+        self._keep_raw_pods(wanted=resources.raw_pods)
         self._watches.keep_only(resources)
 
-    def _need(self, needs: frozenset[str]) -> None:
-        if needs != self._needs:
-            self._needs = needs
-            self._pods.decode_into(pod_type(needs))
+    def _keep_raw_pods(self, *, wanted: bool) -> None:
+        if wanted != self._keeps_raw_pods:
+            self._keeps_raw_pods = wanted
+            self._pods.keep(keep_raw_pod if wanted else None)
             self._relister.read_again(PODS)
 
     def _keep_whole_nodes(self, *, wanted: bool) -> None:

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import Any, Final
 
 from scheduler.api.near_names import near_names
-from scheduler.api.needs import need_problem
 from scheduler.framework import plugin as points
 from scheduler.framework.arguments import unreadable_arguments
 from scheduler.framework.nodes import Aspect
@@ -39,7 +38,7 @@ _ALONE: Final = (points.SignPlugin, points.PreFilterExtensions, points.Normalize
 MAX_NAME: Final = 100
 """Characters of a plugin's name, which is a label of metrics."""
 
-_FLAGS: Final = ("signs_spec", "normalizes_by_range")
+_FLAGS: Final = ("reads_raw_pods", "signs_spec", "normalizes_by_range")
 _EITHER: Final[Sequence[tuple[type, type]]] = (
     (points.FilterPlugin, points.FilterNodesPlugin),
     (points.ScorePlugin, points.ScoreNodesPlugin),
@@ -150,7 +149,7 @@ def _signature(interface: type[Plugin] | None, name: str) -> str:
 
 def _attribute_problems(cls: type[Any]) -> Iterator[Problem]:
     of_instances = {each.name for each in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
-    for attribute in ("name", "needs", "reads", "parts", "writes", "aspects", "signs_despite_objects", *_FLAGS):
+    for attribute in ("name", "reads", "parts", "writes", "aspects", "signs_despite_objects", *_FLAGS):
         if attribute in of_instances:
             yield attribute, f"{attribute} would be an argument of the plugin: write `{attribute}: ClassVar[…] = …`"
     if "handle" in of_instances:
@@ -161,8 +160,6 @@ def _attribute_problems(cls: type[Any]) -> Iterator[Problem]:
         value = getattr(cls, attribute, None)
         if attribute not in of_instances and value is not None and not is_right(value):
             yield attribute, f"{attribute} should be {expected}, not {value!r:.100}"
-    if "needs" not in of_instances and _is_strings(cls.needs):
-        yield from (("needs", f"needs: {problem}") for problem in map(need_problem, cls.needs) if problem)
     if issubclass(cls, SignPlugin) and getattr(cls, "aspects", None) is None:
         yield "", "it signs pods, so it says what it reads of nodes: `aspects: ClassVar[fw.Aspect] = fw.Aspect.LABELS`"
 
@@ -185,7 +182,6 @@ def _is_strings(value: object) -> bool:
 
 
 _EXPECTED: Final[Sequence[tuple[str, Callable[[Any], bool], str]]] = (
-    ("needs", _is_strings, 'a tuple of paths, such as ("metadata.annotations",)'),
     ("reads", _is_strings, "a tuple of resources, such as (fw.SERVICE,)"),
     (
         "parts",

@@ -15,7 +15,6 @@ from typing import Any, Final, Self
 
 from msgspec.structs import replace as replace_struct
 
-from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.framework.errors import ConfigError
@@ -27,6 +26,7 @@ from scheduler.runtime.guards.containment import AT_START_SECONDS, AT_WORK_SECON
 from scheduler.runtime.profile import POINTS
 from scheduler.runtime.profile_spec import PLUGIN_SETS, PluginRef, Plugins, PluginSet, ProfileSpec
 from scheduler.runtime.registry import Registry
+from scheduler.testing.objects import pod_from_dict
 from scheduler.testing.profile import DEFAULTS
 from scheduler.testing.scheduler import Outcome, Scheduler
 
@@ -203,11 +203,7 @@ class _World:
         return decided[min(WARM, len(decided) // 2) :], len(self._placed.intersection(uids)), problems
 
     def _pod(self, number: int, *, alike: bool) -> Pod:
-        written = numbered_pod(self._bench.pod, number, self._profile, alike=alike)
-        try:
-            return convert(written, self._scheduler.engine.pod_type)
-        except Unreadable as error:  # in what the plugin needs
-            raise ConfigError([f"the pod cannot be read: {error}"]) from error
+        return pod_from_dict(numbered_pod(self._bench.pod, number, self._profile, alike=alike))
 
 
 def _sibling(pod: Pod, number: int, nodes: int) -> Pod:

@@ -33,8 +33,7 @@ def described(plugin: type[Plugin], origin: str, profiles: Mapping[str, Mapping[
     yield f"profiles          {', '.join(profiles) or 'none enables it'}"
     yield from _section("arguments", _arguments(plugin, profiles))
     yield from _section("woken by", _events(plugin, next(iter(profiles.values()), {}), start=origin == IN_TREE))
-    yield from _section("reads", [*plugin.reads])
-    yield from _section("needs of pods", [*plugin.needs])
+    yield from _section("reads", [*plugin.reads, *(["raw pods"] if plugin.reads_raw_pods else [])])
     yield from _section("writes", [_written(write) for write in plugin.writes])
     if issubclass(plugin, SignPlugin):
         yield f"answers stored    until a node changes in {' or '.join(_aspects(plugin))}"

@@ -79,7 +79,7 @@ class Player:
         self.tasks = Tasks(self._metrics)
         self.engine: Engine = build_engine(config, registry, writers, self._metrics, self.clock.now, self.tasks)
         self._jobs = self.tasks.jobs("replay", PRE_BIND_SECONDS)
-        self._pod_from = Decoder[Pod](self.engine.pod_type).quick
+        self._pod_from = Decoder[Pod](Pod).quick
         self._objects = {name: _decoder_of(name) for name in self.engine.watched}
         self._placed: BindingCycle | None = None
         """The pod of the last attempt, if that placed it, to be assumed."""

@@ -124,7 +124,7 @@ class Recorder:
             config=self._config(),
             next_start=engine.algorithm.next_start,
             bindings=engine.loop.bindings,
-            needs=tuple(sorted(engine.profiles.resources.needs)),
+            raw_pods=engine.profiles.resources.raw_pods,
         )
         state = StateAtStart(engine)
         engine.stream.subscribe(recording.handlers)  # in the same step: what comes after the state is in a line

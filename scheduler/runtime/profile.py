@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
-from scheduler.api.needs import need_problem
 from scheduler.framework.arguments import parse_arguments
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.handle import Handle
@@ -100,7 +99,7 @@ class ProfilePlugins:
             problems = [
                 f"profile {handle.profile_name!r}: plugin {plugin.name!r}: {problem}"
                 for plugin in self.by_name.values()
-                for problem in (*resource_problems(plugin), *filter(None, map(need_problem, plugin.needs)))
+                for problem in resource_problems(plugin)
             ]
             if problems:
                 raise ConfigError(problems)

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from scheduler.api.decoding import Unreadable
-from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.documents import Document
 from scheduler.files.memory import check_memory
 from scheduler.framework.errors import ConfigError
 from scheduler.process.progress import SILENT, Progress
-from scheduler.simulate.apiserver.creation import USED, Creation, wide_pod_type
+from scheduler.simulate.apiserver.creation import USED, Creation
 from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod, with_storage_defaults
+from scheduler.simulate.apiserver.server_pod import ServerPod, server_pod
 from scheduler.simulate.apiserver.validation import node_problems, pod_problems
 from scheduler.simulate.files.field_lines import Texts
 from scheduler.simulate.files.manifests import read_documents
@@ -67,22 +67,22 @@ STORED: Final = "the cluster's "
 
 def read_cluster(
     paths: Iterable[str],
-    needs: Iterable[str] = (),
     *,
+    raw_pods: bool = False,
     strict: bool = True,
     stored: Iterable[Document] = (),
     progress: Progress = SILENT,
 ) -> SimulatedCluster:
     """Read the objects in files, directories and standard input. Raises ConfigError with all problems.
 
-    `needs`: what plugins read of pods, besides what scheduling reads. `strict`: unknown fields are problems. `stored`:
+    `raw_pods`: pods are kept as JSON, too, for plugins that read it. `strict`: unknown fields are problems. `stored`:
     objects of a running cluster; what the API server has accepted is not to be judged: one that cannot be read costs
     itself, and is noted.
     """
     problems: list[str] = []
     texts, snapshots = Texts(), Snapshots()
     documents = snapshots.seen(read_documents(paths, problems, texts, progress), problems)
-    cluster = cluster_of(documents, problems, needs, strict=strict, stored=stored, progress=progress)
+    cluster = cluster_of(documents, problems, raw_pods=raw_pods, strict=strict, stored=stored, progress=progress)
     problems = [problem for problem in map(_cut, problems) if not problem.startswith(STORED)]
     problems, notes = snapshots.judged(problems)
     if problems:
@@ -98,14 +98,14 @@ def _cut(line: str) -> str:
 def cluster_of(
     documents: Iterable[Document],
     problems: list[str],
-    needs: Iterable[str] = (),
     *,
+    raw_pods: bool = False,
     strict: bool = True,
     stored: Iterable[Document] = (),
     progress: Progress = SILENT,
 ) -> SimulatedCluster:
     """Decode pods and nodes, create what controllers would, and add what is wrong to `problems`."""
-    reading = _Reading(frozenset(needs), problems, strict=strict)
+    reading = _Reading(problems, raw_pods=raw_pods, strict=strict)
     for obj in _within_memory(written_objects(stored, problems)):
         reading.take(obj)
         progress.done += 1
@@ -128,13 +128,13 @@ def _within_memory(objects: Iterable[WrittenObject]) -> Iterator[WrittenObject]:
 class _Reading:
     """What was read so far."""
 
-    def __init__(self, needs: frozenset[str], problems: list[str], *, strict: bool) -> None:
+    def __init__(self, problems: list[str], *, raw_pods: bool, strict: bool) -> None:
         self._problems = problems
         self._unknown = problems if strict else list[str]()
-        self._pod, self._wide_pod = pod_type(needs), wide_pod_type(needs)
+        self._raw_pods = raw_pods
         self._nodes: list[Node] = []
         self._pods: list[Pod] = []
-        self._new: list[tuple[str, Pod]] = []
+        self._new: list[tuple[str, ServerPod]] = []
         self._others: list[OtherObject] = []
         self._written: dict[tuple[str, str], Source] = {}
         self._first_place: dict[tuple[str, str], str] = {}
@@ -166,11 +166,11 @@ class _Reading:
             self._nodes.append(node)
 
     def _take_pod(self, obj: WrittenObject) -> None:
-        pod = decoded(obj.raw, self._pod)
+        pod = server_pod(obj.raw, keeps_raw=self._raw_pods)
         if not pod.node_name:
             self._written[pod.namespace or "default", pod.name] = obj.raw
         if not pod.metadata.resource_version:
-            self._new.append((obj.place, decoded(obj.raw, self._wide_pod)))
+            self._new.append((obj.place, pod))
             return
         pod = completed_pod(pod)
         wrong = [f"{obj.place}: {path}: {message}" for path, message in pod_problems(pod)]
@@ -182,7 +182,7 @@ class _Reading:
     def cluster(self) -> SimulatedCluster:
         """Return all of it, with what the API server and controllers add."""
         missing = Missing()
-        created = Creation(self._new, self._pods, self._nodes, self._others, self._wide_pod, self._problems)
+        created = Creation(self._new, self._pods, self._nodes, self._others, self._problems, raw_pods=self._raw_pods)
         created.missing(missing)
         for place, pod in created.pods:
             self._note_place(place, "Pod", str(pod), pod.uid)

@@ -1,7 +1,7 @@
 """Reduces objects to what a snapshot keeps of them, and puts other names into anonymised ones."""
 
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -44,10 +44,10 @@ def fields_of(kind: str) -> Mapping[str, Field]:
 class Reduction:
     """Reduces the objects of one snapshot."""
 
-    def __init__(self, aliases: Aliases | None = None, needs: Iterable[str] = ()) -> None:
-        """`needs`: what plugins need of pods besides: see `scheduler.api.needs`. `aliases`: None keeps the names."""
+    def __init__(self, aliases: Aliases | None = None, *, whole_pods: bool = False) -> None:
+        """`aliases`: None keeps the names. `whole_pods`: for plugins that read them as JSON; not with aliases."""
         self._aliases = aliases
-        self._needs: Sequence[Sequence[str]] = () if aliases else [_path(need) for need in sorted(needs)]
+        self._whole_pods = whole_pods and aliases is None
 
     @property
     def is_anonymous(self) -> bool:
@@ -62,13 +62,10 @@ class Reduction:
         if kind.name not in FIELDS:  # of a plugin of the user's own
             metadata = self._object(content.get("metadata"), "Meta") or {}
             return msgspec.json.encode({**content, **head, "metadata": metadata})
-        kept = self._object(content, kind.name) or {}
-        if kind.name == "Pod":
-            for path in self._needs:
-                _add(kept, content, path)
-            annotations = kept.get("metadata", {}).get("annotations")
-            if isinstance(annotations, dict):
-                annotations.pop(_LAST_APPLIED, None)
+        if kind.name == "Pod" and self._whole_pods:
+            kept = _without_history(content)
+        else:
+            kept = self._object(content, kind.name) or {}
         return msgspec.json.encode({**head, **kept})
 
     def _object(self, value: Any, kind: str) -> dict[str, Any] | None:
@@ -120,24 +117,12 @@ def _is_plain(value: Any) -> bool:
     return True
 
 
-def _path(need: str) -> Sequence[str]:
-    """`metadata.annotations[example.com/tier]` ─► metadata, annotations, example.com/tier."""
-    fields, bracket, key = need.partition("[")
-    return (*fields.split("."), key.removesuffix("]")) if bracket else fields.split(".")
-
-
-def _add(kept: Any, content: Any, path: Sequence[str]) -> None:
-    """Take what is at the end of a path from the content, through all lists on the way."""
-    if isinstance(content, list):
-        for one, other in zip(kept, content, strict=True):
-            _add(one, other, path)
-    elif isinstance(content, dict) and isinstance(kept, dict):
-        name, *rest = path
-        value = content.get(name)
-        if value is None:
-            return
-        if not rest:
-            kept[name] = value
-            return
-        kept.setdefault(name, [{} for _ in value] if isinstance(value, list) else {})
-        _add(kept[name], value, rest)
+def _without_history(pod: dict[str, Any]) -> dict[str, Any]:
+    """A pod without a second copy of itself and the record of who wrote which field."""
+    metadata = pod.get("metadata")
+    if not isinstance(metadata, dict):
+        return pod
+    metadata = {key: value for key, value in metadata.items() if key != "managedFields"}
+    if isinstance(annotations := metadata.get("annotations"), dict):
+        metadata["annotations"] = {key: text for key, text in annotations.items() if key != _LAST_APPLIED}
+    return {**pod, "metadata": metadata}

@@ -262,7 +262,7 @@ class NodeTable:
         if new.takes_the_same_as(old):
             row = self._row_of[name]
             self._pods[row][new.metadata.uid] = new
-            if self.pods.replace(row, old, new) or new.has_changed_for_plugins(old):
+            if self.pods.replace(row, old, new) or new.raw_json != old.raw_json:
                 self._logs.mark(row, Aspect.PODS)
             if old.status.start_time != new.status.start_time or old.priority != new.priority:
                 self._logs.mark(row, Aspect.STARTS)

@@ -34,7 +34,7 @@ from scheduler.framework.status import SKIP, Status
 from scheduler.runtime.per_node import PerNodeFilter, PerNodeScore
 from scheduler.runtime.plugin_calls import check_column
 from scheduler.testing.handles import Cluster, GivenObjects, a_handle, started
-from scheduler.testing.objects import decoded_for
+from scheduler.testing.objects import as_kept
 
 
 def check_plugin(
@@ -57,7 +57,8 @@ def check_plugin(
 
     The more kinds of pods and nodes there are, with rows that are free, the more it can find.
     """
-    pods, nodes = [decoded_for(pod, plugin.needs) for pod in pods], nodes.decoded_for(plugin.needs)
+    raw = plugin.reads_raw_pods
+    pods, nodes = [as_kept(pod, raw=raw) for pod in pods], nodes.as_kept(raw=raw)
     other = started(copy.copy(plugin), a_handle(nodes, objects))
     check = _Check(started(plugin, a_handle(nodes, objects)), nodes)
     by_signature: dict[object, tuple[_Answers, Pod]] = {}

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.framework.handle import Handle, Listener, ObjectLister
@@ -16,7 +15,7 @@ from scheduler.runtime.live_nodes import LiveNodes
 from scheduler.runtime.waiting import WaitingPods
 from scheduler.state.node_table import NodeTable
 from scheduler.state.nominator import Nominator
-from scheduler.testing.objects import decoded_for
+from scheduler.testing.objects import as_kept
 
 P = TypeVar("P", bound=Plugin)
 
@@ -34,9 +33,9 @@ class Cluster(NodeTable):
             raise KeyError(name)
         return self.info(row)
 
-    def decoded_for(self, needs: Sequence[str]) -> "Cluster":
-        """The same nodes in the same rows, with their pods as they are decoded for plugins with these `needs`."""
-        if all(type(pod) is pod_type(needs) for name in self._names_in_use() for pod in self.pods_on(name)):
+    def as_kept(self, *, raw: bool) -> "Cluster":
+        """The same nodes in the same rows, with their pods as they are kept where plugins read raw pods, or do not."""
+        if all(bool(pod.raw_json) == raw for name in self._names_in_use() for pod in self.pods_on(name)):
             return self
         copy = Cluster(capacity=self.size)
         copy.lay_out(*self.layout())
@@ -45,7 +44,7 @@ class Cluster(NodeTable):
             if node is not None:
                 copy.set_node(node)
             for pod in self.pods_on(name):
-                copy.add_pod(name, decoded_for(pod, needs))
+                copy.add_pod(name, as_kept(pod, raw=raw))
         return copy
 
     def _names_in_use(self) -> Sequence[str]:

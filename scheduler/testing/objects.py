@@ -6,8 +6,10 @@ What is left out is what the API server fills in, or nothing.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from scheduler.api.decoding import convert, reread
-from scheduler.api.needs import pod_type
+import msgspec
+
+from scheduler.api import pod as pods
+from scheduler.api.decoding import reread
 from scheduler.api.objects import (
     Affinity,
     Container,
@@ -33,24 +35,28 @@ from scheduler.api.objects import (
     Volume,
 )
 from scheduler.api.objects import node_from_dict as node_from_dict
-from scheduler.api.pod import Pod
+from scheduler.api.pod import Pod, keep_raw_pod
+from scheduler.api.read_only import plain
 from scheduler.api.unstructured import Unstructured
 
 Quantity = str | int
 
 
-def pod_from_dict(manifest: Any, needs: Iterable[str] = ()) -> Pod:
-    """Make a pod from a manifest; `needs` are the plugin's. Raises Unreadable, which names the offending field."""
-    return convert(manifest, pod_type(needs))
+def pod_from_dict(manifest: Any) -> Pod:
+    """Make a pod from a manifest, which is its `raw` too. Raises Unreadable, which names the offending field."""
+    pod = pods.pod_from_dict(manifest)
+    keep_raw_pod(pod, msgspec.json.encode(manifest, enc_hook=plain))
+    return pod
 
 
-def decoded_for(pod: Pod, needs: Iterable[str]) -> Pod:
-    """The pod as the scheduler decodes it for plugins with these `needs`: with them, and nothing else beyond its own.
-
-    What the pod was made without stays absent. Raises ValueError for a path that pods do not have.
-    """
-    wanted = pod_type(needs)
-    return pod if type(pod) is wanted else reread(pod, wanted)
+def as_kept(pod: Pod, *, raw: bool) -> Pod:
+    """The pod as the scheduler keeps it where plugins read raw pods, or where none does: without `raw`."""
+    if bool(pod.raw_json) == raw:
+        return pod
+    kept: Pod = msgspec.structs.replace(pod, raw_json=b"")
+    if raw:
+        keep_raw_pod(kept, msgspec.json.encode({"metadata": pod.metadata, "spec": pod.spec, "status": pod.status}))
+    return kept
 
 
 def a_container(
@@ -97,7 +103,7 @@ def a_pod(
     """Make a pod with one container that has `requests` and `ports`, or with `containers` instead.
 
     `pod_requests` are those of the pod as a whole. The UID is made from namespace and name unless given. Annotations
-    are for plugins that need them; for all else that a plugin may need, `pod_from_dict` takes a manifest.
+    are for plugins that read raw pods; for all else in `raw`, `pod_from_dict` takes a manifest.
     """
     pod = Pod(
         metadata=ObjectMeta(
@@ -121,9 +127,9 @@ def a_pod(
     )
     if annotations is None:
         return pod
-    written: Any = reread(pod, object)
+    written: Any = reread({"metadata": pod.metadata, "spec": pod.spec, "status": pod.status}, object)
     written["metadata"]["annotations"] = dict(annotations)
-    return convert(written, pod_type(("metadata.annotations",)))
+    return pod_from_dict(written)
 
 
 def a_node(

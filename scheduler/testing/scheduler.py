@@ -30,7 +30,7 @@ from scheduler.runtime.profile_spec import Plugins, ProfileSpec
 from scheduler.runtime.registry import Registry
 from scheduler.state.simulated_api import SimulatedApi
 from scheduler.testing.api_server import ApiServer, Event, VirtualReader
-from scheduler.testing.objects import decoded_for
+from scheduler.testing.objects import as_kept
 from scheduler.testing.profile import profile_of
 
 T = TypeVar("T")
@@ -210,7 +210,7 @@ class Scheduler:
         self.engine.close()
 
     def _show(self, pod: Pod) -> None:
-        self.engine.handlers.pod_changed(decoded_for(pod, self.engine.profiles.resources.needs))
+        self.engine.handlers.pod_changed(as_kept(pod, raw=self.engine.profiles.resources.raw_pods))
 
     def _check_watched(self, resource: str) -> None:
         if resource not in self.engine.watched:

@@ -10,7 +10,7 @@ from scheduler.framework.plugin import Plugin
 from scheduler.framework.status import Status
 from scheduler.runtime.framework import Framework
 from scheduler.testing.handles import Cluster, GivenObjects, a_handle
-from scheduler.testing.objects import decoded_for
+from scheduler.testing.objects import as_kept
 from scheduler.testing.profile import profile_of
 
 
@@ -37,7 +37,7 @@ def schedule(plugin: Plugin, pod: Pod, nodes: Cluster, objects: GivenObjects = N
     Nothing is bound. Raises PluginError for what it raises, and for answers that its extension points do not allow;
     ConfigError if it does not start.
     """
-    pod, nodes = decoded_for(pod, plugin.needs), nodes.decoded_for(plugin.needs)
+    pod, nodes = as_kept(pod, raw=plugin.reads_raw_pods), nodes.as_kept(raw=plugin.reads_raw_pods)
     plugins, handle = profile_of(plugin), a_handle(nodes, objects)
     plugins.start(handle)
     framework = Framework(plugins, handle, nodes, handle.nominator, handle.metrics)

@@ -14,7 +14,6 @@ from tests.cluster.loadmaster import ACCOUNT, NAMESPACE, install_rbac, metric, n
 from tests.controlplane import Client, Cluster, Component, a_pod, condition, wait_until
 
 TIER = """\
-from collections.abc import Sequence
 from typing import ClassVar
 
 from scheduler import framework as fw
@@ -24,14 +23,13 @@ class Tier(fw.FilterPlugin):
     \"\"\"Run a pod on nodes of the tier that an annotation names; without limits of cpu, on none.\"\"\"
 
     name: ClassVar[str] = "Tier"
-    needs: ClassVar[Sequence[str]] = ("metadata.annotations[example.com/tier]", "spec.containers.resources.limits")
+    reads_raw_pods: ClassVar[bool] = True
 
     def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
-        (container,) = pod.spec.containers or ()
-        limits = None if container.resources is None else container.resources.limits
-        if not limits or "cpu" not in limits:
+        (container,) = pod.raw["spec"]["containers"]
+        if "cpu" not in container["resources"].get("limits", {}):
             return fw.unresolvable("a pod without a limit of cpu")
-        tier = (pod.metadata.annotations or {}).get("example.com/tier")
+        tier = pod.annotations.get("example.com/tier")
         return None if node.labels.get("tier") == tier else fw.unschedulable("node(s) of another tier")
 """
 CONFIG: dict[str, Any] = {
@@ -92,7 +90,7 @@ def a_tiered_pod(name: str, tier: str, namespace: str, limits: dict[str, str]) -
     return pod
 
 
-def test_a_mounted_file_places_pods_by_what_it_needs_of_them(
+def test_a_mounted_file_places_pods_by_what_it_reads_of_them(
     loadmaster: Component, api: Client, namespace: str, make_nodes: MakeNodes
 ) -> None:
     nodes = make_nodes(4)
@@ -144,7 +142,7 @@ def test_plugins_that_cannot_be_loaded_stop_the_start_with_a_line_each(
     cluster: Cluster, mount: Mount, config: Path
 ) -> None:
     install_rbac(cluster)
-    mount.write(tier=TIER.replace("annotations[example.com/tier]", "annotation"), other="import nothing_of_mine\n")
+    mount.write(tier=TIER.replace("bool] = True", "bool] = 1"), other="import nothing_of_mine\n")
     kubeconfig = cluster.service_account_kubeconfig(NAMESPACE, ACCOUNT)
     command = [sys.executable, "-m", "scheduler", "run", f"--kubeconfig={kubeconfig}", "--secure-port=0"]
 
@@ -159,7 +157,7 @@ def test_plugins_that_cannot_be_loaded_stop_the_start_with_a_line_each(
     assert ended.returncode == 2
     assert ended.stderr.splitlines() == [
         f"{mount.path}/other.py:1: there is no module 'nothing_of_mine': it is not installed where Loadmaster runs",
-        f"{mount.path}/tier.py:11: Tier: needs: pods have no field metadata.annotation; did you mean 'annotations'?",
+        f"{mount.path}/tier.py:10: Tier: reads_raw_pods should be True or False, not 1",
     ]
 
 

@@ -89,7 +89,7 @@ from scheduler import framework as fw
 
 class Picky(fw.FilterPlugin):
     name = "Picky"
-    needs = {needs}
+    reads_raw_pods = {raw}
 
     def events_to_register(self):
         return ()
@@ -217,7 +217,7 @@ def test_a_plugin_file_that_comes_and_changes_places_pods_without_a_restart(
         api.create(a_pod("before", namespace))
         until_bound(api, "before", namespace)
 
-        (directory / "picky.py").write_text(PICKY.format(needs="()", condition="False"))
+        (directory / "picky.py").write_text(PICKY.format(raw=False, condition="False"))
         mounted.profiles(a_profile("loadmaster", "Picky"))
         until_taken_over(loadmaster, 1, RETRIED)
         liked = a_pod("liked", namespace)
@@ -225,9 +225,9 @@ def test_a_plugin_file_that_comes_and_changes_places_pods_without_a_restart(
         api.create(liked)
         wait_until(lambda: "not to my taste" in message(api, "liked", namespace), 10, "the plugin refuses the pod")
 
-        # What it needs of pods now is read anew, also of those that were there before.
-        condition = 'pod.metadata.annotations.get("taste") == "good"'
-        (directory / "picky.py").write_text(PICKY.format(needs='("metadata.annotations",)', condition=condition))
+        # Pods are read again with their JSON, also those that were there before.
+        condition = 'pod.annotations.get("taste") == "good"'
+        (directory / "picky.py").write_text(PICKY.format(raw=True, condition=condition))
 
         until_taken_over(loadmaster, 2, RETRIED)
         until_bound(api, "liked", namespace)

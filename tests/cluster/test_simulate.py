@@ -11,7 +11,7 @@ from scheduler.api.quantity import parse_quantity
 from scheduler.config.documents import Document
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.resources import KNOWN
-from scheduler.simulate.apiserver.creation import wide_pod_type
+from scheduler.simulate.apiserver.server_pod import ServerPod
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.files.written import decoded, raw_of
 from tests.cluster.conftest import MakeNodes
@@ -303,7 +303,7 @@ def test_pods_are_those_of_the_api_server_and_the_controllers(
     assert problems == []
     count = len(ours.pods)
     wait_until(lambda: len(api.list("Pod", namespace)) >= count, 60, f"there are {count} pods")
-    theirs = [decoded(raw_of(pod), wide_pod_type(())) for pod in api.list("Pod", namespace)]
+    theirs = [decoded(raw_of(pod), ServerPod) for pod in api.list("Pod", namespace)]
     for expected, actual in zip(by_name(theirs), by_name(ours.pods), strict=True):
         assert actual == expected
     claims = {obj["metadata"]["name"] for obj in api.list("PersistentVolumeClaim", namespace)}

@@ -19,7 +19,6 @@ from scheduler.api.devices import Device, DeviceClass, ResourceClaim, ResourceSl
 from scheduler.api.folding import fold, unfolded
 from scheduler.api.go_quantity import INT64_MAX, INT64_MIN, GoQuantity
 from scheduler.api.label_selectors import parse_label_selector
-from scheduler.api.needs import pod_type
 from scheduler.api.objects import LabelSelector, Node, NodeSelector, Taint, Toleration
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.api.quantity import is_plain, parse_quantity, to_milli, to_value
@@ -50,7 +49,6 @@ from scheduler.process.metrics import Metrics
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.output import as_json, as_text
 from scheduler.simulate.what_if.answers import answered
-from scheduler.simulate.what_if.owners import NEEDS
 from scheduler.simulate.what_if.questions import Questions
 from tests.fuzz import documents as known
 from tests.fuzz.hostile import RAW, TEXTS, mutated, of_bytes, pieces, spoilt, text
@@ -178,7 +176,7 @@ def _intakes() -> list[tuple[Intake[Any], known.Json]]:
     claims, budgets = "resource.k8s.io/ResourceClaim", "budgets.v1.example.com"
     return [
         (pod_intake(handlers, metrics), known.POD),
-        (pod_intake(handlers, metrics, type_=pod_type(("metadata", "spec", "status"))), known.POD),
+        (pod_intake(handlers, metrics, raw=True), known.POD),
         (node_intake(handlers, metrics), known.NODE),
         (object_intake(claims, parse_resource(claims), others, metrics), known.CLAIM),
         (object_intake(budgets, parse_resource(budgets), others, metrics), known.CLASS),
@@ -566,7 +564,7 @@ def workloads(data: bytes) -> None:
             continue
     problems: list[str] = []
     try:
-        cluster = cluster_of([Document(each.place, _few(each.value)) for each in documents], problems, NEEDS)
+        cluster = cluster_of([Document(each.place, _few(each.value)) for each in documents], problems)
     except ConfigError:
         return
     assert all(isinstance(problem, str) for problem in (*problems, *cluster.notes))

@@ -22,13 +22,13 @@ from ._words import WORD
 
 class Wishes(fw.FilterPlugin):
     name = "Wishes"
-    needs = ("metadata.annotations[example.com/wish]",)
+    reads_raw_pods = True
 
     def events_to_register(self):
         return ()
 
     def filter(self, state, pod, node):
-        wish = (pod.metadata.annotations or {}).get("example.com/wish")
+        wish = pod.annotations.get("example.com/wish")
         return None if wish == WORD else fw.unschedulable(f"a wish other than {WORD}")
 """
 

@@ -4,12 +4,11 @@ import ast
 import inspect
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
 from scheduler.api import objects
-from scheduler.api.needs import fields_with_rest, struct_in
 from scheduler.api.pod import Pod
 from scheduler.framework import cycle_state, handle, nodes, pods, status, stored_columns, topology
 
@@ -25,10 +24,8 @@ POD_TEXT: Final = """\
 ## Pod
 
 The fields that scheduling reads are decoded for every pod. Names are the API's in snake case; a list is a tuple, what
-has no value is None or empty, and quantities are as they were written. All others are decoded where a plugin has them
-in `needs`, as paths: `needs: ClassVar[Sequence[str]] = ("metadata.annotations", "spec.containers.command")`.
-What is at the end of a path comes whole; `metadata.annotations[example.com/tier]` is that annotation alone, which takes
-less memory.
+has no value is None or empty, and quantities are as they were written. All others are in `raw`, for plugins with
+`reads_raw_pods: ClassVar[bool] = True`.
 
 """
 NODE_TEXT: Final = """\
@@ -45,8 +42,8 @@ LIKE: Final = {
     "spec.initContainers": "`spec.containers`",
     "status.initContainerStatuses": "`status.containerStatuses`",
 }
-OURS: Final = ("derive_like", "has_changed_for_plugins", "bound_to", "signatures", "reference")
-"""GzipMembers of a pod that are no plugin's business."""
+OURS: Final = ("derive_like", "has_changed_raw", "bound_to", "signatures", "reference")
+"""Members of a pod that are no plugin's business."""
 
 
 def text() -> str:
@@ -54,7 +51,7 @@ def text() -> str:
     parts = [
         HEAD,
         POD_TEXT + "".join(_members(Pod)),
-        "| field | type | |\n|---|---|---|\n" + "".join(_pod_rows(Pod, "", 1)),
+        "| field | type |\n|---|---|\n" + "".join(_pod_rows(Pod, "", 1)),
         "## NodeInfo\n\nOne node, as Filter and Score get it in their plain form.\n\n"
         + "".join(_members(nodes.NodeInfo)),
         NODE_TEXT + "| field | type |\n|---|---|\n" + "".join(_struct_rows(objects.Node, "")),
@@ -137,17 +134,22 @@ def _one_line(docstring: str | None) -> str:
 
 
 def _pod_rows(struct: type[Any], path: str, depth: int) -> Iterator[str]:
-    own = {field.encode_name for field in msgspec.structs.fields(struct)}
-    fields = fields_with_rest(struct)
-    for key in sorted(fields, key=lambda key: key not in own):
-        at, field = f"{path}.{key}" if path else key, fields[key]
-        inner = struct_in(field.type)
+    for field in msgspec.structs.fields(struct):
+        key, inner = field.encode_name, struct_in(field.type)
+        at = f"{path}.{key}" if path else key
         if at in LIKE:
-            yield f"| `{at}` | {_type(field.type)} | as {LIKE[at]} |\n"
-        elif inner is not None and key in own and (depth < DEPTH or inner is objects.ResourceRequirements):
+            yield f"| `{at}` | {_type(field.type)}, as {LIKE[at]} |\n"
+        elif inner is not None and (depth < DEPTH or inner is objects.ResourceRequirements):
             yield from _pod_rows(inner, at, depth + 1)
-        else:
-            yield f"| `{at}` | {_type(field.type)} | {'' if key in own else 'with `needs`'} |\n"
+        elif not key.startswith("("):
+            yield f"| `{at}` | {_type(field.type)} |\n"
+
+
+def struct_in(type_: Any) -> type[Any] | None:
+    """Return the struct in a type such as `tuple[Container, ...] | None`, if there is one."""
+    if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+        return type_
+    return next(filter(None, map(struct_in, get_args(type_))), None)
 
 
 def _struct_rows(struct: type[Any], path: str) -> Iterator[str]:
@@ -164,7 +166,7 @@ def _struct_rows(struct: type[Any], path: str) -> Iterator[str]:
 
 def _type(type_: Any) -> str:
     shown = type_.__name__ if isinstance(type_, type) and not hasattr(type_, "__args__") else str(type_)
-    for module in ("scheduler.api.objects.", "scheduler.api.pod_kinds.", "collections.abc.", "datetime."):
+    for module in ("scheduler.api.objects.", "collections.abc.", "datetime."):
         shown = shown.replace(module, "")
     return shown.replace("|", "or").replace(" or None", "").replace("Mapping[str, str or int or float]", "amounts")
 

@@ -20,7 +20,7 @@ from prometheus_client import Counter
 
 from scheduler.api.decoding import QUICK_ERRORS
 from scheduler.api.objects import Node, ObjectMeta
-from scheduler.api.pod import Pod
+from scheduler.api.pod import Pod, keep_raw_pod
 from scheduler.api.requests import allocatable_of
 from scheduler.api.unstructured import Unstructured
 from scheduler.api.versions import is_newer, newest_of
@@ -407,9 +407,10 @@ def pod_intake(
     handlers: ClusterHandlers,
     metrics: Metrics,
     failed: Callable[[str], None] = _nobody,
-    type_: type[Pod] = Pod,
+    *,
+    raw: bool = False,
 ) -> Intake[Pod]:
-    """The intake of pods. `type_`: into what they are decoded, if plugins need more than Pod has."""
+    """The intake of pods. `raw`: keeps them as JSON, too, for plugins that read it."""
     known_pods = handlers.known_pods
 
     def check(pod: Pod) -> None:
@@ -427,7 +428,7 @@ def pod_intake(
         handlers.mend,
         handlers.pod_unreadable,
     )
-    return Intake(resources.PODS, type_, check, reactions, metrics, failed)
+    return Intake(resources.PODS, Pod, check, reactions, metrics, failed, keep_raw_pod if raw else None)
 
 
 def node_intake(

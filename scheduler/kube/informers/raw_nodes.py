@@ -25,4 +25,4 @@ def keep_raw(node: Node, raw: msgspec.Raw) -> None:
         whole = unfolded(msgspec.json.encode(members))
     except ValueError as error:
         raise Unreadable(error) from error
-    msgspec.structs.force_setattr(node, "raw", whole)
+    msgspec.structs.force_setattr(node, "raw_json", whole)

@@ -1,7 +1,7 @@
 """Reads whole pods for extenders: what we keep of pods is what scheduling reads, and extenders may read anything.
 
 They are read when they are needed, so that they take memory only then; nodes, which there are fewer of and which all
-are needed each time, are kept (`Node.raw`).
+are needed each time, are kept (`Node.raw_json`).
 """
 
 from typing import Final

@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 
 from scheduler.api.decoding import Decoder
+from scheduler.api.pod import Pod
 from scheduler.api.read_only import plain
 from scheduler.api.text import encodable_within
 from scheduler.api.unstructured import Unstructured
@@ -65,8 +66,8 @@ class Header(msgspec.Struct, rename="camel", kw_only=True):
     bindings: Number = 0
     """Bindings under way at the start: what plugins hold for them in memory is not in the trace."""
 
-    needs: tuple[str, ...] = ()
-    """What is decoded of pods because plugins need it."""
+    raw_pods: bool = False
+    """Whether pods are in it as the API server sent them, too, for plugins that read it."""
 
 
 class Decision(msgspec.Struct, array_like=True, frozen=True):
@@ -298,9 +299,11 @@ def encode(line: Line) -> bytes:
 
 
 def written(obj: Any) -> msgspec.Raw:
-    """An object as a line has it: without the fields that were derived of it."""
+    """An object as a line has it: without the fields that were derived of it; a pod with its JSON, if that is kept."""
     fields = _fields_of(type(obj))
     content = obj if fields is None else {name: getattr(obj, attribute) for name, attribute in fields.items()}
+    if isinstance(obj, Pod) and obj.raw_json:
+        content["(raw)"] = obj.raw_json
     return msgspec.Raw(_encoded(content))
 
 

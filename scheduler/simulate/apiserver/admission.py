@@ -19,9 +19,6 @@ from scheduler.simulate.apiserver.limit_ranges import Limits
 from scheduler.simulate.files.written import reworded, without_null
 from scheduler.simulate.objects import OtherObject
 
-NEEDS: Final = ("spec.priorityClassName", "spec.runtimeClassName")
-"""What it reads of pods, besides what scheduling reads."""
-
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 _NO_OVERHEAD: Final = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead"

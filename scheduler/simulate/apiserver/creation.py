@@ -11,22 +11,19 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from scheduler.api.decoding import Unreadable
-from scheduler.api.needs import pod_type
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ConfigError
-from scheduler.simulate.apiserver.admission import NEEDS as OF_ADMISSION
 from scheduler.simulate.apiserver.admission import Admission, Forbidden
 from scheduler.simulate.apiserver.defaults import completed_pod
-from scheduler.simulate.apiserver.quotas import NEEDS as OF_QUOTAS
 from scheduler.simulate.apiserver.quotas import Quotas
+from scheduler.simulate.apiserver.server_pod import ServerPod, server_pod
 from scheduler.simulate.apiserver.validation import pod_problems
-from scheduler.simulate.controllers.claims import NEEDS as OF_CLAIMS
 from scheduler.simulate.controllers.claims import Claims, default_class, with_class
 from scheduler.simulate.controllers.daemon_sets import LABEL as DAEMON_SET
 from scheduler.simulate.controllers.daemon_sets import daemon_pods
 from scheduler.simulate.controllers.workloads import CONTROLLERS, Expansion, NewPod, Owned, Room, expanded
-from scheduler.simulate.files.written import decoded, raw_of, reworded
+from scheduler.simulate.files.written import raw_of, reworded
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject
 
@@ -48,24 +45,23 @@ USED: Final = frozenset(
 """Kinds that count here, whether plugins look them up or not."""
 
 
-def wide_pod_type(needs: Iterable[str]) -> type[Pod]:
-    """Return the struct for new pods: with what is read on this way, besides what plugins need."""
-    return pod_type({*needs, *OF_ADMISSION, *OF_CLAIMS, *OF_QUOTAS})
-
-
 class Creation:
     """Creates pods by what is in the files."""
 
     def __init__(
         self,
-        written: Sequence[tuple[str, Pod]],
+        written: Sequence[tuple[str, ServerPod]],
         stored: Sequence[Pod],
         nodes: Sequence[Node],
         others: Sequence[OtherObject],
-        wide: type[Pod],
         problems: list[str],
+        *,
+        raw_pods: bool,
     ) -> None:
-        """Create those `written`, with their places, and those of workloads. Add what is wrong to `problems`."""
+        """Create those `written`, with their places, and those of workloads. Add what is wrong to `problems`.
+
+        `raw_pods`: pods are kept as JSON, too.
+        """
         self.written: Final = written
         self.pods: Final[list[tuple[str, Pod]]] = []
         """With their places."""
@@ -78,7 +74,7 @@ class Creation:
         self.sources: Final = {_named(each): each.source for each in new}
         """Namespace and name of a pod that a controller makes → the workload, as it is written."""
         every = [*others, *_not_there(made.others, others)]
-        self._wide = wide
+        self._raw_pods = raw_pods
         self._admission, self._claims = Admission(every, problems), Claims(every)
         self._class = default_class(every)
         self.quotas: Final = Quotas(every, stored, problems)
@@ -106,7 +102,7 @@ class Creation:
         claims = [obj for obj in made.others if not self._claims.has(*obj.key)]
         return one, [*with_class(claims, self._class), *further]
 
-    def one_more(self, place: str, pod: Pod) -> tuple[Pod, list[OtherObject]]:
+    def one_more(self, place: str, pod: ServerPod) -> tuple[Pod, list[OtherObject]]:
         """Create one more pod, and its claims. Raises ConfigError."""
         problems: list[str] = []
         one, further = self._created(place, pod, problems)
@@ -114,7 +110,7 @@ class Creation:
             raise ConfigError(problems)
         return one, with_class(further, self._class)
 
-    def _created(self, place: str, pod: Pod, problems: list[str]) -> tuple[Pod | None, list[OtherObject]]:
+    def _created(self, place: str, pod: ServerPod, problems: list[str]) -> tuple[Pod | None, list[OtherObject]]:
         whole: Any = completed_pod(pod)
         wrong = [f"{place}: {path}: {message}" for path, message in pod_problems(whole)]
         problems += wrong
@@ -132,11 +128,11 @@ class Creation:
             return whole, [*of_volumes, *of_resources]
         return None, []
 
-    def _decoded(self, new: Iterable[NewPod], problems: list[str]) -> list[tuple[str, Pod]]:
+    def _decoded(self, new: Iterable[NewPod], problems: list[str]) -> list[tuple[str, ServerPod]]:
         pods = []
         for pod in new:
             try:
-                pods.append((pod.place, decoded(raw_of(pod.content), self._wide)))
+                pods.append((pod.place, server_pod(raw_of(pod.content), keeps_raw=self._raw_pods)))
             except Unreadable as error:
                 problems.append(f"{pod.place}: {reworded(error)}")
         return pods

@@ -26,6 +26,7 @@ from scheduler.api.objects import (
     NodeSpec,
     NodeStatus,
     ObjectMeta,
+    OwnerReference,
     PodAffinity,
     PodAffinityTerm,
     PodSpec,
@@ -34,7 +35,7 @@ from scheduler.api.objects import (
     Wire,
     node_from_dict,
 )
-from scheduler.api.pod import Pod
+from scheduler.simulate.apiserver.server_pod import ServerMeta, ServerPod
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
 """What the API server writes into a pod that names no scheduler."""
@@ -58,13 +59,13 @@ class WrittenNode(Wire, frozen=True):
     status: WrittenNodeStatus = WrittenNodeStatus()
 
 
-def completed_pod(written: Pod) -> Pod:
+def completed_pod(written: ServerPod) -> ServerPod:
     """Return the pod as the API server would store it."""
     spec = _with_own_labels(written.spec, written.metadata.labels or {})
     containers = _completed(spec.containers, host_network=spec.host_network)
     return replace(
         written,
-        metadata=_identified(written.metadata, written.metadata.namespace or "default"),
+        metadata=_owned(_identified(written.metadata, written.metadata.namespace or "default"), written.node_name),
         spec=replace(
             spec,
             scheduler_name=spec.scheduler_name or DEFAULT_SCHEDULER,
@@ -100,6 +101,14 @@ def _identified(metadata: M, namespace: str) -> M:
     """Give the same object the same UID in every run: choices among equal nodes depend on it."""
     uid = metadata.uid or str(uuid.uuid5(UIDS, f"{namespace}/{metadata.name}"))
     return replace(metadata, namespace=namespace, uid=uid)
+
+
+def _owned(metadata: ServerMeta, node: str) -> ServerMeta:
+    """The image of a static pod belongs to its node, which old kubelets say in an annotation alone."""
+    if metadata.owner_references or metadata.mark is None or metadata.mark.mirror is None:
+        return metadata
+    owner = OwnerReference(api_version="v1", kind="Node", name=node, controller=True)
+    return replace(metadata, owner_references=(owner,))
 
 
 def _completed(containers: Sequence[Container] | None, *, host_network: bool) -> tuple[Container, ...] | None:

@@ -21,9 +21,6 @@ from scheduler.simulate.objects import OtherObject
 
 LABEL: Final = "ResourceQuota"
 
-NEEDS: Final = ("spec.activeDeadlineSeconds", "spec.priorityClassName")
-"""What it reads of new pods, besides what scheduling reads."""
-
 MAX_NOTED: Final = 10
 """Quotas that are named."""
 

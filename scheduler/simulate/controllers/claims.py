@@ -15,9 +15,6 @@ from scheduler.simulate.controllers.generated_names import claim_name
 from scheduler.simulate.controllers.workloads import part
 from scheduler.simulate.objects import OtherObject
 
-NEEDS: Final = ("spec.volumes.ephemeral",)
-"""What it reads of pods, besides what scheduling reads."""
-
 _DEFAULT: Final = (
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",

@@ -1,11 +1,6 @@
 """What evictions read of pods, besides whose they are: see `scheduler.api.owners`."""
 
-from typing import Final
-
 from scheduler.api.pod import Pod
-
-NEEDS: Final = ("metadata.annotations[kubernetes.io/config.mirror]", "spec.volumes.emptyDir")
-"""What evictions read of pods, besides what scheduling reads."""
 
 
 def has_local_data(pod: Pod) -> bool:

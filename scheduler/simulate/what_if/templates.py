@@ -16,6 +16,7 @@ from scheduler.api.pod import Pod
 from scheduler.framework.errors import ConfigError
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.simulate.apiserver.creation import Creation
+from scheduler.simulate.apiserver.server_pod import ServerPod
 from scheduler.simulate.apiserver.validation import shown
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.controllers.workloads import CONTROLLERS, Workload, more_of, part, replica_set_of
@@ -53,7 +54,7 @@ class Template:
     is_new: bool
     """Whether no API server has it yet: then its pods are not there either, and copies are counted from the first."""
 
-    written: tuple[str, Pod] | OtherObject | Pod
+    written: tuple[str, ServerPod] | OtherObject | Pod
     """A new pod with its place, a workload, or a pod that is there."""
 
     source: Source | None = None
@@ -192,7 +193,7 @@ _LABELS: Final = {
 }
 
 
-def _of_new_pod(place: str, pod: Pod, creation: Creation) -> Iterator[Copy]:
+def _of_new_pod(place: str, pod: ServerPod, creation: Creation) -> Iterator[Copy]:
     for number in count(1):
         name = f"{pod.name}-{number}"
         metadata = replace(pod.metadata, name=name, uid="")

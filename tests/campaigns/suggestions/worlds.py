@@ -18,7 +18,6 @@ from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.controllers.adoption import adopted
 from scheduler.simulate.engine import engine_of
 from scheduler.simulate.what_if.added_nodes import with_nodes
-from scheduler.simulate.what_if.owners import NEEDS
 from tests.campaigns.suggestions.clusters import NAMESPACE, Json
 
 CONFIG: Final[Config] = config_from_dict(
@@ -45,7 +44,7 @@ class World:
         """Return the cluster as `explain --from FILE` reads it. Raises Invalid."""
         problems: list[str] = []
         documents = [Document(f"{each['kind']}/{each['metadata']['name']}", each) for each in self.objects]
-        cluster = cluster_of(documents, problems, NEEDS)
+        cluster = cluster_of(documents, problems)
         if problems:
             raise Invalid("; ".join(problems))
         return replace(cluster, pods=tuple(adopted(cluster.pods, CONFIG)))

@@ -104,10 +104,10 @@ class Budgets(fw.FilterPlugin):
 
 
 class Needy(Keeping):
-    """Needs more of pods, and holds them."""
+    """Reads raw pods, and holds them."""
 
     name = "Needy"
-    needs = ("metadata.annotations",)
+    reads_raw_pods = True
 
 
 class LastName(fw.QueueSortPlugin):
@@ -581,7 +581,7 @@ async def test_what_only_plugins_need_that_go_is_kept_until_their_last_binding_h
 
     assert during is None
     assert reloading.cluster.kept is not None
-    assert reloading.cluster.kept.needs == frozenset()
+    assert not reloading.cluster.kept.raw_pods
 
 
 async def test_listeners_of_plugins_that_are_gone_are_not_called_any_more() -> None:

@@ -20,7 +20,7 @@ from scheduler import framework as fw
 
 class Mine(fw.PreEnqueuePlugin):
     name: ClassVar[str] = "Mine"
-    needs: ClassVar[tuple[str, ...]] = ()
+    reads_raw_pods: ClassVar[bool] = False
 
     def pre_enqueue(self, pod):
         return fw.unschedulable("SAID")
@@ -33,12 +33,12 @@ profiles: [{schedulerName: one, plugins: {multiPoint: {enabled: [{name: Mine}]}}
 
 
 class Cluster(FakeCluster):
-    """Remembers what is needed of pods."""
+    """Remembers whether raw pods are read."""
 
-    needs: frozenset[str] = frozenset()
+    raw_pods = False
 
     async def open(self, resources: Resources) -> None:
-        self.needs = resources.needs
+        self.raw_pods = resources.raw_pods
         await super().open(resources)
 
 
@@ -180,16 +180,16 @@ async def test_a_profile_whose_files_are_as_they_were_stays_as_it_is(following: 
     assert following.engine.frameworks["one"] is framework
 
 
-async def test_pods_are_decoded_as_far_as_the_new_plugins_need(following: FromFiles) -> None:
-    following.write_plugin("second", **{"= ()": '= ("spec.hostname",)'})
+async def test_pods_are_kept_as_json_as_long_as_a_plugin_reads_it(following: FromFiles) -> None:
+    following.write_plugin("second", **{"= False": "= True"})
     await following.look_twice()
-    assert following.opened.needs == {"spec.hostname"}
+    assert following.opened.raw_pods
 
     following.write_plugin("third")
     await following.look_twice()
     await following.reloader.look()
 
-    assert following.opened.needs == frozenset()
+    assert not following.opened.raw_pods
 
 
 async def test_the_code_of_old_versions_is_forgotten(following: FromFiles) -> None:

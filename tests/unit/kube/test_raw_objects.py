@@ -127,8 +127,8 @@ def test_nodes_are_kept_whole_where_extenders_need_them() -> None:
     )
 
     whole = {key: value for key, value in NODE.items() if key not in ("kind", "apiVersion")}
-    assert json.loads(handlers.nodes["u"].raw) == whole
-    assert json.loads(page.items[0].raw)["spec"] == {"podCIDR": "10.0.0.0/24"}
+    assert json.loads(handlers.nodes["u"].raw_json) == whole
+    assert json.loads(page.items[0].raw_json)["spec"] == {"podCIDR": "10.0.0.0/24"}
 
 
 def test_elsewhere_nodes_take_no_more_memory_than_scheduling_needs() -> None:
@@ -136,5 +136,5 @@ def test_elsewhere_nodes_take_no_more_memory_than_scheduling_needs() -> None:
 
     node_intake(handlers, Metrics()).from_line(event(NODE))
 
-    assert handlers.nodes["u"].raw == b""
-    assert Node().raw == b""
+    assert handlers.nodes["u"].raw_json == b""
+    assert Node().raw_json == b""

@@ -1,4 +1,4 @@
-"""What another configuration asks of the cluster: more of pods, and nodes as JSON, for what comes and goes."""
+"""Another configuration may need pods and nodes as JSON, or need them no longer."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, nullcontext
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from scheduler.api.undecoded import NotDecoded
 from scheduler.cycle.profiles import Resources
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import Deadlines
@@ -31,7 +30,7 @@ from tests.unit.kube.fake_api import (
 WHOLE, NAMES = Resources(whole_nodes=True), Resources()
 LIST_NODES = "GET /api/v1/nodes"
 LIST_PODS = "GET /api/v1/pods"
-NOTES = Resources(needs=frozenset({"metadata.annotations"}))
+RAW_PODS = Resources(raw_pods=True)
 
 
 def a_noted_pod() -> dict[str, Any]:
@@ -56,16 +55,13 @@ class Stage:
     nodes: Any
 
     def note(self) -> str | None:
-        """What is kept of the annotations of the pod, if anything is."""
+        """The annotation of the pod, if its JSON is kept."""
         (pod,) = self.handlers.pods.values()
-        try:
-            return (pod.metadata.annotations or {})["note"]
-        except NotDecoded:
-            return None
+        return pod.annotations["note"] if pod.raw_json else None
 
     def kept(self) -> dict[str, bool]:
         """Whether there is JSON of each node."""
-        return {node.name: bool(node.raw) for node in self.handlers.nodes.values()}
+        return {node.name: bool(node.raw_json) for node in self.handlers.nodes.values()}
 
 
 @asynccontextmanager
@@ -128,11 +124,11 @@ async def test_they_stay_as_long_as_they_are_wanted_and_are_given_back_then(tmp_
         assert meanwhile == {"a": True, "b": True}
 
 
-async def test_pods_are_read_anew_when_more_is_needed_of_them_and_again_when_nobody_needs_it(tmp_path: Path) -> None:
+async def test_pods_are_read_again_when_a_plugin_reads_raw_pods_and_when_none_does_any_more(tmp_path: Path) -> None:
     async with a_stage(tmp_path) as stage:
         before = stage.note()
 
-        await stage.cluster.open(NOTES)
+        await stage.cluster.open(RAW_PODS)
         needed = stage.note()
         await stage.cluster.open(NAMES)  # the old plugins may still be asked
         meanwhile = stage.note()

@@ -236,6 +236,9 @@ FAULTY: Final[dict[str, Faulty]] = {
         'reads: ClassVar[str] = "Service"',
         "FILE:8: Mine: reads should be a tuple of resources, such as (fw.SERVICE,), not 'Service'",
     ),
+    "a flag that is no bool": _filter(
+        "reads_raw_pods: ClassVar[bool] = 1", "FILE:8: Mine: reads_raw_pods should be True or False, not 1"
+    ),
     "parts that are no tuple": _filter(
         'parts: ClassVar[Mapping] = {"Service": "spec.selector"}',
         "FILE:8: Mine: parts should be a mapping of resources to tuples of paths, such as "

@@ -17,10 +17,10 @@ HEAD = "import time\nfrom scheduler import framework as fw\n"
 TIER = """
 class Tier(fw.FilterPlugin, fw.PreBindPlugin):
     name = "Tier"
-    needs = ("metadata.annotations[example.com/tier]",)
+    reads_raw_pods = True
 
     def filter(self, state, pod, node):
-        tier = (pod.metadata.annotations or {}).get("example.com/tier")
+        tier = pod.annotations.get("example.com/tier")
         return fw.unschedulable("of no tier") if tier is None else None
 
     async def pre_bind(self, state, pod, node_name):
@@ -192,9 +192,6 @@ def test_a_plugin_that_hangs_is_named_with_its_line(tmp_path: Path, capsys: Outp
         pytest.param(HEAD + TIER, ("--nodes=1000000",), "--nodes: must be", id="too many nodes"),
         pytest.param(HEAD + TIER, ("--seconds=0",), "--seconds: must be more than 0", id="no time"),
         pytest.param(HEAD + TIER, ("--seconds=inf",), "--seconds: must be more than 0", id="no end"),
-        pytest.param(
-            HEAD + TIER, ("--pod={}/tier.yaml",), "the pod cannot be read: Expected", id="what it needs is odd"
-        ),
         pytest.param(HEAD + TIER, ("--seconds=nan",), "--seconds: must be more than 0", id="no number"),
         pytest.param(HEAD + TIER, ("--pod={}/mine.py",), "mine.py", id="a pod that is none"),
         pytest.param(HEAD + TIER, ("--pod={}/list.yaml",), "list.yaml: this is not one Pod", id="not a pod"),
@@ -210,7 +207,7 @@ def test_a_plugin_that_hangs_is_named_with_its_line(tmp_path: Path, capsys: Outp
         pytest.param(HEAD + TIER, ("--config={}/none.yaml",), "none.yaml: cannot be read", id="no configuration"),
         pytest.param(HEAD + TIER, ("--config={}/other.yaml",), "other.yaml: no profile enables Tier", id="no profile"),
         pytest.param(
-            HEAD + TIER.replace("needs =", "def start(self, handle): 1 / 0\n    needs ="),
+            HEAD + TIER.replace("reads_raw", "def start(self, handle): 1 / 0\n    reads_raw"),
             (),
             "plugin 'Tier' did not start: ZeroDivisionError",
             id="does not start",
@@ -237,7 +234,6 @@ def test_what_cannot_be_measured_is_one_clear_error(
     (tmp_path / "null.yaml").write_text("kind: Pod\nmetadata:\nspec: {containers: [{name: main}]}\n")
     (tmp_path / "lots.yaml").write_text("kind: Node\nstatus: {allocatable: {cpu: lots}}\n")
     (tmp_path / "much.yaml").write_text(POD.replace("cpu: 1", "cpu: much"))
-    (tmp_path / "tier.yaml").write_text(POD.replace("gold", "[gold]"))
     header = CONFIG.splitlines()[:2]
     (tmp_path / "other.yaml").write_text("\n".join(header))
     (tmp_path / "broken.py").write_text("1 / 0\n")  # another file, that does not matter

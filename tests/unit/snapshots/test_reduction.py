@@ -49,8 +49,11 @@ POD: dict[str, Any] = {
 }
 
 
-def reduced(content: Any, kind: str = "Pod", aliases: Aliases | None = None, needs: Any = ()) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads(Reduction(aliases, needs).reduced(json.dumps(content).encode(), BY_NAME[kind]))
+def reduced(
+    content: Any, kind: str = "Pod", aliases: Aliases | None = None, *, whole_pods: bool = False
+) -> dict[str, Any]:
+    reduction = Reduction(aliases, whole_pods=whole_pods)
+    made: dict[str, Any] = json.loads(reduction.reduced(json.dumps(content).encode(), BY_NAME[kind]))
     return made
 
 
@@ -69,21 +72,19 @@ def test_a_pod_keeps_what_decides_and_no_secret() -> None:
     assert container == {"name": "c", "image": "corp.example/web", "resources": {"requests": {"cpu": "1"}}}
 
 
-def test_what_plugins_need_is_kept_too_but_not_with_other_names() -> None:
-    needs = ("metadata.annotations[tier]", "spec.containers.command", "spec.serviceAccountName")
-    made = reduced(POD, needs=needs)
+def test_pods_are_kept_whole_for_plugins_that_read_raw_pods_but_not_with_other_names() -> None:
+    made = reduced(POD, whole_pods=True)
+
+    assert made["spec"] == POD["spec"]
+    assert made["status"] == POD["status"]
+    assert SECRET not in json.dumps(reduced(POD, aliases=Aliases(), whole_pods=True))
+
+
+def test_a_whole_pod_has_no_second_copy_of_itself_and_no_managed_fields() -> None:
+    made = reduced(POD, whole_pods=True)
 
     assert made["metadata"]["annotations"] == {"tier": "gold"}
-    assert made["spec"]["containers"][0]["command"] == ["run", SECRET]
-    assert made["spec"]["serviceAccountName"] == SECRET
-    assert SECRET not in json.dumps(reduced(POD, aliases=Aliases(), needs=needs))
-
-
-def test_what_kubectl_notes_of_the_whole_object_is_never_kept() -> None:
-    made = reduced(POD, needs=("metadata.annotations",))
-
-    assert made["metadata"]["annotations"] == {"tier": "gold"}
-    assert SECRET not in json.dumps(made)
+    assert "managedFields" not in made["metadata"]
 
 
 def test_of_annotations_only_those_are_kept_that_are_read() -> None:

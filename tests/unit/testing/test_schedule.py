@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -79,24 +78,24 @@ class Tier(fw.FilterPlugin):
     """Keeps the pods of a tier, which an annotation names, to nodes where no pod of another tier is."""
 
     name = "Tier"
-    needs: ClassVar[Sequence[str]] = ("metadata.annotations[example.com/tier]",)
+    reads_raw_pods: ClassVar[bool] = True
 
     def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
         return fw.unschedulable("of another tier") if {self.of(pod)} < {self.of(each) for each in node.pods} else None
 
     def of(self, pod: fw.Pod) -> Any:
-        return (pod.metadata.annotations or {}).get("example.com/tier")
+        return pod.annotations.get("example.com/tier", "")
 
 
 class Undeclared(Tier):
     name = "Undeclared"
-    needs: ClassVar[Sequence[str]] = ()
+    reads_raw_pods = False
 
 
 GOLD, PLAIN = a_pod("gold", annotations={"example.com/tier": "gold"}), a_pod("plain")
 
 
-def test_pods_have_what_the_plugin_needs_on_nodes_too() -> None:
+def test_a_plugin_that_reads_raw_pods_has_those_on_nodes_too() -> None:
     nodes = a_cluster(a_node("a"), a_node("b"), a_node("c"), pods={"a": [GOLD, a_pod("other")], "b": [PLAIN]})
     nodes.remove_node("c")
 
@@ -106,6 +105,6 @@ def test_pods_have_what_the_plugin_needs_on_nodes_too() -> None:
     assert set(decision.refusals) == {"a"}
 
 
-def test_what_the_plugin_does_not_say_is_not_there_in_a_test_either() -> None:
-    with pytest.raises(fw.PluginError, match="NotDecoded"):
+def test_raw_pods_are_not_there_in_a_test_of_a_plugin_that_does_not_say_that_it_reads_them() -> None:
+    with pytest.raises(fw.PluginError, match="add `reads_raw_pods: ClassVar"):
         schedule(Undeclared(), GOLD, a_cluster(a_node("a"), pods={"a": [GOLD]}))

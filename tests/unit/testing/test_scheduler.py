@@ -260,20 +260,19 @@ def test_a_pod_that_pre_bind_refuses_is_unreserved() -> None:
 
 
 class Needy(fw.FilterPlugin, fw.PermitPlugin):
-    """Reads what is decoded for it alone."""
+    """Reads what only raw pods have."""
 
     name = "Needy"
-    needs: ClassVar[Sequence[str]] = ("metadata.annotations[example.com/tier]", "spec.hostname")
+    reads_raw_pods = True
 
     def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
-        annotations: Any = pod.metadata.annotations or {}
-        return None if annotations.get("example.com/tier") == "gold" else fw.unschedulable("of no tier")
+        return None if pod.annotations.get("example.com/tier") == "gold" else fw.unschedulable("of no tier")
 
     def permit(self, state: fw.CycleState, pod: fw.Pod, node_name: str) -> fw.Status | None:
-        return fw.unschedulable("it has a hostname") if pod.spec.hostname else None
+        return fw.unschedulable("it has a hostname") if "hostname" in pod.raw["spec"] else None
 
 
-def test_pods_have_what_the_plugin_needs() -> None:
+def test_a_plugin_that_reads_raw_pods_has_them() -> None:
     gold, lead = a_pod("gold", annotations={"example.com/tier": "gold"}), a_pod("lead")
     with a_scheduler(Needy(), nodes=[a_node("a")]) as scheduler:
         scheduler.create(gold, lead)
@@ -282,16 +281,16 @@ def test_pods_have_what_the_plugin_needs() -> None:
         assert "of no tier" in scheduler.outcome(lead).message
 
 
-def test_pods_have_nothing_that_the_plugin_forgot_to_say() -> None:
+def test_raw_pods_are_missing_where_the_plugin_forgot_to_say_that_it_reads_them() -> None:
     class Forgetful(Needy):
         name = "Forgetful"
-        needs = ()
+        reads_raw_pods = False
 
     pod = a_pod(annotations={"example.com/tier": "gold"})
     with a_scheduler(Forgetful(), nodes=[a_node("a")]) as scheduler:
         scheduler.create(pod)
 
-        assert "NotDecoded" in scheduler.outcome(pod).message
+        assert "add `reads_raw_pods" in scheduler.outcome(pod).message
 
 
 def test_an_error_of_a_plugin_is_what_its_owner_would_read() -> None:

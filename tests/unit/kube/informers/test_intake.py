@@ -6,11 +6,12 @@ import msgspec
 import pytest
 
 from scheduler.api.decoding import Unreadable
-from scheduler.api.needs import pod_type
+from scheduler.api.pod import keep_raw_pod
 from scheduler.api.versions import is_newer
 from scheduler.framework.resources import parse_resource
 from scheduler.kube.informers.intake import Intake, Reduction, node_intake, object_intake, pod_intake
 from scheduler.process.metrics import Metrics
+from scheduler.testing import pod_from_dict
 from tests.fakes import sample
 from tests.unit.kube.fake_api import FakeHandlers, FakeObjectHandlers, node_dict, object_dict, pod_dict, watch_line
 
@@ -286,17 +287,17 @@ def test_the_deletion_of_a_pod_needs_no_more_than_its_metadata(setup: Setup) -> 
     assert setup.handlers.unreadable == []
 
 
-def test_pods_that_were_decoded_otherwise_are_taken_anew_from_the_next_list(setup: Setup) -> None:
+def test_pods_that_were_read_without_their_json_are_taken_again_from_the_next_list(setup: Setup) -> None:
     def listed(name: str, version: int) -> Any:
         annotated = pod_dict(name, version)
         annotated["metadata"]["annotations"] = {"tier": "gold"}
-        return msgspec.convert(annotated, pod_type(("metadata.annotations",)))
+        return pod_from_dict(annotated)
 
     for name in ("old", "gone", "moved"):
         deliver(setup.pods, "ADDED", pod_dict(name, 5))
     assert setup.pods.difference(listed("old", 5), "9") is None
 
-    setup.pods.decode_into(pod_type(("metadata.annotations",)))
+    setup.pods.keep(keep_raw_pod)
     deliver(setup.pods, "MODIFIED", pod_dict("moved", 7))
     deliver(setup.pods, "DELETED", pod_dict("gone", 8))
     setup.handlers.calls.clear()
@@ -306,4 +307,4 @@ def test_pods_that_were_decoded_otherwise_are_taken_anew_from_the_next_list(setu
     setup.pods.take(listed("old", 5))
     assert setup.pods.difference(listed("old", 5), "9") is None
     assert setup.handlers.calls == ["repaired old 5"]
-    assert setup.handlers.known_pods()[listed("old", 5).uid].metadata.annotations == {"tier": "gold"}
+    assert setup.handlers.known_pods()[listed("old", 5).uid].annotations == {"tier": "gold"}

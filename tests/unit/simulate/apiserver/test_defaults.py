@@ -6,10 +6,11 @@ import pytest
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.simulate.apiserver.defaults import WrittenNode, completed_node, completed_pod, with_storage_defaults
+from scheduler.simulate.apiserver.server_pod import ServerPod
 
 
 def pod_of(spec: dict[str, Any], **metadata: str) -> Pod:
-    return completed_pod(msgspec.convert({"metadata": {"name": "p", **metadata}, "spec": spec}, Pod))
+    return completed_pod(msgspec.convert({"metadata": {"name": "p", **metadata}, "spec": spec}, ServerPod))
 
 
 def node_of(status: dict[str, Any]) -> Node:

@@ -8,6 +8,7 @@ import pytest
 from scheduler.api.label_selectors import NOTHING, Requirement, Selector, parse_label_selector
 from scheduler.api.pod import Pod
 from scheduler.simulate.apiserver.defaults import completed_pod
+from scheduler.simulate.apiserver.server_pod import ServerPod
 
 REQUIRED, PREFERRED = (
     "requiredDuringSchedulingIgnoredDuringExecution",
@@ -19,7 +20,7 @@ TWO = frozenset({"2"})
 def stored(spec: dict[str, Any]) -> Pod:
     """A pod that is web in version 2."""
     metadata = {"name": "p", "labels": {"app": "web", "version": "2"}}
-    return completed_pod(msgspec.convert({"metadata": metadata, "spec": spec}, Pod))
+    return completed_pod(msgspec.convert({"metadata": metadata, "spec": spec}, ServerPod))
 
 
 def selectors(term: dict[str, Any]) -> list[Selector]:

@@ -8,7 +8,6 @@ from scheduler.config.load import config_from_dict
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.controllers.adoption import adopted
 from scheduler.simulate.what_if.answers import answered
-from scheduler.simulate.what_if.owners import NEEDS
 from scheduler.simulate.what_if.questions import Questions
 
 Json = dict[str, Any]
@@ -60,7 +59,7 @@ def a_budget(name: str, app: str, status: Json | None = None, **spec: Any) -> Js
 
 def cluster_with(*objects: Json) -> SimulatedCluster:
     problems: list[str] = []
-    cluster = cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems, NEEDS)
+    cluster = cluster_of([Document(f"f:{line}", each) for line, each in enumerate(objects, 1)], problems)
     assert problems == []
     pods = tuple(adopted(cluster.pods, CONFIG))
     return SimulatedCluster(cluster.nodes, pods, cluster.others, cluster.notes, cluster.creation)
