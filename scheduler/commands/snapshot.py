@@ -22,7 +22,8 @@ from scheduler.config.load import load_config
 from scheduler.config.types import Config
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.resources import read_raw_pods
-from scheduler.kube.http.client import BadStatus, CallLimit, Client, Operation
+from scheduler.kube.http.client import BadStatus, Client
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.informers.listing import BEGINNINGS, Expired, Lister
 from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results

@@ -14,7 +14,8 @@ from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.framework.resources import NODES, PODS, ApiResource
-from scheduler.kube.http.client import BadStatus, CallLimit, Client, Operation
+from scheduler.kube.http.client import BadStatus, Client
+from scheduler.kube.http.operations import CallLimit, Operation
 
 HOW_TO_GRANT: Final = (
     "grant this account the ClusterRole NAMESPACE:RELEASE and the Role RELEASE of the Helm chart (loadmaster and "

@@ -32,7 +32,8 @@ from scheduler.api.versions import is_newer
 from scheduler.config.types import LeaderElection
 from scheduler.kube.election.leadership import Leadership, boot_time
 from scheduler.kube.election.lease import RELEASED_SECONDS, Lease, micro_time, new_lease
-from scheduler.kube.http.client import CallLimit, Client, Operation
+from scheduler.kube.http.client import Client
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Outcome
 
 log = logging.getLogger(__name__)

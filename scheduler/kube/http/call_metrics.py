@@ -1,13 +1,11 @@
 """Metrics of each call to the API server: our own by kind, and client-go's by host."""
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
+from scheduler.kube.http.operations import Operation
 from scheduler.process.instruments import Counter, Histogram, observe_all
 from scheduler.process.metrics import Metrics
-
-if TYPE_CHECKING:
-    from scheduler.kube.http.client import Operation
 
 NO_ANSWER = "<error>"
 """The code of a request without an answer, in client-go's words."""
@@ -40,9 +38,7 @@ class CallMetrics:
             self._host = host
             self._observed.clear()
 
-    def observe(
-        self, operation: "Operation", code: str, seconds: float, waited: float, sent: int, received: int
-    ) -> None:
+    def observe(self, operation: Operation, code: str, seconds: float, waited: float, sent: int, received: int) -> None:
         """Count a call. `code`: an HTTP status, or why there is none; `waited`: seconds for its turn; sizes: bytes."""
         observed = self._observed.get((operation, code))
         if observed is None:
@@ -62,7 +58,7 @@ class CallMetrics:
         self._metrics.rest_client_requests.labels(code, method, self._host).inc()
         self._metrics.rest_client_request_duration.labels(method, self._host).observe(seconds)
 
-    def _new(self, operation: "Operation", code: str) -> _Observed:
+    def _new(self, operation: Operation, code: str) -> _Observed:
         metrics, verb, host = self._metrics, operation.verb, self._host
         return _Observed(
             metrics.api_calls.labels(verb, operation.resource, code),

@@ -13,11 +13,9 @@ Writes go over `scheduler.kube.http.connections`, which is cheap; reads, streams
 aiohttp's session.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from importlib.metadata import version
 from types import TracebackType
 from typing import Final, Self, TypeAlias
@@ -31,6 +29,7 @@ from scheduler.kube.http.access import Access, is_ours
 from scheduler.kube.http.call_metrics import CallMetrics
 from scheduler.kube.http.connections import CONNECT_SECONDS, KEEPALIVE_SECONDS, CannotConnect, Connections, Target
 from scheduler.kube.http.http1 import BadAnswer, is_plain, request_headers
+from scheduler.kube.http.operations import MAX_PAUSE_SECONDS, Operation
 from scheduler.kube.http.sockets import loops_socket
 from scheduler.kube.identity.credentials import Credentials
 from scheduler.process.metrics import Metrics
@@ -39,9 +38,6 @@ log = logging.getLogger(__name__)
 
 USER_AGENT: Final = f"loadmaster/{version('loadmaster')}"
 JSON: Final = "application/json"
-
-MAX_PAUSE_SECONDS: Final = 30.0
-"""The longest Retry-After that is respected, in seconds: a server could ask for years."""
 
 MAX_ANSWER_BYTES: Final = 32 << 20
 """Of the body of an answer to a read, a page of a list mostly. A longer one is not read further."""
@@ -105,62 +101,6 @@ class Reply(msgspec.Struct, frozen=True, gc=False):
         except Unreadable:
             message = self.body[:200].decode(errors="replace").strip()
         return message or f"HTTP {self.status}"
-
-
-class CallLimit:
-    """Limits the calls of one kind in flight. A 429 holds all of them back for as long as the server asks."""
-
-    def __init__(self, limit: int, max_pause: float = MAX_PAUSE_SECONDS) -> None:
-        """`max_pause`: seconds that a Retry-After counts at most."""
-        self._max_pause = max_pause
-        self._slots = asyncio.Semaphore(limit)
-        self._paused_until = 0.0
-        self.in_use = 0
-        """Calls in flight, or waiting for the end of a pause."""
-
-    async def __aenter__(self) -> None:
-        await self._slots.acquire()
-        self.in_use += 1
-        loop = asyncio.get_running_loop()
-        try:
-            while (wait := self._paused_until - loop.time()) > 0:  # noqa: ASYNC110  a later 429 may prolong it
-                await asyncio.sleep(wait)
-        except asyncio.CancelledError:
-            self._release()
-            raise
-
-    async def __aexit__(self, kind: object, error: object, trace: object) -> None:
-        self._release()
-
-    def _release(self) -> None:
-        self.in_use -= 1
-        self._slots.release()
-
-    def pause(self, seconds: float) -> None:
-        until = asyncio.get_running_loop().time() + min(seconds, self._max_pause)
-        self._paused_until = max(self._paused_until, until)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Operation:
-    """A kind of call: created once, used for all its calls."""
-
-    verb: str
-    """HTTP's: GET, POST, PATCH, DELETE."""
-
-    resource: str
-    """Its label in metrics, like `pods/binding`."""
-
-    limit: CallLimit
-
-    timeout: float = 10.0
-    """Seconds for one call, without the wait for its turn."""
-
-    content_type: str | None = None
-    """None for JSON."""
-
-    fenced: bool = True
-    """Whether a write is sent only while we lead; reads always are."""
 
 
 MayWrite: TypeAlias = Callable[[], bool]

@@ -18,7 +18,8 @@ import msgspec
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.objects import Wire
-from scheduler.kube.http.client import BadStatus, CallLimit, Client, Operation
+from scheduler.kube.http.client import BadStatus, Client
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.informers.intake import NODES, POD_FIELD_SELECTOR, PODS
 from scheduler.kube.informers.relister import LIST_TIMEOUT, PAGE_SIZE, SETTLE_SECONDS, ListFailed
 from scheduler.queue.scheduling_queue import SchedulingQueue

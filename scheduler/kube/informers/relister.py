@@ -35,7 +35,8 @@ from scheduler.api.decoding import Unreadable
 from scheduler.framework.awaited import together
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.gaps import Gaps
-from scheduler.kube.http.client import BadStatus, CallLimit, Client, Operation
+from scheduler.kube.http.client import BadStatus, Client
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.outages import is_outage
 from scheduler.kube.informers.comparison_schedule import ComparisonSchedule
 from scheduler.kube.informers.deadlines import FIRST_COMPARISON, Deadlines

@@ -7,7 +7,8 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.framework.errors import ClusterError
 from scheduler.framework.resources import ApiResource
-from scheduler.kube.http.client import BadStatus, CallLimit, Client, Operation, Reply
+from scheduler.kube.http.client import BadStatus, Client, Reply
+from scheduler.kube.http.operations import CallLimit, Operation
 
 TIMEOUT: Final = 10.0
 

@@ -11,8 +11,9 @@ import aiohttp
 from scheduler.files.reading import read
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NO_CREDENTIALS, Access
-from scheduler.kube.http.client import USER_AGENT, AnswerTooLong, CallLimit, Client, NoReply, Operation, content_of
+from scheduler.kube.http.client import USER_AGENT, AnswerTooLong, Client, NoReply, content_of
 from scheduler.kube.http.connections import CONNECT_SECONDS
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.sockets import loops_socket
 
 MAX_IN_FLIGHT: Final = 10

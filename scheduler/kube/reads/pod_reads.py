@@ -5,7 +5,8 @@ from typing import TypeVar
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.http.client import BadStatus, CallLimit, Client, NoReply, Operation
+from scheduler.kube.http.client import BadStatus, Client, NoReply
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Failed, Read, Retries, RetryPolicy, pause
 
 T = TypeVar("T")

@@ -12,7 +12,8 @@ import msgspec
 
 from scheduler.api.decoding import Decoder
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.http.client import BadStatus, CallLimit, Client, Operation
+from scheduler.kube.http.client import BadStatus, Client
+from scheduler.kube.http.operations import CallLimit, Operation
 
 NAMESPACE: Final = "kube-system"
 NAME: Final = "extension-apiserver-authentication"

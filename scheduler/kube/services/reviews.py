@@ -10,7 +10,8 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.reviews import AccessVerdict, TokenVerdict, User
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.http.client import CallLimit, Client, Operation
+from scheduler.kube.http.client import Client
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, RetryPolicy, meaning_of, pause
 
 MAX_IN_FLIGHT: Final = 4

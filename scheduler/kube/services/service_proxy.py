@@ -20,7 +20,8 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.reviews import AUDIENCE, PASSED_ON
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.http.client import CallLimit, Client, Operation, Reply, content_of, reason_of
+from scheduler.kube.http.client import Client, Reply, content_of, reason_of
+from scheduler.kube.http.operations import CallLimit, Operation
 
 TOKEN_SECONDS: Final = 600
 RENEWED_AFTER: Final = 480.0

@@ -33,7 +33,8 @@ from scheduler.api.text import to_json
 from scheduler.api.unstructured import unstructured_hook
 from scheduler.framework.errors import ApiError
 from scheduler.framework.resources import ApiResource, struct_of, written_resource
-from scheduler.kube.http.client import AnswerLost, CallLimit, Client, Operation
+from scheduler.kube.http.client import AnswerLost, Client
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
 from scheduler.kube.writes.evictor import delete_options
 

@@ -28,7 +28,8 @@ import msgspec
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.pod import Pod
 from scheduler.framework.errors import BindRejected
-from scheduler.kube.http.client import CallLimit, Client, NotSent, Operation
+from scheduler.kube.http.client import Client, NotSent
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, RetryPolicy, meaning_of, pause
 from scheduler.process.metrics import Metrics
 

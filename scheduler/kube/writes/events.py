@@ -27,7 +27,8 @@ import msgspec
 from scheduler.api.pod import Pod
 from scheduler.api.text import in_bytes, to_json
 from scheduler.framework.handle import EventRecorder
-from scheduler.kube.http.client import CallLimit, Client, Operation, Reply
+from scheduler.kube.http.client import Client, Reply
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, Outcome, RetryPolicy, meaning_of
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks

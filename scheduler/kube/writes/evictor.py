@@ -27,7 +27,8 @@ from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.pod import Pod
 from scheduler.api.text import to_json
 from scheduler.framework.errors import ClusterError
-from scheduler.kube.http.client import AnswerLost, CallLimit, Client, NoReply, Operation
+from scheduler.kube.http.client import AnswerLost, Client, NoReply
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import WRITES, Failed, Meaning, Outcome, Read, Retries, meaning_of, pause
 from scheduler.kube.writes.status import DISRUPTION_TARGET, Condition, PodStatuses, status_patch
 

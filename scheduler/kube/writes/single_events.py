@@ -9,7 +9,8 @@ import orjson
 
 from scheduler.api.text import encodable
 from scheduler.kube.election.lease import micro_time
-from scheduler.kube.http.client import CallLimit, Client, Operation
+from scheduler.kube.http.client import Client
+from scheduler.kube.http.operations import CallLimit, Operation
 
 log = logging.getLogger(__name__)
 

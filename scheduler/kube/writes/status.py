@@ -38,7 +38,8 @@ from scheduler.api.decoding import Unreadable
 from scheduler.api.objects import PodCondition, PodStatus
 from scheduler.api.pod import Pod, decode_pod
 from scheduler.api.text import MAX_MESSAGE, encodable, in_bytes, to_json
-from scheduler.kube.http.client import CallLimit, Client, Operation
+from scheduler.kube.http.client import Client
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.retries import Meaning, Outcome, RetryPolicy, meaning_of
 from scheduler.kube.writes.newest_status import NewestStatus
 from scheduler.process.tasks import Tasks

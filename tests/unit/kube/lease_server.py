@@ -13,7 +13,8 @@ from scheduler.kube.election.leadership import Leadership
 from scheduler.kube.election.lease import Lease
 from scheduler.kube.election.lease_events import LeaseEvents
 from scheduler.kube.election.lease_lock import LeaseLock
-from scheduler.kube.http.client import AnswerLost, Client, NoReply, NotSent, Operation, Reply
+from scheduler.kube.http.client import AnswerLost, Client, NoReply, NotSent, Reply
+from scheduler.kube.http.operations import Operation
 from tests.fakes import Metrics
 
 SETTINGS = LeaderElection(lease_duration=Duration(15), renew_deadline=Duration(10), retry_period=Duration(2))

@@ -14,18 +14,10 @@ import pytest
 
 from scheduler.framework.errors import ApiError, BindRejected, ClusterError
 from scheduler.kube.http import http1
-from scheduler.kube.http.client import (
-    MAX_ANSWER_BYTES,
-    MAX_PAUSE_SECONDS,
-    AnswerLost,
-    AnswerTooLong,
-    CallLimit,
-    Client,
-    Operation,
-    Reply,
-)
+from scheduler.kube.http.client import MAX_ANSWER_BYTES, AnswerLost, AnswerTooLong, Client, Reply
 from scheduler.kube.http.connections import CannotConnect, Connections, Target
 from scheduler.kube.http.http1 import MAX_HEAD, AnswerReader, BadAnswer
+from scheduler.kube.http.operations import MAX_PAUSE_SECONDS, CallLimit, Operation
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.writes.api_writer import PluginWriter
 from scheduler.kube.writes.binder import ApiBinder

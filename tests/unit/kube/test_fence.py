@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from scheduler.kube.election.leadership import Leadership, boot_time
-from scheduler.kube.http.client import CallLimit, Client, NotSent, Operation
+from scheduler.kube.http.client import Client, NotSent
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.process.metrics import Metrics
 from tests.fakes import FakeClock

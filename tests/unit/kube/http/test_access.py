@@ -7,7 +7,8 @@ import pytest
 import trustme
 
 from scheduler.kube.http.access import REFUSED_SECONDS, Access
-from scheduler.kube.http.client import CallLimit, Client, NotSent, Operation
+from scheduler.kube.http.client import Client, NotSent
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.identity import credentials as credentials_module
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.process.metrics import Metrics

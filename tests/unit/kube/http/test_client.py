@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from scheduler.framework.errors import ConfigError
-from scheduler.kube.http.client import AnswerLost, CallLimit, Client, NotSent, Operation
+from scheduler.kube.http.client import AnswerLost, Client, NotSent
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.process.metrics import Metrics
 from tests.fakes import run, sample

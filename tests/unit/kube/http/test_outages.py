@@ -9,7 +9,8 @@ import pytest
 import trustme
 
 from scheduler.framework.errors import ConfigError
-from scheduler.kube.http.client import AnswerLost, BadStatus, CallLimit, Client, NotSent, Operation, Reply
+from scheduler.kube.http.client import AnswerLost, BadStatus, Client, NotSent, Reply
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.http.outages import is_outage, is_trouble
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.relister import ListFailed

@@ -8,7 +8,8 @@ import pytest
 import trustme
 
 from scheduler.framework.errors import ConfigError
-from scheduler.kube.http.client import CallLimit, Client, NotSent, Operation
+from scheduler.kube.http.client import Client, NotSent
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.identity import credentials as module
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.process.logs import TextFormatter

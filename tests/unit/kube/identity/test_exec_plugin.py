@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import ConfigError
-from scheduler.kube.http.client import CallLimit, Client, Operation
+from scheduler.kube.http.client import Client
+from scheduler.kube.http.operations import CallLimit, Operation
 from scheduler.kube.identity import credentials as credentials_module
 from scheduler.kube.identity import exec_plugin as module
 from scheduler.kube.identity.credentials import load_credentials

@@ -13,7 +13,8 @@ from scheduler.api.text import to_json
 from scheduler.api.volumes import PersistentVolumeClaim
 from scheduler.framework.errors import ApiError
 from scheduler.framework.events import PERSISTENT_VOLUME, PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
-from scheduler.kube.http.client import AnswerLost, Client, NotSent, Operation, Reply
+from scheduler.kube.http.client import AnswerLost, Client, NotSent, Reply
+from scheduler.kube.http.operations import Operation
 from scheduler.kube.http.retries import Failed, Read
 from scheduler.kube.writes.api_writer import Done, PluginWriter, Send, Writing, has_all
 from scheduler.process.virtual_time import run_virtually

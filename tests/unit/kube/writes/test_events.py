@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduler.api.text import in_bytes
-from scheduler.kube.http.client import Operation
+from scheduler.kube.http.operations import Operation
 from scheduler.kube.writes.events import MAX_IN_FLIGHT, MAX_NOTE, MIN_IN_FLIGHT, PATIENCE, Events
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
