@@ -1,1 +1,4 @@
-"""Why is this pod pending, and what would help? Asked of the engine of `run`, or of one over files."""
+"""Explains why a pod is pending and what would help, from the engine of `run` or one over files.
+
+Decisions are made in `cycle`; the command `loadmaster explain` is in `commands`.
+"""

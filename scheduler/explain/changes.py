@@ -1,4 +1,4 @@
-"""A pod with a few changes, and the JSON Patch (RFC 6902) that makes them of the object in which it is written."""
+"""Changes of a pod, and the JSON Patch (RFC 6902) that makes them in the object in which the pod is written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ Operation = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class WrittenPod:
-    """The object in which a pod is written, as a user has it: without the defaults that the API server adds."""
+    """The object that defines a pod, as the user wrote it: without the API server's defaults."""
 
     kind: str
-    """`Pod`, or the kind of the workload of whose template the pod is made."""
+    """`Pod`, or the kind of the workload that has the pod's template."""
 
     namespace: str
     name: str
@@ -31,11 +31,11 @@ class WrittenPod:
 
 
 def change(pod: Pod, changes: Iterable[Change], written: WrittenPod | None = None) -> tuple[Pod, list[Operation]]:
-    """Return a pod like this one, but for the changes to its spec, and the patch.
+    """Return the pod with a changed spec, and the patch.
 
-    Lists and objects on the way to a change that are not there are made first. `written`: where the patch is to be
-    applied; the pod itself by default. Raises ValueError for a path that leads nowhere, in the pod or where it is
-    written, and Unreadable for what cannot be in a spec.
+    Missing lists and objects on the path of a change are added first. `written`: the object that the patch is for; the
+    pod itself by default. Raises ValueError for a path that does not exist in the pod or in that object, and Unreadable
+    if the result is not a valid spec.
     """
     ordered = _ordered(changes)
     document: Any = {"spec": _mutable(msgspec.to_builtins(pod.spec, enc_hook=plain))}
@@ -48,7 +48,7 @@ def change(pod: Pod, changes: Iterable[Change], written: WrittenPod | None = Non
 
 
 def _ordered(changes: Iterable[Change]) -> list[Change]:
-    """Put what is removed last, the last item of a list first: the place of each is that before all changes."""
+    """Put removals last, and the last items of lists first: paths count items as they are before all changes."""
     every = list(changes)
     removals = [each for each in every if each.op == "remove"]
     removals.sort(
@@ -62,7 +62,7 @@ def _parts(each: Change) -> list[str]:
 
 
 def _carried_out(document: Any, changes: Iterable[Change]) -> list[Operation]:
-    """Change the document, and return the operations that do it."""
+    """Change the document and return the operations."""
     patch: list[Operation] = []
     for each in changes:
         parts = _parts(each)
@@ -79,7 +79,7 @@ def _carried_out(document: Any, changes: Iterable[Change]) -> list[Operation]:
 
 
 def _apply(target: Any, key: str, each: Change) -> str:
-    """Return the operation that it takes: a member that is not there, as it is a default, cannot be replaced."""
+    """Return the operation that is needed: a missing member is added instead of replaced."""
     if isinstance(target, list) and each.op == "add":
         target.insert(len(target) if key == "-" else int(key), _mutable(each.value))
         return "add"

@@ -1,4 +1,4 @@
-"""What a scheduler answers about a pod, as JSON: fields that may be missing have a default."""
+"""The JSON that a scheduler answers about a pod. Optional fields have a default."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
@@ -12,17 +12,17 @@ class ShortageRange(msgspec.Struct, frozen=True, rename="camel"):
 
     resource: str
     nearest: int
-    """On the nearest miss."""
+    """Missing on the node that comes closest."""
 
     least: int
     most: int
     wanted: int
     when_empty: int
-    """What would be missing without any pod on the node."""
+    """Missing there even without any pod on the node."""
 
 
 class ReportedObstacle(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What keeps a pod from a node, or from all."""
+    """A reason that keeps a pod from a node, or from all nodes."""
 
     plugin: str
     code: str
@@ -33,12 +33,12 @@ class ReportedObstacle(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class FittingNodes(msgspec.Struct, frozen=True):
-    """All nodes, and those that the pod fits."""
+    """The number of nodes, and those that the pod fits."""
 
     count: int
     fitting: int
     names: Sequence[str]
-    """Of the fitting nodes."""
+    """Names of fitting nodes."""
 
 
 class ReportedGroup(msgspec.Struct, frozen=True):
@@ -54,31 +54,31 @@ class Suggestion(msgspec.Struct, frozen=True, omit_defaults=True):
 
     text: str
     count: int
-    """Of the nodes that it fits then."""
+    """The number of nodes that it fits then."""
 
     names: Sequence[str]
-    """Of these nodes."""
+    """Names of such nodes."""
 
     patch: list[dict[str, Any]] = []
     """A JSON Patch of the object in which the pod is written; empty if the cluster is to be changed."""
 
     object: Mapping[str, str] = {}
-    """What the patch is for, if not the pod itself: `kind`, `namespace` and `name`."""
+    """The object that the patch is for, if not the pod itself: `kind`, `namespace` and `name`."""
 
     command: str = ""
     obstacle: str = ""
-    """Why it does not happen by itself, though it would help."""
+    """Why the scheduler does not do it itself, although it would help."""
 
 
 class Explanation(msgspec.Struct, frozen=True, rename="camel"):
-    """What keeps a pod from all nodes, and what would help."""
+    """The reasons why a pod has no node, and changes that would help."""
 
     nodes: FittingNodes | UnsetType = UNSET
-    """Unset if nothing can be said of them, as a plugin failed."""
+    """Unset if a plugin failed and nodes could not be evaluated."""
 
     gates: Sequence[ReportedObstacle] = ()
     obstacles: Sequence[ReportedObstacle] = ()
-    """Of the pod as a whole."""
+    """Reasons that concern all nodes."""
 
     groups: Sequence[ReportedGroup] = ()
     more_groups: int = 0
@@ -87,7 +87,7 @@ class Explanation(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReportedRefusal(msgspec.Struct, frozen=True):
-    """A reason for which nodes were refused in an attempt."""
+    """A reason why nodes were refused in an attempt."""
 
     plugin: str
     reason: str
@@ -95,7 +95,7 @@ class ReportedRefusal(msgspec.Struct, frozen=True):
 
 
 class PermitDelay(msgspec.Struct, frozen=True):
-    """The Permit plugins that kept a pod waiting."""
+    """The Permit plugins that made a pod wait."""
 
     plugins: Sequence[str]
     seconds: float
@@ -134,16 +134,16 @@ class ReportedAttempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
     best: Sequence[NodeTotal] | UnsetType = UNSET
     text: str
-    """All of it, for people."""
+    """The attempt in sentences."""
 
 
 class PodReport(msgspec.Struct, kw_only=True):
-    """Where a pod is on its way, and why it has no node."""
+    """The state of a pod, and the reasons if it has no node."""
 
     namespace: str
     name: str
     leading: bool = True
-    """Whether the scheduler that answers leads."""
+    """Whether the answering replica is the leader."""
 
     found: bool
     uid: str | UnsetType = UNSET
@@ -153,7 +153,7 @@ class PodReport(msgspec.Struct, kw_only=True):
     node: str | UnsetType = UNSET
     attempts: int | UnsetType = UNSET
     near: Sequence[str] | UnsetType = UNSET
-    """Names of pods that may be meant, if there is none of this name."""
+    """Similar names of pods, if the pod is not found."""
 
     about: Sequence[str] | UnsetType = UNSET
     """Lines about the state."""

@@ -1,9 +1,9 @@
-"""What a running scheduler, or one over files, says of one pod: where it is on its way, and why it has no node.
+"""Reports the state of a pod, and why it has no node.
 
-States, in the words of a user:
+States:
 
     pending ─┬─ gated          a PreEnqueue plugin keeps it out of the queue
-             ├─ queued         it is next in turn for an attempt
+             ├─ queued         it is next for an attempt
              ├─ backing off    it is tried again after a while
              ├─ unschedulable  it waits for an event that may help
              └─ being tried    it is between decision and binding, or waits for a Permit or PreBind plugin
@@ -21,25 +21,25 @@ from scheduler.explain.changes import WrittenPod
 from scheduler.explain.documents import Explanation, PodReport
 from scheduler.explain.explanation import explain
 from scheduler.explain.history import reported
-from scheduler.explain.waking import events_in_words
+from scheduler.explain.wake_events import events_in_words
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.time_slice import TimeSlice
 
 MAX_NEAR: Final = 3
 NEAR_AT_ONCE: Final = 5
-"""Names compared before other tasks run: two long ones, chosen to be slow, take a millisecond."""
+"""Names compared before other tasks run: a comparison of two long names can take a millisecond."""
 
 NEAR_SECONDS: Final = 1.0
-"""For all names; the rest is not compared."""
+"""Time for all comparisons; further names are ignored."""
 
 MAX_SCHEDULER: Final = 253
-"""Characters of a scheduler's name: the API server takes any, of any length."""
+"""Characters of a scheduler's name that are shown: the API server accepts any length."""
 
 MAX_HISTORY: Final = 10
 
 
 class Explainer:
-    """Answers about the pods of one engine, one question at a time."""
+    """Reports on the pods of one engine, one at a time."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Explainer:
         is_leading: Callable[[], bool] = lambda: True,
         written: Callable[[Pod], WrittenPod | None] = lambda _: None,
     ) -> None:
-        """`now`: the queue's clock. `written`: where a pod is written, if not as the engine has it."""
+        """`now`: the queue's clock. `written`: the object that defines a pod, if not the pod itself."""
         self._engine = engine
         self._now = now
         self._is_leading = is_leading
@@ -56,7 +56,7 @@ class Explainer:
         self._turn = asyncio.Lock()
 
     async def about(self, namespace: str, name: str) -> PodReport:
-        """Return where a pod is. Other tasks run every few milliseconds."""
+        """Report on a pod. Other tasks run every few milliseconds."""
         async with self._turn:
             pod = self._find(namespace, name)
             if pod is None:
@@ -147,7 +147,7 @@ class Explainer:
         return "pending", None
 
     def _waiting(self, pod: Pod, where: str, queued: QueuedPod | None) -> Iterator[str]:
-        """What it waits for now, and which events would wake it."""
+        """Yield lines about what the pod waits for, and the events that would wake it."""
         framework = self._engine.frameworks[pod.spec.scheduler_name]
         if queued is not None and queued.attempts:
             yield f"tried {queued.attempts} times" if queued.attempts > 1 else "tried once"

@@ -1,4 +1,4 @@
-"""Puts an explanation together, in steps, so that a running scheduler can do other things between them."""
+"""Makes an explanation in steps, so that a running scheduler can run other tasks between them."""
 
 from collections.abc import Generator, Sequence
 from typing import Final
@@ -16,8 +16,8 @@ from scheduler.explain.documents import (
     ShortageRange,
     Suggestion,
 )
+from scheduler.explain.full_evaluation import FullEvaluation, evaluate_fully
 from scheduler.explain.groups import EVEN_EMPTY, MAX_NAMES, NamedObstacle, NodeGroup, group_nodes, obstacles_of_pod
-from scheduler.explain.judgement import Judgement, judge
 from scheduler.explain.suggestions import suggestions
 from scheduler.framework.errors import PluginError
 from scheduler.framework.status import Status
@@ -31,23 +31,23 @@ MAX_SUGGESTIONS: Final = 10
 
 
 def explain(engine: Engine, pod: Pod, written: WrittenPod | None = None) -> Generator[None, None, Explanation]:
-    """Return what stands against a pod that has no node, and what would help. Between two steps anything may change.
+    """Explain why a pod has no node. The cluster may change between two steps.
 
-    `written`: where the pod is written, for patches of that; by default it is as the engine has it.
+    `written`: the object that defines the pod, to which patches apply; the pod itself by default.
     """
     framework, table = engine.frameworks[pod.spec.scheduler_name], engine.cache.table
     try:
-        judgement = judge(framework, table, pod)
+        evaluation = evaluate_fully(framework, table, pod)
     except PluginError as error:
         return Explanation(failures=(str(error),))
     names = table.names()
-    fitting = sorted(names[row] for row in judgement.fits.tolist())
+    fitting = sorted(names[row] for row in evaluation.fits.tolist())
     nodes = FittingNodes(table.count, len(fitting), fitting[:MAX_NAMES])
-    groups = yield from group_nodes(framework.plugins, table, judgement)
-    of_pod = obstacles_of_pod(framework.plugins, judgement, judgement.of_pod)
-    gates = obstacles_of_pod(framework.plugins, judgement, _gates(framework, judgement))
+    groups = yield from group_nodes(framework.plugins, table, evaluation)
+    of_pod = obstacles_of_pod(framework.plugins, evaluation, evaluation.of_pod)
+    gates = obstacles_of_pod(framework.plugins, evaluation, _gates(framework, evaluation))
     found: list[Suggestion] = []
-    if not fitting and not judgement.failures:
+    if not fitting and not evaluation.failures:
         for step in suggestions(engine, pod, groups, of_pod, written):
             if step is not None and all(step.text != other.text for other in found):
                 found.append(step)
@@ -61,19 +61,19 @@ def explain(engine: Engine, pod: Pod, written: WrittenPod | None = None) -> Gene
         groups=[_reported_group(each) for each in groups[:MAX_GROUPS]],
         more_groups=max(0, len(groups) - MAX_GROUPS),
         suggestions=found,
-        failures=[str(error) for error in judgement.failures],
+        failures=[str(error) for error in evaluation.failures],
     )
 
 
-def _gates(framework: Framework, judgement: Judgement) -> Sequence[Status]:
-    """What the PreEnqueue plugins say, which keep a pod out of the queue."""
+def _gates(framework: Framework, evaluation: FullEvaluation) -> Sequence[Status]:
+    """Return the refusals of PreEnqueue plugins, which keep a pod out of the queue."""
     found: list[Status] = []
     for plugin in framework.pre_enqueue:
         try:
-            answer: Status | None = plugin.pre_enqueue(judgement.pod)
+            answer: Status | None = plugin.pre_enqueue(evaluation.pod)
             status = None if answer is None else check_status(plugin.name, "PreEnqueue", plugin.pre_enqueue, answer)
-        except BaseException as error:  # noqa: BLE001 - the plugin pays; nothing is awaited within
-            judgement.failures.append(as_plugin_error("PreEnqueue", plugin.name, error))
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; nothing is awaited
+            evaluation.failures.append(as_plugin_error("PreEnqueue", plugin.name, error))
             continue
         if status is not None:
             found.append(status.by(plugin.name))

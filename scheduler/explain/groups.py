@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from scheduler.api.text import MAX_REASON, MAX_REASONS, encodable, shortened
-from scheduler.explain.judgement import Judgement
+from scheduler.explain.full_evaluation import FullEvaluation
 from scheduler.framework.errors import PluginError
 from scheduler.framework.obstacles import ExplainPlugin, Obstacle, Remedy, Shortage
 from scheduler.framework.status import Status
@@ -19,23 +19,23 @@ from scheduler.runtime.profile import ProfilePlugins
 from scheduler.state.node_table import NodeTable
 
 MAX_IN_DETAIL: Final = 10_000
-"""Of so many nodes the facts are looked up; of the rest only reasons are told."""
+"""Nodes whose obstacles plugins describe; for the rest there are only reasons."""
 
 NODES_IN_A_STEP: Final = 50
 """About 5 ms."""
 
 MAX_NAMES: Final = 100
-"""Of so many nodes of a group the names are told."""
+"""Names of nodes that are listed for a group."""
 
 EVEN_EMPTY: Final = "even without any pod there"
 
 Range = tuple[int, int]
-"""The least and the most."""
+"""Minimum and maximum."""
 
 
 @dataclass(frozen=True, slots=True)
 class NamedObstacle:
-    """An obstacle, and who it is of."""
+    """An obstacle and the plugin that reports it."""
 
     plugin: str
     code: str
@@ -45,7 +45,7 @@ class NamedObstacle:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells it from others: amounts do not."""
+        """Identifies the obstacle, whatever the amounts."""
         shortage = self.obstacle.shortage
         if shortage is None:
             return self.plugin, self.code, self.obstacle.fact
@@ -60,7 +60,7 @@ class NodeGroup:
     """The nearest miss first, then by name."""
 
     obstacles: Sequence[NamedObstacle]
-    """Those of the first node."""
+    """The obstacles of the first node."""
 
     ranges: dict[str, Range]
     """Resource → the least and the most that is missing on any of the nodes."""
@@ -70,25 +70,25 @@ class NodeGroup:
 
     @property
     def distance(self) -> tuple[int, float]:
-        """How far the first node is from taking the pod: the number of obstacles, and how much is missing of all."""
+        """Sorts the nearest miss first: the first node's number of obstacles, then the share of resources it lacks."""
         return len(self.obstacles), _missing(self.obstacles)
 
 
 def group_nodes(
-    plugins: ProfilePlugins, table: NodeTable, judgement: Judgement
+    plugins: ProfilePlugins, table: NodeTable, evaluation: FullEvaluation
 ) -> Generator[None, None, list[NodeGroup]]:
-    """Return the nodes that refuse the pod, in groups. Nodes that go between two steps are left out."""
+    """Return the nodes that refuse the pod, in groups. Nodes deleted between two steps are left out."""
     by_key: dict[tuple[tuple[str, str, str], ...], _Members] = {}
-    refused = np.flatnonzero(judgement.in_use & ~judgement.passing).tolist()
+    refused = np.flatnonzero(evaluation.in_use & ~evaluation.passing).tolist()
     names = tuple(table.names())
     if len(refused) > MAX_IN_DETAIL:
-        refused.sort(key=names.__getitem__)  # which are left out is not to depend on the order of the table
+        refused.sort(key=names.__getitem__)  # the order of the table must not decide which are left out
     for place, row in enumerate(refused):
         if place % NODES_IN_A_STEP == NODES_IN_A_STEP - 1:
             yield
         if table.names()[row] != names[row]:
             continue
-        found = list(_obstacles_on(plugins if place < MAX_IN_DETAIL else None, table, judgement, row))
+        found = list(_obstacles_on(plugins if place < MAX_IN_DETAIL else None, table, evaluation, row))
         by_key.setdefault(tuple(each.key for each in found), _Members()).add(names[row], found)
     groups = []
     for members in by_key.values():
@@ -124,35 +124,37 @@ class _Members:
         return NodeGroup(names, self._first[1], self._ranges, self._empty_ranges)
 
 
-def obstacles_of_pod(plugins: ProfilePlugins, judgement: Judgement, refusals: Iterable[Status]) -> list[NamedObstacle]:
-    """Return what stands against the pod as a whole, wherever it is to run."""
+def obstacles_of_pod(
+    plugins: ProfilePlugins, evaluation: FullEvaluation, refusals: Iterable[Status]
+) -> list[NamedObstacle]:
+    """Return the obstacles that concern the pod on every node."""
     found: list[NamedObstacle] = []
     for status in refusals:
         plugin = plugins.by_name.get(status.plugin)
-        told: Sequence[Obstacle] = ()
+        described: Sequence[Obstacle] = ()
         if isinstance(plugin, ExplainPlugin):
             try:
-                told = plugin.obstacles_anywhere(judgement.state, judgement.pod, status)
-            except BaseException as error:  # noqa: BLE001 - its reason is still there; nothing is awaited within
-                judgement.failures.append(as_plugin_error("Explain", status.plugin, error))
-        found += _named(status, told)
+                described = plugin.obstacles_anywhere(evaluation.state, evaluation.pod, status)
+            except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; nothing is awaited
+                evaluation.failures.append(as_plugin_error("Explain", status.plugin, error))
+        found += _named(status, described)
     return found
 
 
 def _obstacles_on(
-    plugins: ProfilePlugins | None, table: NodeTable, judgement: Judgement, row: int
+    plugins: ProfilePlugins | None, table: NodeTable, evaluation: FullEvaluation, row: int
 ) -> Iterator[NamedObstacle]:
-    told_already: list[Obstacle] = []
+    seen: list[Obstacle] = []
     try:
-        for step, status in judgement.refusals_of(row):
+        for step, status in evaluation.refusals_of(row):
             plugin = plugins.by_name.get(status.plugin) if plugins is not None and step is not None else None
-            told: Sequence[Obstacle] = ()
+            described: Sequence[Obstacle] = ()
             if isinstance(plugin, ExplainPlugin):
-                told = plugin.obstacles(judgement.state, judgement.pod, table.info(row))
-            for each in _named(status, told):
-                if each.obstacle.remedies and each.obstacle in told_already:
-                    continue  # two plugins see one and the same, as of a cordoned node
-                told_already.append(each.obstacle)
+                described = plugin.obstacles(evaluation.state, evaluation.pod, table.info(row))
+            for each in _named(status, described):
+                if each.obstacle.remedies and each.obstacle in seen:
+                    continue  # two plugins report the same, such as a cordoned node
+                seen.append(each.obstacle)
                 yield each
     except PluginError as error:
         yield NamedObstacle(error.plugin, "Error", Obstacle(str(error)))
@@ -161,10 +163,10 @@ def _obstacles_on(
         yield NamedObstacle(failure.plugin, "Error", Obstacle(str(failure)))
 
 
-def _named(status: Status, told: Sequence[Obstacle]) -> list[NamedObstacle]:
+def _named(status: Status, described: Sequence[Obstacle]) -> list[NamedObstacle]:
     reasons = status.reasons or (f"refused by {status.plugin}",)
-    said = list(map(_fit, told[:MAX_REASONS])) or list(map(Obstacle, reasons))
-    return [NamedObstacle(status.plugin, status.code.label, obstacle) for obstacle in said]
+    obstacles = list(map(_fit, described[:MAX_REASONS])) or list(map(Obstacle, reasons))
+    return [NamedObstacle(status.plugin, status.code.label, obstacle) for obstacle in obstacles]
 
 
 def _widen(ranges: dict[str, Range], resource: str, amount: int) -> None:
@@ -174,7 +176,7 @@ def _widen(ranges: dict[str, Range], resource: str, amount: int) -> None:
 
 
 def _fit(obstacle: Obstacle) -> Obstacle:
-    """The same with texts that are as long as reasons may be."""
+    """Shorten the texts of an obstacle to the length of reasons."""
     remedies = tuple(
         replace(each, text=_short(each.text), command=_short(each.command)) for each in obstacle.remedies[:MAX_REASONS]
     )
@@ -194,7 +196,7 @@ def _missing(obstacles: Sequence[NamedObstacle]) -> float:
 
 
 def remedies_for(group: NodeGroup) -> Iterator[Sequence[Remedy]]:
-    """Yield each set of remedies that, together, would remove all obstacles of a group's first node."""
+    """Yield each set of remedies that together remove all obstacles of a group's first node."""
     choices = [each.obstacle.remedies for each in group.obstacles]
     if not all(choices):
         return

@@ -1,4 +1,4 @@
-"""An explanation for a terminal: one screen, whatever its width, whatever a name may contain."""
+"""Formats a report for a terminal of any width, without control characters."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _BOLD, _DIM, _GREEN, _RED = "1", "2", "32", "31"
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What the terminal can do."""
+    """The abilities of a terminal."""
 
     width: int = 100
     """Characters; at least 40 are used."""
@@ -30,11 +30,11 @@ class Screen:
 
 
 PLAIN: Final = Screen()
-"""A file, or a terminal of which nothing is known."""
+"""A file, or an unknown terminal."""
 
 
 def lines_of(report: PodReport, screen: Screen) -> Iterator[str]:
-    """Yield the lines for a pod."""
+    """Yield the lines of a report."""
     pod = f"{report.namespace}/{report.name}"
     yield f"{screen.styled(printable(pod), _BOLD)}  {printable(report.state)}"
     for line in report.about or ():
@@ -48,7 +48,7 @@ def lines_of(report: PodReport, screen: Screen) -> Iterator[str]:
 
 
 def short_reason(explanation: Explanation) -> str:
-    """Say in one line why a pod is pending, or that it is not for lack of a node."""
+    """Summarize in one line why a pod is pending."""
     nodes = explanation.nodes
     if explanation.failures:
         return f"cannot be decided: {explanation.failures[0]}"
@@ -60,7 +60,7 @@ def short_reason(explanation: Explanation) -> str:
         return "; ".join(_by_fact(explanation.obstacles))
     if nodes.fitting:
         return f"fits {_count(nodes.fitting, 'node')} of {nodes.count} now"
-    if not explanation.groups:  # all nodes were deleted while this was made
+    if not explanation.groups:  # they were deleted meanwhile
         return "there are no nodes"
     nearest = explanation.groups[0]
     facts = "; and ".join(map(_at_the_nearest, nearest.obstacles))
@@ -70,7 +70,7 @@ def short_reason(explanation: Explanation) -> str:
 
 
 def _by_fact(obstacles: Sequence[ReportedObstacle]) -> dict[str, list[str]]:
-    """Each fact once, with the plugins that say it."""
+    """Return fact → the plugins that report it."""
     found: dict[str, list[str]] = {}
     for each in obstacles:
         plugins = found.setdefault(each.fact, [])
@@ -87,7 +87,7 @@ def _at_the_nearest(obstacle: ReportedObstacle) -> str:
 
 
 def explained(explanation: Explanation, screen: Screen) -> Iterator[str]:
-    """Yield the lines for an explanation."""
+    """Yield the lines of an explanation."""
     nodes = explanation.nodes
     for failure in explanation.failures:
         yield from _wrapped(f"error: {failure}", "  ", screen, _RED)
@@ -129,7 +129,7 @@ def _suggestion(each: Suggestion, screen: Screen) -> Iterator[str]:
     where = _names(each.names, each.count) if fits else ""
     yield from _wrapped(f"{each.text}{fits}{where}{but}", "  ", screen, _GREEN)
     if each.command:
-        # In one line, however narrow the terminal: it is there to be copied.
+        # Not wrapped, so that it can be copied.
         yield screen.styled(f"      {printable(each.command)}", _DIM)
 
 

@@ -1,4 +1,4 @@
-"""What would help a pending pod. Nothing is suggested that was not found to work by deciding again with it.
+"""Suggests changes that would help a pending pod. Each was tried out: the pod fits a node with it.
 
 Candidates come from four places: what the plugins say would remove their obstacles, group by group of nodes; the pods
 of lower priority that would have to go; and one more node like those there are. What changes the cluster is tried out
@@ -20,8 +20,8 @@ from scheduler.api.selectors import pod_selector_keys
 from scheduler.cycle.engine import Engine
 from scheduler.explain.changes import WrittenPod, change
 from scheduler.explain.documents import Suggestion
+from scheduler.explain.full_evaluation import FullEvaluation, evaluate_fully
 from scheduler.explain.groups import MAX_NAMES, NamedObstacle, NodeGroup, remedies_for
-from scheduler.explain.judgement import Judgement, judge
 from scheduler.explain.trials import Trials
 from scheduler.framework.errors import PluginError
 from scheduler.framework.obstacles import Change, ExplainPreemptionPlugin, PossiblePreemption, Remedy
@@ -32,14 +32,14 @@ from scheduler.state.new_nodes import lasting_taints, names_of
 from scheduler.state.node_table import NodeTable
 
 MAX_GROUPS: Final = 8
-"""Of so many groups of nodes, the nearest ones, remedies are tried."""
+"""Groups of nodes whose remedies are tried, the nearest misses first."""
 
 MAX_SINGLES: Final = 24
-"""So many remedies are tried alone: one of them may be enough, though it is of one obstacle of several."""
+"""Remedies that are tried alone: one may be enough although there are several obstacles."""
 
 MAX_PREEMPTIONS: Final = 3
 MAX_MODELS: Final = 16
-"""Of so many nodes it is asked whether one more like it would do."""
+"""Nodes for which one more like it is tried."""
 
 NODES_IN_A_STEP: Final = 500
 
@@ -53,12 +53,12 @@ POOL_LABELS: Final = (
     "pool",
     "node.kubernetes.io/instance-type",
 )
-"""By these, nodes are taken for alike; the first one that a node has counts."""
+"""Labels of node pools, by precedence: nodes with the same value are alike."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked about."""
+class PendingPod:
+    """A pod to try changes for."""
 
     framework: Framework
     table: NodeTable
@@ -67,7 +67,7 @@ class Asked:
     written: WrittenPod | None
 
     def patched(self, changes: Iterable[Change]) -> tuple[Pod, dict[str, Any]]:
-        """Return the changed pod, and what a suggestion says of the patch. Raises ValueError, Unreadable."""
+        """Return the changed pod, and the suggestion's fields about the patch. Raises ValueError, Unreadable."""
         other, patch = change(self.pod, changes, self.written)
         written = self.written
         if not patch or written is None or written.kind == "Pod":
@@ -83,18 +83,18 @@ def suggestions(
     of_pod: Sequence[NamedObstacle],
     written: WrittenPod | None = None,
 ) -> Iterator[Suggestion | None]:
-    """Yield what would help. Each step takes about as long as a decision; None is a step that found nothing."""
+    """Yield suggestions. Each step takes about as long as a decision; None is a step without result."""
     framework = engine.frameworks[pod.spec.scheduler_name]
-    asked = Asked(framework, engine.cache.table, Trials(engine, framework), pod, written)
-    yield from _remedies(asked, groups[:MAX_GROUPS], of_pod)
+    pending = PendingPod(framework, engine.cache.table, Trials(engine, framework), pod, written)
+    yield from _remedies(pending, groups[:MAX_GROUPS], of_pod)
     if not of_pod:
-        yield from _rooms(asked)
-        yield from _pods_in_the_way(asked, groups[:MAX_GROUPS])
-        yield from _one_more_node(asked, groups)
+        yield from _preemptions(pending)
+        yield from _pods_in_the_way(pending, groups[:MAX_GROUPS])
+        yield from _one_more_node(pending, groups)
 
 
 def _remedies(
-    asked: Asked, groups: Sequence[NodeGroup], of_pod: Sequence[NamedObstacle]
+    pending: PendingPod, groups: Sequence[NodeGroup], of_pod: Sequence[NamedObstacle]
 ) -> Iterator[Suggestion | None]:
     first = [each.obstacle.remedies for each in of_pod]
     if not all(first):
@@ -110,14 +110,14 @@ def _remedies(
         if not wanted or texts in seen or any(enough <= texts for enough in works):
             continue
         seen.add(texts)
-        found = _tried(asked, wanted, group.nodes[0])
+        found = _tried(pending, wanted, group.nodes[0])
         if found is not None:
             works.append(texts)
         yield found
 
 
 def _wanted(groups: Sequence[NodeGroup]) -> Iterator[tuple[NodeGroup, Sequence[Remedy]]]:
-    """Yield what is to be tried for each group: each remedy alone, then those that remove all of its obstacles."""
+    """Yield remedies to try for each group: each alone, then those that together remove all of its obstacles."""
     if groups and not groups[0].obstacles:
         yield groups[0], ()
     singles = 0
@@ -138,73 +138,78 @@ def _each_once(changes: Iterable[Change]) -> list[Change]:
     return found
 
 
-def _tried(asked: Asked, remedies: Sequence[Remedy], node_name: str) -> Suggestion | None:
+def _tried(pending: PendingPod, remedies: Sequence[Remedy], node_name: str) -> Suggestion | None:
     try:
-        other, _ = asked.patched(_each_once(change for remedy in remedies for change in remedy.changes))
+        other, _ = pending.patched(_each_once(change for remedy in remedies for change in remedy.changes))
         own = (change for remedy in remedies if not remedy.command for change in remedy.changes)
-        _, patch = asked.patched(_each_once(own))
+        _, patch = pending.patched(_each_once(own))
         text = " and ".join(dict.fromkeys(remedy.text for remedy in remedies))
         commands = dict.fromkeys(remedy.command for remedy in remedies if remedy.command)
         if not commands:
-            nodes = asked.trials.nodes_for(other)
+            nodes = pending.trials.nodes_for(other)
             return _suggestion(text, nodes, **patch) if nodes else None
-        node = _node_after(remedies, asked.table.node(node_name))
+        node = _node_after(remedies, pending.table.node(node_name))
         if node is None or node.name != node_name:
             return None
-        fits = asked.trials.fits_changed(other, node)
+        fits = pending.trials.fits_changed(other, node)
     except (Unreadable, ValueError, PluginError):
         return None
     return _suggestion(text, [node_name], command=" && ".join(commands), **patch) if fits else None
 
 
 def _node_after(remedies: Iterable[Remedy], node: Node | None) -> Node | None:
-    """What remedies make of a node; None if one of them fails: then it is no remedy."""
+    """Return the node with the remedies applied; None if one of them fails."""
     for remedy in remedies:
         if remedy.node is not None and node is not None:
             try:
                 node = remedy.node(node)
-            except Exception:  # noqa: BLE001 - a plugin's
+            except Exception:  # noqa: BLE001 - a plugin may raise anything
                 return None
     return node if isinstance(node, Node) else None
 
 
-def _rooms(asked: Asked) -> Iterator[Suggestion | None]:
+def _preemptions(pending: PendingPod) -> Iterator[Suggestion | None]:
     try:
-        judgement = judge(asked.framework, asked.table, asked.pod)  # anew: others had their turn since the last time
+        # The first evaluation may be out of date: other tasks have run since.
+        evaluation = evaluate_fully(pending.framework, pending.table, pending.pod)
     except PluginError:
         return
-    for plugin in asked.framework.plugins.of("post_filter", PostFilterPlugin):
-        if isinstance(plugin, ExplainPreemptionPlugin) and not judgement.failures:
+    for plugin in pending.framework.plugins.of("post_filter", PostFilterPlugin):
+        if isinstance(plugin, ExplainPreemptionPlugin) and not evaluation.failures:
             suggested = 0
-            for option in _possible_preemptions(plugin, asked, judgement):
-                is_true = option is not None and asked.trials.fits_without(asked.pod, option.node_name, option.victims)
-                yield of_preemption(option) if option is not None and is_true else None
-                suggested += is_true
+            for option in _possible_preemptions(plugin, pending, evaluation):
+                if option is None or not pending.trials.fits_without(pending.pod, option.node_name, option.victims):
+                    yield None
+                    continue
+                yield of_preemption(option)
+                suggested += 1
                 if suggested == MAX_PREEMPTIONS:
                     break
 
 
 def _possible_preemptions(
-    plugin: ExplainPreemptionPlugin, asked: Asked, judgement: Judgement
+    plugin: ExplainPreemptionPlugin, pending: PendingPod, evaluation: FullEvaluation
 ) -> Iterator[PossiblePreemption | None]:
     try:
-        yield from plugin.possible_preemptions(judgement.state, judgement.pod, _first_refusals(asked.table, judgement))
-    except Exception:  # noqa: BLE001 - it has nothing more to suggest; what is wrong with it shows in its attempts
+        yield from plugin.possible_preemptions(
+            evaluation.state, evaluation.pod, _first_refusals(pending.table, evaluation)
+        )
+    except Exception:  # noqa: BLE001 - a plugin may raise anything; its attempts report it
         return
 
 
-def _pods_in_the_way(asked: Asked, groups: Sequence[NodeGroup]) -> Iterator[Suggestion | None]:
-    """Ask where the pod would fit without one of lower priority, wherever that is: a preemption does not look there."""
+def _pods_in_the_way(pending: PendingPod, groups: Sequence[NodeGroup]) -> Iterator[Suggestion | None]:
+    """Try without one pod of lower priority on any node: a preemption considers only pods of the node itself."""
     seen: set[str] = set()
     for other in (each.obstacle.in_the_way for group in groups for each in group.obstacles):
-        if other is not None and other.priority < asked.pod.priority and other.uid not in seen:
+        if other is not None and other.priority < pending.pod.priority and other.uid not in seen:
             seen.add(other.uid)
-            nodes = asked.trials.nodes_without(asked.pod, other)
+            nodes = pending.trials.nodes_without(pending.pod, other)
             yield of_preemption(PossiblePreemption(other.node_name, (other,), _ELSEWHERE), nodes) if nodes else None
 
 
 def of_preemption(found: PossiblePreemption, nodes: list[str] | None = None) -> Suggestion:
-    """Suggest to delete the pods that are in the way. `nodes`: where the pod fits then, if not on the same node."""
+    """Suggest to delete the victims. `nodes`: where the pod fits then, if not on the same node."""
     count = len(found.victims)
     pods = "1 pod" if count == 1 else f"{count} pods"
     names = [str(victim) for victim in found.victims]
@@ -226,48 +231,48 @@ def _suggestion(text: str, nodes: Sequence[str], **more: Any) -> Suggestion:
     return Suggestion(text, len(nodes), nodes[:MAX_NAMES], **more)
 
 
-def _first_refusals(table: NodeTable, judgement: Judgement) -> dict[str, Status]:
-    """What a decision would have said of each node: the first refusal alone."""
+def _first_refusals(table: NodeTable, evaluation: FullEvaluation) -> dict[str, Status]:
+    """Return node → its first refusal, as in a decision."""
     names = table.names()
     found: dict[str, Status] = {}
-    left = judgement.in_use & ~judgement.passing
-    for step, codes in judgement.refusals:
+    left = evaluation.in_use & ~evaluation.passing
+    for step, codes in evaluation.refusals:
         refused = left & (codes != 0)
         for code in np.unique(codes[refused]).tolist():
-            status = step.status(judgement.state, judgement.pod, code)
+            status = step.status(evaluation.state, evaluation.pod, code)
             found.update((names[row], status) for row in np.flatnonzero(refused & (codes == code)).tolist())
         left &= ~refused
-    found.update((names[row], judgement.others[row][0]) for row in np.flatnonzero(left).tolist())
+    found.update((names[row], evaluation.others[row][0]) for row in np.flatnonzero(left).tolist())
     return found
 
 
-def _one_more_node(asked: Asked, groups: Sequence[NodeGroup]) -> Iterator[Suggestion | None]:
-    """Ask whether one more node like another would do; of those of a kind that would, one is named."""
+def _one_more_node(pending: PendingPod, groups: Sequence[NodeGroup]) -> Iterator[Suggestion | None]:
+    """Try one more node like another. One node of each kind that would do is named."""
     found: set[str] = set()
-    models = yield from _models(asked, groups)
+    models = yield from _models(pending, groups)
     for kind, name in models:
         if kind in found:
             continue
-        fits = asked.trials.fits_new(asked.pod, name)
+        fits = pending.trials.fits_new(pending.pod, name)
         if fits:
             found.add(kind)
         like = f"of {kind}, like {name}," if "=" in kind else f"like {name}"
         yield _suggestion(f"one more node {like} would do", [name]) if fits else None
 
 
-def _models(asked: Asked, groups: Sequence[NodeGroup]) -> Generator[None, None, list[tuple[str, str]]]:
+def _models(pending: PendingPod, groups: Sequence[NodeGroup]) -> Generator[None, None, list[tuple[str, str]]]:
     """Return the kinds and names of some nodes, the nearest misses first.
 
-    Of each shape comes one, then the rest: pods that come with one node may not come with another.
+    One of each shape comes first, then the rest: a new node of another kind may get other DaemonSet pods.
     """
-    keys = {*ZONES, *(pod_selector_keys(asked.pod) or ())}
-    keys.update(each.topology_key for each in asked.pod.spec.topology_spread_constraints or ())
+    keys = {*ZONES, *(pod_selector_keys(pending.pod) or ())}
+    keys.update(each.topology_key for each in pending.pod.spec.topology_spread_constraints or ())
     first: dict[Hashable, tuple[str, str]] = {}
     others: list[tuple[str, str]] = []
     for place, name in enumerate(name for group in groups for name in group.nodes):
         if place % NODES_IN_A_STEP == NODES_IN_A_STEP - 1:
             yield
-        node = asked.table.node(name)
+        node = pending.table.node(name)
         if node is None:
             continue
         kind = _kind(node)
@@ -285,7 +290,7 @@ def _models(asked: Asked, groups: Sequence[NodeGroup]) -> Generator[None, None, 
 
 
 def _kind(node: Node) -> str:
-    """The pool that a node is of; without such a label, how large it is."""
+    """Return the pool of a node; without a pool label, its size."""
     for key in POOL_LABELS:
         if key in node.labels:
             return f"{key}={node.labels[key]}"

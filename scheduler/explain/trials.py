@@ -1,4 +1,4 @@
-"""Tries changes of the cluster out: on the engine's own tables, within one step, and all is as before after it."""
+"""Tries changes of the cluster in the engine's own tables, in one synchronous step, and undoes them."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
@@ -14,7 +14,7 @@ from scheduler.api.owners import is_of_daemon_set, is_static, node_of
 from scheduler.api.pod import Pod
 from scheduler.api.unstructured import Unstructured, unstructured_hook
 from scheduler.cycle.engine import Engine
-from scheduler.explain.judgement import judge
+from scheduler.explain.full_evaluation import evaluate_fully
 from scheduler.framework.errors import PluginError
 from scheduler.framework.resources import struct_of
 from scheduler.runtime.framework import Framework
@@ -23,7 +23,7 @@ from scheduler.state.node_objects import belong_to_nodes, is_of_node, renamed
 
 
 class Trials:
-    """Of one profile, about one pod."""
+    """Trials for one pod with the plugins of its profile."""
 
     def __init__(self, engine: Engine, framework: Framework) -> None:
         self._engine = engine
@@ -33,17 +33,17 @@ class Trials:
     def nodes_for(self, pod: Pod) -> list[str]:
         """Return the names of the nodes that a pod fits, in their order. Raises PluginError."""
         names = self._table.names()
-        return sorted(names[row] for row in judge(self._framework, self._table, pod).fits.tolist())
+        return sorted(names[row] for row in evaluate_fully(self._framework, self._table, pod).fits.tolist())
 
     def fits(self, pod: Pod, row: int) -> bool:
         """Whether a pod fits one node as it is."""
         try:
-            return bool(len(judge(self._framework, self._table, pod, row).fits))
+            return bool(len(evaluate_fully(self._framework, self._table, pod, row).fits))
         except PluginError:
             return False
 
     def fits_changed(self, pod: Pod, node: Node) -> bool:
-        """Whether a pod fits a node that is there, if it was as this."""
+        """Whether a pod fits an existing node if it changes to this."""
         with self._table.what_if_node(node) as row:
             return self.fits(pod, row)
 
@@ -72,7 +72,7 @@ class Trials:
         try:
             with self._one_more(like) as row:
                 return row is not None and self.fits(pod, row)
-        except ValueError:  # an object that nobody can read; Unreadable is one, too
+        except ValueError:  # Unreadable included
             return False
 
     @contextmanager
@@ -94,7 +94,7 @@ class Trials:
 
     @cached_property
     def _waiting_daemons(self) -> dict[str, list[Pod]]:
-        """Node → pods of DaemonSets that wait for it: they wait for a new one, too, and are to find room there."""
+        """Node → pods of DaemonSets that wait for it. A new node gets such pods too."""
         found: dict[str, list[Pod]] = defaultdict(list)
         for pod in self._engine.pods.values():
             if not pod.node_name and is_of_daemon_set(pod) and comes_with(pod, node_of(pod)):
@@ -102,7 +102,7 @@ class Trials:
         return found
 
     def _objects_like(self, like: str, name: str) -> Iterator[tuple[str, Any]]:
-        """The objects of a node like this: those that the plugins look at."""
+        """Copies of the objects that belong to a node, as far as plugins watch them."""
         for event_resource, resource in self._engine.watched.items():
             if not belong_to_nodes(resource):
                 continue
@@ -117,7 +117,7 @@ class Trials:
 
 
 def _may_be_of(obj: Any, node: str) -> bool:
-    """Whether it is worth a look: there may be thousands of them."""
+    """Whether an object may belong to a node: a cheap test for thousands of objects."""
     return obj.metadata.name == node or getattr(getattr(obj, "spec", None), "node_name", "") == node
 
 

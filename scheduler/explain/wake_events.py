@@ -1,4 +1,4 @@
-"""Which events would wake a pod, in words: `a new or changed Node (label, taint), a deleted Pod`."""
+"""Describes the events that would wake a pod: `a new or changed Node (label, taint), a deleted Pod`."""
 
 import re
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ _OF_KIND: Final = re.compile(r"^UPDATE_(?:NODE|POD)_")
 
 
 def events_in_words(events: Iterable[ClusterEvent]) -> str:
-    """Say what has to happen, kind by kind in the order of their names."""
+    """Describe events, sorted by kind."""
     by_kind: dict[str, Action] = {}
     for event in events:
         kind = event.resource.rpartition("/")[2]

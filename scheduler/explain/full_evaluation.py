@@ -1,4 +1,4 @@
-"""What every plugin says of every node, for one pod: a decision stops at the first refusal, an explanation does not.
+"""The answers of every plugin about every node, for one pod. A decision stops at the first refusal of a node.
 
 Nothing is counted or timed, and PostFilter is not asked: a running scheduler goes on as if it had not been asked.
 """
@@ -24,8 +24,8 @@ from scheduler.state.node_table import NodeTable
 
 
 @dataclass(slots=True)
-class Judgement:
-    """Columns have an entry for each row of the node table; valid as long as nothing there changes."""
+class FullEvaluation:
+    """All refusals of one pod. Columns have an entry for each row of the node table; valid until a node changes."""
 
     pod: Pod
     state: CycleState
@@ -37,13 +37,13 @@ class Judgement:
     """Each plugin that refuses any node, and its reason codes."""
 
     others: dict[int, list[Status]] = field(default_factory=dict)
-    """Refusals of single nodes that are in no column: outside of PreFilter's result, or kept for nominated pods."""
+    """Row → refusals that are in no column: nodes outside a PreFilter result, or reserved for nominated pods."""
 
     failures: list[PluginError] = field(default_factory=list)
 
     @property
     def passing(self) -> BoolColumn:
-        """The nodes that no plugin refuses, as if nothing was said of the pod as a whole."""
+        """The nodes that no plugin refuses, refusals of the whole pod aside."""
         passing = self.in_use.copy()
         for _, codes in self.refusals:
             passing &= codes == 0
@@ -52,13 +52,13 @@ class Judgement:
 
     @property
     def fits(self) -> Rows:
-        """Where the pod can run, in ascending order."""
+        """The rows where the pod can run, in ascending order."""
         if self.of_pod or self.failures:
             return np.arange(0)
         return np.flatnonzero(self.passing)
 
     def refusals_of(self, row: int) -> Iterator[tuple[FilterStep | None, Status]]:
-        """Yield what each plugin says that refuses a node. Raises PluginError."""
+        """Yield the refusal of each plugin that refuses a node. Raises PluginError."""
         for step, codes in self.refusals:
             if codes[row]:
                 yield step, step.status(self.state, self.pod, int(codes[row]))
@@ -66,13 +66,13 @@ class Judgement:
             yield None, status
 
 
-def judge(framework: Framework, table: NodeTable, pod: Pod, row: int | None = None) -> Judgement:
-    """Ask all PreFilter and Filter plugins about all nodes, or about the one in a row.
+def evaluate_fully(framework: Framework, table: NodeTable, pod: Pod, row: int | None = None) -> FullEvaluation:
+    """Run all PreFilter and Filter plugins on all nodes, or on one row.
 
-    One that fails is in `failures`, and has no other say. Raises PluginError if a plugin cannot say what a pod is.
+    A plugin that fails is in `failures` and refuses nothing. Raises PluginError if one fails to classify the pod.
     """
     state = CycleState()
-    found = Judgement(pod, state, table.in_use.copy())
+    found = FullEvaluation(pod, state, table.in_use.copy())
     if row is not None:
         found.in_use[:] = False
         found.in_use[row] = True
@@ -93,10 +93,12 @@ def judge(framework: Framework, table: NodeTable, pod: Pod, row: int | None = No
     return found
 
 
-def _pre_filter(framework: Framework, table: NodeTable, found: Judgement) -> tuple[frozenset[str] | None, Diagnosis]:
-    """Return the only nodes that may do, if that is said, and who says so.
+def _pre_filter(
+    framework: Framework, table: NodeTable, found: FullEvaluation
+) -> tuple[frozenset[str] | None, Diagnosis]:
+    """Return the node names of the PreFilter results, if any, and the plugins that gave them.
 
-    A plugin that refuses the pod has prepared nothing: its Filter is left out.
+    A plugin that refuses the pod has prepared nothing: its Filter is skipped.
     """
     diagnosis = Diagnosis(table.count)
     names: frozenset[str] | None = None
@@ -106,7 +108,7 @@ def _pre_filter(framework: Framework, table: NodeTable, found: Judgement) -> tup
         try:
             answer: object = plugin.pre_filter(found.state, found.pod, table)
             checked = None if answer is None else check_pre_filter(plugin.name, plugin.pre_filter, answer)
-        except BaseException as error:  # noqa: BLE001 - whatever a plugin raises is what it says; nothing is awaited
+        except BaseException as error:  # noqa: BLE001 - a plugin may raise anything; nothing is awaited
             if not found.of_pod:  # a decision would have ended before
                 found.failures.append(as_plugin_error("PreFilter", plugin.name, error))
             found.state.skip_filter |= {plugin.name}
@@ -121,8 +123,8 @@ def _pre_filter(framework: Framework, table: NodeTable, found: Judgement) -> tup
     return names, diagnosis
 
 
-def _cut_off(table: NodeTable, found: Judgement, names: Iterable[str], by: Diagnosis) -> None:
-    """Refuse all nodes but these. Where the Filter of such a plugin refuses the node as well, it says more."""
+def _cut_off(table: NodeTable, found: FullEvaluation, names: Iterable[str], by: Diagnosis) -> None:
+    """Refuse all other nodes, unless the Filter of such a plugin refuses them: its reason says more."""
     left = found.in_use.copy()
     left[[row for name in names if (row := table.row_of(name)) is not None]] = False
     for step, codes in found.refusals:
@@ -133,8 +135,8 @@ def _cut_off(table: NodeTable, found: Judgement, names: Iterable[str], by: Diagn
         found.others[row] = [status]
 
 
-def _filter(step: FilterStep, table: NodeTable, found: Judgement) -> None:
-    """Ask about all nodes; if that fails, only about those of which a decision would ask."""
+def _filter(step: FilterStep, table: NodeTable, found: FullEvaluation) -> None:
+    """Run a Filter plugin on all nodes; if that fails, only on those that a decision would ask about."""
     try:
         codes = _codes(step, table, found, np.flatnonzero(found.in_use))
     except BaseException:  # noqa: BLE001 - as above
@@ -150,7 +152,7 @@ def _filter(step: FilterStep, table: NodeTable, found: Judgement) -> None:
         found.refusals.append((step, codes))
 
 
-def _codes(step: FilterStep, table: NodeTable, found: Judgement, rows: Rows) -> Int32Column:
+def _codes(step: FilterStep, table: NodeTable, found: FullEvaluation, rows: Rows) -> Int32Column:
     answers = step.call.filter_nodes(found.state, found.pod, table, rows)
     codes = np.zeros(len(found.in_use), np.int32)
     if answers is not None:
@@ -158,8 +160,8 @@ def _codes(step: FilterStep, table: NodeTable, found: Judgement, rows: Rows) -> 
     return codes
 
 
-def _yield_to_nominated(framework: Framework, found: Judgement) -> None:
-    """Refuse the nodes on which the pod would fit only without the pods that are nominated there."""
+def _yield_to_nominated(framework: Framework, found: FullEvaluation) -> None:
+    """Refuse the nodes that the pod would fit only without the pods nominated to them."""
     finder = framework.filtering.nominated
     if found.of_pod or found.failures:
         return

@@ -1,6 +1,6 @@
 """Events in words."""
 
-from scheduler.explain.waking import events_in_words
+from scheduler.explain.wake_events import events_in_words
 from scheduler.framework.events import ANY, DEVICE_CLASS, NODE, POD, Action, ClusterEvent
 
 

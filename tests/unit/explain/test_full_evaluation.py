@@ -1,4 +1,4 @@
-"""What all plugins say is what a decision says, but for the refusals after the first one."""
+"""A full evaluation finds what a decision finds, and the refusals after the first one."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from scheduler import framework as fw
 from scheduler.api.objects import node_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.cycle.engine import Engine
-from scheduler.explain.judgement import judge
+from scheduler.explain.full_evaluation import evaluate_fully
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.simulate.cluster import SimulatedCluster
@@ -18,10 +18,10 @@ from tests.conformance.recorded import read_cases
 from tests.unit.cycle.fakes import an_engine
 
 EVERY = 40
-"""One of so many recorded cases is judged: all of them take a minute."""
+"""One of so many recorded cases is evaluated: all of them take a minute."""
 
 
-def test_a_judgement_finds_the_nodes_that_a_decision_finds() -> None:
+def test_a_full_evaluation_finds_the_nodes_that_a_decision_finds() -> None:
     for case in [each["case"] for each in read_cases()][::EVERY]:
         config = config_from_dict(case.get("config") or DEFAULT_CONFIG, IN_TREE)
         names = {profile.scheduler_name for profile in config.profiles}
@@ -30,12 +30,12 @@ def test_a_judgement_finds_the_nodes_that_a_decision_finds() -> None:
         with engine_of(SimulatedCluster(nodes, pods, others(case)), config, IN_TREE) as engine:
             for pod in pods:
                 if not pod.node_name and pod.spec.scheduler_name in names and not pod.is_deleting:
-                    assert judged(engine, pod) == decided(engine, pod), f"{case['name']}: {pod}"
+                    assert evaluated(engine, pod) == decided(engine, pod), f"{case['name']}: {pod}"
 
 
-def judged(engine: Engine, pod: fw.Pod) -> list[str] | None:
+def evaluated(engine: Engine, pod: fw.Pod) -> list[str] | None:
     """The nodes that fit; None if a plugin failed."""
-    found = judge(engine.frameworks[pod.spec.scheduler_name], engine.cache.table, pod)
+    found = evaluate_fully(engine.frameworks[pod.spec.scheduler_name], engine.cache.table, pod)
     names = engine.cache.table.names()
     return None if found.failures else [names[row] for row in found.fits.tolist()]
 
@@ -49,10 +49,12 @@ def decided(engine: Engine, pod: fw.Pod) -> list[str] | None:
     return [table.names()[row] for row in search.feasible.tolist()]
 
 
-def test_every_plugin_has_its_say_on_every_node() -> None:
+def test_all_plugins_that_refuse_a_node_are_named() -> None:
     scheduler = an_engine()
     scheduler.see(a_node("small", cpu="1", unschedulable=True), a_node("large", cpu="8"))
-    found = judge(scheduler.framework, scheduler.cache.table, a_pod(requests={"cpu": 2}, node_selector={"disk": "ssd"}))
+    found = evaluate_fully(
+        scheduler.framework, scheduler.cache.table, a_pod(requests={"cpu": 2}, node_selector={"disk": "ssd"})
+    )
     row = scheduler.cache.table.row_of("small")
     assert row is not None
     assert [status.plugin for _, status in found.refusals_of(row)] == [
@@ -66,13 +68,13 @@ def test_a_node_whose_room_is_kept_for_a_nominated_pod_is_refused_by_its_name() 
     scheduler = an_engine()
     scheduler.see(a_node("only", cpu="2"))
     scheduler.nominator.add(a_pod("first", requests={"cpu": 2}, priority=10), "only")
-    found = judge(scheduler.framework, scheduler.cache.table, a_pod("second", requests={"cpu": 1}, priority=5))
+    found = evaluate_fully(scheduler.framework, scheduler.cache.table, a_pod("second", requests={"cpu": 1}, priority=5))
     ((_, status),) = found.refusals_of(int(np.flatnonzero(found.in_use)[0]))
     assert not len(found.fits)
     assert status.message == "room is kept for default/first, nominated to the node: Insufficient cpu"
 
 
-def test_a_plugin_that_fails_is_named_and_the_others_are_heard() -> None:
+def test_a_plugin_that_fails_does_not_hide_the_refusals_of_others() -> None:
     class Broken(fw.FilterPlugin):
         name = "Broken"
 
@@ -81,6 +83,6 @@ def test_a_plugin_that_fails_is_named_and_the_others_are_heard() -> None:
 
     scheduler = an_engine(Broken)
     scheduler.see(a_node("small", cpu="1"), a_node("large", cpu="8"))
-    found = judge(scheduler.framework, scheduler.cache.table, a_pod(requests={"cpu": 2}))
+    found = evaluate_fully(scheduler.framework, scheduler.cache.table, a_pod(requests={"cpu": 2}))
     assert [str(error) for error in found.failures] == ['running "Broken" filter plugin: RuntimeError: out of order']
     assert [step.name for step, _ in found.refusals] == ["NodeResourcesFit"]
