@@ -1,7 +1,7 @@
 """Tasks that their starter awaits: what they raise, it raises. All others are started by scheduler.process.tasks."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -17,19 +17,24 @@ async def together(*works: Coroutine[Any, Any, T]) -> list[T]:
 
     The first that fails cancels the others; its error is raised once they have ended.
     """
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(work) for work in works]
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]
+    return [task.result() for task in await _ended(asyncio.FIRST_EXCEPTION, works)]
 
 
 async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
     """Return when one of them ends, raising what it raised; the others are cancelled."""
-    tasks = [child("one of several", wait) for wait in waits]
+    await _ended(asyncio.FIRST_COMPLETED, waits)
+
+
+async def _ended(when: str, works: Sequence[Coroutine[Any, Any, T]]) -> "list[asyncio.Task[T]]":
+    """Tasks that have all ended, those under way by cancellation; raises what the first has raised.
+
+    Not a TaskGroup: before Python 3.13 one hides that the caller is cancelled where a task fails at the same time.
+    """
+    tasks = [child("one of several", work) for work in works]
+    if not tasks:
+        return []
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait(tasks, return_when=when)
     finally:
         for task in tasks:
             task.cancel()
@@ -37,3 +42,4 @@ async def first_of(*waits: Coroutine[Any, Any, Any]) -> None:
     for error in [task.exception() for task in done if not task.cancelled()]:
         if error is not None:
             raise error
+    return tasks

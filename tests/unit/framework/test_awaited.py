@@ -51,6 +51,17 @@ async def test_a_cancelled_caller_takes_its_works_with_it() -> None:
     assert (caller.cancelled(), waiting.ended) == (True, True)
 
 
+async def test_a_caller_that_is_cancelled_while_a_work_fails_is_cancelled() -> None:
+    waiting = Waiting()
+    caller = asyncio.ensure_future(together(waiting(), fail()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    caller.cancel()
+    await asyncio.gather(caller, return_exceptions=True)
+
+    assert (caller.cancelled(), waiting.ended) == (True, True)
+
+
 async def test_the_first_to_end_ends_the_others() -> None:
     waiting = Waiting()
     await first_of(waiting(), give(1))
