@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
 
 from scheduler.api import recent_caches
 from scheduler.api.pod import Pod
@@ -54,18 +53,6 @@ class Asking:
 
     roster: Roster
     pods: PodSource
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What makes the parts of an engine; in a test of a plugin, these are others."""
-
-    plugins: Callable[[ProfileSpec, Registry], ProfilePlugins] = build
-    framework: Callable[..., Framework] = Framework
-    loop: Callable[..., SchedulingLoop] = SchedulingLoop
-
-
-PLAIN: Final = Parts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +144,12 @@ def build_engine(
     tasks: Tasks | None = None,
     asking: Asking | None = None,
     stream: EventStream | None = None,
-    parts: Parts = PLAIN,
+    make_plugins: Callable[[ProfileSpec, Registry], ProfilePlugins] = build,
 ) -> Engine:
     """Put a scheduler together and start its plugins; `now` in seconds, monotonic; `tasks` are its own by default.
 
     `asking`: the extenders, and what they need; without it none is asked, whatever the configuration says.
-    `parts`: what makes its parts. `stream`: where it publishes its events, one of its own by default.
+    `stream`: where it publishes its events, one of its own by default. `make_plugins`: makes those of a profile.
 
     Raises ConfigError if a profile cannot be built, or a plugin does not start.
     """
@@ -203,16 +190,16 @@ def build_engine(
         return made, of_profile, shared
 
     def framework(plugins: ProfilePlugins, of: EngineHandle, percentage: int, limits: Limits) -> Framework:
-        return parts.framework(plugins, of, cache.table, nominator, metrics, percentage, limits, stream)
+        return Framework(plugins, of, cache.table, nominator, metrics, percentage, limits, stream)
 
-    profiles = Profiles(handle, framework, parts.plugins)
+    profiles = Profiles(handle, framework, make_plugins)
     profiles.swap(profiles.prepare(config, registry))
     roster = Roster(nobody_is_asked, metrics) if asking is None else asking.roster
     queue = SchedulingQueue(queue_settings(config, profiles.frameworks, roster.extenders), metrics, nominator, now)
     activator.queue = queue
     algorithm = Algorithm(cache.table, config.loadmaster.seed)
     failure = FailureHandler(queue, nominator, pods, writers, metrics, stream, profiles.frameworks)
-    loop = parts.loop(
+    loop = SchedulingLoop(
         profiles.frameworks,
         queue,
         cache,

@@ -22,6 +22,7 @@ from scheduler.framework.plugin import Plugin
 from scheduler.plugin_tools.timing import Timings, timed
 from scheduler.plugin_tools.workload import collector_at_rest, node_name, numbered_node, numbered_pod
 from scheduler.process.virtual_time import NeverAtRest
+from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.guards.containment import AT_START_SECONDS, AT_WORK_SECONDS, Contained, OutOfTime
 from scheduler.runtime.profile import POINTS
 from scheduler.runtime.profile_spec import PLUGIN_SETS, PluginRef, Plugins, PluginSet, ProfileSpec
@@ -150,9 +151,10 @@ class _World:
 
     def __init__(self, bench: Bench, spec: ProfileSpec) -> None:
         self.plugin = bench.plugin.name
-        self.timings = timings = Timings(self.plugin)
+        stream = EventStream()
+        self.timings = timings = Timings(self.plugin, stream)
         registry = {**bench.registry, self.plugin: timed(bench.plugin, timings)}
-        self._scheduler = Scheduler(Config((spec,)), registry, timings.parts)
+        self._scheduler = Scheduler(Config((spec,)), registry, stream=stream)
         self._bench, self._profile = bench, spec.scheduler_name
         self._placed: set[str] = set()
         self._problems: dict[str, str] = {}

@@ -1,51 +1,66 @@
-"""How long a plugin takes, call by call: the engine's own calls, with a look at the clock before and after."""
+"""How long a plugin takes, call by call: by the engine's events, and by methods of the plugin that they leave out."""
 
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Generator
 from functools import partial, wraps
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any, Final, TypeVar
 
 from scheduler.api.pod import Pod
-from scheduler.cycle.engine import Parts
-from scheduler.cycle.loop import SchedulingLoop
+from scheduler.cycle.cycle_events import AttemptFailed, BindingStarted, DecisionStarted
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.plugin import Plugin, PreEnqueuePlugin, QueueSortPlugin
 from scheduler.framework.queued import QueuedPod
 from scheduler.framework.status import Status
-from scheduler.runtime.framework import Framework
-from scheduler.runtime.plugin_calls import PluginCalls
+from scheduler.runtime.event_stream import EventStream, PluginCalled
 
 T = TypeVar("T")
-Further = TypeVarTuple("Further")
 
 PRE_ENQUEUE, QUEUE_SORT = "PreEnqueue", "QueueSort"
+AWAITED: Final = {"PreBind": "pre_bind", "Bind": "bind", "PostBind": "post_bind"}
 
 
 class Timings:
     """Seconds by UID of the pod."""
 
-    def __init__(self, plugin: str) -> None:
+    def __init__(self, plugin: str, stream: EventStream) -> None:
         """`plugin`: the one that is timed."""
-        self.plugin = plugin
+        self._plugin = plugin
         self.decisions: dict[str, float] = {}
         """Of the whole decision, up to the beginning of the binding; nothing else is done meanwhile."""
 
         self.points: defaultdict[str, defaultdict[str, float]] = defaultdict(partial(defaultdict, float))
         """Of the plugin's calls, by extension point."""
 
+        self._deciding, self._began = "", 0.0
+        stream.subscribe(
+            {
+                DecisionStarted: self._start,
+                BindingStarted: self._end,
+                AttemptFailed: self._end,
+                PluginCalled: self._note,
+            }
+        )
+
     def took(self, pod: Pod, point: str, seconds: float) -> None:
         """Note a call."""
         self.points[pod.uid][point] += seconds
 
-    @property
-    def parts(self) -> Parts:
-        """The parts of an engine that note their times in this object."""
-        return Parts(framework=partial(_TimedFramework, self), loop=partial(_TimedLoop, self))
+    def _start(self, event: DecisionStarted) -> None:
+        self._deciding, self._began = event.queued.pod.uid, time.perf_counter()
+
+    def _end(self, _: BindingStarted | AttemptFailed) -> None:
+        if self._deciding:
+            self.decisions[self._deciding] = time.perf_counter() - self._began
+            self._deciding = ""
+
+    def _note(self, event: PluginCalled) -> None:
+        if event.plugin == self._plugin:
+            self.points[event.uid][event.point] += event.seconds
 
 
 def timed(plugin: type[Plugin], timings: Timings) -> type[Plugin]:
-    """Return a plugin whose extension points at the queue are timed, too: the queue calls them directly."""
+    """Return a plugin whose extension points at the queue, and those that are awaited, are timed, too."""
     members: dict[str, Any] = {"__module__": plugin.__module__, "__doc__": plugin.__doc__}
     if issubclass(plugin, PreEnqueuePlugin):
         pre_enqueue = plugin.pre_enqueue
@@ -79,70 +94,18 @@ def timed(plugin: type[Plugin], timings: Timings) -> type[Plugin]:
                 timings.took(queued.pod, QUEUE_SORT, time.perf_counter() - began)
 
         members |= {"less": timed_less, "sort_key": timed_sort_key}
+    for point, name in AWAITED.items():
+        if (method := getattr(plugin, name, None)) is not None:
+            members[name] = _timed_steps(method, point, timings)
     return type(plugin.__name__, (plugin,), members)
 
 
-class _TimedLoop(SchedulingLoop):
-    def __init__(self, timings: Timings, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._timings = timings
-
-    def schedule_one(self, queued: QueuedPod) -> None:
+def _timed_steps(method: Callable[..., Awaitable[T]], point: str, timings: Timings) -> Callable[..., Awaitable[T]]:
+    @wraps(method)
+    def called(self: Plugin, state: CycleState, pod: Pod, node_name: str) -> Awaitable[T]:
+        took = partial(timings.took, pod, point)
         began = time.perf_counter()
-        super().schedule_one(queued)
-        self._timings.decisions[queued.pod.uid] = time.perf_counter() - began
-
-
-class _TimedCalls(PluginCalls):
-    timings: Timings
-
-    def run(
-        self,
-        point: str,
-        plugin: str,
-        call: Callable[[CycleState, Pod, *Further], T],
-        state: CycleState,
-        pod: Pod,
-        *further: *Further,
-    ) -> T:
-        if plugin != self.timings.plugin:
-            return super().run(point, plugin, call, state, pod, *further)
-        began = time.perf_counter()
-        try:
-            return super().run(point, plugin, call, state, pod, *further)
-        finally:
-            self.timings.took(pod, point, time.perf_counter() - began)
-
-    async def run_async(
-        self,
-        point: str,
-        plugin: str,
-        call: Callable[[CycleState, Pod, *Further], Awaitable[T]],
-        state: CycleState,
-        pod: Pod,
-        *further: *Further,
-    ) -> T:
-        if plugin == self.timings.plugin:
-            call = _stepwise(call, partial(self.timings.took, pod, point))
-        return await super().run_async(point, plugin, call, state, pod, *further)
-
-
-class _TimedFramework(Framework):
-    calls_type = _TimedCalls
-
-    def __init__(self, timings: Timings, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        assert isinstance(self._calls, _TimedCalls)
-        self._calls.timings = timings
-
-
-def _stepwise(
-    call: Callable[[*Further], Awaitable[T]], took: Callable[[float], None]
-) -> Callable[[*Further], Awaitable[T]]:
-    @wraps(call)
-    def called(*arguments: *Further) -> Awaitable[T]:
-        began = time.perf_counter()
-        answer = call(*arguments)
+        answer = method(self, state, pod, node_name)
         took(time.perf_counter() - began)
         return _Stepwise(answer, took) if isinstance(answer, Awaitable) else answer
 

@@ -32,6 +32,16 @@ class PointEnded(EngineEvent, frozen=True, gc=False):
     seconds: float
 
 
+class PluginCalled(EngineEvent, frozen=True, gc=False):
+    """A method of a plugin that is not awaited was called. Of in-tree plugins, only some calls are timed."""
+
+    point: str
+    plugin: str
+    uid: str
+    """The pod's."""
+    seconds: float
+
+
 Handler: TypeAlias = Callable[[Any], None]
 
 Handlers: TypeAlias = Mapping[type[EngineEvent], Handler]

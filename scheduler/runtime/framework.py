@@ -5,7 +5,7 @@ name; a plugin that answers what its point does not allow is treated the same.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import ClassVar, Final, TypeVar
+from typing import Final, TypeVar
 
 from scheduler.api.pod import Pod
 from scheduler.framework.cycle_state import CycleState
@@ -71,9 +71,6 @@ EXTENDER: Final = "Extender"
 class Framework:
     """kube-scheduler's framework.Framework: the plugins of one profile, ready to run."""
 
-    calls_type: ClassVar[type[PluginCalls]] = PluginCalls
-    """What calls the plugins; a benchmark has one of its own."""
-
     def __init__(
         self,
         plugins: ProfilePlugins,
@@ -95,7 +92,7 @@ class Framework:
         waits = {plugin.name: plugin.wait_seconds for plugin in plugins.of("pre_bind", PreBindPlugin)}
         self.budgets = Budgets(metrics, handle.events, limits, waits, breaker.note)
         timed, stream = self._timed(limits), stream or EventStream()
-        self._calls = calls = self.calls_type(metrics, self.name, self.budgets, breaker, timed, stream)
+        self._calls = calls = PluginCalls(metrics, self.name, self.budgets, breaker, timed, stream)
         self._nodes = nodes
         self._pre_filter = plugins.of("pre_filter", PreFilterPlugin)
         self._pre_filter_evaluations = {p.name: calls.evaluations("PreFilter", p.name) for p in self._pre_filter}

@@ -25,7 +25,7 @@ from scheduler.framework.status import Code, Status
 from scheduler.process.instruments import Counter, Histogram
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.answers.store import FLUSH_REASONS
-from scheduler.runtime.event_stream import EventStream, PointEnded
+from scheduler.runtime.event_stream import EventStream, PluginCalled, PointEnded
 from scheduler.runtime.guards.plugin_breaker import Breaker
 from scheduler.runtime.guards.plugin_budgets import Budgets
 from scheduler.runtime.guards.plugin_faults import as_plugin_error, place_of
@@ -135,6 +135,8 @@ class PluginCalls:
                 self._observe_plugin(point, plugin, code, seconds)
             if seconds >= self._shortest:
                 self._budgets.took(point, plugin, seconds, pod)
+            if PluginCalled in self.stream.listeners:
+                self.stream.publish(PluginCalled(point, plugin, pod.uid, seconds))
         return answer
 
     async def run_async(

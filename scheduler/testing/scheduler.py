@@ -19,13 +19,15 @@ from typing import Any, Final, TypeVar
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
-from scheduler.cycle.engine import PLAIN, Engine, Parts, build_engine
+from scheduler.cycle.engine import Engine, build_engine
 from scheduler.cycle.writers import Writers
 from scheduler.framework.handle import ApiWriter, Reader
 from scheduler.framework.plugin import Plugin
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Tasks
 from scheduler.process.virtual_time import VirtualTimeLoop
+from scheduler.runtime.event_stream import EventStream
+from scheduler.runtime.profile import ProfilePlugins, build
 from scheduler.runtime.profile_spec import Plugins, ProfileSpec
 from scheduler.runtime.registry import Registry
 from scheduler.state.simulated_api import SimulatedApi
@@ -77,7 +79,7 @@ def a_scheduler(
     """
     profile = profile_of(*plugins)
     config = Config((ProfileSpec(PROFILE, Plugins()),))
-    with Scheduler(config, {}, Parts(plugins=lambda *_: profile), api=api, reader=reader) as scheduler:
+    with Scheduler(config, {}, make_plugins=lambda *_: profile, api=api, reader=reader) as scheduler:
         scheduler.set_node(*nodes)
         for resource, each in (objects or {}).items():
             scheduler.put(resource, *each)
@@ -94,13 +96,21 @@ class Scheduler:
         self,
         config: Config,
         registry: Registry,
-        parts: Parts = PLAIN,
         *,
+        stream: EventStream | None = None,
+        make_plugins: Callable[[ProfileSpec, Registry], ProfilePlugins] = build,
         api: ApiWriter | None = None,
         reader: Reader | None = None,
     ) -> None:
         self._make: Callable[[Writers, Metrics, Tasks], Engine] = lambda writers, metrics, tasks: build_engine(
-            config, registry, writers, metrics, asyncio.get_running_loop().time, tasks, parts=parts
+            config,
+            registry,
+            writers,
+            metrics,
+            asyncio.get_running_loop().time,
+            tasks,
+            stream=stream,
+            make_plugins=make_plugins,
         )
         self._simulated_api = SimulatedApi()
         self._api: ApiWriter = api or self._simulated_api
