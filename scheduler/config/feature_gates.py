@@ -12,18 +12,48 @@ Rule: k8s.io/component-base/featuregate/feature_gate.go at v0.36.3 for the synta
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
-from scheduler.config.known_feature_gates import ALPHA, BETA, DEPRECATED, LOCKED, OF_THE_SCHEDULER, OFF, ON
+from scheduler.files.generated import table
 from scheduler.framework.arguments import did_you_mean
 from scheduler.framework.errors import ConfigError
 
 FLAG: Final = "--feature-gates"
-_STAGES: Final = {"AllAlpha": ALPHA, "AllBeta": BETA}
+_STAGES: Final = {"AllAlpha": "ALPHA", "AllBeta": "BETA"}
 _TRUTHS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
 }
+
+
+class KnownGate(NamedTuple):
+    """A gate of kube-scheduler, by the words of `feature_gates.txt`: on or off, stage, `locked`, `scheduling`."""
+
+    default: bool
+
+    stage: str
+    """ALPHA, BETA or DEPRECATED; empty for those that are generally available."""
+
+    is_locked: bool
+    """Whether it cannot be set to another value."""
+
+    is_of_scheduling: bool
+    """Whether it changes where kube-scheduler places pods, or when."""
+
+
+@cache
+def known_gates() -> Mapping[str, KnownGate]:
+    """Return all of them by name, sorted."""
+    return {
+        name: KnownGate(
+            "on" in words,
+            next((word for word in words if word.isupper()), ""),
+            "locked" in words,
+            "scheduling" in words,
+        )
+        for name, words in table("feature_gates").items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +74,8 @@ class FeatureGates:
 
         Rule: AddMetrics in k8s.io/component-base/featuregate/feature_gate.go at v0.36.3.
         """
-        for name in sorted(ON | OFF):
-            yield (name, _stage(name)), float(self.given.get(name, name in ON))
+        for name, gate in known_gates().items():
+            yield (name, gate.stage), float(self.given.get(name, gate.default))
 
 
 OURS: Final = {
@@ -54,12 +84,6 @@ OURS: Final = {
     if each.type is bool
 }
 """Name of a gate → its field."""
-
-
-def _stage(name: str) -> str:
-    """What the registry calls it; nothing for those that are generally available."""
-    stages = (("ALPHA", ALPHA), ("BETA", BETA), ("DEPRECATED", DEPRECATED))
-    return next((stage for stage, names in stages if name in names), "")
 
 
 def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
@@ -72,10 +96,14 @@ def read_gates(texts: Sequence[str]) -> tuple[FeatureGates, tuple[str, ...]]:
     given = _given(texts, problems)
     chosen = {name: wanted for name, wanted in given.items() if name not in _STAGES}
     for name, wanted in chosen.items():
-        _judge(name, wanted, problems, notes)
+        _check(name, wanted, problems, notes)
     for stage in _STAGES.keys() & given.keys():
-        of_stage = dict.fromkeys(_STAGES[stage] - LOCKED - chosen.keys(), given[stage])
-        _judge_stage(f"{stage}={_text(given[stage])}", of_stage, problems, notes)
+        of_stage = {
+            name: given[stage]
+            for name, gate in known_gates().items()
+            if gate.stage == _STAGES[stage] and not gate.is_locked and name not in chosen
+        }
+        _check_stage(f"{stage}={_text(given[stage])}", of_stage, problems, notes)
         chosen |= of_stage
     if problems:
         raise ConfigError([f"{FLAG}: {problem}" for problem in problems])
@@ -98,26 +126,27 @@ def _given(texts: Sequence[str], problems: list[str]) -> dict[str, bool]:
     return given
 
 
-def _judge(name: str, wanted: bool, problems: list[str], notes: list[str]) -> None:
-    default = name in ON
-    if name not in ON | OFF:
-        problems.append(f"unrecognized feature gate: {name}{did_you_mean(name, ON | OFF)}")
-    elif name in LOCKED and wanted != default:
-        problems.append(f"cannot set feature gate {name} to {_text(wanted)}, feature is locked to {_text(default)}")
-    elif name in OURS or wanted == default:
+def _check(name: str, wanted: bool, problems: list[str], notes: list[str]) -> None:
+    gate = known_gates().get(name)
+    if gate is None:
+        problems.append(f"unrecognized feature gate: {name}{did_you_mean(name, known_gates())}")
         return
-    elif name in OF_THE_SCHEDULER:
-        problems.append(
-            f"{name} changes how pods are scheduled, and is always {_text(default)} in this version of Loadmaster"
-        )
+    default = _text(gate.default)
+    if gate.is_locked and wanted != gate.default:
+        problems.append(f"cannot set feature gate {name} to {_text(wanted)}, feature is locked to {default}")
+    elif name in OURS or wanted == gate.default:
+        return
+    elif gate.is_of_scheduling:
+        problems.append(f"{name} changes how pods are scheduled, and is always {default} in this version of Loadmaster")
     else:
         notes.append(f"{FLAG} {name}={_text(wanted)} has no effect here")
 
 
-def _judge_stage(pair: str, gates: Mapping[str, bool], problems: list[str], notes: list[str]) -> None:
-    """Judge all gates of a stage in one line."""
-    others = {name for name, wanted in gates.items() if wanted != (name in ON) and name not in OURS}
-    if needed := sorted(others & OF_THE_SCHEDULER):
+def _check_stage(pair: str, gates: Mapping[str, bool], problems: list[str], notes: list[str]) -> None:
+    """Check all gates of a stage, for one line."""
+    known = known_gates()
+    others = {name for name, wanted in gates.items() if wanted != known[name].default and name not in OURS}
+    if needed := sorted(name for name in others if known[name].is_of_scheduling):
         problems.append(
             f"{pair} would change {', '.join(needed)}, which cannot be changed in this version of Loadmaster"
         )

@@ -1,15 +1,16 @@
-"""Writes scheduler/simulate/files/known_fields.txt: which fields the objects have that a simulation reads.
+"""Writes scheduler/files/generated/known_fields.txt: which fields the objects have that a simulation reads.
 
 From the API's own description in the `kubernetes` package.
 """
 
 import re
-from pathlib import Path
 from typing import Any, Final
 
 from kubernetes import client
 
-TARGET: Final = Path(__file__).parents[2] / "scheduler" / "simulate" / "files" / "known_fields.txt"
+from scheduler.files.generated import FOLDER
+
+TARGET: Final = FOLDER / "known_fields.txt"
 
 VERSIONS: Final = {
     "v1": "LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod ReplicationController Service",

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parents[2]
 MAY = {
     ("scheduler/files/reading.py", "FileIO"): "is that way",
     ("scheduler/files/reading.py", "os.open"): "likewise",
+    ("scheduler/files/generated/__init__.py", "read_text"): "are files of the program itself",
     ("scheduler/files/unpacking.py", "zlib.decompressobj"): "is the way for what is packed",
     (
         "scheduler/replay/trace/gzip_members.py",

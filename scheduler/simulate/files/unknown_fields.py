@@ -1,6 +1,6 @@
 """Fields that an object does not have: the API server would drop them, or refuse the object, as kubectl asks it to.
 
-`known_fields.txt` has the fields that there are, a kind a line; `make reference` writes it from the API's description:
+The table `known_fields` has the fields that there are, a kind a line:
 
     Pod v1 apiVersion kind metadata:ObjectMeta spec:PodSpec status:PodStatus
 
@@ -10,27 +10,24 @@ that is no object of its own has `-` for its version.
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
 from scheduler.api.decoding import QUICK_ERRORS, Decoder
 from scheduler.api.near_names import near_names
+from scheduler.files.generated import table
 from scheduler.simulate.files.written import WrittenObject
 
 MAX_TOLD: Final = 20
 """Unknown fields that are reported of one object."""
-
-_FILE: Final = Path(__file__).with_name("known_fields.txt")
 
 
 @cache
 def known_fields() -> dict[str, tuple[str | None, dict[str, str]]]:
     """Return kind → its version, and field → what it holds."""
     kinds = {}
-    for line in _FILE.read_text().splitlines():
-        kind, version, *fields = line.split()
+    for kind, (version, *fields) in table("known_fields").items():
         holds = {key: held for key, _, held in (field.partition(":") for field in fields)}
         kinds[kind] = None if version == "-" else version, holds
     return kinds

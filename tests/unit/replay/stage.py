@@ -23,6 +23,7 @@ from scheduler.replay.trace.gzip_members import GzipMembers
 from scheduler.runtime.guards.containment import AT_WORK_SECONDS
 from scheduler.runtime.registry import Registry
 from scheduler.testing import a_node, node_from_dict, pod_from_dict
+from scheduler.testing.objects import as_kept
 from tests.fakes import FakeClock, settle
 
 PROFILE: Final = "default-scheduler"
@@ -82,7 +83,7 @@ class Stage:
         metadata = {"name": name, "namespace": "default", "uid": name, "resourceVersion": str(self.versions), **meta}
         containers = [{"name": "main", "image": "app:1", **(spec or {}).pop("container", {})}]
         content = {"metadata": metadata, "spec": {"schedulerName": PROFILE, "containers": containers, **(spec or {})}}
-        pod = pod_from_dict(content)
+        pod = as_kept(pod_from_dict(content), raw=self.engine.profiles.resources.raw_pods)
         self.engine.handlers.pod_changed(pod)
         return pod
 

@@ -303,6 +303,52 @@ def test_an_attempt_that_a_fault_ended_is_decided_again(tmp_path: Path, capsys: 
     assert (code, document["different"]) == (0, 0)
 
 
+class Choosy(fw.FilterPlugin):
+    name = "Choosy"
+    reads_raw_pods = True
+
+    def filter(self, state: fw.CycleState, pod: fw.Pod, node: fw.NodeInfo) -> fw.Status | None:
+        return None if pod.annotations.get("node") == node.name else fw.unschedulable("another node")
+
+
+def test_a_plugin_that_reads_raw_pods_decides_the_same_in_a_replay(tmp_path: Path, capsys: CaptureFixture) -> None:
+    plugins: dict[str, type[fw.Plugin]] = {"Choosy": Choosy}
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Choosy"}]}}}
+
+    async def recorded() -> None:
+        stage = with_nodes(Stage(profile, {**in_tree(), **plugins}), 3)
+        stage.pod("before", annotations={"node": "node-1"})
+
+        async def play() -> None:
+            stage.pod("during", annotations={"node": "node-2"})
+            await stage.schedule()
+
+        await stage.recorded(tmp_path / "a.trace", play)
+        stage.close()
+
+    fakes.run(recorded())
+    decisions = [line[6] for line in lines_of(tmp_path / "a.trace")[1:] if line[0] == "decide"]
+    assert [decision[0] for decision in decisions] == ["node-1", "node-2"]
+
+    code, document = replayed(capsys, tmp_path / "a.trace", plugins=plugins)
+
+    assert (code, document["decisions"], document["different"]) == (0, 2, 0)
+
+
+def test_a_configuration_that_reads_raw_pods_needs_a_trace_that_has_them(
+    tmp_path: Path, capsys: CaptureFixture
+) -> None:
+    path, config = record(tmp_path / "a.trace", before=0, pods=3), tmp_path / "config.yaml"
+    profile = "{schedulerName: loadmaster, plugins: {multiPoint: {enabled: [{name: Choosy}]}}}"
+    kind = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration"
+    config.write_text(f"{kind}\nprofiles: [{profile}]\n")
+
+    code = main(["replay", str(path), "--config", str(config)], {"Choosy": Choosy})
+
+    assert code == 2
+    assert "read raw pods, which the trace does not have" in capsys.readouterr().err
+
+
 def test_pods_that_are_assumed_at_the_start_are_counted(tmp_path: Path, capsys: CaptureFixture) -> None:
     async def recorded() -> None:
         stage = with_nodes(Stage(), 2)
