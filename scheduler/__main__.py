@@ -5,35 +5,32 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from functools import partial
-from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
-from scheduler.commands.explain_arguments import add_arguments as add_explain_arguments
-from scheduler.commands.page_arguments import add_arguments as add_page_arguments
-from scheduler.commands.plugins_arguments import add_arguments as add_authoring_arguments
-from scheduler.commands.replay_arguments import add_record_arguments, add_replay_arguments
-from scheduler.commands.run_arguments import (
-    IN_CONFIG,
-    LEADER_ELECTION,
-    add_config_arguments,
-    add_run_arguments,
-    shown_flags,
-)
-from scheduler.commands.serving_arguments import take_options as take_serving_options
-from scheduler.commands.simulate_arguments import add_arguments as add_simulate_arguments
-from scheduler.commands.snapshot_arguments import add_arguments as add_snapshot_arguments
-from scheduler.config.options import RunOptions
 from scheduler.files.memory import memory_of_process
 from scheduler.process.ending import run_to_the_end
 from scheduler.process.results import only_results_on_stdout
 
-if TYPE_CHECKING:  # loads numpy, which `--version` and `--help` do without: see `_execute`
+if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-    from scheduler.plugin_loading.registry import PluginRegistry
     from scheduler.runtime.registry import Registry
+
+COMMANDS: Final = {
+    "run": "schedule the pods of a cluster",
+    "explain": "say why a pod is pending, and what would help",
+    "page": "show the running scheduler's page in a browser",
+    "simulate": "say where pods would run, without a cluster",
+    "snapshot": "write what simulate reads of a cluster into a file",
+    "record": "record what a running scheduler sees and decides",
+    "replay": "decide once more what was recorded, and compare",
+    "config": "check a configuration, or show what is in effect",
+    "plugins": "look at plugins, or begin one",
+}
+"""Each is a module of `scheduler.commands` with `add_arguments` and `run`. Only the one that is used is imported."""
 
 WRONG_INPUT = 2
 INTERRUPTED = 130
@@ -41,8 +38,6 @@ BROKEN_PIPE = 141
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """How writing fails that worked until then."""
-
-_NOT_OF_RUN = frozenset({"command", "plugin_directories"})
 
 
 def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -> int:
@@ -55,7 +50,7 @@ def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that show ASCII only, as stderr does
     try:
-        return _main(argv, plugins or {})
+        return _main(sys.argv[1:] if argv is None else argv, plugins or {})
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:  # whoever read us has seen enough
@@ -74,12 +69,11 @@ def main(argv: Sequence[str] | None = None, plugins: "Registry | None" = None) -
     return WRONG_INPUT
 
 
-def _main(argv: Sequence[str] | None, plugins: "Registry") -> int:
-    parser, of_run = _parser()
+def _main(argv: Sequence[str], plugins: "Registry") -> int:
     try:
-        options = parser.parse_args(argv)
+        options = _parser(argv).parse_args(argv, argparse.Namespace(plugins=plugins, plugin_directories=()))
         with only_results_on_stdout():
-            code = _execute(options, of_run, plugins)
+            code = _run(options)
     except SystemExit:  # of the parser, once it has printed what it was asked for, or what is wrong
         sys.stdout.flush()
         raise
@@ -102,141 +96,47 @@ class _Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
 
-def _parser() -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
-    """The parser of the command line, and that of `run` within it."""
+class _Version(argparse.Action):
+    """Looks the version up only if it is wanted: that takes as long as the start of Python."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str) -> None:
+        text = "show program's version number and exit"
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=text)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        parser._print_message(f"loadmaster {version('loadmaster')}\n", sys.stdout)
+        parser.exit()
+
+
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of this command line: other commands than those that it names have no options."""
     parser = _Parser(prog="loadmaster", description="A Kubernetes scheduler.")
-    parser.add_argument("--version", action="version", version=f"loadmaster {metadata.version('loadmaster')}")
+    parser.add_argument("--version", action=_Version)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    of_run = commands.add_parser("run", help="schedule the pods of a cluster")
-    add_run_arguments(of_run)
-    add_explain_arguments(commands.add_parser("explain", help="say why a pod is pending, and what would help"))
-    add_page_arguments(commands.add_parser("page", help="show the running scheduler's page in a browser"))
-    add_simulate_arguments(commands.add_parser("simulate", help="say where pods would run, without a cluster"))
-    add_snapshot_arguments(commands.add_parser("snapshot", help="write what simulate reads of a cluster into a file"))
-    add_record_arguments(commands.add_parser("record", help="record what a running scheduler sees and decides"))
-    add_replay_arguments(commands.add_parser("replay", help="decide once more what was recorded, and compare"))
-    add_config_arguments(commands.add_parser("config", help="check a configuration, or show what is in effect"))
-    add_authoring_arguments(commands.add_parser("plugins", help="look at plugins, or begin one"))
-    return parser, of_run
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text)
+        if name in argv:
+            _module(name).add_arguments(command)
+    return parser
 
 
-def _execute(options: argparse.Namespace, of_run: argparse.ArgumentParser, plugins: "Registry") -> int:
-    # Not at the top: `--version` and `--help` end before, and take 0.06 s instead of 0.3 s without numpy and plugins.
+def _run(options: argparse.Namespace) -> int:
     from scheduler.api.text import printable
     from scheduler.framework.errors import ConfigError
 
     try:
-        return _command(options, of_run, partial(_registry, options, plugins))
+        code: int = _module(options.command).run(options)
     except ConfigError as error:
         for problem in error.problems:
             print(printable(problem), file=sys.stderr)
         return WRONG_INPUT
+    return code
 
 
-def _registry(options: argparse.Namespace, plugins: "Registry") -> "PluginRegistry":
-    from scheduler.plugin_loading.in_tree import in_tree  # as above
-    from scheduler.plugin_loading.registry import PluginRegistry
-
-    return PluginRegistry(in_tree(), plugins, getattr(options, "plugin_directories", ()))
-
-
-def _command(
-    options: argparse.Namespace, of_run: argparse.ArgumentParser, registry: "Callable[[], PluginRegistry]"
-) -> int:
-    """Run it. Those that ask a running scheduler load no plugins and no numpy, which takes longer than the answer."""
-    match options.command:
-        case "explain":
-            return _explain(options, registry)
-        case "page":
-            return _page(options)
-        case "record":
-            return _record(options)
-        case "replay":
-            return _replay(options, registry())
-        case "simulate":
-            return _simulate(options, registry())
-        case "snapshot":
-            return _snapshot(options, registry())
-        case "config":
-            return _config(options, registry())
-        case "plugins":
-            return _author(options, registry())
-        case _:
-            return _run(options, of_run, registry())
-
-
-def _explain(options: argparse.Namespace, registry: "Callable[[], Registry]") -> int:
-    from scheduler.commands import explain as command  # as `plugins` above
-
-    return command.run(options, registry)
-
-
-def _record(options: argparse.Namespace) -> int:
-    from scheduler.commands import record  # as `plugins` above
-
-    return record.run(options)
-
-
-def _replay(options: argparse.Namespace, registry: "Registry") -> int:
-    from scheduler.commands import replay as command  # as `plugins` above
-
-    return command.run(options, registry)
-
-
-def _page(options: argparse.Namespace) -> int:
-    from scheduler.commands import page  # as `plugins` above
-
-    return page.run(options)
-
-
-def _simulate(options: argparse.Namespace, registry: "Registry") -> int:
-    if options.from_cluster:
-        from scheduler.commands import simulate_cluster as simulation  # with a client, which files do without
-
-        return simulation.run(options, registry)
-    from scheduler.commands import simulate as command  # as `plugins` above
-
-    return command.run(options, registry)
-
-
-def _snapshot(options: argparse.Namespace, registry: "Registry") -> int:
-    from scheduler.commands import snapshot  # as `plugins` above
-
-    return snapshot.run(options, registry)
-
-
-def _author(options: argparse.Namespace, registry: "PluginRegistry") -> int:
-    from scheduler.commands import plugins as command  # as `plugins` above
-
-    return command.run(options, registry)
-
-
-def _config(options: argparse.Namespace, registry: "PluginRegistry") -> int:
-    from scheduler.commands import config as command  # likewise
-
-    return command.run(options, registry)
-
-
-def _run(options: argparse.Namespace, of_run: argparse.ArgumentParser, registry: "PluginRegistry") -> int:
-    flags = shown_flags(of_run, vars(options))
-    given = {key: value for key, value in vars(options).items() if key not in _NOT_OF_RUN}
-    election = _take(given, LEADER_ELECTION)
-    deprecated = _take(given, IN_CONFIG)
-    serving = take_serving_options(given)
-    # Not at the top: `simulate` needs neither kopf nor a client, and starts in a fraction of the time without.
-    from scheduler.commands import run as app
-
-    return app.run(
-        RunOptions(
-            registry=registry, leader_election=election, deprecated=deprecated, serving=serving, flags=flags, **given
-        )
-    )
-
-
-def _take(given: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Take the options out whose names begin so, and return those that were given, by the rest of their names."""
-    taken = {key.removeprefix(prefix): given.pop(key) for key in list(given) if key.startswith(prefix)}
-    return {key: value for key, value in taken.items() if value is not None}
+def _module(command: str) -> ModuleType:
+    return import_module(f"scheduler.commands.{command}")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """The page on 127.0.0.1, for the browser of who started the command and for nobody else.
 
+    browser ──127.0.0.1──► LocalPage ──API server's service proxy──► the replica that leads
+
     GET /open?token=TOKEN ──► a cookie for /PLACE/, then /PLACE/debug/page/
     GET /PLACE/debug/…    ──cookie──► the scheduler
 
@@ -9,12 +11,13 @@ cookie with them (SameSite=Strict), and is told by Sec-Fetch-Site. Cookies do no
 127.0.0.1 is not shown ours, PLACE sees to, which it does not know either.
 """
 
+import argparse
 import asyncio
 import hmac
 import re
 import secrets
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Final, NamedTuple
 
 import aiohttp
@@ -22,11 +25,16 @@ from aiohttp import web
 
 from scheduler.api.decoding import Decoder, Unreadable
 from scheduler.api.text import printable
-from scheduler.framework.errors import ClusterError
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.kube.http.client import connected
 from scheduler.kube.services.service_proxy import TRIES, NotRunning, Refused, RunningScheduler
+from scheduler.process.metrics import Metrics
+from scheduler.process.results import results
+from scheduler.process.tasks import Tasks
 from scheduler.serve.port.answers import LEADING
 from scheduler.serve.port.connection import Connection
 from scheduler.serve.port.limits import Limits
+from scheduler.serve.port.listener import Listener
 from scheduler.serve.port.streams import Stream, Streams
 
 PAGE: Final = "debug/page/"
@@ -201,6 +209,45 @@ class LocalPage:
         if answer.status in (502, 503):
             return Problem(503, f"{where} leads to no running scheduler: {said}")
         return _refused(answer.status, said or f"{where} answered HTTP {answer.status}")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until interrupted. Raises ConfigError for what cannot be read, asked or listened on."""
+    try:
+        return asyncio.run(_run(options))
+    except ClusterError as error:
+        raise ConfigError([str(error)]) from error
+
+
+async def _run(options: argparse.Namespace) -> int:
+    metrics, stop = Metrics(), asyncio.Event()
+    tasks = Tasks(metrics, stop)
+    async with connected(options.kubeconfig, options.context) as client:
+        page = LocalPage(RunningScheduler(client, options.service_namespace, options.service))
+        await page.check()
+        try:
+            async with served(page, options.port, metrics, tasks):
+                text = f"{page.url}\n\nOpen it in a browser of this machine. Ctrl-C ends it."
+                print(text, file=results(), flush=True)
+                await stop.wait()
+        finally:
+            await tasks.close()
+    return 1
+
+
+@asynccontextmanager
+async def served(page: LocalPage, port: int, metrics: Metrics, tasks: Tasks) -> AsyncIterator[None]:
+    """Serve it on this machine meanwhile. Raises ConfigError if the port cannot be had."""
+    listener = Listener(lambda: None, page.answer, page.limits, metrics, tasks)
+    listener.open("127.0.0.1", port)
+    page.port = listener.port
+    accepting = tasks.start("page", listener.accept())
+    try:
+        yield
+    finally:
+        await tasks.cancel(accepting)
+        await page.streams.finish()
+        await listener.close()
 
 
 def _refused(status: int, said: str) -> Problem:

@@ -1,63 +1,39 @@
-"""`loadmaster page`: the scheduler's page for a browser of this machine, which cannot show a token in a header.
-
-    browser ──127.0.0.1──► LocalPage ──API server's service proxy──► the replica that leads
-
-It stops when it is told to. Credentials are kept fresh meanwhile, as a page may be open for a day.
-"""
+"""`loadmaster page`: the scheduler's page for a browser of this machine; see `local_page.py`."""
 
 import argparse
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from typing import Final
 
-from scheduler.commands.local_page import LocalPage
-from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.kube.http.client import Client
-from scheduler.kube.identity.credentials import load_credentials
-from scheduler.kube.services.service_proxy import RunningScheduler
-from scheduler.process.metrics import Metrics
-from scheduler.process.results import results
-from scheduler.process.tasks import Tasks
-from scheduler.serve.port.listener import Listener
+from scheduler.commands.options import add_cluster_arguments, add_service_arguments, describe
+
+DESCRIPTION: Final = """\
+Show the page of the running scheduler: the cluster, the queue, decisions as they are made, why a pod is pending. The
+command listens on this machine only, asks the scheduler through the API server as `loadmaster explain` does, and prints
+an address for your browser. The scheduler has to be started with --page (in the chart: page.enabled=true).
+"""
+
+EPILOG: Final = """\
+examples:
+  loadmaster page
+  loadmaster page --context staging --port 8259
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    describe(parser, DESCRIPTION, EPILOG)
+    parser.add_argument("--port", type=_port, default=0, help="where it listens on 127.0.0.1; default: any free one")
+    add_cluster_arguments(parser)
+    add_service_arguments(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Serve until interrupted. Raises ConfigError for what cannot be read, asked or listened on."""
-    try:
-        return asyncio.run(_run(options))
-    except ClusterError as error:
-        raise ConfigError([str(error)]) from error
+    from scheduler.commands import local_page
+
+    return local_page.run(options)
 
 
-async def _run(options: argparse.Namespace) -> int:
-    credentials = await load_credentials(options.kubeconfig, options.context)
-    metrics, stop = Metrics(), asyncio.Event()
-    tasks = Tasks(metrics, stop)
-    async with Client(credentials, metrics) as client:
-        scheduler = RunningScheduler(client, options.service_namespace, options.service)
-        page = LocalPage(scheduler)
-        await page.check()
-        tasks.start("credentials", credentials.keep_fresh())
-        try:
-            async with served(page, options.port, metrics, tasks):
-                text = f"{page.url}\n\nOpen it in a browser of this machine. Ctrl-C ends it."
-                print(text, file=results(), flush=True)
-                await stop.wait()
-        finally:
-            await tasks.close()
-    return 1
-
-
-@asynccontextmanager
-async def served(page: LocalPage, port: int, metrics: Metrics, tasks: Tasks) -> AsyncIterator[None]:
-    """Serve it on this machine meanwhile. Raises ConfigError if the port cannot be had."""
-    listener = Listener(lambda: None, page.answer, page.limits, metrics, tasks)
-    listener.open("127.0.0.1", port)
-    page.port = listener.port
-    accepting = tasks.start("page", listener.accept())
-    try:
-        yield
-    finally:
-        await tasks.cancel(accepting)
-        await page.streams.finish()
-        await listener.close()
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number from 0 to 65535")
+    return int(text)

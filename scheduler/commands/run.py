@@ -1,283 +1,301 @@
-"""The composition root of `loadmaster run`: builds every part, starts them in order, stops them in reverse.
+"""`loadmaster run`: its flags, which are kube-scheduler's; `scheduling.py` and `shadow.py` do the work."""
 
-    permissions ─► watch, relister ─► synced ─► the Lease is ours ─► scheduling loop …
-        … SIGTERM ─► no more pops ─► bindings finish ─► the Lease is released ─► exit 0
-
-A part that ends by itself, which none should, ends the program with exit code 1: its supervisor starts it again, and
-the cluster is listed again. Bad configuration and missing permissions are ConfigErrors, for the command line to print.
-"""
-
-import asyncio
-import logging
-import os
-import signal
-import time
+import argparse
+import ipaddress
 from collections.abc import Callable
-from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
-from functools import partial
-from importlib import metadata
-from typing import Final
+from dataclasses import fields
+from typing import Any, Final
 
-from scheduler.commands import shadow
-from scheduler.commands.cluster import ClusterConnection, Informers, connect
-from scheduler.commands.gauges import show_certificates, show_state
-from scheduler.commands.port import Inside, Shown, open_port
-from scheduler.commands.reloading import Reloader
-from scheduler.config.effective import as_document, write_effective
-from scheduler.config.feature_gates import read_gates
-from scheduler.config.notes import notes
+from scheduler.commands.options import add_plugin_arguments, duration, go_value, registry, truth
 from scheduler.config.options import RunOptions
-from scheduler.config.source import ConfigurationSource, Loaded
-from scheduler.config.types import Config
-from scheduler.cycle.dumper import dump
-from scheduler.cycle.engine import Asking, Engine, build_engine
-from scheduler.cycle.rejections import Rejections
-from scheduler.cycle.writers import Writers
-from scheduler.explain.explainer import Explainer
-from scheduler.extenders.roster import Roster
-from scheduler.framework.awaited import first_of
-from scheduler.kube.debugger import Debugger
-from scheduler.kube.election.election import Election
-from scheduler.kube.election.leadership import Leadership
-from scheduler.kube.http.client import Client
-from scheduler.kube.informers.comparer import Comparer
-from scheduler.kube.permissions import permissions_for
-from scheduler.kube.reads.plugin_reader import PluginReader
-from scheduler.kube.reads.pod_reader import ApiPodReader
-from scheduler.kube.reads.raw_pods import RawPods
-from scheduler.kube.reconfiguring import ReconfigurableCluster
-from scheduler.kube.services.extender_transport import Budget, HttpTransport, follow_files
-from scheduler.kube.writes.adapters import EventsByProfile, StatusPatches
-from scheduler.kube.writes.api_writer import PluginWriter
-from scheduler.kube.writes.binder import ApiBinder
-from scheduler.kube.writes.events import Events
-from scheduler.kube.writes.evictor import ApiEvictor
-from scheduler.kube.writes.status import PodStatuses
-from scheduler.process import allocator
-from scheduler.process.logs import Levels, set_up_logging
-from scheduler.process.metrics import Metrics
-from scheduler.process.tasks import Tasks
-from scheduler.replay.recorder import Recorder, without_secrets
-from scheduler.runtime.event_stream import EventStream
-from scheduler.runtime.guards.containment import AT_START_SECONDS, Contained
-from scheduler.runtime.guards.watchdog import Watchdog
-from scheduler.serve.endpoints.explanations import PATH as EXPLAIN
-from scheduler.serve.endpoints.explanations import Explanations
-from scheduler.serve.endpoints.recordings import PATH as RECORD
-from scheduler.serve.endpoints.recordings import Recordings
-from scheduler.serve.page.about import About
-from scheduler.serve.page.pages import ClusterPage
-from scheduler.serve.port.http import Pages, QueriedPage
-from scheduler.tracing.settings import exporter
+from scheduler.config.serving import ServingOptions
 
-SHUTDOWN_SECONDS: Final = 20.0
-"""For bindings under way when told to stop; less than the 30 s after which a kubelet kills."""
+LEADER_ELECTION: Final = "leader_election."
+"""Begins what argparse calls the fields of `leaderElection`."""
 
-EXPIRY_SECONDS: Final = 1.0
-"""Between two searches for assumed pods that were never confirmed."""
+IN_CONFIG: Final = "config."
+"""Begins what argparse calls a flag that is a field of the configuration: the rest is its path."""
 
-_logger = logging.getLogger(__name__)
+DEFAULTS: Final = RunOptions(registry={})
+SERVING: Final = DEFAULTS.serving
 
 
-def run(options: RunOptions) -> int:
-    """Schedule until told to stop; return the exit code. Raises ConfigError."""
-    # Its default would end the program; there is nothing to dump before the engine is there.
-    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-    levels = Levels(options.verbosity, options.modules)
-    set_up_logging(levels, options.logging_format)
-    allocator.settle()
-    gates, notes_on_gates = read_gates(options.feature_gates)
-    source = ConfigurationSource(options)
-    loaded = source.load()
-    config = loaded.config
-    for note in (*notes(config, loaded.registry), *notes_on_gates):
-        _logger.warning(note)
-    if options.write_config_to:
-        write_effective(config, loaded.registry, options.write_config_to)
-        return 0
-    with asyncio.Runner(loop_factory=loop_factory()) as runner:
-        if options.shadow_of:
-            return runner.run(shadow.run(options, loaded, Inside(options, gates, levels)))
-        return runner.run(_run(options, source, loaded, Inside(options, gates, levels)))
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    parser.description = (
+        "Schedule pods whose spec.schedulerName is the name of one of the configuration's profiles: 'loadmaster' if "
+        "it names none. Options have the names and meanings of kube-scheduler's."
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="KubeSchedulerConfiguration, in YAML or JSON; read again when it changes"
+    )
+    parser.add_argument(
+        "--write-config-to", metavar="FILE", help="write the configuration as it would be in effect to FILE, and exit"
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="how to reach the cluster; default: clientConnection.kubeconfig of the configuration, then the service "
+        "account of the pod this runs in, then your own kubeconfig",
+    )
+    parser.add_argument(
+        "--shadow-of",
+        metavar="NAME",
+        help="schedule nothing: decide about the pods of the scheduler of that name, as soon as it has, and report "
+        "where and why that would differ; writes nothing, and needs rights to read only",
+    )
+    parser.add_argument(
+        "--feature-gates",
+        action="append",
+        default=[],
+        metavar="NAME=BOOL,…",
+        help="kube-scheduler's switches: those that change what we do are obeyed, those that would have to are refused",
+    )
+    _add_logging_arguments(parser)
+    add_plugin_arguments(parser)
+    _add_serving_arguments(parser)
+    _add_access_arguments(parser)
+    _add_leader_election_arguments(parser)
+    _add_deprecated_arguments(parser)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scheduler:
-    """One that is at work, or stands by."""
+def run(options: argparse.Namespace) -> int:
+    """Schedule until told to stop. Raises ConfigError."""
+    from scheduler.commands import scheduling
 
-    cluster: ClusterConnection
-    engine: Engine
-    informers: Informers
-    reloader: Reloader
-    leadership: Leadership | None
-    """None without leader election."""
-    election: Election | None
-
-    def is_leading(self) -> bool:
-        return self.leadership is None or self.leadership.is_held()
-
-    def leader(self) -> str:
-        return "" if self.election is None else self.election.leader()
+    return scheduling.run(run_options(options))
 
 
-async def _run(options: RunOptions, source: ConfigurationSource, loaded: Loaded, inside: Inside) -> int:
-    config, metrics = loaded.config, Metrics()
-    leadership = Leadership() if config.leader_election.leader_elect else None
-    may_write = None if leadership is None else leadership.is_held
-    async with AsyncExitStack() as stack:
-        stream = EventStream()
-        _trace(stream, metrics, stack)
-        cluster = await stack.enter_async_context(connect(options, config, metrics, may_write))
-        client, tasks = cluster.client, cluster.tasks
-        writers, events = _writers(cluster, config, stack)
-        transport = partial(HttpTransport, budget=Budget(), may_send=may_write or (lambda: True))
-        roster = Roster(transport, metrics, config.extenders, stream)
-        _follow(roster, tasks, stack)
-        asking = Asking(roster, RawPods(client))
-        with Contained(AT_START_SECONDS):
-            engine = build_engine(config, loaded.registry, writers, metrics, time.monotonic, tasks, asking, stream)
-        stack.callback(engine.close)
-        tasks.start("watch on plugins", Watchdog(engine.look_for_late_plugins).run())
-        resources = replace(engine.profiles.resources, whole_nodes=roster.needs_whole_nodes)
-        informers = Informers(cluster, engine, engine.handlers, resources, config.loadmaster.resync_seconds)
-        name = config.profiles[0].scheduler_name
-        reconfigurable = ReconfigurableCluster(
-            client, informers.pods, informers.nodes, informers.relister, informers.further, events, resources, name
-        )
-        reloader = Reloader(source, loaded, engine, reconfigurable, metrics, tasks)
-        permissions = permissions_for(resources.watched.values(), resources.written)
-        election = None
-        if leadership is not None:
-            of_election = await stack.enter_async_context(Client(client.credentials, metrics, never_reuses=True))
-            election = Election(of_election, config.leader_election, leadership, name, metrics)
-            permissions += election.permissions
-        scheduler = _Scheduler(cluster, engine, informers, reloader, leadership, election)
-        _dump_on_signal(scheduler, stack)
-        show_state(engine, tasks, metrics)
-        port = await open_port(stack, options.serving, _pages(scheduler, inside, options), metrics, tasks)
-        show_certificates(client.credentials, port, metrics)
-        if await informers.sync(permissions):
-            await _work(scheduler, writers)
-        await cluster.stop.wait()
-        await _finish(scheduler)
-    return 1 if tasks.failed else 0
+def run_options(options: argparse.Namespace) -> RunOptions:
+    """Return what was given, as the scheduler takes it. Raises ConfigError for plugins that cannot be loaded."""
+    given = vars(options)
+    return RunOptions(
+        registry=registry(options),
+        leader_election=_given(given, LEADER_ELECTION),
+        deprecated=_given(given, IN_CONFIG),
+        serving=ServingOptions(**{field.name: given[field.name] for field in fields(SERVING)}),
+        flags=_shown_flags(given),
+        **{field.name: given[field.name] for field in fields(DEFAULTS) if field.name in given},
+    )
 
 
-def _writers(cluster: ClusterConnection, config: Config, stack: AsyncExitStack) -> tuple[Writers, EventsByProfile]:
-    """Make what writes to the API server, and return the Events again by profile."""
-    client, tasks = cluster.client, cluster.tasks
-    binder = ApiBinder(client, cluster.metrics, config.loadmaster.bind_timeout_seconds)
-    events = Events(client, cluster.metrics, tasks, binder.is_binding)
-    events.start()
-    stack.push_async_callback(events.close)
-    statuses = PodStatuses(client, tasks)
-    stack.push_async_callback(statuses.close)
-    by_profile = EventsByProfile(events, [profile.scheduler_name for profile in config.profiles])
-    evictor = ApiEvictor(client, statuses)
-    writer, reader = PluginWriter(client), PluginReader(client)
-    return Writers(binder, by_profile, StatusPatches(statuses), evictor, writer, reader), by_profile
-
-
-def _dump_on_signal(scheduler: _Scheduler, stack: AsyncExitStack) -> None:
-    """Log the state, and what differs from the API server's, on SIGUSR2."""
-    engine, cluster, synced = scheduler.engine, scheduler.cluster, scheduler.informers.relister.synced
-    comparer = Comparer(cluster.client, engine.cache, engine.queue, engine.frameworks)
-    debugger = Debugger(lambda: dump(engine, time.monotonic()), comparer, synced.is_set, cluster.tasks)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, debugger.start)  # kopf leaves this one alone
-    stack.push_async_callback(debugger.close)
-
-
-def _pages(scheduler: _Scheduler, inside: Inside, options: RunOptions) -> Pages:
-    engine, reloader, informers = scheduler.engine, scheduler.reloader, scheduler.informers
-    metrics, is_leading = scheduler.cluster.metrics, scheduler.is_leading
-    shown = Shown(reloader)
-    inside.show_gates(metrics)
-    pages = inside.pages(shown, engine, metrics, is_leading)
-    recorder = Recorder(engine, lambda: without_secrets(as_document(reloader.config, reloader.registry)), is_leading)
-    queried: dict[str, QueriedPage] = {
-        EXPLAIN: Explanations(Explainer(engine, time.monotonic, is_leading)),
-        RECORD: Recordings(recorder),
-        **inside.queried(reloader),
+def _given(options: dict[str, Any], prefix: str) -> dict[str, Any]:
+    """Return the options that were given of those whose names begin with the prefix, without it."""
+    return {
+        key.removeprefix(prefix): value
+        for key, value in options.items()
+        if key.startswith(prefix) and value is not None
     }
-    if options.serving.page:
-        about = About(metadata.version("loadmaster"), is_leading, scheduler.leader)
-        page = ClusterPage(engine, metrics, about, shown, time.time() - time.monotonic())
-        pages |= page.pages
-        queried |= page.queried
-        page.live.start(scheduler.cluster.tasks)
-    live = informers.live
-    if scheduler.election is not None:
-        live["leaderElection"] = scheduler.election.is_healthy
-    return Pages(pages, live, informers.ready, metrics, inside.settings, reloader.detail, queried)
 
 
-async def _work(scheduler: _Scheduler, writers: Writers) -> None:
-    """Start what decides, once this replica leads."""
-    engine, cluster, election = scheduler.engine, scheduler.cluster, scheduler.election
-    tasks = cluster.tasks
-    _logger.info("Ready", extra={"nodes": engine.cache.table.count, "profiles": ",".join(engine.frameworks)})
-    tasks.start("configuration", scheduler.reloader.run())
-    if election is not None:
-        tasks.start("watch on the leader lease", election.watch.run())
-        tasks.start("leader election", election.run())
-        await first_of(cluster.stop.wait(), election.won(scheduler.informers.relister))
-    if not cluster.stop.is_set():
-        reader = ApiPodReader(cluster.client)
-        rejections = Rejections(
-            engine.ends, engine.cache, engine.queue, reader, writers, cluster.metrics, time.monotonic
+def _shown_flags(given: dict[str, Any]) -> dict[str, str]:
+    """Name → value of every flag as Go writes values, for `/flagz`."""
+    parser = argparse.ArgumentParser(add_help=False)
+    add_arguments(parser)
+    flags: dict[str, str] = {}
+    for action in parser._actions:
+        names = [name.removeprefix("--") for name in action.option_strings if name.startswith("--")]
+        if action.dest in given:
+            flags |= {name: go_value(given[action.dest]) for name in names}
+    return dict(sorted(flags.items()))
+
+
+def _add_logging_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-v",
+        "--v",
+        nargs="?",
+        type=int,
+        const=1,
+        default=DEFAULTS.verbosity,
+        metavar="LEVEL",
+        dest="verbosity",
+        help="how much to log; default: %(default)s. PUT /debug/flags/v changes it",
+    )
+    parser.add_argument(
+        "--vmodule",
+        type=_modules,
+        default=DEFAULTS.modules,
+        metavar="PATTERN=LEVEL,…",
+        dest="modules",
+        help="how much these modules log: scheduling_queue=4, or scheduler.kube.*=4",
+    )
+    parser.add_argument(
+        "--logging-format",
+        choices=("text", "json"),
+        default=DEFAULTS.logging_format,
+        help="default: %(default)s",
+    )
+
+
+def _add_serving_arguments(parser: argparse.ArgumentParser) -> None:
+    serving = parser.add_argument_group("serving")
+    serving.add_argument("--secure-port", type=_port, metavar="PORT", help=_text("HTTPS port; 0 opens none"))
+    serving.add_argument("--bind-address", type=_address, metavar="IP", help=_text("where it listens"))
+    serving.add_argument(
+        "--cert-dir",
+        metavar="DIRECTORY",
+        help="where the certificate is kept that is made if none is given; default: in memory",
+    )
+    serving.add_argument(
+        "--tls-cert-file",
+        metavar="FILE",
+        help="certificate in PEM, followed by those of its authorities; read again when it changes",
+    )
+    serving.add_argument("--tls-private-key-file", metavar="FILE", help="its key")
+    serving.add_argument("--tls-min-version", metavar="VERSION", help="VersionTLS12 (default) or VersionTLS13")
+    serving.add_argument(
+        "--tls-cipher-suites", type=_list, metavar="NAMES", help="comma-separated, for TLS 1.2; default: Python's"
+    )
+    _add_flag(serving, "--page", "serve the page about the cluster, at /debug/page/; `loadmaster page` shows it")
+    parser.set_defaults(**{field.name: getattr(SERVING, field.name) for field in fields(SERVING)})
+
+
+def _add_access_arguments(parser: argparse.ArgumentParser) -> None:
+    authentication = parser.add_argument_group("who asks for metrics")
+    authentication.add_argument(
+        "--authentication-kubeconfig",
+        metavar="FILE",
+        help="cluster that is asked about tokens; default: that of the pod this runs in",
+    )
+    _add_flag(authentication, "--authentication-skip-lookup", "do not ask that cluster for its client CA")
+    _add_flag(
+        authentication, "--authentication-tolerate-lookup-failure", "start even if it does not give it; default: true"
+    )
+    authentication.add_argument(
+        "--authentication-token-webhook-cache-ttl",
+        type=_not_negative,
+        metavar="DURATION",
+        help="how long an answer about a token is kept; default: 10s",
+    )
+    authentication.add_argument(
+        "--client-ca-file",
+        metavar="FILE",
+        help="authorities whose client certificates are accepted; default: the cluster's",
+    )
+
+    authorization = parser.add_argument_group("who may see metrics")
+    authorization.add_argument(
+        "--authorization-kubeconfig",
+        metavar="FILE",
+        help="cluster that is asked about rights; default: that of the pod this runs in",
+    )
+    authorization.add_argument(
+        "--authorization-always-allow-paths",
+        type=_list,
+        metavar="PATHS",
+        help="comma-separated, for everyone; default: /healthz,/readyz,/livez",
+    )
+    for kind, text in (("authorized", "a permission"), ("unauthorized", "a refusal")):
+        authorization.add_argument(
+            f"--authorization-webhook-cache-{kind}-ttl",
+            type=_not_negative,
+            metavar="DURATION",
+            help=f"how long {text} is kept; default: 10s",
         )
-        tasks.start("scheduling loop", engine.loop.run())
-        tasks.start("queue flushers", engine.queue.run_flushers())
-        tasks.start("expiry", _expire_forever(engine))
-        tasks.start("rejections", rejections.run())
 
 
-async def _finish(scheduler: _Scheduler) -> None:
-    """Let bindings under way end, then give the Lease up."""
-    engine = scheduler.engine
-    _logger.info("Stopping", extra={"bindings": engine.loop.bindings})
-    engine.queue.close()
-    cancelled = await engine.loop.finish(SHUTDOWN_SECONDS if scheduler.is_leading() else 0.0)
-    if cancelled:
-        _logger.warning("Bindings were left to the next start", extra={"bindings": cancelled})
-    if scheduler.election is not None:
-        await scheduler.election.release()
-    await scheduler.cluster.tasks.cancel()
+def _add_leader_election_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "leader election", "which of several replicas works; what is not given here is as the configuration says"
+    )
+    add = _adding_fields(group, LEADER_ELECTION)
+    add("--leader-elect", "leaderElect", truth, "BOOL", "whether a replica works only while it holds the Lease")
+    for name, field, text in (
+        ("lease-duration", "leaseDuration", "how long after its last renewal another replica may take the Lease over"),
+        ("renew-deadline", "renewDeadline", "how long the leader tries to renew; less than the lease duration"),
+        ("retry-period", "retryPeriod", "how long between two attempts to take or renew the Lease"),
+    ):
+        add(f"--leader-elect-{name}", field, duration, "TIME", text)
+    for name, field, text in (
+        ("lock", "resourceLock", "kind of the lock: leases"),
+        ("name", "resourceName", "name of the Lease"),
+        ("namespace", "resourceNamespace", "where the Lease is"),
+    ):
+        add(f"--leader-elect-resource-{name}", field, str, name.upper(), text)
 
 
-def _trace(stream: EventStream, metrics: Metrics, stack: AsyncExitStack) -> None:
-    """Make spans, if the environment wants traces; OpenTelemetry is not loaded otherwise. Raises ConfigError."""
-    kind = exporter(os.environ)
-    if kind is None:
-        return
-    from scheduler.tracing import export, spans
-
-    traces = export.Traces(metrics, metadata.version("loadmaster"), export.exporter_of(kind))
-    stack.push_async_callback(traces.close)
-    spans.Spans(traces.tracer, stream)
-    _logger.info("Traces are on", extra={"exporter": kind.value})
-
-
-def _follow(roster: Roster, tasks: Tasks, stack: AsyncExitStack) -> None:
-    """Follow the certificates of extenders, and count their calls."""
-    stack.push_async_callback(roster.close)
-    tasks.start("certificates for extenders", follow_files(roster.refresh))
-    tasks.count("prioritizing_extender", lambda: roster.extenders.prioritizing)
-
-
-async def _expire_forever(engine: Engine) -> None:
-    while True:
-        await asyncio.sleep(EXPIRY_SECONDS)
-        for pod in engine.cache.expire():
-            _logger.warning("An assumed pod was never confirmed; its node is free again", extra={"pod": str(pod)})
-            engine.handlers.assumption_expired(pod)
+def _add_deprecated_arguments(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group(
+        "deprecated", "as kube-scheduler's: with --config, all but the last are ignored; the file has fields for them"
+    )
+    add = _adding_fields(group, IN_CONFIG)
+    add("--profiling", "enableProfiling", truth, "BOOL", "serve /debug/pprof/profile")
+    add("--contention-profiling", "enableContentionProfiling", truth, "BOOL", "no effect")
+    add("--kube-api-content-type", "clientConnection.contentType", str, "TYPE", "no effect: requests are JSON")
+    add("--kube-api-qps", "clientConnection.qps", float, "NUMBER", "no effect: requests are not limited here")
+    add("--kube-api-burst", "clientConnection.burst", int, "NUMBER", "no effect, likewise")
+    add(
+        "--pod-max-in-unschedulable-pods-duration",
+        "loadmaster.podMaxInUnschedulablePodsSeconds",
+        duration,
+        "TIME",
+        "after which a pod that found no node is tried again although nothing happened; default: 5m",
+    )
 
 
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed: a tenth less per event and call."""
+def _adding_fields(group: argparse._ArgumentGroup, prefix: str) -> Callable[..., None]:
+    """Return what describes a flag for a field of the configuration."""
+
+    def add(flag: str, path: str, type_: Callable[[str], object], metavar: str, text: str) -> None:
+        kind: dict[str, Any] = {"nargs": "?", "const": True} if type_ is truth else {}
+        group.add_argument(flag, type=type_, metavar=metavar, dest=f"{prefix}{path}", help=text, **kind)
+
+    return add
+
+
+def _add_flag(group: argparse._ArgumentGroup, name: str, text: str) -> None:
+    group.add_argument(name, type=_bool, nargs="?", const=True, metavar="BOOL", help=text)
+
+
+def _text(text: str) -> str:
+    return f"{text}; default: %(default)s"
+
+
+def _checked(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Have argparse show what a ValueError says."""
+
+    def convert(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return convert
+
+
+@_checked
+def _port(text: str) -> int:
+    port = int(text)
+    if not 0 <= port <= 65535:
+        raise ValueError(f"{port} is not between 0 and 65535")
+    return port
+
+
+@_checked
+def _address(text: str) -> str:
+    return str(ipaddress.ip_address(text or SERVING.bind_address))
+
+
+@_checked
+def _bool(text: str) -> bool:
+    known = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
     try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
+        return known[text.lower()]
+    except KeyError:
+        raise ValueError(f"not a boolean: {text!r}") from None
+
+
+def _list(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def _not_negative(text: str) -> float:
+    return max(0.0, duration(text))
+
+
+@_checked
+def _modules(text: str) -> tuple[tuple[str, int], ...]:
+    from scheduler.process.logs import parse_modules
+
+    return parse_modules(text)

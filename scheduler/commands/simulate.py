@@ -4,50 +4,123 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
 
 from scheduler.api.text import printable
-from scheduler.commands.interrupts import ended_by_interrupt
-from scheduler.config.documents import Document
-from scheduler.config.load import load_config
-from scheduler.config.types import Config
+from scheduler.commands.options import (
+    add_cluster_arguments,
+    add_output_argument,
+    add_plugin_arguments,
+    describe,
+    registry,
+)
 from scheduler.framework.errors import ConfigError
-from scheduler.framework.resources import read_raw_pods
+from scheduler.process.ending import ended_by_interrupt
 from scheduler.process.logs import TextFormatter
 from scheduler.process.progress import Progress, on_stderr
 from scheduler.process.results import results
-from scheduler.runtime.registry import Registry
-from scheduler.simulate.cluster import SimulatedCluster, read_cluster
-from scheduler.simulate.controllers.adoption import adopted
-from scheduler.simulate.engine import simulate
-from scheduler.simulate.output import as_json, as_text
-from scheduler.simulate.what_if.answers import answered, is_short
-from scheduler.simulate.what_if.questions import questions_of
+
+if TYPE_CHECKING:
+    from scheduler.config.types import Config
+    from scheduler.runtime.registry import Registry
+    from scheduler.simulate.cluster import SimulatedCluster
 
 PENDING: Final = 3
 """The exit code that says that not all pods found a node."""
 
+DESCRIPTION: Final = """\
+Decide where pods would run, without a cluster: the same engine as `loadmaster run`, over files.
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """The objects of a running cluster, and what could not be read."""
+Pods that have a node count as running there; the others are scheduled in queue order, each seeing the earlier ones
+placed. Pods that name no scheduler, or default-scheduler, take the first profile. Deployments and other workloads
+become the pods that they lack, and new pods get what the API server adds.
+"""
 
-    documents: list[Document]
-    notes: list[str]
+WHAT_IF: Final = """\
+Nothing of it is written anywhere. Nodes are added and removed first; then the waiting pods are placed, the nodes are
+drained, and copies are made.
+"""
+
+EPILOG: Final = """\
+examples:
+  loadmaster simulate cluster.yaml
+  loadmaster simulate cluster.json.gz deployment.yaml --explain
+  loadmaster simulate dump/ new-pods.yaml --config config.yaml -o json
+  loadmaster simulate cluster.json deployment.yaml --fill
+  loadmaster simulate cluster.json --of deployment/shop/web --count 50 --add-nodes 5 --like node-7
+  loadmaster simulate --from-cluster --drain node-1 --drain node-2 --fail-if-pending
+"""
 
 
-ReadCluster = Callable[[Config, Registry, Progress], Stored]
-"""Reads them. Raises ConfigError."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    describe(parser, DESCRIPTION, EPILOG)
+    parser.add_argument(
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="YAML or JSON with pods, nodes and what plugins look up, one by one or in lists; a directory means all "
+        "files below it, - standard input",
+    )
+    parser.add_argument(
+        "--from-cluster", action="store_true", help="begin with what a cluster has now; it is read, and nothing written"
+    )
+    add_cluster_arguments(parser, "how to reach it")
+    parser.add_argument("--config", metavar="FILE", help="KubeSchedulerConfiguration; default: all default plugins")
+    add_plugin_arguments(parser)
+    parser.add_argument(
+        "--each-alone", action="store_true", help="judge each pod on the cluster as given, as if no other was waiting"
+    )
+    parser.add_argument("--explain", action="store_true", help="say of every node why not, or how it scored")
+    add_output_argument(parser)
+    _add_questions(parser.add_argument_group("what if", WHAT_IF))
+    parser.add_argument(
+        "--allow-unknown-fields",
+        action="store_true",
+        help="only note fields that objects do not have in Kubernetes 1.36; without it they are errors",
+    )
+    parser.add_argument(
+        "--fail-if-pending",
+        action="store_true",
+        help="exit code 3 if a pod finds no node, gated ones included, fewer than --count fit, or a pod of a drained "
+        "node cannot be evicted; without it that is a result as any other",
+    )
 
 
-def run(options: argparse.Namespace, registry: Registry, read_stored: ReadCluster | None = None) -> int:
-    """Simulate, and print the result. `read_stored`: for --from-cluster. Raises ConfigError."""
+def _add_questions(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--count", metavar="N", help="say where N copies of a pod or workload would go")
+    group.add_argument("--fill", action="store_true", help="say how many copies fit, where, and why no more do")
+    group.add_argument(
+        "--of",
+        metavar="[KIND/][NAMESPACE/]NAME",
+        help="the pod or workload that is copied, such as deployment/shop/web; default: the only one that is new",
+    )
+    group.add_argument(
+        "--drain",
+        action="append",
+        default=[],
+        metavar="NODE",
+        help="evict the pods of a node as `kubectl drain` does, and say where those go that come in their place; "
+        "several times for several nodes",
+    )
+    group.add_argument(
+        "--remove", action="append", default=[], metavar="NODE", help="take a node away, with all its pods; likewise"
+    )
+    group.add_argument("--add-nodes", metavar="N", help="add N nodes")
+    group.add_argument("--like", metavar="NODE", help="what the added nodes are like")
+    group.add_argument(
+        "--utilisation", action="store_true", help="say how much is requested, before and after; the others say it too"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Simulate, and print the result. Raises ConfigError."""
     progress = on_stderr()
     _log_as_run_does(progress)
     with ended_by_interrupt():
         with progress.shown():
-            document = _document(options, registry, read_stored, progress)
+            document = _document(options, registry(options), progress)
         return _show(options, document)
 
 
@@ -67,40 +140,51 @@ def _clearing(progress: Progress) -> Callable[[logging.LogRecord], bool]:
     return is_shown
 
 
-def _document(
-    options: argparse.Namespace, registry: Registry, read_stored: ReadCluster | None, progress: Progress
-) -> dict[str, Any]:
+def _document(options: argparse.Namespace, plugins: "Registry", progress: Progress) -> dict[str, Any]:
+    from scheduler.config.documents import Document
+    from scheduler.config.load import load_config
+    from scheduler.framework.resources import read_raw_pods
+    from scheduler.simulate.cluster import read_cluster
+    from scheduler.simulate.controllers.adoption import adopted
+    from scheduler.simulate.engine import simulate
+    from scheduler.simulate.what_if.answers import answered
+    from scheduler.simulate.what_if.questions import questions_of
+
     _check_sources(options)
-    config = load_config(options.config, registry)
+    config = load_config(options.config, plugins)
     questions = questions_of(options)
     enabled = {name for profile in config.profiles for name in profile.enabled}
-    raw_pods = read_raw_pods(registry[name] for name in enabled)
-    stored = read_stored(config, registry, progress) if read_stored is not None else Stored([], [])
+    raw_pods = read_raw_pods(plugins[name] for name in enabled)
+    stored, notes = list[Document](), list[str]()
+    if options.from_cluster:
+        from scheduler.commands.cluster_objects import read_for_simulation  # with a client, which files do without
+
+        stored, notes = read_for_simulation(options, config, plugins, progress)
     strict = not options.allow_unknown_fields
-    cluster = read_cluster(options.files, raw_pods=raw_pods, strict=strict, stored=stored.documents, progress=progress)
+    cluster = read_cluster(options.files, raw_pods=raw_pods, strict=strict, stored=stored, progress=progress)
     cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
     explain, each_alone = options.explain, options.each_alone
     document: dict[str, Any]
     if questions:
         document = answered(
-            cluster, questions, config, registry, each_alone=each_alone, explain=explain, progress=progress
+            cluster, questions, config, plugins, each_alone=each_alone, explain=explain, progress=progress
         )
     else:
         document = simulate(
             cluster.nodes,
             cluster.pods,
             config,
-            registry,
+            plugins,
             cluster.others,
             each_alone=each_alone,
             explain=explain,
             progress=progress,
         )
         document = {"notes": _quota_notes(cluster), **document}
-    return {**document, "notes": [*stored.notes, *_left_out(cluster, config), *cluster.notes, *document["notes"]]}
+    return {**document, "notes": [*notes, *_left_out(cluster, config), *cluster.notes, *document["notes"]]}
 
 
-def _quota_notes(cluster: SimulatedCluster) -> list[str]:
+def _quota_notes(cluster: "SimulatedCluster") -> list[str]:
     creation = cluster.creation
     return [] if creation is None else creation.quotas.notes((pod, 1) for _, pod in creation.pods)
 
@@ -119,6 +203,9 @@ def _check_sources(options: argparse.Namespace) -> None:
 
 
 def _show(options: argparse.Namespace, document: dict[str, Any]) -> int:
+    from scheduler.simulate.output import as_json, as_text
+    from scheduler.simulate.what_if.answers import is_short
+
     for note in document["notes"]:
         print(printable(note), file=sys.stderr)
     if options.output == "json":
@@ -130,8 +217,8 @@ def _show(options: argparse.Namespace, document: dict[str, Any]) -> int:
     return PENDING if is_pending and options.fail_if_pending else 0
 
 
-def _left_out(cluster: SimulatedCluster, config: Config) -> Iterator[str]:
-    """What of the files and the configuration does not count."""
+def _left_out(cluster: "SimulatedCluster", config: "Config") -> Iterator[str]:
+    """Yield warnings about input that the simulation ignores."""
     names = {profile.scheduler_name for profile in config.profiles}
     foreign = sum(not pod.node_name and pod.spec.scheduler_name not in names for pod in cluster.pods)
     if foreign:

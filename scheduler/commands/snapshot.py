@@ -1,207 +1,49 @@
-"""`loadmaster snapshot`: what of a cluster decides where pods go, in one packed file.
-
-Kinds are read one after the other, page by page, and written at once: memory is that of a page.
-"""
+"""`loadmaster snapshot`: what of a cluster decides where pods go, in one packed file; see `snapshotting.py`."""
 
 import argparse
-import asyncio
-import re
-import signal
-from datetime import UTC, datetime
-from importlib.metadata import version
-from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
-import msgspec
+from scheduler.commands.options import add_cluster_arguments, add_plugin_arguments, describe, registry
 
-from scheduler.api.decoding import Decoder, Unreadable
-from scheduler.commands.cluster_connection import connected
-from scheduler.commands.cluster_kinds import MAKES, further_kinds, without
-from scheduler.config.documents import STDIN
-from scheduler.config.load import load_config
-from scheduler.config.types import Config
-from scheduler.framework.errors import ClusterError, ConfigError
-from scheduler.framework.resources import read_raw_pods
-from scheduler.kube.http.client import BadStatus, Client
-from scheduler.kube.http.operations import CallLimit, Operation
-from scheduler.kube.informers.listing import BEGINNINGS, Expired, Lister
-from scheduler.process.progress import Progress, on_stderr
-from scheduler.process.results import results
-from scheduler.runtime.registry import Registry
-from scheduler.snapshots.aliases import Aliases
-from scheduler.snapshots.file import SnapshotFile, check_target
-from scheduler.snapshots.header import VERSION, Header, LeftOut
-from scheduler.snapshots.kept_fields import KINDS, Kind
-from scheduler.snapshots.reduction import Reduction
+DEFAULT_OUT: Final = "snapshot.json.gz"
 
-STDOUT: Final = STDIN
-TERMINATED: Final = 143
-"""The exit code that tells of a SIGTERM."""
+DESCRIPTION: Final = """\
+Write all of a cluster that decides where pods go into one packed file, which `simulate` and `explain --from` read. No
+Secrets, no ConfigMaps, no env, no commands: what is not known to be needed is left out. Nothing in the cluster changes.
+"""
+
+EPILOG: Final = """\
+examples:
+  loadmaster snapshot
+  loadmaster simulate snapshot.json.gz deployment.yaml --explain
+  loadmaster snapshot --anonymise --out bug-report.json.gz
+"""
 
 
-def run(options: argparse.Namespace, registry: Registry) -> int:
-    """Take a snapshot. Raises ConfigError for what cannot be read or written, OSError for a pipe."""
-    try:
-        return asyncio.run(_run(options, registry))
-    except ClusterError as error:
-        raise ConfigError([f"{error}; no snapshot was written"]) from error
-    except asyncio.CancelledError:
-        return TERMINATED
-
-
-async def _run(options: argparse.Namespace, registry: Registry) -> int:
-    task = asyncio.current_task()
-    assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)  # so that no temporary file is left
-    target = _target(options)
-    config = load_config(options.config, registry)
-    progress = on_stderr()
-    async with connected(options.kubeconfig, options.context) as client:
-        server = await _server_version(client)
-        header = Header(
-            version=VERSION,
-            taken_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            server=_without_build(server) if options.anonymise else server,
-            loadmaster=version("loadmaster"),
-            is_anonymised=options.anonymise,
-        )
-        with progress.shown(), SnapshotFile(target, header, force=options.force) as file:
-            taking = _Taking(Lister(client, progress.say), file, _reduction(options, config, registry), progress)
-            for kind in (*KINDS, *further_kinds(config, registry)):
-                await taking.take(kind)
-            size = file.complete(tuple(taking.left_out))
-    for line in taking.said:
-        progress.say(line)
-    where = "standard output" if options.out == STDOUT else options.out
-    progress.say(
-        f"{where}: {_objects(taking.objects)} of {taking.kinds} kinds in {_amount(size)}, of an API server {server}"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe the command's options."""
+    describe(parser, DESCRIPTION, EPILOG)
+    parser.add_argument(
+        "--out", default=DEFAULT_OUT, metavar="FILE", help="the file, - for a pipe; default: %(default)s"
     )
-    return 0
+    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+    parser.add_argument(
+        "--anonymise",
+        "--anonymize",
+        action="store_true",
+        help="put other names in the place of all that people chose: pods, namespaces, labels, images, …",
+    )
+    add_cluster_arguments(parser)
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        help="a KubeSchedulerConfiguration: also keep what its plugins look at beyond the usual",
+    )
+    add_plugin_arguments(parser)
 
 
-class _Taking:
-    """One snapshot on its way into a file."""
+def run(options: argparse.Namespace) -> int:
+    """Take a snapshot. Raises ConfigError for what cannot be read or written, OSError for a pipe."""
+    from scheduler.commands import snapshotting
 
-    def __init__(self, lister: Lister, file: SnapshotFile, reduction: Reduction, progress: Progress) -> None:
-        self._lister, self._file, self._reduction, self._progress = lister, file, reduction, progress
-        self.left_out: list[LeftOut] = []
-        self.said: list[str] = []
-        """What is left out, for whoever takes the snapshot."""
-        self.objects = self.kinds = 0
-        self._refused: set[str] = set()
-
-    async def take(self, kind: Kind) -> None:
-        """Read a kind, and write it. Raises ClusterError, ConfigError."""
-        if why := self._why_not(kind):
-            self._leave_out(kind, why)
-            return
-        for beginning in range(BEGINNINGS):
-            self._file.begin()
-            try:
-                count, notes = await self._take(kind)
-                break
-            except Expired as error:
-                self._file.take_back()
-                if beginning + 1 == BEGINNINGS:
-                    raise
-                self._progress.say(f"{error}; reading it again")
-            except BadStatus as error:
-                self._file.take_back()
-                self._refused.add(kind.name)
-                # The API server's words have the name of whoever asked it.
-                self._leave_out(kind, without(kind, error), f"HTTP {error.status}; in a simulation, {kind.without}")
-                return
-        self.objects += count
-        self.kinds += count > 0
-        for note in notes:
-            self._leave_out(kind, note)
-
-    def _why_not(self, kind: Kind) -> str:
-        """Why a kind is not even read; empty if it is."""
-        owned = MAKES.get(kind.name)
-        if owned in self._refused:
-            return f"without any {owned}, a simulation would make all of its pods anew"
-        if self._reduction.is_anonymous and kind not in KINDS:
-            return "what names stand in it is not known, so they cannot be replaced"
-        return ""
-
-    async def _take(self, kind: Kind) -> tuple[int, list[str]]:
-        """Return the number of objects, and what is to be said."""
-        count, unreadable, notes = 0, 0, []
-        self._progress.doing(f"reading {kind.resource.plural}")
-        async for page in self._lister.pages(kind.resource):
-            if kind.name == "":
-                kind = kind._replace(name=page.kind)
-            if page.is_later:
-                notes.append(
-                    f"after {_objects(count)} the list is of a later moment: it was too long to be read at once"
-                )
-            for item in page.items:
-                try:
-                    self._file.add(self._reduction.reduced(item, kind))
-                except Unreadable:
-                    unreadable += 1
-                else:
-                    count += 1
-            self._progress.done = count
-        if unreadable:
-            notes.append(f"{_objects(unreadable)} cannot be read")
-        return count, notes
-
-    def _leave_out(self, kind: Kind, why: str, anonymous: str = "") -> None:
-        """Note it. `anonymous`: what an anonymised snapshot says instead of `why`."""
-        name = kind.name or kind.resource.name
-        self.said.append(f"left out: {name}: {why}")
-        if self._reduction.is_anonymous:
-            name, why = kind.name or "a kind that a plugin looks at", anonymous or why
-        self.left_out.append(LeftOut(name, why))
-
-
-def _target(options: argparse.Namespace) -> Path | BinaryIO:
-    """Raises ConfigError, before anything is read."""
-    if options.out != STDOUT:
-        path = Path(options.out)
-        check_target(path, force=options.force)
-        return path
-    if results().isatty():
-        raise ConfigError(["standard output: a snapshot is packed, and not for a terminal: --out names a file"])
-    return results().buffer
-
-
-def _reduction(options: argparse.Namespace, config: Config, registry: Registry) -> Reduction:
-    enabled = {name for profile in config.profiles for name in profile.enabled}
-    raw_pods = read_raw_pods(registry[name] for name in enabled)
-    return Reduction(Aliases() if options.anonymise else None, whole_pods=raw_pods)
-
-
-class _Version(msgspec.Struct, rename="camel"):
-    git_version: str = ""
-
-
-_RELEASE: Final = re.compile(r"v\d{1,3}\.\d{1,3}\.\d{1,3}", re.ASCII)
-_version: Final[Decoder[_Version]] = Decoder(_Version)
-
-
-async def _server_version(client: Client) -> str:
-    """Also the first that is asked of the API server. Raises ClusterError."""
-    reply = await client.call(Operation("GET", "version", CallLimit(1)), "/version")
-    if reply.status in (401, 403):
-        raise BadStatus("asking the API server", reply)
-    try:
-        return _version.decode(reply.body).git_version or "of unknown version"
-    except Unreadable:
-        return "of unknown version"
-
-
-def _without_build(server: str) -> str:
-    """`v1.36.3-acme.7` ─► `v1.36.3`: who built it is nobody's business."""
-    match = _RELEASE.match(server)
-    return match[0] if match else ""
-
-
-def _objects(count: int) -> str:
-    return "1 object" if count == 1 else f"{count} objects"
-
-
-def _amount(size: int) -> str:
-    return f"{size / 1e6:.1f} MB" if size >= 100_000 else f"{max(size // 1000, 1)} KB"
+    return snapshotting.run(options, registry(options))

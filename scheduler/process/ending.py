@@ -1,9 +1,10 @@
-"""How a process ends that has run plugins: at once, with whatever they have left behind."""
+"""How a process ends that runs plugins, or has run them: at once, with whatever they have left behind."""
 
 import os
+import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 
@@ -23,3 +24,13 @@ def end_process(code: int) -> NoReturn:
         with suppress(AttributeError, OSError, ValueError):  # there is none, or nobody reads it any more
             stream.flush()
     os._exit(code)
+
+
+@contextmanager
+def ended_by_interrupt() -> Iterator[None]:
+    """Let Ctrl-C end the program at once: an exception, which is what Python makes of it, is a plugin's in its call."""
+    former = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)

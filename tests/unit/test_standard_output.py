@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.__main__ import BROKEN_PIPE, WRONG_INPUT, _parser, main
-
-COMMANDS = ("run", "explain", "page", "simulate", "snapshot", "record", "replay", "config", "plugins")
+from scheduler.__main__ import BROKEN_PIPE, COMMANDS, WRONG_INPUT, main
 
 NODE = "kind: Node\nmetadata: {name: n}\nstatus: {capacity: {cpu: 1, pods: 9}}\n"
 POD = "---\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c}]}\n"
@@ -60,9 +58,3 @@ def test_a_reader_that_has_seen_enough_is_no_error(
         assert main(command) == BROKEN_PIPE
 
     assert capsys.readouterr().err == ""
-
-
-def test_all_commands_are_looked_at() -> None:
-    (commands,) = (action.choices for action in _parser()[0]._actions if action.dest == "command")
-
-    assert tuple(commands or ()) == COMMANDS

@@ -16,6 +16,7 @@ aiohttp's session.
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from importlib.metadata import version
 from types import TracebackType
 from typing import Final, Self, TypeAlias
@@ -31,8 +32,9 @@ from scheduler.kube.http.connections import CONNECT_SECONDS, KEEPALIVE_SECONDS, 
 from scheduler.kube.http.http1 import BadAnswer, is_plain, request_headers
 from scheduler.kube.http.operations import MAX_PAUSE_SECONDS, Operation
 from scheduler.kube.http.sockets import loops_socket
-from scheduler.kube.identity.credentials import Credentials
+from scheduler.kube.identity.credentials import Credentials, load_credentials
 from scheduler.process.metrics import Metrics
+from scheduler.process.tasks import Tasks
 
 log = logging.getLogger(__name__)
 
@@ -346,6 +348,20 @@ class Client:
             timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=min(seconds, CONNECT_SECONDS))
             self._timeouts[seconds] = timeout
         return timeout
+
+
+@asynccontextmanager
+async def connected(kubeconfig: str | None, context: str | None) -> AsyncIterator[Client]:
+    """Yield a client for a command of a user, and keep its credentials fresh. Raises ConfigError."""
+    credentials = await load_credentials(kubeconfig, context)
+    metrics = Metrics()
+    tasks = Tasks(metrics)
+    async with Client(credentials, metrics) as client:
+        tasks.start("credentials", credentials.keep_fresh())
+        try:
+            yield client
+        finally:
+            await tasks.close()
 
 
 class _FencedBody:

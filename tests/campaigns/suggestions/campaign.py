@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import plugins
-from scheduler.commands.offline_explanation import decided
+from scheduler.commands.explaining import decided
 from tests.campaigns.suggestions.carrying_out import carried_out
 from tests.campaigns.suggestions.catalogue import OneWorld
 from tests.campaigns.suggestions.clusters import NAMESPACE, Json, cluster, shuffled

@@ -10,7 +10,7 @@ import pytest
 
 from plugins import IN_TREE
 from scheduler.__main__ import main
-from scheduler.commands import explain as command
+from scheduler.commands import explaining
 from scheduler.framework import Plugin
 from scheduler.kube.http.retries import RetryPolicy
 from scheduler.kube.identity import credentials
@@ -43,8 +43,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listing, "SECONDS", 0.2)
     monkeypatch.setattr(service_proxy, "_SECONDS", 0.2)
     monkeypatch.setattr(credentials, "REJECTED_SECONDS", 0.01)
-    monkeypatch.setattr(command, "WATCH_SECONDS", 0.01)
-    monkeypatch.setattr(command, "OUTAGE", RetryPolicy(first=0.001, limit=0.001, tries=4))
+    monkeypatch.setattr(explaining, "WATCH_SECONDS", 0.01)
+    monkeypatch.setattr(explaining, "OUTAGE", RetryPolicy(first=0.001, limit=0.001, tries=4))
 
 
 @contextmanager
@@ -312,7 +312,7 @@ def test_watching_a_cluster_loads_plugins_once(
         loaded.append(1)
         return IN_TREE
 
-    monkeypatch.setattr("scheduler.__main__._registry", registry)
+    monkeypatch.setattr(explaining, "registry", registry)
     waits = a_list("Pod", a_pod("web", "nobody"))
     bound = a_list("Pod", a_pod("web", nodeName="n1"))
 

@@ -11,8 +11,7 @@ import aiohttp
 import pytest
 
 from scheduler.api.reviews import PASSED_ON
-from scheduler.commands.local_page import COOKIE, LIMITS, LocalPage
-from scheduler.commands.page import served
+from scheduler.commands.local_page import COOKIE, LIMITS, LocalPage, served
 from scheduler.framework.errors import ClusterError, ConfigError
 from scheduler.kube.services.service_proxy import RunningScheduler
 from scheduler.process.metrics import Metrics

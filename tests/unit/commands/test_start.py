@@ -1,4 +1,4 @@
-"""`loadmaster explain` ends sooner than Python would load what decides: so it loads nothing of that."""
+"""What a command does not need is not loaded, as that takes longer than some commands do."""
 
 import subprocess
 import sys
@@ -9,11 +9,13 @@ from tests.unit.commands.scripted_api import Answer, ScriptedApi
 from tests.unit.commands.test_explain import A_TOKEN, EXPLAIN, FOUND, TOKEN
 from tests.unit.kube.fake_api import kubeconfig_text
 
+ROOT: Final = Path(__file__).parents[3]
 HEAVY: Final = frozenset(
     {"cel_expr_python", "cryptography", "kopf", "kubernetes", "numpy", "opentelemetry", "plugins", "pydantic", "uvloop"}
 )
 DECIDING: Final = frozenset(
-    f"scheduler.{room}" for room in ("cycle", "framework.exported", "loading.load", "queue", "simulate.engine", "state")
+    f"scheduler.{room}"
+    for room in ("cycle", "framework.exported", "plugin_loading.load", "queue", "simulate.engine", "state")
 )
 
 
@@ -33,7 +35,7 @@ def test_asking_loads_nothing_that_decides(tmp_path: Path) -> None:
                 "shop/web",
                 f"--kubeconfig={kubeconfig}",
             ],
-            cwd=Path(__file__).parents[3],
+            cwd=ROOT,
             capture_output=True,
             text=True,
             check=False,
@@ -46,3 +48,18 @@ def test_asking_loads_nothing_that_decides(tmp_path: Path) -> None:
     assert "aiohttp" in loaded
     assert {name for name in loaded if name.partition(".")[0] in HEAVY} == set()
     assert loaded & DECIDING == set()
+
+
+def test_help_loads_no_engine_and_no_client() -> None:
+    code = (
+        "import contextlib, io, sys\n"
+        "from scheduler.__main__ import COMMANDS, main\n"
+        "for arguments in ['--help'], ['--version'], *([name, '--help'] for name in COMMANDS):\n"
+        "    with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):\n"
+        "        main(arguments)\n"
+        "print(*{name.partition('.')[0] for name in sys.modules})\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert set(done.stdout.split()) & {*HEAVY, "aiohttp", "prometheus_client"} == set()

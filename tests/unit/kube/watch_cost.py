@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler.commands.cluster import settle_memory
-from scheduler.commands.run import loop_factory
+from scheduler.commands.scheduling import loop_factory
 from scheduler.kube.http.client import Client
 from scheduler.kube.identity.credentials import load_credentials
 from scheduler.kube.informers.deadlines import Deadlines

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from scheduler.__main__ import main
-from scheduler.commands import record
+from scheduler.commands import recording
 from scheduler.framework.errors import ClusterError
 from scheduler.kube.services.service_proxy import NotRunning
 from scheduler.replay.trace.trace_file import is_as_recorded
@@ -61,7 +61,7 @@ def run(
     parts: Sequence[bytes],
     failure: Exception | None = None,
 ) -> int:
-    monkeypatch.setattr(record, "RunningScheduler", lambda *_: FakeScheduler(parts, failure))
+    monkeypatch.setattr(recording, "RunningScheduler", lambda *_: FakeScheduler(parts, failure))
     return main(["record", f"--out={out}", f"--kubeconfig={kubeconfig}"])
 
 
@@ -98,7 +98,7 @@ def test_what_came_is_in_the_file_at_once_so_that_nothing_can_take_it_back(
                 yield part
                 seen.append(out.read_bytes())
 
-    monkeypatch.setattr(record, "RunningScheduler", lambda *_: Watched(TRACE))
+    monkeypatch.setattr(recording, "RunningScheduler", lambda *_: Watched(TRACE))
     assert main(["record", f"--out={out}", f"--kubeconfig={kubeconfig}"]) == 0
     assert seen == [TRACE[0], TRACE[0] + TRACE[1]]
 
@@ -181,7 +181,7 @@ def test_what_fits_on_a_full_disk_is_whole_and_the_rest_one_sentence(
     monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "a.trace"
-    monkeypatch.setattr(record, "created", lambda path: SmallDisk(path, "xb"))
+    monkeypatch.setattr(recording, "created", lambda path: SmallDisk(path, "xb"))
     monkeypatch.setattr(SmallDisk, "room", len(b"".join(TRACE)) + 10)
     assert run(monkeypatch, kubeconfig, out, [*TRACE, member(("decide", 1_600, "c"))]) == 2
     assert out.read_bytes() == b"".join(TRACE)
@@ -193,7 +193,7 @@ def test_nothing_is_left_of_a_recording_that_a_full_disk_kept_from_beginning(
     monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "a.trace"
-    monkeypatch.setattr(record, "created", lambda path: SmallDisk(path, "xb"))
+    monkeypatch.setattr(recording, "created", lambda path: SmallDisk(path, "xb"))
     monkeypatch.setattr(SmallDisk, "room", 10)
     assert run(monkeypatch, kubeconfig, out, TRACE) == 2
     assert not out.exists()
@@ -210,8 +210,8 @@ def test_a_file_that_is_taken_away_meanwhile_is_no_traceback(
         path.unlink()
         return file
 
-    created = record.created
-    monkeypatch.setattr(record, "created", taken_away)
+    created = recording.created
+    monkeypatch.setattr(recording, "created", taken_away)
     assert run(monkeypatch, kubeconfig, out, [], ClusterError("asking is not allowed")) == 2
     assert "asking is not allowed" in capsys.readouterr().err
 
@@ -221,8 +221,8 @@ def test_a_scheduler_that_ends_it_without_a_word_is_no_lost_connection(
 ) -> None:
     out = tmp_path / "a.trace"
     assert run(monkeypatch, kubeconfig, out, TRACE) == 0
-    assert lines_of(out)[-1] == ["end", 1_500, record.ENDED_THERE]
-    assert record.ENDED_THERE in capsys.readouterr().out
+    assert lines_of(out)[-1] == ["end", 1_500, recording.ENDED_THERE]
+    assert recording.ENDED_THERE in capsys.readouterr().out
 
 
 def test_what_the_scheduler_says_does_not_reach_the_terminal_as_it_is(
@@ -246,9 +246,9 @@ def test_ctrl_c_ends_it_before_the_scheduler_has_answered(
     monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "a.trace"
-    monkeypatch.setattr(record, "RunningScheduler", lambda *_: Hanging())
+    monkeypatch.setattr(recording, "RunningScheduler", lambda *_: Hanging())
     assert main(["record", f"--out={out}", f"--kubeconfig={kubeconfig}"]) == 2
-    assert capsys.readouterr().err == f"{record.TOO_EARLY}\n"
+    assert capsys.readouterr().err == f"{recording.TOO_EARLY}\n"
     assert not out.exists()
 
 

@@ -14,7 +14,7 @@ import pytest
 from scheduler import framework as fw
 from scheduler.__main__ import main
 from scheduler.api.unstructured import Unstructured
-from scheduler.commands import replay as command
+from scheduler.commands import replaying as command
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NoWrites
 from scheduler.plugin_loading.in_tree import in_tree

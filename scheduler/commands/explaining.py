@@ -1,0 +1,185 @@
+"""Explains a pod for `loadmaster explain`: asks the running scheduler, or decides here.
+
+--from FILE ─────────────────────────────────────────────► decide here
+--from-cluster ──────────────► read all that plugins look at ──► decide here
+neither ──► the running scheduler ──(there is none)──────► as --from-cluster, and say so
+
+With --watch, whoever has answered is asked again, and that outlives a scheduler or an API server that is replaced:
+
+ASK ──answer──2 s──► ASK      until the pod has a node, or is gone
+ │ ───no answer────► ASK      after a wait, a few times; then it fails
+ └────not allowed──► (fails)
+
+What decides here is loaded only if no running scheduler answers.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from scheduler.api.labels import subdomain_problems
+from scheduler.api.text import printable
+from scheduler.commands.options import registry
+from scheduler.framework.errors import ClusterError, ConfigError
+from scheduler.kube.http.client import Client, connected
+from scheduler.kube.http.retries import RetryPolicy
+from scheduler.kube.services.service_proxy import NotRunning, RunningScheduler
+
+if TYPE_CHECKING:
+    from scheduler.api.pod import Pod
+    from scheduler.config.types import Config
+    from scheduler.runtime.registry import Registry
+    from scheduler.simulate.cluster import SimulatedCluster
+
+WATCH_SECONDS: Final = 2.0
+OUTAGE: Final = RetryPolicy(first=2.0, limit=15.0, tries=10)
+"""How long watching waits for the next answer: two minutes."""
+
+
+Document = Mapping[str, Any]
+
+
+async def explanations(options: argparse.Namespace) -> AsyncGenerator[Document, None]:
+    """Yield an explanation; with --watch, yield more until the pod has a node or is gone.
+
+    Raises ClusterError, ConfigError.
+    """
+    if options.files:
+        yield await _decided_by_files(options)
+        return
+    async with connected(options.kubeconfig, options.context) as client:
+        question = _Question(options, client)
+        document = await question.ask()
+        yield document
+        while options.watch and document["found"] and not document.get("node"):
+            await asyncio.sleep(WATCH_SECONDS)
+            document = await question.ask_patiently()
+            yield document
+
+
+class _Question:
+    """About one pod of a cluster."""
+
+    def __init__(self, options: argparse.Namespace, client: Client) -> None:
+        """Raises ConfigError for what cannot be asked about."""
+        self._options, self._client = options, client
+        self._registry: Registry | None = None  # loaded once, however often it is asked
+        self._pod = _pod(options, client.credentials.namespace)
+        self._scheduler = RunningScheduler(client, options.service_namespace, options.service)
+        self._is_decided_here = options.from_cluster
+        self._was_answered = False
+
+    async def ask(self) -> Document:
+        """Return what the scheduler says, or what is decided here. Raises ClusterError, ConfigError."""
+        if not self._is_decided_here:
+            try:
+                document = await self._scheduler.explain(*self._pod)
+            except NotRunning as error:
+                if self._was_answered:
+                    raise
+                _say(f"{error}; deciding here, by what the cluster has now")
+                self._is_decided_here = True
+            else:
+                self._was_answered = True
+                if document.get("leading") is False:
+                    _say("no replica that was asked leads: none of them knows the pod's history")
+                return document
+        if self._registry is None:
+            self._registry = registry(self._options)
+        return await _decided_by_cluster(self._client, self._options.config, self._registry, *self._pod)
+
+    async def ask_patiently(self) -> Document:
+        """The same, a few times where no answer comes."""
+        for failures in range(OUTAGE.tries):
+            try:
+                return await self.ask()
+            except ClusterError as error:
+                if getattr(error, "status", 0) in (401, 403) or failures + 1 == OUTAGE.tries:
+                    raise
+                _say(f"{error}; asking again")
+                await asyncio.sleep(OUTAGE.wait(failures))
+        raise AssertionError("the last try returns or raises")
+
+
+def _say(line: str) -> None:
+    print(printable(line), file=sys.stderr)
+
+
+def _pod(options: argparse.Namespace, default: str) -> tuple[str, str]:
+    """Return namespace and name. Raises ConfigError for what cannot be the name of anything."""
+    before, slash, after = options.pod.partition("/")
+    namespace, name = (before, after) if slash else (options.namespace or default, before)
+    if not namespace or not name:
+        raise ConfigError([f"expected [NAMESPACE/]POD, got {options.pod!r}"])
+    names = (
+        ("a pod", name),
+        ("a namespace", namespace),
+        ("a Service", options.service),
+        ("a namespace", options.service_namespace),
+    )
+    problems = [
+        f"{text[:100]!r} cannot be the name of {what}"
+        for what, text in names
+        if not text.isascii() or subdomain_problems(text)
+    ]
+    if problems:
+        raise ConfigError(problems)
+    return namespace, name
+
+
+async def _decided_by_files(options: argparse.Namespace) -> Document:
+    """Read files as `simulate` does, and explain a pod. Raises ConfigError."""
+    from scheduler.config.load import load_config
+    from scheduler.simulate.cluster import read_cluster
+    from scheduler.simulate.controllers.adoption import adopted
+
+    namespace, name = _pod(options, "default")
+    plugins = registry(options)
+    config = load_config(options.config, plugins)
+    cluster = read_cluster(options.files, raw_pods=_raw_pods(config, plugins))
+    cluster = replace(cluster, pods=tuple(adopted(cluster.pods, config)))
+    return await decided(cluster, config, plugins, namespace, name)
+
+
+async def _decided_by_cluster(
+    client: Client, config_path: str | None, plugins: "Registry", namespace: str, name: str
+) -> Document:
+    """Read all kinds that the plugins look at, and explain a pod. Raises ConfigError, ClusterError."""
+    from scheduler.commands.cluster_objects import read_watched
+    from scheduler.config.load import load_config
+    from scheduler.simulate.cluster import cluster_of
+
+    config = load_config(config_path, plugins)
+    documents = await read_watched(client, config, plugins)
+    # The API server has accepted these objects: one that cannot be read here costs itself only.
+    cluster = cluster_of((), [], raw_pods=_raw_pods(config, plugins), stored=documents)
+    return await decided(cluster, config, plugins, namespace, name)
+
+
+async def decided(
+    cluster: "SimulatedCluster", config: "Config", plugins: "Registry", namespace: str, name: str
+) -> Document:
+    """Explain a pod of a cluster. Raises ConfigError."""
+    from scheduler.explain.changes import WrittenPod
+    from scheduler.explain.explainer import Explainer
+    from scheduler.simulate.engine import engine_of
+    from scheduler.simulate.written_pods import written_pod
+
+    def written(pod: "Pod") -> WrittenPod | None:
+        return written_pod(pod, cluster.written.get((pod.namespace, pod.name)))
+
+    with engine_of(cluster, config, plugins) as engine:
+        report = await Explainer(engine, lambda: 0.0, written=written).about(namespace, name)
+        document: Document = msgspec.to_builtins(report)
+        return document
+
+
+def _raw_pods(config: "Config", plugins: "Registry") -> bool:
+    from scheduler.framework.resources import read_raw_pods
+
+    return read_raw_pods(plugins[plugin] for profile in config.profiles for plugin in profile.enabled)

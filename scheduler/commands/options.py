@@ -1,0 +1,108 @@
+"""Options that several commands have, and how flags are read and written.
+
+Like the first lines of every command's module, nothing at the top loads numpy, an HTTP client or plugins: `--help`
+does without.
+"""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from scheduler.framework.duration import Duration
+
+if TYPE_CHECKING:
+    from scheduler.plugin_loading.registry import PluginRegistry
+
+_TRUE = ("1", "t", "T", "true", "TRUE", "True")
+_FALSE = ("0", "f", "F", "false", "FALSE", "False")
+
+
+def describe(parser: argparse.ArgumentParser, description: str, epilog: str | None = None) -> None:
+    """Show these texts with their line breaks."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.description, parser.epilog = description, epilog
+
+
+def add_cluster_arguments(parser: argparse.ArgumentParser, kubeconfig: str = "how to reach the cluster") -> None:
+    """Describe how to reach the cluster."""
+    parser.add_argument("--kubeconfig", metavar="FILE", help=f"{kubeconfig}; default: your own kubeconfig")
+    parser.add_argument("--context", help="a context of the kubeconfig; default: the current one")
+
+
+def add_service_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe where in the cluster the scheduler is."""
+    parser.add_argument("--service", default="loadmaster", help="the scheduler's Service; default: %(default)s")
+    parser.add_argument(
+        "--service-namespace",
+        default="kube-system",
+        metavar="NAMESPACE",
+        help="and its namespace; default: %(default)s",
+    )
+
+
+def add_plugin_arguments(parser: argparse.ArgumentParser) -> None:
+    """Describe `--plugin-dir`; `registry` loads what it names."""
+    parser.add_argument(
+        "--plugin-dir",
+        action="append",
+        default=[],
+        metavar="DIR",
+        dest="plugin_directories",
+        help="a directory with plugins of your own, a Python file each; can be given several times",
+    )
+
+
+def add_output_argument(parser: argparse.ArgumentParser, text: str = "text") -> None:
+    """Describe `--output`."""
+    parser.add_argument("-o", "--output", choices=(text, "json"), default=text, help="default: %(default)s")
+
+
+def registry(options: argparse.Namespace) -> "PluginRegistry":
+    """Load all plugins that a configuration may name."""
+    from scheduler.plugin_loading.in_tree import in_tree
+    from scheduler.plugin_loading.registry import PluginRegistry
+
+    return PluginRegistry(in_tree(), options.plugins, options.plugin_directories)
+
+
+def truth(text: str) -> bool:
+    """Read what Go's strconv.ParseBool takes."""
+    if text in _TRUE:
+        return True
+    if text in _FALSE:
+        return False
+    raise argparse.ArgumentTypeError(f"{text!r} is neither true nor false")
+
+
+def duration(text: str) -> Duration:
+    """Read what Go's time.ParseDuration takes."""
+    try:
+        return Duration.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def port(text: str) -> int:
+    """Read the number of a port."""
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port: expected a number from 0 to 65535")
+    return int(text)
+
+
+def go_value(value: object) -> str:
+    """Return a flag's value as Go's pflag writes it."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case Mapping():
+            return ",".join(f"{key}={go_value(each)}" for key, each in value.items())
+        case str():
+            return value
+        case Sequence() if value and isinstance(value[0], tuple):
+            return ",".join(f"{pattern}={level}" for pattern, level in value)
+        case Sequence():
+            return f"[{','.join(map(go_value, value))}]"
+        case _:
+            return str(value)
