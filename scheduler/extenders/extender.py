@@ -89,7 +89,7 @@ class Extender:
         """Verbs whose last call failed."""
 
     def is_interested(self, pod: Pod) -> bool:
-        """Whether a container of the pod asks for a resource that the extender manages, or it wants all pods."""
+        """Return whether a container of the pod asks for a resource that the extender manages, or it wants all pods."""
         if not self._managed:
             return True
         spec = pod.spec

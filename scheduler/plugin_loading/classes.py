@@ -109,7 +109,7 @@ def _interface_problems(cls: type) -> Iterator[Problem]:
 
 
 def _is_inherited(cls: type, name: str) -> bool:
-    """Whether what a class has by this name is the interface's own."""
+    """Return whether what a class has by this name is the interface's own."""
     owner = next(each for each in cls.__mro__ if name in vars(each))
     return owner.__module__.startswith(_FRAMEWORK)
 

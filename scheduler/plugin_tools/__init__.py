@@ -1,4 +1,4 @@
-"""What `loadmaster plugins` is made of: a description of a plugin, a beginning for a new one, what one costs.
+"""The parts of `loadmaster plugins`: descriptions of plugins, a skeleton for a new one, and benchmarks.
 
 Finding and loading plugins is `scheduler.plugin_loading`'s.
 """

@@ -1,4 +1,5 @@
-"""What a plugin adds to a decision: the same pods on two schedulers in memory, one with the plugin and one without.
+"""The cost that a plugin adds to a decision: the same pods on two schedulers in memory, one with the plugin and one
+without.
 
 Both are whole schedulers over the same nodes, and take turns, so that what else the machine does concerns both. Each
 pod is decided, bound, and counts from then on. First the pods are alike, as those of a Deployment, whose stored answers
@@ -55,7 +56,7 @@ GRACE_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What is measured."""
+    """A measurement."""
 
     plugin: type[Plugin]
     spec: ProfileSpec
@@ -161,7 +162,7 @@ class _World:
         """UID → why a pod was not placed."""
 
         self.late = ""
-        """Where the plugin was when the time was over, if it was asked just then. That decision does not count."""
+        """The plugin's place in its code when the time was over, if it was running. That decision does not count."""
 
     @contextmanager
     def running(self) -> Iterator[Self]:

@@ -40,7 +40,7 @@ _SHAPES: Final = {ALIKE: "pods alike", DIFFERENT: "each its own shape"}
 
 
 def report(options: argparse.Namespace, registry: Registry) -> str:
-    """Measure, and return what is to be printed. `registry`: the plugins beside those of the file.
+    """Measure, and return the text to print. `registry`: the plugins in addition to those of the file.
 
     Raises ConfigError.
     """

@@ -1,4 +1,4 @@
-"""What a plugin is, as lines of text: from its class, and from an instance that is made but not started."""
+"""Describes a plugin in lines of text: from its class, and from an instance that is made but not started."""
 
 import inspect
 from collections.abc import Iterator, Mapping

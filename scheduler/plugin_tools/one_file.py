@@ -12,7 +12,7 @@ from scheduler.runtime.registry import Registry
 def load_file(path: str, known: Registry) -> LoadedPlugins:
     """Load the plugins of a Python file as the scheduler does, after a trial in a process of its own.
 
-    Of the other files beside it, only those are there that it may import: their names begin with an underscore.
+    Of the other files next to it, only those are there that it may import: their names begin with an underscore.
     `known`: the plugins that have their names already. Raises ConfigError with everything that is wrong.
     """
     folder, name = os.path.split(path)

@@ -36,7 +36,7 @@ def node_name(number: int) -> str:
 
 
 def numbered_node(number: int, manifest: Mapping[str, Any] = MappingProxyType({})) -> Node:
-    """A node under a name of its own; what `manifest` says besides is laid over it. Raises Unreadable."""
+    """A node with its own name; other fields of `manifest` are merged into it. Raises Unreadable."""
     name, metadata, status = node_name(number), manifest.get("metadata") or {}, manifest.get("status") or {}
     labels = {ZONE: f"zone-{number % 3}", **(metadata.get("labels") or {}), HOSTNAME: name}
     allocatable = {"cpu": "32", "memory": "256Gi", "pods": "110", "ephemeral-storage": "100Gi"}

@@ -89,7 +89,7 @@ class Tasks:
             await repetition.once()
 
     def are_running(self) -> bool:
-        """Whether all parts are."""
+        """Return whether all parts are."""
         return not self.failed
 
     async def cancel(self, *parts: "asyncio.Task[None]") -> None:
@@ -162,7 +162,7 @@ class Tasks:
 
 
 def is_late_for_a_connection(error: BaseException | None) -> bool:
-    """Whether uvloop's TLS has gone on reading from a connection that was aborted a turn before.
+    """Return whether uvloop's TLS has gone on reading from a connection that was aborted a turn before.
 
     What it reads makes it write something, and that fails. Nothing is lost: the connection has ended, and who used it
     knows. asyncio's TLS says nothing then; uvloop's only of an OSError (`SSLProtocol._fatal_error`).
@@ -171,7 +171,7 @@ def is_late_for_a_connection(error: BaseException | None) -> bool:
 
 
 def is_forsaken_by_kopf(context: dict[str, Any]) -> bool:
-    """Whether it is a task of kopf's whose failure nobody asks for, as another one like it failed before.
+    """Return whether it is a task of kopf's whose failure nobody asks for, as another one like it failed before.
 
     kopf asks for the resources of all API groups at once, and at the first failure, which it reports and tries again,
     leaves the others alone (`_read_new_apis` in kopf/_cogs/clients/scanning.py).

@@ -31,11 +31,12 @@ from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.written_pods import Source
 
 MAX_PROBLEMS: Final = 100
-"""Problems that are told; behind them it says how many more there are."""
+"""The number of problems that are printed; a last line counts the others."""
 
 
 MAX_LINE: Final = 900
-"""Characters of a problem that are told: keys and values in it may be as long as the file. Its end says most."""
+"""The number of characters of a problem that are printed: keys and values may be as long as the file. Its end says
+most."""
 
 OBJECTS_PER_CHECK: Final = 1000
 """After so many objects it is looked how much memory is left."""
@@ -52,10 +53,10 @@ class SimulatedCluster:
     pods: tuple[Pod, ...]
     others: OtherObjects = field(default_factory=OtherObjects)
     notes: tuple[str, ...] = ()
-    """What may make it differ from the cluster."""
+    """Reasons why the simulation may differ from the cluster."""
 
     creation: Creation | None = None
-    """What creates further pods."""
+    """Objects that create further pods."""
 
     written: Mapping[tuple[str, str], Source] = field(default_factory=dict)
     """Namespace and name of a pod without a node → the object in which it is written."""
@@ -84,10 +85,10 @@ def read_cluster(
     documents = snapshots.seen(read_documents(paths, problems, texts, progress), problems)
     cluster = cluster_of(documents, problems, raw_pods=raw_pods, strict=strict, stored=stored, progress=progress)
     problems = [problem for problem in map(_cut, problems) if not problem.startswith(STORED)]
-    problems, notes = snapshots.judged(problems)
+    problems, notes = snapshots.separated(problems)
     if problems:
-        told, more = texts.with_lines(problems[:MAX_PROBLEMS]), len(problems) - MAX_PROBLEMS
-        raise ConfigError([*told, f"and {more} more problems"] if more > 0 else told)
+        printed, more = texts.with_lines(problems[:MAX_PROBLEMS]), len(problems) - MAX_PROBLEMS
+        raise ConfigError([*printed, f"and {more} more problems"] if more > 0 else printed)
     return replace(cluster, notes=(*notes, *texts.with_lines(map(_cut, cluster.notes))))
 
 
@@ -126,7 +127,7 @@ def _within_memory(objects: Iterable[WrittenObject]) -> Iterator[WrittenObject]:
 
 
 class _Reading:
-    """What was read so far."""
+    """The objects that were read so far."""
 
     def __init__(self, problems: list[str], *, raw_pods: bool, strict: bool) -> None:
         self._problems = problems
@@ -140,7 +141,7 @@ class _Reading:
         self._first_place: dict[tuple[str, str], str] = {}
 
     def look_for_unknown_fields(self, obj: WrittenObject) -> None:
-        """Look for fields that objects of its kind do not have. What cannot be read at all is told by `take`."""
+        """Look for fields that objects of its kind do not have. Unreadable objects are reported by `take`."""
         with suppress(Unreadable, RecursionError):
             self._unknown += (f"{obj.place}: {problem}" for problem in unknown_fields(obj))
 

@@ -4,7 +4,7 @@ A binding takes effect at once, and comes back as if the watch had reported it. 
 
     each pod in turn ─► placed, refused, or on hold in Permit while the others have their turn
     time passes ──────► timers of plugins go off, until the next is the time-out of a pod on hold
-    if others found no room, or pods on hold were rejected: these are rejected at their time-outs,
+    if others found no node, or pods on hold were rejected: these are rejected at their time-outs,
         and what the queue wakes then has another turn, once
 """
 
@@ -58,7 +58,7 @@ def simulate(
     """Schedule the pods without a node that name one of the profiles, in queue order, each seeing the earlier placed.
 
     The objects that plugins look up are taken out of `others`.
-    With `each_alone` every pod is judged on the cluster as given, in the given order.
+    With `each_alone` every pod is decided on the cluster as given, in the given order.
 
     Return {"pods": [{"namespace", "name", "node", "nominatedNode", "victims", "message", "gated"?, "permit"?,
     "nodes"?}]}: `gated` names the PreEnqueue plugin that holds the pod back; `permit` says where a pod waits for Permit
@@ -73,7 +73,7 @@ def simulate(
 
         async def run() -> None:
             await simulation.start(explain=explain)
-            await (simulation.judge_each() if each_alone else simulation.schedule_waiting())
+            await (simulation.decide_each() if each_alone else simulation.schedule_waiting())
 
         simulation.run(run())
         return {"pods": list(simulation.results.values())}
@@ -132,10 +132,10 @@ class Simulation:
         self._evaluator = NodeEvaluator(engine.algorithm, engine.cache.table) if explain else None
         await self._tasks.do_once()  # plugins read what they read in the background
 
-    async def judge_each(self) -> None:
+    async def decide_each(self) -> None:
         """Say of each pod where it would go, and change nothing."""
         for pod in self.progress.counted(self._pending, "judging pods", len(self._pending)):
-            _judge(self.engine, pod, self.results[pod.uid], self._evaluator)
+            _decide_alone(self.engine, pod, self.results[pod.uid], self._evaluator)
             await self._event_loop.at_rest()
 
     async def schedule_waiting(self) -> None:
@@ -195,7 +195,7 @@ class Simulation:
     def rest(self) -> None:
         """Take the pods out of the queue that have had their turn in vain, so that nothing wakes them again.
 
-        Room that is being made for them stays theirs. Pods on hold stay there.
+        Nodes on which preemption makes room for them stay nominated. Pods on hold stay there.
         """
         for uid, result in self.results.items():
             if uid in self.engine.queue and uid not in self.on_hold:
@@ -309,7 +309,7 @@ def _tasks_at_work() -> str:
     return ", ".join(sorted(places)[:MAX_TASKS]) or "a callback is always due"
 
 
-def _judge(engine: Engine, pod: Pod, result: Result, evaluator: NodeEvaluator | None) -> None:
+def _decide_alone(engine: Engine, pod: Pod, result: Result, evaluator: NodeEvaluator | None) -> None:
     """Record where one pod would go, and change nothing."""
     framework = engine.frameworks[pod.spec.scheduler_name]
     if pod.is_deleting or "gated" in result:

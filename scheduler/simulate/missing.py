@@ -1,4 +1,4 @@
-"""What pods name and the files do not have: without it, the simulation may not be what the cluster would do."""
+"""Objects that pods name and the files lack: without them, the simulation may differ from the cluster."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -34,7 +34,7 @@ _EVERYWHERE: Final[Mapping[str, tuple[str, str]]] = {
 
 
 class Missing:
-    """Collects it, and tells it in a line for each kind."""
+    """Collects them, and reports them in a line for each kind."""
 
     def __init__(self) -> None:
         self._named: dict[str, dict[str, int]] = {}

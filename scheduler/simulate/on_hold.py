@@ -16,7 +16,7 @@ from scheduler.runtime.waiting import WaitingPod, WaitingPods
 from scheduler.simulate.recording import Result
 
 NOT_BOUND: Final = "its binding has begun, and does not end"
-"""What is said of a pod that PreBind, Bind or PostBind plugins keep for too long."""
+"""The message about a pod that PreBind, Bind or PostBind plugins keep for too long."""
 
 
 class PodsOnHold:
@@ -48,7 +48,7 @@ class PodsOnHold:
             self._noted[pod.uid] = waiting
 
     def may_make_room(self) -> bool:
-        """Whether pods on hold were rejected, or hold what pods that found no node could have."""
+        """Return whether pods on hold were rejected, or hold what pods that found no node could have."""
         if any(self._waiting.get(uid) is not each and not self._has_node(uid) for uid, each in self._noted.items()):
             return True
         is_any_refused = any(count for name, count in self._engine.queue.pending_counts().items() if name != "gated")
@@ -94,7 +94,7 @@ class PodsOnHold:
 
 
 def described(waiting: WaitingPod) -> dict[str, Any]:
-    """What a pod on hold waits for: "message", and "permit" as `scheduler.simulate.engine.simulate` says."""
+    """The reason why a pod is on hold: "message", and "permit" as `scheduler.simulate.engine.simulate` says."""
     node = waiting.pod.node_name
     plugins = [
         {

@@ -59,22 +59,22 @@ def as_text(document: Result, *, explain: bool) -> str:
         lines.append(f"... and {len(pods) - len(shown)} more pods (all of them with -o json)")
     lines += _faults(pods)
     placed = sum(pod["node"] is not None for pod in pods)
-    told = document.get("whatIf")
-    if pods or told is None:
+    reported = document.get("whatIf")
+    if pods or reported is None:
         lines.append(f"{placed} of {len(pods)} pods placed")
-    if told is not None:
-        below = dropwhile(lambda line: not line, map(printable, lines_of(told)))
+    if reported is not None:
+        below = dropwhile(lambda line: not line, map(printable, lines_of(reported)))
         lines += ["", *below] if pods else below
     return "\n".join(lines)
 
 
 def _faults(pods: Iterable[Result]) -> Iterator[str]:
     """How plugins failed, once for each place in their code."""
-    told = set()
+    reported = set()
     for pod in pods:
         fault = pod.get("fault")
-        if fault is not None and (place := (fault["plugin"], fault["extensionPoint"], fault["at"])) not in told:
-            told.add(place)
+        if fault is not None and (place := (fault["plugin"], fault["extensionPoint"], fault["at"])) not in reported:
+            reported.add(place)
             yield f"\nplugin {fault['plugin']} failed at {fault['extensionPoint']} for {_name(pod)} ({fault['at']})"
             yield from _indented(fault["traceback"].splitlines())
 

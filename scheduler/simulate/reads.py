@@ -1,4 +1,4 @@
-"""What plugins read without watching it, such as metrics: in a simulation, the objects of its files."""
+"""Plugins' reads of objects that are not watched, such as metrics: in a simulation, the objects of its files."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -63,7 +63,7 @@ class Told(msgspec.Struct, frozen=True):
 _decoder: Final[Decoder[_Whole]] = Decoder(_Whole)
 
 
-def told_by(raw: msgspec.Raw) -> Told | None:
+def header_of(raw: msgspec.Raw) -> Told | None:
     """Return what a document tells, if it is a snapshot; else None."""
     if _MARK not in bytes(memoryview(raw)[:_BEGINNING]):
         return None

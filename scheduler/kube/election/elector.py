@@ -73,7 +73,8 @@ class Elector(LibraryElection):
         self._is_stopping = False
 
     def is_healthy(self) -> bool:
-        """Whether we do not lead, or the Lease has not been over for long: by then the program should have ended."""
+        """Return whether we do not lead, or the Lease has not been over for long: by then the program should have
+        ended."""
         if not self._leadership.began.is_set() or self._leadership.ended.is_set():
             return True
         over = self._settings.renew_deadline - self._settings.lease_duration - TOLERATED_SECONDS

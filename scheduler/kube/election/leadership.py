@@ -40,7 +40,7 @@ class Leadership:
         self._until = -math.inf
 
     def is_held(self) -> bool:
-        """Whether we lead, now. Cheap: each write asks."""
+        """Return whether we lead, now. Cheap: each write asks."""
         return self._now() < self._until
 
     def seconds_left(self) -> float:

@@ -48,12 +48,12 @@ class Access:
             log.error("Every call is refused: /livez fails", extra=fields)
 
     def is_granted(self) -> bool:
-        """Whether calls have not been refused for long, without any that was not."""
+        """Return whether calls have not been refused for long, without any that was not."""
         return not self._failed
 
 
 def is_ours(error: BaseException | None) -> bool:
-    """Whether a call failed because of our own setup."""
+    """Return whether a call failed because of our own setup."""
     if error is None:
         return False
     return isinstance(error, ssl.SSLCertVerificationError | ConfigError) or is_ours(error.__cause__)

@@ -67,7 +67,7 @@ class AnswerReader:
 
 
 def is_plain(target: str) -> bool:
-    """Whether a path, with or without a query, needs no quoting."""
+    """Return whether a path, with or without a query, needs no quoting."""
     return _TARGET.fullmatch(target) is not None
 
 

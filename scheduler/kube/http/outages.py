@@ -11,12 +11,12 @@ from scheduler.kube.http.client import BadStatus, NoReply
 
 
 def is_trouble(status: int) -> bool:
-    """Whether an answer with this status means that the API server is in trouble."""
+    """Return whether an answer with this status means that the API server is in trouble."""
     return status == 429 or status >= 500
 
 
 def is_outage(error: BaseException) -> bool:
-    """Whether a call failed, with an error of ours or of aiohttp, because the API server is in trouble."""
+    """Return whether a call failed, with an error of ours or of aiohttp, because the API server is in trouble."""
     if isinstance(error, BadStatus):
         return is_trouble(error.status)
     return isinstance(error, NoReply | aiohttp.ClientError | TimeoutError) and not is_ours(error)

@@ -48,7 +48,7 @@ class Identity:
 
 
 def is_in_cluster() -> bool:
-    """Whether this runs in a pod, which has a service account."""
+    """Return whether this runs in a pod, which has a service account."""
     return _HOST in os.environ
 
 

@@ -58,7 +58,7 @@ class Comparison:
     listed_pods: int
 
     def __bool__(self) -> bool:
-        """Whether anything differs."""
+        """Return whether anything differs."""
         return bool(self.nodes or self.pods)
 
 

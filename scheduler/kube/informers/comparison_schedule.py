@@ -60,7 +60,7 @@ class ComparisonSchedule:
         return resource in self._requested
 
     def take(self, resource: str) -> bool:
-        """Whether a resource is requested; it is so no longer."""
+        """Return whether a resource is requested; it is so no longer."""
         if resource not in self._requested:
             return False
         self._requested.discard(resource)

@@ -74,7 +74,7 @@ class Deadlines:
         return {name: now - last for name, last in self._last.items() if now - last > self._allowed[name]}
 
     def are_met(self) -> bool:
-        """Whether nothing is overdue. Logs and counts what became overdue since the last call.
+        """Return whether nothing is overdue. Logs and counts what became overdue since the last call.
 
         The kubelet asks every ten seconds; a task of our own would see it no sooner, and could hang too.
         """

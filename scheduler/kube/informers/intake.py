@@ -238,7 +238,7 @@ class Intake(Generic[T]):
             self._call(self._react.changed, found)
 
     def _is_put_off(self, uid: str, version: str) -> bool:
-        """Whether an object is dirty: then the version is noted that a list must have to put it right."""
+        """Return whether an object is dirty: then the version is noted that a list must have to put it right."""
         dirty = self._dirty.get(uid)
         if dirty is None:
             return False
@@ -360,7 +360,7 @@ class Intake(Generic[T]):
         return found.metadata.name if found is not None else ""
 
     def is_missing(self, uid: str, version: str) -> bool:
-        """Whether an object is gone that a list of that version lacks: it is known, or dirty, and not newer."""
+        """Return whether an object is gone that a list of that version lacks: it is known, or dirty, and not newer."""
         dirty, known = self._dirty.get(uid), self._known().get(uid)
         if dirty is not None:
             return not is_newer(dirty.version, version)

@@ -191,7 +191,7 @@ class ObjectDecoder(Generic[T]):
         return Page(page.metadata, items)
 
     def _is_usable(self, found: T) -> bool:
-        """Whether an object passes its check; if not, it is reported."""
+        """Return whether an object passes its check; if not, it is reported."""
         try:
             self.check(found)
         except ValueError as error:

@@ -24,7 +24,7 @@ class Served:
         self._operation = Operation("GET", "discovery", CallLimit(1), TIMEOUT)
 
     async def ask(self) -> bool:
-        """Whether it is served and can be watched. Raises ClusterError without an answer."""
+        """Return whether it is served and can be watched. Raises ClusterError without an answer."""
         resource = self._resource
         version = await self._get(resource.version_path)
         if version.status == 404:

@@ -108,7 +108,7 @@ class Writing:
 
 
 def has_all(found: Any, wanted: Any) -> bool:
-    """Whether an object contains all that a write wanted."""
+    """Return whether an object contains all that a write wanted."""
     if not isinstance(wanted, Mapping):
         return bool(found == wanted)
     if not isinstance(found, Mapping):

@@ -144,7 +144,7 @@ class ApiBinder:
         self._get = Operation("GET", "pods", CallLimit(max_in_flight), timeout)
 
     def is_binding(self) -> bool:
-        """Whether bindings are on their way to the API server."""
+        """Return whether bindings are on their way to the API server."""
         return self._post.limit.in_use > 0
 
     async def bind(self, pod: Pod, node_name: str, check: Callable[[], None] = _always_send) -> str:

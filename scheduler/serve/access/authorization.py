@@ -59,7 +59,7 @@ class Authorization:
         self._reviews = Reviewing(MAX_IN_FLIGHT)
 
     async def verdict(self, user: User, path: str, verb: str) -> AccessVerdict:
-        """Whether `user` may do `verb`, HTTP's method in lower case. Raises ClusterError without an answer."""
+        """Return whether `user` may do `verb`, HTTP's method in lower case. Raises ClusterError without an answer."""
         if MASTERS_GROUP in user.groups or self._is_for_all(path.removeprefix("/")):
             return AccessVerdict(allowed=True)
         if self._reviewer is None:

@@ -101,7 +101,7 @@ class Pages:
         return first if first in self._health else ""
 
     def takes(self, method: str, path: str) -> bool:
-        """Whether there is anything to do by that method."""
+        """Return whether there is anything to do by that method."""
         return method in (("PUT",) if path in self._settings else ("GET", "HEAD"))
 
     async def answer(self, request: web.BaseRequest) -> Answer:

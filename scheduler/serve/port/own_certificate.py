@@ -65,7 +65,7 @@ def ensure_files(directory: str, bind_address: str, now: datetime) -> tuple[str,
 
 
 def is_old(pair: KeyPair, now: datetime) -> bool:
-    """Whether one of our own is to be replaced."""
+    """Return whether one of our own is to be replaced."""
     made = x509.load_pem_x509_certificate(pair.certificate).not_valid_before_utc + CLOCK_SKEW
     return now >= made + RENEW_AFTER
 

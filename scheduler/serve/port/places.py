@@ -91,7 +91,7 @@ class Places(Generic[P]):
         return self._make_room(None)
 
     def may_shake_hands(self, address: str) -> bool:
-        """Whether the rate of an address allows for one more handshake, which is then counted."""
+        """Return whether the rate of an address allows for one more handshake, which is then counted."""
         now, burst = self._now(), self._limits.burst
         left, then = self._rates.pop(address, (float(burst), now))
         left = min(burst, left + (now - then) * self._limits.handshakes_per_second)

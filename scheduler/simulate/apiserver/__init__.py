@@ -1,4 +1,4 @@
-"""What the API server does to objects before a scheduler sees them: defaults, admission, validation.
+"""The API server's changes to objects before a scheduler sees them: defaults, admission, validation.
 
 Pods that controllers make are in `scheduler.simulate.controllers`.
 """

@@ -1,4 +1,4 @@
-"""What admission adds to a new pod: priority, tolerations, what its RuntimeClass and LimitRanges say.
+"""Admission of a new pod: its priority, tolerations, RuntimeClass and LimitRanges.
 
 Rules: plugin/pkg/admission/{limitranger,priority,defaulttolerationseconds,runtimeclass} at v1.36.3, in the order of
 pkg/kubeapiserver/options/plugins.go. What it refuses is refused here in its words.

@@ -22,7 +22,7 @@ from scheduler.simulate.apiserver.validation import pod_problems
 from scheduler.simulate.controllers.claims import Claims, default_class, with_class
 from scheduler.simulate.controllers.daemon_sets import LABEL as DAEMON_SET
 from scheduler.simulate.controllers.daemon_sets import daemon_pods
-from scheduler.simulate.controllers.workloads import CONTROLLERS, Expansion, NewPod, Owned, Room, expanded
+from scheduler.simulate.controllers.workloads import CONTROLLERS, Allowance, Expansion, NewPod, Owned, expanded
 from scheduler.simulate.files.written import raw_of, reworded
 from scheduler.simulate.missing import Missing
 from scheduler.simulate.objects import OtherObject
@@ -66,10 +66,10 @@ class Creation:
         self.pods: Final[list[tuple[str, Pod]]] = []
         """With their places."""
 
-        owned, room = Owned((*stored, *(pod for _, pod in written)), others), Room()
+        owned, allowance = Owned((*stored, *(pod for _, pod in written)), others), Allowance()
         newest = _newest(others)
-        made = expanded(newest, owned, room, problems)
-        new = [*made.pods, *daemon_pods(newest, nodes, owned, room, problems)]
+        made = expanded(newest, owned, allowance, problems)
+        new = [*made.pods, *daemon_pods(newest, nodes, owned, allowance, problems)]
         self.notes: Final = made.notes
         self.sources: Final = {_named(each): each.source for each in new}
         """Namespace and name of a pod that a controller makes → the workload, as it is written."""

@@ -38,7 +38,7 @@ from scheduler.api.objects import (
 from scheduler.simulate.apiserver.server_pod import ServerMeta, ServerPod
 
 DEFAULT_SCHEDULER: Final = "default-scheduler"
-"""What the API server writes into a pod that names no scheduler."""
+"""The API server's default for a pod's schedulerName."""
 
 A = TypeVar("A", bound=PodAffinity)
 M = TypeVar("M", bound=ObjectMeta)

@@ -1,4 +1,4 @@
-"""ResourceQuotas, and whether there is room in them for new pods. They refuse nothing here: which of several pods would
+"""ResourceQuotas, and whether new pods would exceed them. They refuse nothing here: which of several pods would
 come too late nobody knows, so what they would not have is noted.
 
 Rules: pkg/quota/v1/evaluator/core/pods.go and plugin/pkg/admission/resourcequota at v1.36.3.
@@ -29,7 +29,7 @@ _NATIVE: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 _DEMANDED: Final = frozenset(
     f"{prefix}{resource}" for prefix in ("", "requests.", "limits.") for resource in (CPU, MEMORY)
 )
-"""Where a quota has one of these, each container has to say it."""
+"""If a quota has one of these, each container has to specify it."""
 
 _OF_NEW_PODS: Final = frozenset({"Terminating", "NotTerminating", "PriorityClass"})
 """Scopes for which that is read."""
@@ -88,7 +88,7 @@ class Quotas:
                 quota.count(pod)
 
     def notes(self, new: Iterable[tuple[Any, int]]) -> list[str]:
-        """Return a line for each quota that has no room for all of the new pods; each with its number."""
+        """Return a line for each quota that all of the new pods together would exceed, with the amounts."""
         charges: defaultdict[str, list[tuple[Any, int]]] = defaultdict(list)
         for pod, number in new if self._by_namespace else ():
             charges[pod.namespace].append((pod, number))
@@ -168,7 +168,7 @@ def _read(amounts: ResourceList | None, path: str) -> dict[str, int]:
 
 
 def _charge(pod: Any) -> Amounts:
-    """What a pod takes of quotas."""
+    """A pod's usage of quotas."""
     amounts = {_COUNT: NANO, PODS: NANO}
     for name, amount in _plain(pod_requests(pod.spec, None)).items():
         if name in _NATIVE or name.startswith("hugepages-"):

@@ -13,7 +13,7 @@ from scheduler.api.pod import Pod
 from scheduler.api.selectors import pod_selects
 from scheduler.api.tolerations import first_untolerated
 from scheduler.simulate.controllers.generated_names import hash_of, random_names
-from scheduler.simulate.controllers.workloads import NewPod, Owned, Room, Workload, part
+from scheduler.simulate.controllers.workloads import Allowance, NewPod, Owned, Workload, part
 from scheduler.simulate.objects import OtherObject
 
 LABEL: Final = "DaemonSet (apps/v1)"
@@ -32,7 +32,7 @@ _ON_HOST: Final = (("network-unavailable", "NoSchedule"),)
 
 
 def daemon_pods(
-    others: Iterable[OtherObject], nodes: Sequence[Node], owned: Owned, room: Room, problems: list[str]
+    others: Iterable[OtherObject], nodes: Sequence[Node], owned: Owned, allowance: Allowance, problems: list[str]
 ) -> Iterator[NewPod]:
     """Yield the pods that are missing on nodes, and add what is wrong with a DaemonSet to `problems`."""
     for obj in others:
@@ -41,7 +41,7 @@ def daemon_pods(
         try:
             workload = Workload("DaemonSet", "apps/v1", obj)
             made = [] if workload.is_deleting else _pods_of(workload, nodes, owned)
-            room.take(workload, len(made))
+            allowance.take(workload, len(made))
             yield from made
         except Unreadable as error:
             problems.append(f"{obj.place}: {error}")

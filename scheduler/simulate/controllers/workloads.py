@@ -38,15 +38,15 @@ class NewPod(NamedTuple):
 
 
 class Expansion(NamedTuple):
-    """What controllers make of a workload."""
+    """The pods that controllers make of a workload."""
 
     pods: list[NewPod]
     others: list[OtherObject]
     notes: Sequence[str] = ()
-    """What it does not make, though one may expect it."""
+    """Notes about pods that are not made, though users may expect them."""
 
 
-class Room:
+class Allowance:
     """How much more may be made of workloads."""
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class Owned:
         return sum(pod.status.phase == "Succeeded" for pod in pods)
 
     def has_sets(self, workload: "Workload") -> bool:
-        """Whether a Deployment has its ReplicaSets: then they are what makes pods."""
+        """Return whether a Deployment has its ReplicaSets: then they are what makes pods."""
         return (workload.namespace, workload.kind, workload.name) in self._sets
 
 
@@ -137,7 +137,7 @@ class Workload:
         return number
 
     def has_ended(self) -> bool:
-        """Whether a Job is over: its pods may have been deleted since."""
+        """Return whether a Job is over: its pods may have been deleted since."""
         conditions = self._status.get("conditions")
         return any(
             isinstance(each, Mapping) and each.get("type") in ("Complete", "Failed") and each.get("status") == "True"
@@ -155,7 +155,7 @@ class Workload:
         return {**named, "controller": True, "blockOwnerDeletion": True}
 
     def pod(self, name: str, labels: Mapping[str, str] | None = None, **spec: Any) -> NewPod:
-        """Make a pod from the template, with these labels and members of its spec besides."""
+        """Make a pod from the template, with these additional labels and members of its spec."""
         metadata = part(self.template, "metadata")
         kept = {key: metadata[key] for key in ("annotations", "finalizers") if metadata.get(key)}
         own = {
@@ -169,7 +169,7 @@ class Workload:
         return NewPod(f"{self.place}: {self}: pod {name}", content, self.source)
 
 
-def expanded(others: Sequence[OtherObject], owned: Owned, room: Room, problems: list[str]) -> Expansion:
+def expanded(others: Sequence[OtherObject], owned: Owned, allowance: Allowance, problems: list[str]) -> Expansion:
     """Return what controllers make of all workloads in these objects, and add what is wrong to `problems`."""
     made = Expansion([], [], notes := list[str]())
     for obj in others:
@@ -182,7 +182,7 @@ def expanded(others: Sequence[OtherObject], owned: Owned, room: Room, problems: 
             if workload.is_deleting:
                 continue
             one = expand(workload, owned)
-            room.take(workload, len(one.pods) + len(one.others))
+            allowance.take(workload, len(one.pods) + len(one.others))
         except Unreadable as error:
             problems.append(f"{obj.place}: {error}")
             continue

@@ -25,7 +25,7 @@ SUFFIXES: Final = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
 """Which files of a directory are read; a file given by its own path may have any name."""
 
 MAX_SHARE: Final = 2
-"""Where there is little memory, all files together may have this part of it: their objects take as much again."""
+"""If memory is short, all files together may use this part of it: their objects take as much again."""
 
 PIPE_SECONDS: Final = 600.0
 """For each part of what comes through a pipe: the API server may take minutes for a list."""

@@ -1,4 +1,4 @@
-"""Snapshots among the files: what they tell of themselves, and what is wrong in them.
+"""Snapshots among the files: their headers, and the problems in them.
 
 What is in a snapshot was accepted by an API server. An object that cannot be read, or a workload whose pods admission
 refuses, is as it is in the cluster: that is noted, and costs itself only.
@@ -9,7 +9,7 @@ from typing import Final
 
 from scheduler.config.documents import Document
 from scheduler.simulate.files.written import as_written
-from scheduler.snapshots.header import told_by
+from scheduler.snapshots.header import header_of
 
 MAX_NOTED: Final = 10
 """Problems within snapshots that are noted."""
@@ -23,18 +23,18 @@ class Snapshots:
         self._notes: list[str] = []
 
     def seen(self, documents: Iterable[Document], problems: list[str]) -> Iterator[Document]:
-        """Pass documents on, but for snapshots that cannot be read: why not is added to `problems`."""
+        """Pass documents on, except snapshots that cannot be read, for which a problem is added to `problems`."""
         for document in as_written(documents):
-            told = told_by(document.value)
-            if told is not None:
-                if told.problem:
-                    problems.append(f"{document.place}: {told.problem}")
+            header = header_of(document.value)
+            if header is not None:
+                if header.problem:
+                    problems.append(f"{document.place}: {header.problem}")
                     continue
                 self._places.append(f"{document.place}: items[")
-                self._notes += (f"{document.place}: {note}" for note in told.notes)
+                self._notes += (f"{document.place}: {note}" for note in header.notes)
             yield document
 
-    def judged(self, problems: list[str]) -> tuple[list[str], list[str]]:
+    def separated(self, problems: list[str]) -> tuple[list[str], list[str]]:
         """Return those problems that are errors, and notes."""
         places = tuple(self._places)
         noted = [problem for problem in problems if places and problem.startswith(places)]

@@ -1,4 +1,4 @@
-"""What is written in files, object by object, still as JSON."""
+"""The objects of files, one by one, still as JSON."""
 
 import json
 import re
@@ -35,7 +35,7 @@ class WrittenObject:
 
 
 class _Head(msgspec.Struct):
-    """What says which kind of object it is."""
+    """The fields that identify the kind of an object."""
 
     kind: Any = None
     api_version: Any = msgspec.field(default=None, name="apiVersion")

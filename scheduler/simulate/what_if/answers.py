@@ -51,8 +51,8 @@ def answered(
     """Return what `simulate` does, "notes", and "whatIf": {"added"?, "removed"?, "drained"?, "copies"?, "utilisation"}.
 
     added: {"like", "nodes": [name], "without": {kind: number of objects that are on the node they are like alone}};
-    removed, drained: see `Emptied.told`; copies: see `_place_copies`; utilisation: {"before", "after"}. Pods that come
-    for others have "replaces" and "evictedFrom". Raises ConfigError.
+    removed, drained: see `Emptied.document`; copies: see `_place_copies`; utilisation: {"before", "after"}. Pods that
+    come for others have "replaces" and "evictedFrom". Raises ConfigError.
     """
     problems = list(node_problems(questions, {node.name for node in cluster.nodes}))
     template = _template(cluster, questions, problems)
@@ -72,13 +72,13 @@ def answered(
             removed = [await evictions.remove(_named(changed.nodes, name)) for name in questions.remove]
             await simulation.start(explain=explain)
             if each_alone:
-                await simulation.judge_each()
+                await simulation.decide_each()
             else:
                 await _place_waiting(simulation, budgets)
             drained = [await evictions.drain(name) for name in questions.drain]
             for what, emptied in (("removed", removed), ("drained", drained)):
                 if emptied:
-                    document[what] = [each.told() for each in emptied]
+                    document[what] = [each.document() for each in emptied]
             if template is not None:
                 document["copies"] = await _place_copies(simulation, template, copies, questions, config, new)
 
@@ -91,10 +91,10 @@ def answered(
 
 
 def is_short(document: Document) -> bool:
-    """Whether fewer copies fit than were asked for, or a pod of a drained node could not be evicted."""
-    told = document.get("whatIf", {})
-    copies = told.get("copies")
-    is_refused = any(each["refused"] for each in told.get("drained", ()))
+    """Return whether fewer copies fit than were asked for, or a pod of a drained node could not be evicted."""
+    answers = document.get("whatIf", {})
+    copies = answers.get("copies")
+    is_refused = any(each["refused"] for each in answers.get("drained", ()))
     return is_refused or (copies is not None and copies["placed"] < (copies["asked"] or 0))
 
 
@@ -111,12 +111,12 @@ def _template(cluster: SimulatedCluster, questions: Questions, problems: list[st
 def _changed(
     cluster: SimulatedCluster, questions: Questions, template: Template | None
 ) -> tuple[SimulatedCluster, Document]:
-    """The cluster as it is asked about, but for the pods that go, and {"added"?}: see `answered`."""
-    changed, told = cluster, Document()
+    """The cluster of the question, without the pods that go, and {"added"?}: see `answered`."""
+    changed, document = cluster, Document()
     if questions.add:  # first: the node that they are like may be one that goes
         without = on_it_alone(_named(cluster.nodes, questions.like), cluster.others)
         changed, added = with_nodes(cluster, questions.add, questions.like)
-        told["added"] = {"like": questions.like, "nodes": added, "without": dict(without)}
+        document["added"] = {"like": questions.like, "nodes": added, "without": dict(without)}
     own = own_pods(template, cluster) if template is not None else set()
     gone = set(questions.remove)
     pods = tuple(
@@ -125,7 +125,7 @@ def _changed(
         if pod.uid not in own and (pod.node_name or not (is_of_daemon_set(pod) and node_of(pod) in gone))
     )
     nodes = tuple(cordoned(node) if node.name in questions.drain else node for node in changed.nodes)
-    return replace(changed, nodes=nodes, pods=pods), told
+    return replace(changed, nodes=nodes, pods=pods), document
 
 
 async def _place_waiting(simulation: Simulation, budgets: Budgets) -> None:
@@ -157,7 +157,7 @@ async def _place_copies(
     next, the first copy that does not fit: {"name", "message", "gated"?, "nominatedNode", "victims", "explanation"}
     """
     nodes = Counter[str]()
-    told: Document = {"of": str(template), "asked": questions.count, "placed": 0, "nodes": nodes}
+    document: Document = {"of": str(template), "asked": questions.count, "placed": 0, "nodes": nodes}
     wanted = islice(copies, questions.copies)
     held, refused = list[Pod](), list[Pod]()
     for pod, objects in simulation.progress.counted(wanted, "placing copies", questions.count or 0):
@@ -175,18 +175,18 @@ async def _place_copies(
             break
     await simulation.on_hold.let_time_pass()
     simulation.on_hold.show()
-    told |= _of_held(simulation, held, nodes, refused)
+    document |= _of_held(simulation, held, nodes, refused)
     if refused:
-        told["next"] = _next(simulation, refused[0], template)
+        document["next"] = _next(simulation, refused[0], template)
     for pod in (*held, *refused):
         del simulation.results[pod.uid]
     if nodes:
         new.append((copy, nodes.total()))
-    told["placed"] = nodes.total()
-    told["nodes"] = dict(sorted(nodes.items(), key=lambda each: (-each[1], each[0])))
+    document["placed"] = nodes.total()
+    document["nodes"] = dict(sorted(nodes.items(), key=lambda each: (-each[1], each[0])))
     if questions.fill and nodes.total() == MAX_COPIES:
-        told["stopped"] = True
-    return told
+        document["stopped"] = True
+    return document
 
 
 def _of_held(simulation: Simulation, held: Iterable[Pod], nodes: Counter[str], refused: list[Pod]) -> Document:

@@ -146,7 +146,7 @@ class Budgets:
 
 
 def is_ready(pod: Pod) -> bool:
-    """Whether it says so; one that says nothing, as in a file written by hand, is if it has a node."""
+    """Return whether it says so; one that says nothing, as in a file written by hand, is if it has a node."""
     ready = [each.status for each in pod.status.conditions or () if each.type == "Ready"]
     return ready == ["True"] if ready else bool(pod.node_name) and pod.status.phase != "Pending"
 

@@ -1,4 +1,4 @@
-"""What becomes of the pods of a node that is drained, as `kubectl drain` does it, or that vanishes.
+"""The fate of the pods of a node that is drained, as `kubectl drain` does it, or that vanishes.
 
     pod of a DaemonSet, static pod ───────────► stays; gone with a node that vanishes
     a budget forbids it ──────────────────────► stays, and is tried again when others have found a node
@@ -42,7 +42,7 @@ def cordoned(node: Node) -> Node:
 
 @dataclass(slots=True)
 class Emptied:
-    """What became of the pods of one node."""
+    """The fate of the pods of one node."""
 
     node: str
     replaced: list[tuple[Pod, Result]] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Emptied:
     flags: list[str] = field(default_factory=list)
     """Without these, `kubectl drain` does nothing."""
 
-    def told(self) -> dict[str, Any]:
+    def document(self) -> dict[str, Any]:
         """Return it as JSON."""
         return {
             "node": self.node,

@@ -4,5 +4,5 @@ from scheduler.api.pod import Pod
 
 
 def has_local_data(pod: Pod) -> bool:
-    """Whether it has an emptyDir, which goes with it."""
+    """Return whether it has an emptyDir, which goes with it."""
     return any(getattr(volume, "empty_dir", None) is not None for volume in pod.spec.volumes or ())

@@ -1,4 +1,4 @@
-"""What is asked on the command line, checked: all that is wrong at once."""
+"""The questions of the command line, checked: all problems at once."""
 
 import argparse
 from collections.abc import Collection, Iterator, Sequence
@@ -17,7 +17,7 @@ _MAX_DIGITS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What is to be changed before pods are placed, and what to place besides."""
+    """The changes before pods are placed, and the additional pods to place."""
 
     count: int | None = None
     """How many copies of a pod; None for none."""
@@ -26,7 +26,7 @@ class Questions:
     """As many copies as fit."""
 
     of: str = ""
-    """What is copied; empty for the only thing that is new."""
+    """The name of what is copied; empty for the only new object."""
 
     drain: Sequence[str] = ()
     remove: Sequence[str] = ()

@@ -22,7 +22,7 @@ _OF_BINDING: Final = ("pv.kubernetes.io/", "volume.kubernetes.io/")
 
 
 class Replacements:
-    """Makes the pods that come for others. They have names that no pod has, but for those of StatefulSets."""
+    """Makes the pods that come for others. They have new names, except those of StatefulSets."""
 
     def __init__(self, taken: Iterable[str]) -> None:
         """`taken`: namespace/name of all pods."""

@@ -15,57 +15,57 @@ _MAX_NAMES: Final = 5
 Document = Mapping[str, Any]
 
 
-def lines_of(told: Document) -> Iterator[str]:
+def lines_of(document: Document) -> Iterator[str]:
     """Yield the lines for the member "whatIf" of the document."""
-    if "added" in told:
-        names, like, without = (told["added"][key] for key in ("nodes", "like", "without"))
+    if "added" in document:
+        names, like, without = (document["added"][key] for key in ("nodes", "like", "without"))
         yield f"added {_count(len(names), 'node')} like {like}: {_some(names)}"
         if without:
             left = ", ".join(f"{number:,} {kind}" for kind, number in sorted(without.items()))
             yield f"  without what is on {like} alone: {left}"
     for what in ("removed", "drained"):
-        for each in told.get(what, ()):
+        for each in document.get(what, ()):
             yield from _emptied(what, each)
-    if "copies" in told:
+    if "copies" in document:
         yield ""
-        yield from _copies(told["copies"])
+        yield from _copies(document["copies"])
     yield ""
-    yield from aligned(list(rows(told["utilisation"]["before"], told["utilisation"]["after"])))
+    yield from aligned(list(rows(document["utilisation"]["before"], document["utilisation"]["after"])))
 
 
-def _emptied(what: str, told: Document) -> Iterator[str]:
-    come = told["evicted"] - len(told["lost"])
-    found = f", {told['placed']} of {_count(come, 'replacement')} found a node" if come else ""
+def _emptied(what: str, document: Document) -> Iterator[str]:
+    come = document["evicted"] - len(document["lost"])
+    found = f", {document['placed']} of {_count(come, 'replacement')} found a node" if come else ""
     gone = "evicted" if what == "drained" else "gone with it"
-    yield f"{what} {told['node']}: {_count(told['evicted'], 'pod')} {gone}{found}"
-    if told["lost"]:
-        yield f"  lost, as no controller makes them anew: {_some(told['lost'])}"
-    for each in told["refused"]:
+    yield f"{what} {document['node']}: {_count(document['evicted'], 'pod')} {gone}{found}"
+    if document["lost"]:
+        yield f"  lost, as no controller makes them anew: {_some(document['lost'])}"
+    for each in document["refused"]:
         yield f"  cannot be evicted: {each['pod']}: {each['why']}"
-    if told["stays"]:
-        stays = [f"{each['pod']} ({each['why']})" for each in told["stays"]]
+    if document["stays"]:
+        stays = [f"{each['pod']} ({each['why']})" for each in document["stays"]]
         yield f"  left there: {_some(stays)}"
     if what == "drained":
-        yield f"  {told['command']}"
+        yield f"  {document['command']}"
 
 
-def _copies(told: Document) -> Iterator[str]:
-    placed, asked = told["placed"], told["asked"]
+def _copies(document: Document) -> Iterator[str]:
+    placed, asked = document["placed"], document["asked"]
     if asked is None:
-        more = ", and perhaps more: a simulation stops there" if told.get("stopped") else ""
-        yield f"{placed:,} {'copy' if placed == 1 else 'copies'} of {told['of']} fit{more}"
+        more = ", and perhaps more: a simulation stops there" if document.get("stopped") else ""
+        yield f"{placed:,} {'copy' if placed == 1 else 'copies'} of {document['of']} fit{more}"
     else:
-        yield f"{placed:,} of {asked:,} copies of {told['of']} fit"
+        yield f"{placed:,} of {asked:,} copies of {document['of']} fit"
     if placed:
-        nodes = list(told["nodes"].items())
+        nodes = list(document["nodes"].items())
         yield from aligned([("NODE", "COPIES"), *((name, f"{number:,}") for name, number in nodes[:MAX_NODES])])
         if len(nodes) > MAX_NODES:
             yield f"... and {len(nodes) - MAX_NODES:,} more nodes (all of them with -o json)"
-    waiting = told.get("waiting")
+    waiting = document.get("waiting")
     if waiting is not None:
         others = f" and {waiting['number'] - 1:,} more" if waiting["number"] > 1 else ""
         yield f"on hold: {waiting['name']}{others}, {waiting['message']}"
-    following = told.get("next")
+    following = document.get("next")
     if following is not None:
         yield ""
         yield f"the next one, {following['name']}: {_why(following)}"

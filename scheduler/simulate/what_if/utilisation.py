@@ -12,7 +12,7 @@ from scheduler.api.requests import CPU, MEMORY, PODS, allocatable_of
 from scheduler.api.spelling import spelled
 
 EXTREMES: Final = 10
-"""Of so many of the fullest and the emptiest nodes it is told."""
+"""The number of the fullest and of the emptiest nodes that are printed."""
 
 _FIRST: Final = (CPU, MEMORY, PODS)
 _SHOWN_ZONES: Final = 12
@@ -56,8 +56,8 @@ def utilisation(nodes: Sequence[Node], pods: Iterable[Pod]) -> Document:
     return {
         "nodes": len(nodes),
         "cordoned": cordoned,
-        "resources": total.told(),
-        "zones": {zone: zones[zone].told() for zone in sorted(zones)},
+        "resources": total.document(),
+        "zones": {zone: zones[zone].document() for zone in sorted(zones)},
         "fullest": [_node(*each[1:]) for each in by_share[:EXTREMES]],
         "emptiest": [_node(*each[1:]) for each in emptiest],
     }
@@ -85,8 +85,8 @@ class _Sum:
             self._offered[resource] += amount
             self._taken[resource] += taken.get(resource, 0)
 
-    def told(self) -> dict[str, Document]:
-        """What nodes offer at all, the usual resources first."""
+    def document(self) -> dict[str, Document]:
+        """Return the usage of each resource that nodes offer, the usual resources first."""
         names = [name for name in self._offered if self._offered[name]]
         names.sort(key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
         return {name: {"requested": self._taken[name], "allocatable": self._offered[name]} for name in names}
@@ -110,9 +110,9 @@ def rows(before: Document, after: Document) -> Iterator[tuple[str, str, str]]:
             yield head, _extreme(before[which], place), _extreme(after[which], place)
 
 
-def _nodes(told: Document) -> str:
-    cordoned = f", and {told['cordoned']:,} cordoned" if told["cordoned"] else ""
-    return f"{told['nodes']:,}{cordoned}"
+def _nodes(document: Document) -> str:
+    cordoned = f", and {document['cordoned']:,} cordoned" if document["cordoned"] else ""
+    return f"{document['nodes']:,}{cordoned}"
 
 
 def _spelled(resource: str, amount: Mapping[str, int] | None) -> str:
