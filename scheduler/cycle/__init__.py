@@ -1,1 +1,4 @@
-"""The decision and what follows it: filter, score, select, diagnose; then reserve, permit, bind."""
+"""The scheduling cycle and the binding cycle: filter, score, select; then reserve, permit, bind.
+
+Plugins are called in `runtime`; calls to the API server are made in `kube`.
+"""

@@ -1,4 +1,4 @@
-"""Where one pod goes: no I/O, no clock, no randomness; the same cluster and pod give the same answer.
+"""Chooses a node for a pod. No I/O, no clock, no randomness: the same cluster and pod give the same answer.
 
 Rule: pkg/scheduler/schedule_one.go at v1.36.3 (schedulePod, findNodesThatFitPod, evaluateNominatedNode). Unlike
 kube-scheduler we look at every node, unless the configuration names a percentage: columns make that cheap.
@@ -27,80 +27,80 @@ from scheduler.state.node_table import NodeTable
 _logger = logging.getLogger(__name__)
 
 MIN_NODES_TO_FIND: Final = 100
-"""However low the percentage, this many feasible nodes are looked for."""
+"""Feasible nodes to look for, however low the percentage is."""
 
 NO_REASON: Final = unresolvable()
-"""What kube-scheduler believes of nodes of which nothing was said."""
+"""The status of nodes that no plugin answered about, as in kube-scheduler."""
 
 PRE_FILTER_RESULT: Final = "PreFilterResult"
-"""Named as the plugin where a PreFilter result cut a node off."""
+"""The plugin name given for nodes outside a PreFilter result."""
 
 
 @dataclass(slots=True)
 class Search:
-    """What Filter found for one pod."""
+    """The result of PreFilter and Filter for one pod."""
 
     feasible: Rows
     diagnosis: Diagnosis
     asked: int = 0
-    """How many nodes were looked at."""
+    """The number of evaluated nodes."""
 
     verdicts: dict[int, Status] = field(default_factory=dict)
-    """Verdicts on single rows that no column holds: a nominated node outside the PreFilter result."""
+    """Row → status that is in no column: of a nominated node outside the PreFilter result."""
 
     outcome: FilterOutcome | None = None
     absent: Status | None = None
-    """What is said of the nodes that were not looked at, or of all of them."""
+    """The status of nodes that were not evaluated, or of all nodes."""
 
     view: FeasibleNodes | None = None
     """The stored view with the same rows as `feasible`, if there is one."""
 
     is_by_nomination: bool = False
-    """Whether the nominated node ended it."""
+    """Whether the search ended with the nominated node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """The pod fits: this is its node."""
+    """The pod fits a node."""
 
     node_name: str
     evaluated_nodes: int
     feasible_nodes: int
     row: int = field(default=-1, compare=False)
-    """The node's, at this moment."""
+    """The node's row, valid until the node table changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
-    """The pod fits nowhere for now."""
+    """The pod fits no node now."""
 
     message: str
     unschedulable_plugins: frozenset[str] = frozenset()
     pending_plugins: frozenset[str] = frozenset()
     nominated_node_name: str | None = ""
-    """What its nomination becomes: None leaves it as it is, empty clears it."""
+    """The new nomination: None leaves it as it is, empty clears it."""
 
     refusals: tuple[Refusal, ...] = field(default=(), compare=False)
     victims: Sequence[Pod] = field(default=(), compare=False)
-    """Who has to go for its nomination."""
+    """Pods to evict from the nominated node."""
 
 
 def cut_off_by(diagnosis: Diagnosis) -> Status:
-    """What is said of the nodes that are not in the PreFilter plugins' result."""
+    """Return the status of nodes that are not in the PreFilter plugins' result."""
     return unresolvable(f"node(s) didn't satisfy plugin(s) {go_list(diagnosis.unschedulable_plugins)}")
 
 
 class Algorithm:
-    """Searches and chooses. Holds only where the next search starts, which matters when not all nodes are asked."""
+    """Searches and chooses. Its only state is where the next search starts, for searches of a percentage of nodes."""
 
     def __init__(self, table: NodeTable, seed: int = 0) -> None:
         self.table = table
         self.use_seed(seed)
         self.next_start = 0
-        """Where the next search begins, counted in the nodes that are asked."""
+        """Where the next search starts: a position among the nodes to evaluate."""
 
     def use_seed(self, seed: int) -> None:
-        """Choose among equals by this salt from now on."""
+        """Use another salt for the choice among equal nodes."""
         self._seed = seed.to_bytes(8, "little", signed=True)
 
     def schedule(self, framework: Framework, state: CycleState, pod: Pod, attempt: int = 0) -> Placed | Unplaced:
@@ -129,7 +129,7 @@ class Algorithm:
     ) -> Search:
         """Run PreFilter and Filter, on all rows or `only` some. Raises PluginError.
 
-        A nominated node is tried first and, if the pod fits there, ends the search, unless that is not wanted.
+        `nominated_first`: the search ends if the pod fits its nominated node.
         """
         table = self.table
         count = table.count
@@ -166,8 +166,8 @@ class Algorithm:
         return search
 
     def node_to_status(self, state: CycleState, pod: Pod, search: Search) -> NodeToStatus:
-        """Node name → why it was refused, for all nodes that were, by a search that has come to its end."""
-        # Not the search itself, whose diagnosis gets the answer: what is circular stays until a full collection.
+        """Return node → refusal, for all nodes that a finished search refused."""
+        # A closure over `search` would be a reference cycle, freed only by a full collection.
         table, outcome, verdicts, absent = self.table, search.outcome, search.verdicts, search.absent
 
         def status(name: str) -> Status | None:
@@ -197,9 +197,9 @@ class Algorithm:
         return NodeToStatus(names, status, rows_with)
 
     def refuse(self, state: CycleState, pod: Pod, search: Search, refusals: Mapping[str, Status], rest: Rows) -> None:
-        """Take the nodes out of a search that extenders refused: node → why, and the `rest`, left out without a word.
+        """Remove the nodes that extenders refused, and the `rest`, which they left out without a reason.
 
-        They may refuse nodes that were refused before, and such as do not exist.
+        `refusals` may name nodes that were refused before, or that do not exist.
         """
         outcome, diagnosis, table = search.outcome, search.diagnosis, self.table
         assert outcome is not None, "extenders are asked about what Filter left"
@@ -217,7 +217,7 @@ class Algorithm:
         self._diagnose(state, pod, search)
 
     def _nominated_node_fits(self, framework: Framework, state: CycleState, pod: Pod, search: Search) -> bool:
-        """Try the nominated node first: room was made there, and likely nowhere else."""
+        """Evaluate the nominated node first: a preemption made room there."""
         row = self.table.row_of(pod.nominated_node_name)
         if row is None:
             return False
@@ -226,7 +226,7 @@ class Algorithm:
         try:
             outcome = framework.run_filter(state, pod, only)
         except PluginError as error:
-            # Other nodes may do; if this one is asked again with them, the error ends the attempt.
+            # Other nodes may fit; if the plugin fails again among them, the error ends the attempt.
             fields = {"pod": str(pod), "node": pod.nominated_node_name, "err": str(error)}
             _logger.error("Evaluation failed on nominated node", extra=fields)
             framework.faults.report(error, pod)
@@ -275,7 +275,7 @@ class Algorithm:
         return unplaced_by(diagnosis, nominated)
 
     def _make_room(self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis) -> str | None:
-        """Run PostFilter; return what the nomination becomes. If a plugin fails, the pod still just fits nowhere."""
+        """Run PostFilter and return the new nomination. If a plugin fails, the pod is still unschedulable."""
         try:
             result, status = framework.run_post_filter(state, pod, diagnosis)
         except PluginError as error:
@@ -284,9 +284,9 @@ class Algorithm:
         return room_made(diagnosis, result, status)
 
     def select(self, best: Sequence[int] | Rows, pod: Pod, attempt: int) -> int:
-        """Take one of the best rows: spread evenly by a hash of the pod, and the same each time it is replayed.
+        """Choose one of the best rows by a hash of the pod: evenly spread, and the same in a replay.
 
-        The attempt is part of the hash, or a node that refuses the binding would be chosen again for ever.
+        The attempt is part of the hash, or a node that refuses the binding would be chosen for ever.
         """
         if len(best) == 1:
             return int(best[0])
@@ -295,12 +295,12 @@ class Algorithm:
 
 
 def may_make_room(framework: Framework, diagnosis: Diagnosis) -> bool:
-    """Whether PostFilter is asked."""
+    """Whether PostFilter runs."""
     return framework.has_post_filter and POD_LIMITS not in diagnosis.unschedulable_plugins
 
 
 def room_made(diagnosis: Diagnosis, result: PostFilterResult | None, status: Status | None) -> str | None:
-    """Note what PostFilter has answered, and return what the nomination becomes."""
+    """Add PostFilter's answer to the diagnosis and return the new nomination."""
     diagnosis.post_filter_message = status.message if status is not None else ""
     if result is None:
         return None
@@ -309,14 +309,14 @@ def room_made(diagnosis: Diagnosis, result: PostFilterResult | None, status: Sta
 
 
 def room_not_made(framework: Framework, pod: Pod, diagnosis: Diagnosis, error: PluginError) -> None:
-    """Note that PostFilter has failed: the nomination stays."""
+    """Report that PostFilter failed: the nomination stays."""
     framework.faults.report(error, pod)
     _logger.error("PostFilter plugin failed", extra={"pod": str(pod), "plugin": error.plugin, "err": str(error)})
     diagnosis.post_filter_message = str(error)
 
 
 def unplaced_by(diagnosis: Diagnosis, nominated: str | None) -> Unplaced:
-    """The answer for a pod that fits nowhere."""
+    """Return the result for a pod that fits no node."""
     return Unplaced(
         diagnosis.message,
         frozenset(diagnosis.unschedulable_plugins),

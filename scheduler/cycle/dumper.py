@@ -1,10 +1,10 @@
-"""What the scheduler believes, as lines for its log.
+"""Dumps the cache and the queue as lines for the log.
 
 Rule: pkg/scheduler/backend/cache/debugger/dumper.go at v1.36.3, with one line per node and per pod instead of one line
-for all of them, and with what the pods wait for.
+for all of them, and with the plugins that pods wait for.
 
-The lines are made while they are read, so that the writer can yield to other tasks in between: the nodes and pods to
-dump are collected at the start, the state of each is as new as its line.
+Lines are made while they are read, so that other tasks can run in between: nodes and pods are listed at the start, and
+the state of each is read with its line.
 """
 
 import itertools
@@ -33,7 +33,7 @@ class Line(NamedTuple):
 
 
 class Dumpable(Protocol):
-    """What is dumped; an Engine has it."""
+    """The state to dump. Implemented by Engine."""
 
     @property
     def cache(self) -> Cache: ...

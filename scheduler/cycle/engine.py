@@ -49,7 +49,7 @@ from scheduler.state.subscriptions import ProfileObjects, ProfileShared, Sharing
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Extenders, and where the pods come from that they are shown."""
+    """The extenders, and the source of the pods that they are sent."""
 
     roster: Roster
     pods: PodSource
@@ -85,10 +85,9 @@ class Engine:
         return self.profiles.frameworks
 
     def forget_idle(self) -> Iterator[None]:
-        """Give back what was made for pods, and nobody asked for since the last time: they are probably gone.
+        """Free cached data that was not used since the last call: its pods are probably gone.
 
-        It costs what is given back, and yields now and then, that others may have their turn. It changes no decision:
-        what is asked for again is made again.
+        Yields now and then, so that other tasks can run. No decision changes: data that is needed again is made again.
         """
         recent_caches.forget_idle()
         self.cache.table.forget_idle()
@@ -97,7 +96,7 @@ class Engine:
             yield from framework.forget_idle()
 
     def cache_bytes(self) -> Iterator[tuple[str, int]]:
-        """Yield about how much memory each kind of cache takes. See docs/operations.md, "Memory"."""
+        """Yield each kind of cache and its approximate size. See docs/operations.md, "Memory"."""
         yield from recent_caches.cache_sizes()
         yield "stored answers", sum(framework.stored_bytes for framework in self.frameworks.values())
         yield from self.cache.table.cache_bytes()
@@ -108,12 +107,12 @@ class Engine:
             framework.budgets.look_for_late()
 
     def paused_plugins(self) -> Iterator[tuple[tuple[str, str, str], float]]:
-        """Yield plugin, profile and action, and in how many namespaces it is out of the way."""
+        """Yield plugin, profile and action, and the number of namespaces where it is paused."""
         for framework in self.frameworks.values():
             yield from framework.breaker.counts()
 
     def use(self, config: Config, settings: QueueSettings, changed: Collection[str]) -> None:
-        """Go by another configuration, whose profiles and extenders were swapped in this step.
+        """Use another configuration, whose profiles and extenders were swapped in this step.
 
         `settings`: what the queue has of it; `changed`: the profiles that are others now.
         """
@@ -124,14 +123,14 @@ class Engine:
             self.stream.publish(Reconfigured())
 
     def use_extenders(self, room: int) -> None:
-        """Ask the extenders that are at work now, from the next decision on; `room`: about how many pods at once."""
+        """Call the extenders in use from the next decision on; `room`: attempts of one lane."""
         if self.loop.extended is not None:
             self.loop.extended.use(self.roster.extenders, room)
         if self.loop.extender_binding is not None:
             self.loop.extender_binding.use(self.roster.extenders)
 
     def close(self) -> None:
-        """Stop the plugins, when no pod is scheduled any more."""
+        """Stop the plugins at the end of the program."""
         self.profiles.stop()
 
 
@@ -246,7 +245,7 @@ def build_engine(
 
 
 def queue_settings(config: Config, frameworks: Mapping[str, Framework], extenders: Extenders) -> QueueSettings:
-    """What the queue has of a configuration, and of the profiles and extenders made of it."""
+    """Return the queue's settings from a configuration and the profiles and extenders made of it."""
     of_extenders = {EXTENDER: (ClusterEventWithHint(ALL_EVENTS),)} if extenders else {}
     return QueueSettings(
         next(iter(frameworks.values())).queue_sort,

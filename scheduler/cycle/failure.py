@@ -1,4 +1,4 @@
-"""What happens to a pod whose attempt failed: back to the queue, an Event, a condition, a count.
+"""Handles a failed attempt: the pod goes back to the queue, with an Event, a condition and a metric.
 
 Rule: pkg/scheduler/schedule_one.go at v1.36.3 (handleSchedulingFailure).
 """
@@ -48,7 +48,7 @@ class FailureHandler:
         self._profiles = profiles
 
     def handle(self, profile: str, queued: QueuedPod, cause: Unplaced | SchedulerError, started: float) -> None:
-        """Requeue `queued`, unless it is bound, gone or no longer ours by now, and report to its owner why it failed.
+        """Requeue `queued`, unless it is bound, gone or no longer ours, and report why the attempt failed.
 
         `started`: when the attempt began, in seconds of time.perf_counter.
         """
@@ -82,7 +82,7 @@ class FailureHandler:
     def give_back(self, queued: QueuedPod) -> Pod | None:
         """Requeue a pod whose attempt is over, and return its newest version.
 
-        None if it is bound or gone, or if its profile was taken away while its binding was under way.
+        None if it is bound or gone, or if its profile was removed during the binding.
         """
         newest = self._pods.get(queued.pod.uid)
         if newest is None or newest.node_name:
@@ -104,5 +104,5 @@ class FailureHandler:
 
 
 def as_scheduler_error(error: BaseException) -> SchedulerError:
-    """Turn an unexpected error into what the pod's owner reads of it."""
+    """Turn an unexpected error into one with a message for the pod's owner."""
     return error if isinstance(error, SchedulerError) else SchedulerError(described(error))

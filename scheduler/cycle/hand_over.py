@@ -1,10 +1,10 @@
-"""What the plugins of a profile leave to their successors: `kept` of the old ones, `take_over` of the new ones.
+"""Hands state of plugins over to their successors in a new configuration: `kept` of the old, `take_over` of the new.
 
     kept() ──raises, hangs──► the old plugin is named, and its successor takes over nothing
        └──► take_over(kept) ──raises, hangs─┬─ in code of a version before ──► KeptFails: as above, with a new successor
                                             └─ anywhere else ────────────────► the new configuration is refused
 
-So the version at work, whatever it does, never keeps the next one from its place: the author could not mend it.
+So a faulty version of a plugin never prevents its replacement by a corrected one.
 """
 
 import time
@@ -23,19 +23,19 @@ FAILED = "A plugin failed as it was asked what it keeps for its next version, wh
 
 
 class Lost(NamedTuple):
-    """What a plugin kept, and its successor does not take over."""
+    """State that a plugin kept and its successor does not take over."""
 
     profile: str
     plugin: str
     fault: str
-    """What the plugin did, with file and line where they are known."""
+    """The plugin's error, with file and line if known."""
 
     def __str__(self) -> str:
         return f"profile {self.profile!r}: what plugin {self.plugin!r} kept is lost: {self.fault}"
 
 
 class KeptFails(Exception):
-    """What a plugin kept fails in its own code, as its successor reads it. `lost`: that, and what was lost before."""
+    """The kept state fails in its own code when the successor reads it. `lost`: all state lost so far."""
 
     def __init__(self, lost: Sequence[Lost]) -> None:
         super().__init__("\n".join(map(str, lost)))
@@ -43,7 +43,7 @@ class KeptFails(Exception):
 
 
 class _Heir(NamedTuple):
-    """A new plugin, and what it is to take over."""
+    """A new plugin and the state that it takes over."""
 
     of: Framework
     plugin: Plugin
@@ -54,7 +54,7 @@ class _Heir(NamedTuple):
 
 
 def hand_over(pairs: Collection[tuple[Framework, Framework]], seconds: float, without: Collection[Lost]) -> list[Lost]:
-    """Give the new profiles what the old ones keep: pairs of old and new. Return what is lost, besides `without`.
+    """Hand state over from old to new profiles, given in pairs. Return the state that is lost, except `without`.
 
     `seconds`: for all old plugins together, and for each new one. Raises KeptFails; ConfigError if a new plugin fails.
     """
@@ -80,7 +80,7 @@ def _heirs(
             with Contained(max(until - time.monotonic(), RENEWED_SECONDS)):
                 try:
                     kept = predecessor.kept()
-                except BaseException as error:  # noqa: BLE001 - also what would end the program
+                except BaseException as error:  # noqa: BLE001 - SystemExit too
                     lost.append(_lost(old, predecessor, error))
                     continue
             if kept is not None:
@@ -88,10 +88,10 @@ def _heirs(
 
 
 def _take_over(heir: _Heir) -> Lost | None:
-    """Return what is lost, if what was kept fails. Raises ConfigError."""
+    """Return the loss if the kept state fails. Raises ConfigError."""
     try:
         heir.plugin.take_over(heir.kept)
-    except BaseException as error:  # also what would end the program
+    except BaseException as error:  # SystemExit too
         if _is_of_a_version_before(error.__traceback__, heir.plugin):
             return _lost(heir.before, heir.predecessor, error)
         detail = f"plugin {heir.plugin.name!r} does not take over from its predecessor: {described_with_place(error)}"
@@ -105,7 +105,7 @@ def _lost(profile: Framework, plugin: Plugin, error: BaseException) -> Lost:
 
 
 def _is_of_a_version_before(trace: TracebackType | None, plugin: Plugin) -> bool:
-    """Whether the innermost code of a plugin's file that failed is of another load than the plugin."""
+    """Whether the error comes from an earlier load of the plugin's file."""
     package = ""
     while trace is not None:
         top = str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]

@@ -1,4 +1,4 @@
-"""What the watch reports, turned into calls of the cache and the queue.
+"""Event handlers for pods and nodes: they update the cache and the queue.
 
     pod without a node, ours ──► queue        any pod with a node ──► cache          node ──► cache
                                               └── events that may help waiting pods ──► queue.move_all ◄──┘
@@ -6,8 +6,8 @@
 Rule: pkg/scheduler/eventhandlers.go at v1.36.3. Order holds for one object, not between objects: a pod may come
 before its node. Everything here is synchronous, and may be called twice for one change.
 
-What fails in here is done again once a list tells the truth: `mend` first, then `pod_repaired`, `node_changed` or the
-deletion again. So each of them brings everything into its place whatever was done before.
+After a handler failed, a list repeats its work: `mend` first, then `pod_repaired`, `node_changed` or the deletion. So
+each of them reaches the right state whatever was done before.
 """
 
 import time
@@ -95,14 +95,14 @@ class ClusterEventHandlers:
             self._others_waiting_changed(old, pod)
 
     def pod_repaired(self, pod: Pod) -> None:
-        """Take in a pod for which a handler failed, whatever of it was taken in."""
+        """Handle a pod again after a handler failed for it, perhaps half way."""
         self._pods.pop(pod.uid, None)
         if pod.spec.scheduler_name not in self._profiles:
             self._nominator.delete(pod.uid)
         self.pod_changed(pod)
 
     def pod_deleted(self, pod: Pod) -> None:
-        """A pod is gone, or has run to its end."""
+        """A pod was deleted, or has ended."""
         started = time.perf_counter()
         seen = self._pods.pop(pod.uid, None)
         if PodGone in self._stream.listeners:
@@ -122,25 +122,25 @@ class ClusterEventHandlers:
             self._observe(UNSCHEDULABLE_POD_DELETE, started)
 
     def assumption_expired(self, pod: Pod) -> None:
-        """The cache dropped a pod that we had assumed: its room is free, and if it still waits it is tried again."""
+        """The cache dropped an assumed pod: its resources are free, and a pod that still waits is tried again."""
         self._queue.move_all(ASSIGNED_POD_DELETE, pod, None)
         newest = self._pods.get(pod.uid)
         if newest is not None and not newest.node_name and newest.spec.scheduler_name in self._profiles:
             self._queue.add(newest)
 
     def pod_unreadable(self, identity: ObjectMeta, problem: str) -> None:
-        """A pod came that cannot be decoded: report it to its owner; no other pod is affected."""
+        """Report a pod that cannot be decoded to its owner; no other pod is affected."""
         pod = self._pods.get(identity.uid) or Pod(metadata=identity)
         note = f"the pod cannot be read: {problem}"
         self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
 
     def _waiting_changed(self, old: Pod | None, pod: Pod) -> None:
-        """A pod of ours without a node. One that is assumed waits in no queue, but may be in flight."""
+        """Handle a pod of ours without a node. An assumed one is in no queue, but may be in flight."""
         if old is not None and pod.metadata.resource_version and _is_same_version(old, pod):
-            return  # reported twice; it may have left the queue on purpose
+            return  # reported twice; it may not be in the queue on purpose
         if self._cache.is_assumed(pod.uid):
             if pod.uid in self._queue:
-                self._queue.update(old, pod)  # if Permit refuses it, it comes back in its newest version
+                self._queue.update(old, pod)  # if Permit refuses it, the newest version goes back to the queue
             if pod.is_deleting and (old is None or not old.is_deleting):
                 self._make_room(pod.uid)
             return
@@ -152,7 +152,7 @@ class ClusterEventHandlers:
             self._nomination_ended(old)
 
     def _others_waiting_changed(self, old: Pod | None, pod: Pod) -> None:
-        """A waiting pod of another scheduler: of interest while it is nominated, as room was made for it."""
+        """Handle a waiting pod of another scheduler: it counts while it is nominated to a node."""
         before = old.nominated_node_name if old is not None else ""
         if pod.nominated_node_name or before:
             self._nominator.add(pod)
@@ -160,20 +160,20 @@ class ClusterEventHandlers:
             self._nomination_ended(old)
 
     def _make_room(self, uid: str) -> None:
-        """Stop counting a pod that is gone or going. A binding under way fails, as the API server binds no such pod."""
+        """Stop counting a deleted pod. A binding under way fails: the API server binds no such pod."""
         on_hold = self._waiting.reject(uid)
         if on_hold and self._cache.is_assumed(uid):
-            return  # its binding task ends at once, and takes back what it assumed and reserved
+            return  # its binding task ends at once and undoes assume and reserve
         counted = self._cache.remove(uid)
         if counted is not None:
             self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)
 
     def _nomination_ended(self, pod: Pod) -> None:
-        """Pods of the same and of lower priority yielded to `pod` on its nominated node."""
+        """Wake the pods of the same or lower priority that yielded to `pod` on its nominated node."""
         self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.priority <= pod.priority)
 
     def _assigned(self, old: Pod | None, pod: Pod) -> None:
-        """A pod runs, or will run, on a node. The watch confirms our own bindings here."""
+        """Handle a pod with a node. This confirms our own bindings."""
         counted = self._cache.confirm(pod)
         had_node = old is not None and bool(old.spec.node_name)
         if not had_node:
@@ -183,7 +183,7 @@ class ClusterEventHandlers:
             if old is not None and old.nominated_node_name not in ("", pod.spec.node_name):
                 self._nomination_ended(old)
         if counted is not None and counted.spec.node_name != pod.spec.node_name:
-            # We had counted it elsewhere: there is room again.
+            # It was counted on another node: resources are free there.
             self._queue.move_all(ASSIGNED_POD_DELETE, counted, None)
         elif old is not None and had_node:
             for event in pod_changes(old, pod):
@@ -214,7 +214,7 @@ class ClusterEventHandlers:
             self._observe(event, started)
 
     def node_deleted(self, node: Node) -> None:
-        """A node is gone. Pods on it stay counted until they are deleted themselves."""
+        """A node was deleted. Its pods stay counted until they are deleted."""
         started = time.perf_counter()
         self._nodes.pop(node.metadata.uid, None)
         current = self._cache.table.node(node.name)
@@ -223,12 +223,12 @@ class ClusterEventHandlers:
             self._queue.move_all(NODE_DELETE, current, None)
         self._observe(NODE_DELETE, started)
 
-    # What the relister compares and repairs.
+    # For the relister's comparison and repair.
 
     def mend(self) -> None:
-        """Put right what a handler that failed may have left half done. Raises whatever fails in that.
+        """Repair the cache and the queue after a handler failed half way. Raises any error of that.
 
-        A fault in the queue can harm any pod of it, so each one is looked for: none may be lost for ever.
+        A fault may have lost any pod of the queue, so all pods are checked.
         """
         self._cache.mend()
         self._queue.rebuild()
@@ -240,7 +240,7 @@ class ClusterEventHandlers:
         return not (pod.node_name or pod.is_deleting) and pod.spec.scheduler_name in self._profiles
 
     def profiles_changed(self) -> Iterator[None]:
-        """Take in the waiting pods that are ours now, and leave alone those that no longer are. Yields now and then."""
+        """Queue the waiting pods of new profiles and drop those of removed ones. Yields now and then."""
         for pod in tuple(self._pods.values()):
             if pod.node_name or self._pods.get(pod.uid) is not pod or self._cache.is_assumed(pod.uid):
                 continue

@@ -1,13 +1,13 @@
-"""The last look at a node before a pod's binding is sent to it.
+"""Checks a node once more just before the binding of a pod is sent.
 
 Between decision and binding, a pod may wait on Permit, for its volumes, or for its turn at the API server; meanwhile
 other schedulers bind pods to the same node, and people cordon it. The API server would accept the binding all the same,
-and the kubelet reject the pod for good (`OutOfcpu`). So the live table is looked at again when it is the call's turn.
+and the kubelet reject the pod for good (`OutOfcpu`). So the node is checked again just before the call.
 
-Our own pods cannot have done that, as each was counted before the next one was decided: only a node that others have
-changed is asked again, so that a binding costs a look-up. Then those Filter plugins answer that judge by the pod's spec
-and the node alone (`signs_spec`), which are those that the kubelet asks, too: resources, ports, node affinity, taints.
-kube-scheduler does not look again.
+Our own pods cannot cause that, as each is counted before the next decision: only a node that others have changed is
+checked, so a binding usually costs a look-up. Then those Filter plugins run that depend on the pod's spec and the node
+alone (`signs_spec`), which are the kubelet's checks too: resources, ports, node affinity, taints. kube-scheduler has no
+such check.
 """
 
 import logging
@@ -35,14 +35,14 @@ class _Placement(msgspec.Struct, frozen=True, eq=False):
     framework: Framework
     state: CycleState
     pod: Pod
-    """As it was decided on: without its node."""
+    """The pod as it was decided about: without its node."""
     node_name: str
     version: int
-    """The node's, when it was chosen."""
+    """The node's, at the decision."""
 
 
 class LastLook:
-    """Implements framework.handle.Binder: passes bindings on, with the last look."""
+    """Implements framework.handle.Binder: passes bindings on, with a check before each call."""
 
     def __init__(self, cache: Cache, writer: BindingWriter, stream: EventStream, metrics: Metrics) -> None:
         self._cache = cache
@@ -52,25 +52,25 @@ class LastLook:
         self._placements: dict[str, _Placement] = {}
 
     def note(self, framework: Framework, state: CycleState, pod: Pod, node_name: str) -> None:
-        """Note where a pod was placed, and by whom, until `drop`."""
+        """Remember the placement of a pod until `drop`."""
         version = self._cache.changed_by_others(node_name)
         self._placements[pod.uid] = _Placement(framework, state, pod, node_name, version)
 
     def drop(self, uid: str) -> None:
-        """Forget a placement: its binding has ended, or there will be none."""
+        """Forget a placement whose binding has ended, or is not made."""
         self._placements.pop(uid, None)
 
     async def bind(self, pod: Pod, node_name: str) -> None:
-        """Return once the pod is bound. Raises BindRejected if it never will be, or must not be any more."""
+        """Return once the pod is bound. Raises BindRejected if it is not and will not be."""
         failure = await self._writer.bind(pod, node_name, partial(self.check, pod.uid, node_name))
         if failure and BindingRetried in self._stream.listeners:
             self._stream.publish(BindingRetried(pod.uid, failure))
 
     def check(self, uid: str, node_name: str) -> None:
-        """Raise BindRejected if the node has no place for the pod any more."""
+        """Raise BindRejected if the pod no longer fits the node."""
         placement = self._placements.get(uid)
         if placement is None or placement.node_name != node_name:
-            return  # a Bind plugin's own idea, of which nobody knows whether it fits
+            return  # a Bind plugin chose another node: it is not checked
         if self._cache.changed_by_others(node_name) == placement.version:
             return
         reason = self._refusal(placement)
@@ -82,7 +82,7 @@ class LastLook:
         raise BindRejected(f"node {node_name!r} changed since it was chosen: {reason}")
 
     def _refusal(self, placement: _Placement) -> str:
-        """Why the pod no longer fits; empty if it does, or if the API server will say what became of it."""
+        """Return why the pod no longer fits; empty if it does, or if the API server decides."""
         table = self._cache.table
         row, counted = table.row_of(placement.node_name), self._cache.get(placement.pod.uid)
         if row is None:

@@ -1,4 +1,4 @@
-"""One pod after the other: pop, decide, assume, and hand over to a task that binds.
+"""Schedules one pod after the other: pop, decide, assume, and start a task that binds.
 
     queue.pop ─► schedule ─► assume ─► reserve ─► permit ─► task: [wait on permit] ─► pre-bind ─► bind ─► post-bind
                     │           │         │          │                   │               │         │
@@ -7,7 +7,7 @@
 
 Rule: pkg/scheduler/schedule_one.go at v1.36.3. A decision is synchronous: it reads the live tables, with no lock and
 no copy. The loop gives the event loop back every few milliseconds, or a full queue would starve the watch. A pod about
-which extenders have to be asked is handed over before that (`extended_attempts`), and comes back to be assumed.
+which extenders are asked is handed over before that (`with_extenders/attempts.py`), and comes back to be assumed.
 """
 
 import asyncio
@@ -120,26 +120,26 @@ class SchedulingLoop:
         self._parked = 0
         """Number of binding tasks that wait for a Permit or PreBind plugin."""
         self.extended: ExtendedAttempts | None = None
-        """Takes over the attempts for which extenders are asked; None where nobody ever asks any."""
+        """Takes over attempts with extenders; None without extenders."""
         self.extender_binding: ExtenderBinding | None = None
-        """Binds the pods that an extender is to bind; None as above."""
+        """Lets an extender bind the pods that it is interested in; None without extenders."""
         self._binding_ended = asyncio.Event()
         self._holds = 0
         self._released = asyncio.Event()
-        self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
+        self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
 
     def is_binding(self, uid: str) -> bool:
         """Whether one of our tasks is binding this pod."""
         return uid in self._bindings
 
     def is_used(self, framework: Framework) -> bool:
-        """Whether an attempt or a binding goes on with the plugins of this profile."""
+        """Whether an attempt or a binding uses the plugins of this profile."""
         if self.extended is not None and self.extended.is_used(framework):
             return True
         return any(attempt.framework is framework for attempt in self._bindings.values())
 
     def is_asking(self, extender: Extender) -> bool:
-        """Whether an attempt or a binding goes on that may ask this extender."""
+        """Whether an attempt or a binding may still call this extender."""
         asking = (self.extended, self.extender_binding)
         return any(each is not None and each.is_asking(extender) for each in asking)
 
@@ -162,7 +162,7 @@ class SchedulingLoop:
                 await self._released.wait()
             try:
                 self.schedule_one(queued)
-            except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
+            except BaseException as error:  # noqa: BLE001 - only this pod is affected; nothing is awaited
                 self._tasks.report("scheduling", str(queued.pod), "Scheduling a pod failed unexpectedly", error)
                 if DecisionBroken in self._stream.listeners:
                     self._stream.publish(DecisionBroken(error))
@@ -175,7 +175,7 @@ class SchedulingLoop:
 
     @contextmanager
     def hold(self) -> Iterator[None]:
-        """Make no decision within a `with` block: what is known of the cluster is being replaced step by step."""
+        """Make no decision within a `with` block, which replaces the state of the cluster step by step."""
         self._holds += 1
         self._released.clear()
         try:
@@ -186,7 +186,7 @@ class SchedulingLoop:
                 self._released.set()
 
     async def ready(self) -> None:
-        """Return when decisions may be made, on tables that are whole. Raises what fails in putting them right."""
+        """Return when decisions may be made, on repaired tables. Raises errors of the repair."""
         while self._holds:
             await self._released.wait()
         self._cache.mend()
@@ -201,7 +201,7 @@ class SchedulingLoop:
         return await self._jobs.finish(seconds)
 
     def schedule_one(self, queued: QueuedPod) -> None:
-        """Try to place one pod. Raises nothing: whatever goes wrong concerns this pod only."""
+        """Try to place one pod. Raises nothing: an error concerns this pod only."""
         started = time.perf_counter()
         queued.attempt_began = self._now()
         pod = queued.pod
@@ -221,7 +221,7 @@ class SchedulingLoop:
             stream.publish(DecisionStarted(queued))
         try:
             decision = self._algorithm.schedule(framework, state, pod, queued.attempts)
-        except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
+        except BaseException as error:  # noqa: BLE001 - only this pod is affected; nothing is awaited
             if Decided in stream.listeners:
                 stream.publish(Decided(framework.name, state, queued, error))
             self._fail(framework, queued, error, started)
@@ -236,7 +236,7 @@ class SchedulingLoop:
         self.place(framework, state, queued, decision, started)
 
     def should_skip(self, pod: Pod) -> bool:
-        """Whether a pod is not to be tried: it is being deleted, which its owner is told, or has its node."""
+        """Whether to skip a pod that is being deleted, which is reported to its owner, or that has its node."""
         if pod.is_deleting:
             note = f"skip schedule deleting pod: {pod}"
             self._writers.events.event(pod, "Warning", "FailedScheduling", "Scheduling", note)
@@ -244,7 +244,7 @@ class SchedulingLoop:
         return self._cache.is_assumed(pod.uid)
 
     def settle(self, queued: QueuedPod) -> None:
-        """Leave nothing behind of an attempt that failed where it should not."""
+        """Clean up after an attempt that failed unexpectedly."""
         if queued.pod.uid not in self._bindings:
             self._cache.forget(queued.pod)
             self._failure.give_back(queued)
@@ -263,7 +263,7 @@ class SchedulingLoop:
         attempt = _Attempt(framework, state, pod, queued, placed, started)
         try:
             refusal = attempt.reserve()
-        except BaseException as error:  # noqa: BLE001 - the pod pays, the loop goes on; nothing is awaited within
+        except BaseException as error:  # noqa: BLE001 - only this pod is affected; nothing is awaited
             self._undo(attempt)
             self._fail(framework, queued, error, started)
             return
@@ -294,7 +294,7 @@ class SchedulingLoop:
             self._settle(attempt)
 
     def _settle(self, attempt: _Attempt) -> None:
-        """Leave nothing behind of a binding that failed where it should not, at whichever step."""
+        """Clean up after a binding that failed unexpectedly, at any step."""
         if attempt.is_held:
             self._end_hold(attempt)
         if attempt.is_bound:
@@ -314,13 +314,13 @@ class SchedulingLoop:
                 raise
             self._fail_binding(attempt, error)
             return
-        except Exception as error:  # noqa: BLE001 - the pod pays, the loop goes on
+        except Exception as error:  # noqa: BLE001 - only this pod is affected
             self._fail_binding(attempt, error)
             return
         if refusal is not None:
             self._undo(attempt)
             self._failure.handle(framework.name, attempt.queued, refusal, attempt.started)
-            # After the pod itself has been queued: the room that it leaves does not help the pod itself.
+            # After the pod is queued: the resources that it frees do not help the pod itself.
             self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda other: other.uid != pod.uid)
             return
         self._cache.finish_binding(pod)
@@ -342,12 +342,12 @@ class SchedulingLoop:
         self._fail(attempt.framework, attempt.queued, error, attempt.started)
 
     def _fail(self, framework: Framework, queued: QueuedPod, error: BaseException, started: float) -> None:
-        """Send a pod back whose attempt an error has ended, and tell whose it was."""
+        """Requeue a pod after an error, and report whose error it was."""
         framework.faults.report(error, queued.pod)
         self._failure.handle(framework.name, queued, as_scheduler_error(error), started)
 
     async def _bind(self, attempt: _Attempt) -> Unplaced | None:
-        """Run the binding cycle to the point where the API server has agreed; return a refusal, if any."""
+        """Run the binding cycle until the API server has accepted the binding; return a refusal, if any."""
         framework, state, pod, node = attempt.framework, attempt.state, attempt.pod, attempt.placed.node_name
         try:
             busy = framework.run_pre_bind_pre_flight(state, pod, node)
@@ -359,7 +359,7 @@ class SchedulingLoop:
                 self._end_hold(attempt)
         if refusal is not None:
             return _unplaced_by(refusal)
-        # From here on the pod can fail, but no event in the cluster decides where it goes then.
+        # From here on, no event in the cluster decides what becomes of a pod that fails.
         self._queue.done(pod.uid)
         if busy:
             self._parked += 1
@@ -433,7 +433,7 @@ class SchedulingLoop:
 
 
 def _unplaced_by(refusal: Status) -> Unplaced:
-    """Word the refusal of the one node that was chosen as kube-scheduler does."""
+    """Describe the refusal of the chosen node in kube-scheduler's words."""
     diagnosis = Diagnosis(node_count=1)
     diagnosis.add(refusal, 1)
     return Unplaced(diagnosis.message, frozenset(diagnosis.unschedulable_plugins), frozenset(diagnosis.pending_plugins))

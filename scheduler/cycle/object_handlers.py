@@ -1,8 +1,8 @@
-"""What the watch reports of resources other than pods and nodes: into the store, then to the queue.
+"""Event handlers for resources other than pods and nodes: they update the store, then the queue.
 
-The store comes first: a hint or an attempt that the event causes must see the change.
+The store comes first: a queueing hint or an attempt must see the change.
 Rule: pkg/scheduler/eventhandlers.go at v1.36.3 (buildEvtResHandler). One difference: an object that was deleted and
-created again between two lists is a deletion and an addition here, and an update there.
+created again between two lists is a deletion and an addition here, and an update in kube-scheduler.
 """
 
 import time
@@ -19,7 +19,7 @@ from scheduler.state.objects import ObjectStore
 class ObjectEventHandlers:
     """Implements scheduler.kube.informers.intake.ObjectHandlers. Synchronous; may be called twice for one change.
 
-    A plugin's listener that raises stops neither the others nor the queue: ListenerFailed is raised in the end.
+    A listener that raises stops neither other listeners nor the queue: ListenerFailed is raised at the end.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class ObjectEventHandlers:
         mend_queue: Callable[[], None],
         metrics: Metrics,
     ) -> None:
-        """`mend_queue` puts right what a fault has done to the queue."""
+        """`mend_queue` repairs the queue after a fault."""
         self._store = store
         self._queue = queue
         self._mend_queue = mend_queue
@@ -39,13 +39,13 @@ class ObjectEventHandlers:
         self.watch(resources)
 
     def watch(self, resources: Iterable[str]) -> None:
-        """Expect objects of these resources, too."""
+        """Accept objects of further resources."""
         for resource in resources:
             self._events[resource] = _ResourceEvents.of(resource)
         self._store.watch(self._events)
 
     def unwatch(self, resource: str) -> None:
-        """Expect no objects of a resource any more, and forget those that there are."""
+        """Forget a resource and its objects."""
         self._events.pop(resource, None)
         self._store.unwatch(resource)
 
@@ -56,7 +56,7 @@ class ObjectEventHandlers:
             self._set(resource, new)
 
     def object_repaired(self, resource: str, new: Any) -> None:
-        """Take in an object for which a handler failed, whatever of it was taken in. Raises ListenerFailed."""
+        """Handle an object again after a handler failed for it, perhaps half way. Raises ListenerFailed."""
         if self._store.known(resource).get(new.metadata.uid) is not new:
             self._set(resource, new)
         if not self._store.is_known_to_all(resource, new.metadata.uid):
@@ -79,7 +79,7 @@ class ObjectEventHandlers:
         self._check_listeners(resource, failures)
 
     def object_deleted(self, resource: str, gone: Any) -> None:
-        """An object is gone. Raises ListenerFailed."""
+        """An object was deleted. Raises ListenerFailed."""
         started, failures = time.perf_counter(), self._store.listener_failures
         old = self._store.remove(resource, gone.metadata.uid)
         if old is not None:
@@ -89,7 +89,7 @@ class ObjectEventHandlers:
         self._check_listeners(resource, failures)
 
     def mend(self, resource: str) -> None:
-        """Put right what the handlers of a resource may have left half done. Raises ListenerFailed if that fails."""
+        """Repair the store after a handler failed half way. Raises ListenerFailed."""
         self._store.mend(resource)
         self._mend_queue()
 

@@ -1,12 +1,12 @@
-"""The profiles at work, and how those of a changed configuration take their place.
+"""The profiles in use, and their replacement by those of a changed configuration.
 
     prepare ─► PREPARED: plugins made and started; nothing has changed ─┬─ hand_over, swap ─► AT WORK
                                                                         └─ discard ─────────► (stopped)
     AT WORK ──swap, and its profile has changed or is gone──► RETIRING ──its last binding has ended──► (stopped)
 
-A profile that is as before, down to the classes of its plugins, stays as it is, with its stored answers; only the
-limits of its plugins may be others. `swap` is synchronous, so it happens between two decisions. Pods whose binding is
-under way end with the plugins that they have.
+A profile that did not change, down to the classes of its plugins, stays with its stored answers; only the limits of
+its plugins may change. `swap` is synchronous, so it happens between two decisions. A binding under way ends with the
+plugins that it began with.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
@@ -31,12 +31,12 @@ from scheduler.state.subscriptions import ProfileObjects, ProfileShared
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """All that a profile is made of: equal origins make equal profiles."""
+    """All that defines a profile: equal origins make equal profiles."""
 
     spec: ProfileSpec
     percentage: int
     classes: Mapping[str, type[Plugin]]
-    """The class of each plugin; of a file that was loaded again, another one of the same name."""
+    """The class of each plugin; a file that is loaded again gives another class of the same name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +48,7 @@ class _Running:
     objects: ProfileObjects
     shared: ProfileShared
     resources: "Resources"
-    """What its plugins read and write, as they said it when they were started."""
+    """The resources that its plugins read and write, as declared at their start."""
 
     def stop(self) -> None:
         for _ in self.stopping():
@@ -66,16 +66,16 @@ class _Running:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Profiles that could be at work."""
+    """Profiles that are ready for use."""
 
     running: Mapping[str, _Running]
-    """All of them by name: those that stay, and those that were made."""
+    """All profiles by name: unchanged ones and new ones."""
 
     made: Mapping[str, _Running]
-    """Those that were made, by name."""
+    """New profiles, by name."""
 
     limits: Limits
-    """Of the plugins of all of them."""
+    """The resources of all their plugins."""
 
     @property
     def frameworks(self) -> dict[str, Framework]:
@@ -89,16 +89,16 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What plugins read and write of the cluster, besides pods and nodes; and what extenders are shown."""
+    """The resources, other than pods and nodes, that plugins read and write; and the data that extenders need."""
 
     watched: dict[str, ApiResource] = field(default_factory=dict)
     """Event resource → API resource."""
 
     parts_read: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Event resource → the parts that plugins read of its objects, for those of which none reads everything."""
+    """Event resource → the fields that plugins read, where no plugin reads whole objects."""
 
     written: frozenset[tuple[ApiResource, str, tuple[str, ...]]] = frozenset()
-    """What they change: resource, subresource or empty, verbs."""
+    """Permissions to write: resource, subresource or empty, verbs."""
 
     raw_pods: bool = False
     """Whether pods are kept as JSON, too, for plugins that read it."""
@@ -108,13 +108,13 @@ class Resources:
 
     @classmethod
     def of(cls, plugins: Iterable[Plugin]) -> "Resources":
-        """Ask the plugins. Raises ValueError for what is no resource, and what they raise."""
+        """Return the resources that plugins declare. Raises ValueError for an invalid one, and errors of plugins."""
         every = list(plugins)
         return cls(resources_to_watch(every), parts_read(every), writes_of(every), read_raw_pods(every))
 
     @classmethod
     def union(cls, several: Iterable["Resources"]) -> "Resources":
-        """What all of these have together, without extenders."""
+        """Return the union of these, without extenders."""
         every = list(several)
         watched = {name: resource for each in every for name, resource in each.watched.items()}
         whole = {name for each in every for name in each.watched.keys() - each.parts_read.keys()}
@@ -131,7 +131,7 @@ class Resources:
 
 
 MakeHandle = Callable[[str], tuple[EngineHandle, ProfileObjects, ProfileShared]]
-"""By the name of a profile."""
+"""Profile name → framework."""
 
 MakePlugins = Callable[[ProfileSpec, Registry], ProfilePlugins]
 """Of a profile of the configuration. Raises ConfigError."""
@@ -150,12 +150,12 @@ class Profiles:
         self._running: dict[str, _Running] = {}
         self._retiring: list[_Running] = []
         self.frameworks: dict[str, Framework] = {}
-        """Those at work: always the same dictionary."""
+        """The profiles in use: always the same dictionary."""
         self.resources = Resources()
-        """What their plugins read and write."""
+        """The resources that their plugins read and write."""
 
     def prepare(self, config: Config, registry: Registry) -> Prepared:
-        """Make and start what is new. Raises ConfigError with the problems of all profiles; then nothing is started."""
+        """Make and start new profiles. Raises ConfigError with the problems of all profiles; then none is started."""
         steps = self.preparing(config, registry)
         while True:
             try:
@@ -165,9 +165,9 @@ class Profiles:
                 return prepared
 
     def preparing(self, config: Config, registry: Registry) -> Generator[None, None, Prepared]:
-        """The same, in steps, between which others may go on: a plugin may look at all volumes when it starts.
+        """Prepare in steps, so that other tasks can run in between: a plugin may read all volumes when it starts.
 
-        Closed before its end, it stops what it has started.
+        Closing the generator early stops the plugins that were started.
         """
         origins = {spec.scheduler_name: _origin(spec, config, registry) for spec in config.profiles}
         stays = {
@@ -188,7 +188,7 @@ class Profiles:
                 try:
                     framework = self._framework(of_profile, handle, origins[name].percentage, limits)
                     resources = Resources.of(of_profile.by_name.values())
-                except Exception as error:  # the plugins' own code, in what they say of themselves
+                except Exception as error:  # code of plugins
                     raise ConfigError([f"profile {name!r}: {described_with_place(error)}"]) from error
                 made[name] = _Running(origins[name], framework, objects, shared, resources)
             undo.pop_all()
@@ -207,19 +207,16 @@ class Profiles:
         return made
 
     def hand_over(self, prepared: Prepared, seconds: float, without: Collection[Lost] = ()) -> list[Lost]:
-        """Give what was made what its predecessors keep; no decision may come between that and `swap`.
+        """Hand the state of old plugins over to the new ones; no decision may be made between this and `swap`.
 
-        The rest is as `hand_over.hand_over` says it. What it raises changes nothing.
+        See `hand_over.hand_over`. An error changes nothing.
         """
         before = self._running
         pairs = [(before[name].framework, each.framework) for name, each in prepared.made.items() if name in before]
         return hand_over(pairs, seconds, without)
 
     def swap(self, prepared: Prepared) -> Collection[str]:
-        """Put them to work; return the names of the profiles that are new, others than before, or gone.
-
-        No plugin is asked for anything.
-        """
+        """Use the prepared profiles; return the names of new, changed and removed profiles. Calls no plugin."""
         changed = {name for name, each in self._running.items() if prepared.running.get(name) is not each}
         self._retiring += (self._running[name] for name in changed)
         changed |= prepared.made.keys()
@@ -232,29 +229,29 @@ class Profiles:
         return changed
 
     def discard(self, prepared: Prepared) -> None:
-        """Stop what was made in vain."""
+        """Stop the plugins of prepared profiles that are not used."""
         for running in prepared.made.values():
             running.stop()
 
     @property
     def is_retiring(self) -> bool:
-        """Whether there are profiles that are only there for bindings under way."""
+        """Whether replaced profiles still have bindings under way."""
         return bool(self._retiring)
 
     @property
     def needed(self) -> frozenset[str]:
-        """The event resources that plugins read, those of retiring profiles too."""
+        """The event resources that plugins read, including retiring profiles."""
         return frozenset(self.resources.watched.keys()).union(*(each.resources.watched for each in self._retiring))
 
     def retiring(self, is_busy: Callable[[Framework], bool]) -> Generator[None]:
-        """Stop the profiles that were replaced and have no binding under way any more, plugin by plugin."""
+        """Stop replaced profiles without bindings under way, plugin by plugin."""
         for running in tuple(self._retiring):
             if not is_busy(running.framework):
                 self._retiring.remove(running)
                 yield from running.stopping()
 
     def stop(self) -> None:
-        """Stop all plugins, when no pod is scheduled any more."""
+        """Stop all plugins at the end of the program."""
         for running in (*self._retiring, *self._running.values()):
             running.stop()
 

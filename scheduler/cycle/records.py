@@ -1,11 +1,11 @@
-"""What became of each attempt to place a pod: enough to tell its story, small enough to keep thousands.
+"""Records of attempts to place pods, small enough to keep thousands.
 
     decided ─┬─ placed ──► bound                               the score of its node by plugin, and how others did
              │        └──► failed: permit, pre-bind, bind      what went wrong
              └─ failed: unschedulable, error                   the reasons, and what preemption said
 
-No text is made here but what an Event says anyway: readers make the rest. The record of a pod that was placed has
-a copy of all nodes' total scores, while there is room for it.
+Texts are only those of the Event; readers format the rest. The record of a placed pod has a copy of the total scores of
+all nodes while there is memory for it.
 """
 
 import time
@@ -25,32 +25,32 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.state.node_table import NodeTable
 
 MAX_BYTES: Final = 16 << 20
-"""Of all records together."""
+"""Limit for all records together."""
 
 _BYTES: Final = 700
-"""About what a record takes besides its texts and scores."""
+"""Approximate size of a record without texts and scores."""
 
 _LISTED_BYTES: Final = 110
-"""About what a reason or a name takes besides its characters."""
+"""Approximate size of a reason or a name without its characters."""
 
 MAX_LISTED: Final = 10
-"""Reasons, or victims, of one attempt that are named."""
+"""Reasons and victims that are kept for an attempt."""
 
 
 class Record(msgspec.Struct, eq=False, gc=False):
-    """One attempt. Out of the garbage collector's sight, as there are thousands."""
+    """One attempt. Not tracked by the garbage collector, as there are thousands."""
 
     uid: str
     profile: str
     attempt: int
     at: float
-    """When it was decided, in seconds since 1970."""
+    """Time of the decision, in seconds since 1970."""
 
     seconds: float
-    """What the decision took."""
+    """Duration of the decision."""
 
     node: str = ""
-    """Where the pod was placed; empty if it was not."""
+    """The node of a placed pod; empty otherwise."""
 
     message: str = ""
     """Why it was not placed, or not bound."""
@@ -59,39 +59,39 @@ class Record(msgspec.Struct, eq=False, gc=False):
     """placed, bound, unschedulable or error."""
 
     ended: float = 0.0
-    """When it was bound, or failed after it was placed, in seconds since 1970."""
+    """Time of the binding, or of the failure after the placement, in seconds since 1970."""
 
     plugins: tuple[str, ...] = ()
-    """Who refused it."""
+    """The plugins that refused the pod."""
 
     refusals: tuple[Refusal, ...] = ()
-    """Why nodes were refused; those of most nodes, at most `MAX_LISTED`."""
+    """The most frequent reasons, at most `MAX_LISTED`."""
 
     nominated: str = ""
-    """Where preemption is making room for it."""
+    """The node on which preemption makes room."""
 
     victims: tuple[str, ...] = ()
-    """Who has to go for that, as namespace/name; at most `MAX_LISTED`."""
+    """The victims, as namespace/name; at most `MAX_LISTED`."""
 
     victim_count: int = 0
     permit: tuple[str, ...] = ()
-    """The Permit plugins that kept it waiting."""
+    """The Permit plugins that made the pod wait."""
 
     permit_seconds: float = 0.0
     retried: str = ""
-    """What went wrong before the API server took the binding."""
+    """The last failure before the API server accepted the binding."""
 
     evaluated: int = 0
     feasible: int = 0
     scored_by: tuple[str, ...] = ()
     scores: tuple[int, ...] = ()
-    """Of its node: the weighted score by each of these plugins."""
+    """The node's weighted score by each of these plugins."""
 
     totals: "Totals | None" = None
 
     @property
     def bytes(self) -> int:
-        """About how much memory it takes."""
+        """Approximate size in memory."""
         size = _BYTES + len(self.message) + len(self.retried)
         if self.refusals:
             size += sum(len(each.reason) + _LISTED_BYTES for each in self.refusals)
@@ -101,14 +101,14 @@ class Record(msgspec.Struct, eq=False, gc=False):
 
 
 class Totals(msgspec.Struct, frozen=True, eq=False, gc=False):
-    """The total scores of the nodes that a pod could have gone to."""
+    """The total scores of the feasible nodes."""
 
     rows: "Int64Column | None"
-    """The row of each entry; None if there is one for each row."""
+    """The row of each entry; None if there is an entry for every row."""
 
     values: Int64Column
     position: int
-    """Of the log of node names: rows that changed since are other nodes now."""
+    """Position in the change log of node names: rows that changed since are other nodes."""
 
     @property
     def bytes(self) -> int:
@@ -126,7 +126,7 @@ class Totals(msgspec.Struct, frozen=True, eq=False, gc=False):
 
 
 class DecisionRecords:
-    """The latest records, as many as there is room for."""
+    """The latest records within a limit of memory."""
 
     def __init__(
         self,
@@ -157,11 +157,11 @@ class DecisionRecords:
         return len(self._all)
 
     def of(self, uid: str) -> Sequence[Record]:
-        """The records of a pod, the oldest first."""
+        """Return the records of a pod, the oldest first."""
         return tuple(self._of_pod.get(uid, ()))
 
     def latest(self, uid: str) -> Record | None:
-        """The latest record of a pod, if there is one."""
+        """Return the latest record of a pod."""
         records = self._of_pod.get(uid)
         return records[-1] if records else None
 
@@ -238,7 +238,7 @@ class DecisionRecords:
     def _take(self, more: int) -> None:
         self.bytes += more
         while self.bytes > self._max_bytes and len(self._all) > 1:
-            # Scores first: they are most of it, and say least of old decisions.
+            # Scores first: they take most memory and matter least for old decisions.
             if len(self._with_totals) > 1:
                 old = self._with_totals.popleft()
                 if old.totals is not None:

@@ -1,17 +1,17 @@
-"""Pods that a kubelet rejects (`OutOfcpu`, `OutOfmemory`, …): counted, reported, their node left alone for a moment.
+"""Handles pods that a kubelet rejects (`OutOfcpu`, `OutOfmemory`, …): counts them and avoids the node for a moment.
 
     bound by us ──leaves the watch before it ran──► asked about ──failed, out of a resource──► its node rests
                                                         │                                          │ REST_SECONDS
                                                         └──gone, or ended in another way           ▼
                                                                                              as it was before
 
-The watch shows no pods that have ended, so a rejection looks like any end, and the pod is read. It happens when the
-kubelet knows of something that we do not: a pod that another scheduler bound at the same moment, or one that was
-deleted by force and still runs. Without the rest, whatever controls the pod makes another one, which would be rejected
-on the same node, over and over.
+The watch does not show pods that have ended, so a rejection looks like any end, and the pod is read. A kubelet rejects
+a pod when it knows of a pod that we do not know: one that another scheduler bound at the same moment, or one that was
+deleted by force and still runs. Without the rest, the controller would create another pod, which would be rejected on
+the same node, over and over.
 
-Only pods that we have bound count, and only a lack of resources lets a node rest: whoever creates pods that a kubelet
-refuses for their own sake (sysctls, AppArmor) must not keep others from its node.
+Only pods that we have bound count, and only a lack of resources lets a node rest: users with pods that a kubelet
+refuses for other reasons (sysctls, AppArmor) must not keep other pods from a node.
 """
 
 import asyncio
@@ -29,10 +29,10 @@ from scheduler.runtime.changes import node_changes
 from scheduler.state.cache import Cache
 
 REST_SECONDS: Final = 10.0
-"""How long a node is left alone: a kubelet needs a few seconds to end a pod and free what it had."""
+"""How long a node is avoided: a kubelet needs a few seconds to end a pod and free its resources."""
 
 MAX_WAITING: Final = 1_000
-"""Pods waiting to be read. More are not looked into: none is lost by that but its count."""
+"""Pods waiting to be read. Further pods are ignored: only the metric misses them."""
 
 OUT_OF: Final = "OutOf"
 REASONS: Final = frozenset(
@@ -60,14 +60,14 @@ REASONS: Final = frozenset(
         "UnknownReason",
     )
 )
-"""What a kubelet gives as the reason when it does not admit a pod, from pkg/kubelet at v1.36.3: lifecycle, cm, sysctl,
+"""Reasons of a kubelet that does not admit a pod, from pkg/kubelet at v1.36.3: lifecycle, cm, sysctl,
 nodeshutdown. A lack of another resource is `OutOf` and the resource's name."""
 
 _logger = logging.getLogger(__name__)
 
 
 class EarlyEnds:
-    """Pods that we had bound and that left the watch before they ran. Bounded: what is too much is not looked into."""
+    """Pods that we bound and that left the watch before they ran. Bounded."""
 
     def __init__(self, cache: Cache) -> None:
         self.came = asyncio.Event()
@@ -75,14 +75,14 @@ class EarlyEnds:
         self._pods: deque[Pod] = deque()
 
     def note(self, counted: Pod) -> None:
-        """Note that a pod has left the watch, while it is still counted."""
+        """Note that a pod has left the watch; it must still be counted."""
         never_ran = counted.status.phase in ("", "Pending") and not counted.is_deleting
         if never_ran and self._cache.was_placed_by_us(counted.uid) and len(self._pods) < MAX_WAITING:
             self._pods.append(counted.reference)
             self.came.set()
 
     def take(self) -> Pod | None:
-        """Return the next one, if any."""
+        """Return the next pod, if any."""
         if self._pods:
             return self._pods.popleft()
         self.came.clear()
@@ -114,7 +114,7 @@ class Rejections:
         """Node → when its rest ends."""
 
     async def run(self) -> None:
-        """Look into the pods that ended early, and end the rests of nodes, until cancelled."""
+        """Read pods that ended early, and end the rests of nodes, until cancelled."""
         while True:
             while (pod := self._ends.take()) is not None:
                 await self.look_into(pod)
@@ -122,7 +122,7 @@ class Rejections:
             self.end_rests()
 
     def end_rests(self) -> None:
-        """Take up the nodes again whose time is over."""
+        """End the rests that are over."""
         now = self._now()
         for name in [name for name, end in self._rests.items() if end <= now]:
             del self._rests[name]
@@ -136,7 +136,7 @@ class Rejections:
             return  # a rest is over
 
     async def look_into(self, pod: Pod) -> None:
-        """Find out how a pod ended, and draw the conclusions."""
+        """Read how a pod ended; if it was rejected, report it and let its node rest."""
         try:
             ending = await self._reader.ending(pod)
         except ClusterError as error:
@@ -169,5 +169,5 @@ class Rejections:
 
 
 def is_rejection(reason: str) -> bool:
-    """Whether a kubelet gives this as the reason why it did not admit a pod."""
+    """Whether this is a reason of a kubelet that does not admit a pod."""
     return reason in REASONS or reason.startswith(OUT_OF)

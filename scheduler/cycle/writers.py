@@ -1,4 +1,4 @@
-"""What the cycle writes to the cluster, and the little that it reads. Implemented in scheduler.kube, faked in tests."""
+"""The cycle's writes to the cluster, and its few reads. Implemented in scheduler.kube, faked in tests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ class BindingWriter(Protocol):
     """Binds pods at the API server."""
 
     async def bind(self, pod: Pod, node_name: str, check: Callable[[], None]) -> str:
-        """Return once the pod is bound to the node, with what went wrong before; empty if the first try did it.
+        """Return once the pod is bound to the node: the last failure before that; empty if the first try succeeded.
 
-        Raises BindRejected if it never will be.
+        Raises BindRejected if it is not and will not be bound.
 
-        `check` is called just before the binding is sent, each time; what it raises ends the binding.
+        `check` is called before each time the binding is sent; an error that it raises ends the binding.
         """
 
 
 class Ending(NamedTuple):
-    """What the status of a pod that has ended says."""
+    """The end of a pod, from its status."""
 
     phase: str
     reason: str
@@ -29,7 +29,7 @@ class Ending(NamedTuple):
 
 
 class PodReader(Protocol):
-    """Reads pods that the watch does not show any more."""
+    """Reads pods that the watch no longer shows."""
 
     async def ending(self, pod: Pod) -> Ending | None:
         """Return how a pod has ended; None if it is gone. Raises ClusterError."""
@@ -42,10 +42,10 @@ class StatusWriter(Protocol):
         """Set the condition PodScheduled to False; None leaves the nomination as it is, empty clears it."""
 
     def nominate(self, pod: Pod, node_name: str) -> None:
-        """Write down for other components where the pod is about to be bound."""
+        """Publish the node to which the pod is about to be bound."""
 
     def forget(self, pod: Pod) -> None:
-        """Drop what is not sent yet: the pod is bound or gone."""
+        """Drop the unsent patch of a pod that is bound or gone."""
 
 
 class NoWriters:
@@ -66,7 +66,7 @@ class NoWriters:
 
 @dataclass(frozen=True, slots=True)
 class Writers:
-    """All that the scheduler writes with."""
+    """All writers of the scheduler."""
 
     binder: BindingWriter
     events: EventRecorder

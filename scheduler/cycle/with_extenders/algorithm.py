@@ -1,4 +1,4 @@
-"""Where a pod goes about which extenders are asked: the steps of `Algorithm`, with waits in between.
+"""Chooses a node for a pod with extenders: the steps of `Algorithm`, with waits in between.
 
     search ─► extenders filter ─► extenders rate ─► search again among those ─► score, choose
        │ no node      │ none left                          │ none left
@@ -6,10 +6,9 @@
     PostFilter ◄── search again                         from the beginning, MAX_ROUNDS times
        └─► extenders choose among the candidates
 
-Each search is synchronous, on the live tables; while extenders think, other pods are placed and nodes change. So an
-answer is never more than the names of nodes that it leaves: what the plugins say of them is asked once more when it
-has come, in the step in which the pod is then placed. A node that was taken meanwhile is left out; if that was the
-last one, the answer is overtaken, and the extenders are asked again.
+Each search is synchronous, on the live tables; while extenders answer, other pods are placed and nodes change. So only
+the names of nodes are used of an answer: the plugins run again on these nodes in the step that places the pod. A node
+that no longer fits is left out; if none is left, the answer is outdated, and the extenders are asked again.
 
 Rule: pkg/scheduler/schedule_one.go at v1.36.3 (findNodesThatFitPod, evaluateNominatedNode, prioritizeNodes).
 """
@@ -45,7 +44,7 @@ from scheduler.runtime.framework import EXTENDER, Framework
 from scheduler.state.node_table import NodeTable
 
 MAX_ROUNDS: Final = 3
-"""How often the extenders are asked in one attempt, if the nodes change each time. Then the pod backs off."""
+"""Rounds of extender calls in one attempt, if the nodes change each time. Then the pod backs off."""
 
 _logger = logging.getLogger(__name__)
 
@@ -55,7 +54,7 @@ class Attempt(NamedTuple):
 
     framework: Framework
     conversation: Callable[[Pod], Conversation]
-    """Begins to ask the extenders about a version of the pod."""
+    """Starts to call the extenders for a version of the pod."""
     newest: Callable[[], Pod]
     """Returns the newest version of the pod. Raises SchedulerError once it need not be placed any more."""
     state: Callable[[], CycleState]
@@ -63,11 +62,11 @@ class Attempt(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """An answer, right as long as nothing is awaited."""
+    """A decision, valid until the next await."""
 
     state: CycleState
     pod: Pod
-    """The version that was placed, or not."""
+    """The version of the pod that was decided about."""
     decision: Placed | Unplaced
 
 
@@ -120,7 +119,7 @@ class ExtendedAlgorithm:
         return await self._refuse(attempt, question, verdict, refusals)
 
     async def _search(self, attempt: Attempt, *, nominated_first: bool = True) -> tuple[CycleState, Pod, Search | None]:
-        """Search on the live tables as soon as that may be; None if there are no nodes at all."""
+        """Search on the live tables once decisions may be made; None if there are no nodes."""
         await self._ready()
         pod, state = attempt.newest(), attempt.state()
         if self._table.count == 0:
@@ -128,7 +127,7 @@ class ExtendedAlgorithm:
         return state, pod, self._algorithm.search(attempt.framework, state, pod, nominated_first=nominated_first)
 
     async def _ask_about_nomination(self, question: Conversation) -> FilterVerdict | None:
-        """Ask whether the nominated node will do; None if that cannot be told: other nodes may do."""
+        """Ask extenders about the nominated node; None if one fails: other nodes may fit."""
         name = question.pod.nominated_node_name
         try:
             return await question.filter([name])
@@ -160,7 +159,7 @@ class ExtendedAlgorithm:
     def _best(
         self, framework: Framework, state: CycleState, pod: Pod, feasible: Rows, scores: Mapping[str, int]
     ) -> Sequence[int] | Rows:
-        """The rows with the highest sum of what plugins and extenders say."""
+        """Return the rows with the highest sum of the scores of plugins and extenders."""
         total = framework.run_score(state, pod, feasible).total
         if scores:
             names = self._table.names()
@@ -172,7 +171,7 @@ class ExtendedAlgorithm:
     async def _refuse(
         self, attempt: Attempt, question: Conversation, verdict: FilterVerdict, refusals: dict[str, Status]
     ) -> Decided:
-        """Say why no node is left: the plugins' reasons as they are now, and the extenders'."""
+        """Diagnose why no node is left: the current reasons of plugins, and those of extenders."""
         state, pod, search = await self._search(attempt, nominated_first=False)
         if search is None or search.outcome is None:
             return await self._unplaced(attempt.framework, state, pod, search, question)
@@ -196,7 +195,7 @@ class ExtendedAlgorithm:
     async def _make_room(
         self, framework: Framework, state: CycleState, pod: Pod, diagnosis: Diagnosis, question: Conversation
     ) -> str | None:
-        """Run PostFilter; return what the nomination becomes. Raises Overtaken."""
+        """Run PostFilter and return the new nomination. Raises Overtaken."""
         try:
             result, status = await framework.post_filter.run_asking(state, pod, diagnosis, question)
         except PluginError as error:

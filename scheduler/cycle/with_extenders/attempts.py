@@ -1,4 +1,4 @@
-"""Attempts that wait for extenders, while the loop decides about other pods.
+"""Attempts that wait for extenders while the loop schedules other pods.
 
     pop ─► is there room in its lane? ──no──► HELD (in the queue)
                │ yes                            │
@@ -8,12 +8,12 @@
                │                                                  ├─ fits nowhere, or an error ──► failure, as ever
                └─ deleted, bound by others, or we are to stop ──► cancelled: nothing is left
 
-The pods in which the same extenders are interested share a lane. Each lane has room for a number of attempts, so that
-an extender that hangs holds up those that it is asked about, and no others; neither memory nor calls grow with the
-number of pods that wait. In what an attempt does between two waits it is alone, as every decision is.
+Pods of the same extenders share a lane. Each lane has a limit of attempts, so that an extender that hangs delays only
+its own pods, and neither memory nor calls grow with the number of waiting pods. Between two waits, an attempt runs
+alone, as every decision does.
 
-When the extenders of a changed configuration take over, attempts end with the extenders that they began with. A lane
-that has one which is gone takes no more pods: those that it holds go back into activeQ (`SchedulingQueue.ask_again`).
+When the configuration changes, attempts end with the extenders that they began with. A lane with a removed extender
+takes no more pods: its held pods go back to activeQ (`SchedulingQueue.ask_again`).
 """
 
 import asyncio
@@ -43,7 +43,7 @@ from scheduler.runtime.event_stream import EventStream
 from scheduler.runtime.framework import Framework
 
 LATE_SECONDS: Final = 1_800.0
-"""An attempt that takes longer is reported. Each call has a time limit, which the configuration chooses."""
+"""An attempt that takes longer is reported. Each call has a time limit in the configuration."""
 
 
 Lane: TypeAlias = tuple[Extender, ...]
@@ -51,20 +51,20 @@ Lane: TypeAlias = tuple[Extender, ...]
 
 
 class Loop(Protocol):
-    """What the scheduling loop does for all attempts."""
+    """The steps of the scheduling loop that all attempts share."""
 
     def should_skip(self, pod: Pod) -> bool:
-        """Whether a pod is not to be tried; its owner has been told then."""
+        """Whether to skip a pod; its owner is informed."""
 
     def place(self, framework: Framework, state: CycleState, queued: QueuedPod, placed: Placed, started: float) -> None:
         """Assume a pod on the node that was chosen just now, and begin to bind it."""
 
     def settle(self, queued: QueuedPod) -> None:
-        """Leave nothing behind of an attempt that failed where it should not."""
+        """Clean up after an attempt that failed unexpectedly."""
 
 
 class _Unwanted(SchedulerError):
-    """The pod need not be placed any more."""
+    """The pod does not need a node any more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,7 +81,7 @@ class _Asking:
 
 
 class ExtendedAttempts:
-    """Those of all profiles."""
+    """The attempts of all profiles."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class ExtendedAttempts:
         tasks: Tasks,
         stream: EventStream,
     ) -> None:
-        """`now` is the queue's clock. Nobody is asked before `use`."""
+        """`now` is the queue's clock. There are no extenders before `use`."""
         self._frameworks = frameworks
         self._extenders = Extenders(())
         self._room = 1
@@ -112,28 +112,28 @@ class ExtendedAttempts:
         self._jobs = tasks.jobs("extender", LATE_SECONDS, cancels_late=False)
         self._in_lane: Counter[Lane] = Counter()
         self._under_way: set[_Asking] = set()
-        self._sampler = random.Random(0)  # which cycles time their plugins; no decision depends on it
+        self._sampler = random.Random(0)  # chooses the cycles that time their plugins; no decision depends on it
         self._stream = stream
 
     def __len__(self) -> int:
-        """How many are under way."""
+        """The number of attempts under way."""
         return len(self._jobs)
 
     def is_used(self, framework: Framework) -> bool:
-        """Whether an attempt goes on with the plugins of this profile."""
+        """Whether an attempt uses the plugins of this profile."""
         return any(asking.framework is framework for asking in self._under_way)
 
     def is_asking(self, extender: Extender) -> bool:
-        """Whether an attempt goes on that may ask this extender."""
+        """Whether an attempt may still call this extender."""
         return any(extender in asking.extenders for asking in self._under_way)
 
     def use(self, extenders: Extenders, room: int) -> None:
-        """Ask these from the next attempt on. `room`: attempts of one lane."""
+        """Call these extenders from the next attempt on. `room`: attempts of one lane."""
         self._extenders, self._room = extenders, room
         self.has_extenders = bool(extenders)
 
     def take(self, framework: Framework, queued: QueuedPod, started: float) -> bool:
-        """Take over the attempt for a popped pod, if extenders are to be asked about it; say whether."""
+        """Take over the attempt for a popped pod if extenders are interested in it; return whether."""
         lane = self._extenders.asked_about(queued.pod)
         if not lane:
             return False
@@ -170,7 +170,7 @@ class ExtendedAttempts:
         except asyncio.CancelledError:
             self._publish_end(queued)
             raise
-        except Exception as error:  # noqa: BLE001 - the pod pays, the others go on
+        except Exception as error:  # noqa: BLE001 - only this pod is affected
             asking.is_decided = True
             self._duration.observe(time.perf_counter() - asking.started)
             if DecidedWithExtenders in self._stream.listeners:
@@ -178,7 +178,7 @@ class ExtendedAttempts:
             framework.faults.report(error, queued.pod)
             self._failure.handle(framework.name, queued, as_scheduler_error(error), asking.started)
             return
-        # No await from here on: what was decided is right now.
+        # No await from here on: the decision is valid until the next one.
         asking.is_decided = True
         self._duration.observe(time.perf_counter() - asking.started)
         queued.pod = pod
@@ -211,7 +211,7 @@ class ExtendedAttempts:
         return state
 
     def _ended(self, asking: _Asking, error: BaseException | None) -> None:
-        """Leave nothing behind of an attempt that came to no decision, and go on with the next one of the lane."""
+        """Clean up after an attempt without a decision, and start the next one of the lane."""
         lane, uid = asking.lane, asking.queued.pod.uid
         self._in_lane[lane] -= 1
         self._under_way.discard(asking)
@@ -224,7 +224,7 @@ class ExtendedAttempts:
             self._go_on(lane)
 
     def _go_on(self, lane: Lane) -> None:
-        """Begin with the pods held in a lane, as far as there is room."""
+        """Start attempts for the held pods of a lane, within its limit."""
         room = self._room if all(extender in self._extenders for extender in lane) else 0
         while self._in_lane[lane] < room and (queued := self._queue.pop_held(lane)) is not None:
             framework = self._frameworks.get(queued.pod.spec.scheduler_name)

@@ -4,8 +4,8 @@
      └───no, or no answer──► READ ──on our node──► bound
                               └─────not bound─────► the default way if the extender is ignorable, else failed
 
-An extender that was too slow may bind the pod after it went back to the queue; the watch tells then, as of any other
-scheduler's binding, and the API server binds a pod once.
+A slow extender may bind the pod after it went back to the queue; the watch shows that, as it shows bindings of other
+schedulers, and the API server binds a pod once.
 
 Rule: extendersBinding in pkg/scheduler/schedule_one.go at v1.36.3.
 """
@@ -26,13 +26,13 @@ from scheduler.process.tasks import Tasks
 from scheduler.state.cache import Cache
 
 CONFIRM_SECONDS: Final = (2.0, 8.0, 20.0)
-"""Between a binding that an extender reports and the times when we look whether the watch has shown it."""
+"""Times after a reported binding when we check whether the watch has shown it."""
 
 READ_AGAIN_SECONDS: Final = 2.0
-"""Between two tries to read what became of a binding."""
+"""Between two reads of a binding in doubt."""
 
 LATE_SECONDS: Final = 900.0
-"""For settling one binding while the API server does not answer."""
+"""Limit for settling a binding while the API server does not answer."""
 
 _logger = logging.getLogger(__name__)
 
@@ -49,14 +49,14 @@ class ExtenderBinding:
         tasks: Tasks,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """`check` raises BindRejected if a pod (by UID) must not be bound to a node any more. `not_bound` is called
-        when the room of a pod is free again that was said to be bound, and is not. Nobody is asked before `use`.
+        """`check` raises BindRejected if a pod (by UID) no longer fits a node. `not_bound` is called for a pod that was
+        reported as bound but is not: its resources are free. There are no extenders before `use`.
         """
         self._extenders = Extenders(())
         self.has_binder = False
         """Whether there is such an extender at all."""
         self._asked: Counter[Extender] = Counter()
-        """How many bindings are under way at an extender, which may have been replaced meanwhile."""
+        """Extender → number of bindings under way; it may have been replaced meanwhile."""
         self._pods = pods
         self._cache = cache
         self._check = check
@@ -69,12 +69,12 @@ class ExtenderBinding:
         return self._asked[extender] > 0
 
     def use(self, extenders: Extenders) -> None:
-        """Have pods bound by these from the next binding on."""
+        """Use these extenders from the next binding on."""
         self._extenders = extenders
         self.has_binder = any(each.is_binder for each in extenders)
 
     async def bind(self, pod: Pod, node_name: str) -> bool:
-        """Return True once the extender has bound the pod; False if it is not up to it.
+        """Return True once the extender has bound the pod; False if no extender binds it.
 
         Raises ExtenderError, BindRejected if the pod is not bound.
         """
@@ -107,7 +107,7 @@ class ExtenderBinding:
                 del self._asked[extender]
 
     async def _is_bound(self, pod: Pod, node_name: str) -> bool:
-        """Read whether the pod is on our node. Raises BindRejected if it is on another one, or gone."""
+        """Read whether the pod is bound to our node. Raises BindRejected if it is on another one, or gone."""
         while True:
             try:
                 found = await self._pods.read(pod)
@@ -123,7 +123,7 @@ class ExtenderBinding:
         return bool(found.node_name)
 
     async def _confirm(self, pod: Pod, node_name: str, extender: str) -> None:
-        """Take an assumption back that would stay for ever, since the extender has not done what it said."""
+        """Undo the assumption if the extender has not bound the pod."""
         for seconds in CONFIRM_SECONDS:
             await self._sleep(seconds)
             if not self._cache.is_assumed(pod.uid):
@@ -133,7 +133,7 @@ class ExtenderBinding:
                 return  # the watch lags
         except BindRejected as error:
             _logger.warning("A pod is not where an extender said", extra={"pod": str(pod), "err": str(error)})
-            return  # the watch tells the rest
+            return  # the watch reports the rest
         if self._cache.is_assumed(pod.uid) and self._cache.forget(pod):
             fields = {"pod": str(pod), "node": node_name, "extender": extender}
             _logger.error(
