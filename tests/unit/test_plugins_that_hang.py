@@ -1,25 +1,16 @@
-"""Whatever a plugin does when it is made, started or stopped, a command says so in a line, and ends.
-
-Each test runs the program itself, with the limit of a start made shorter.
-"""
+"""Whatever a plugin does when it is made, started or stopped, a command says so in a line, and ends."""
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from scheduler.__main__ import main
+from scheduler.plugin_loading import trial
+
 SECONDS = 150
 """For a command to end, however busy the machine is."""
-
-PROGRAM = """\
-import sys
-from scheduler.plugin_loading import trial
-trial.START_SECONDS = 3.0
-import loadmaster_start
-sys.exit(loadmaster_start.main())
-"""
 
 PLUGIN = """\
 import asyncio, atexit, os, sys, threading, time
@@ -63,15 +54,15 @@ COMMANDS = {
     "check": ["config", "check", "config.yaml"],
 }
 FAULTS = {
-    "loops": ("start(self, handle):\n        while True: pass", "has not come back for 3 s while it was made"),
-    "loops in C": ("start(self, handle):\n        sum(iter(int, 1))", "has not come back for 3 s while it was made"),
-    "waits": ("start(self, handle):\n        threading.Event().wait()", "has not come back for 3 s while it was made"),
+    "loops": ("start(self, handle):\n        while True: pass", "has not come back for 1 s while it was made"),
+    "loops in C": ("start(self, handle):\n        sum(iter(int, 1))", "has not come back for 1 s while it was made"),
+    "waits": ("start(self, handle):\n        threading.Event().wait()", "has not come back for 1 s while it was made"),
     "catches all": (
         "start(self, handle):\n        while True:\n            try: forever()\n            except BaseException: pass",
-        "has not come back for 3 s while it was made",
+        "has not come back for 1 s while it was made",
     ),
-    "loops when made": ("__init__(self):\n        forever()", "has not come back for 3 s while it was made"),
-    "loops at stop": ("stop(self):\n        forever()", "has not come back for 3 s while it was made"),
+    "loops when made": ("__init__(self):\n        forever()", "has not come back for 1 s while it was made"),
+    "loops at stop": ("stop(self):\n        forever()", "has not come back for 1 s while it was made"),
     "exits": ("start(self, handle):\n        os._exit(0)", "it ends the program, with os._exit, while plugins are"),
     "crashes": (
         "start(self, handle):\n        import ctypes; ctypes.string_at(0)",
@@ -81,68 +72,76 @@ FAULTS = {
 }
 
 
-def ran(directory: Path, method: str, arguments: list[str]) -> tuple[int, str, str, float]:
-    """Run a command with a plugin that has this method; return its exit code, what it printed, and how long it took."""
+def prepare(directory: Path, method: str) -> None:
+    """Write files for the commands, with a plugin that has this method."""
     (directory / "plugins").mkdir()
     (directory / "plugins" / "mine.py").write_text(f"{PLUGIN}    def {method}\n")
     (directory / "config.yaml").write_text(CONFIG)
     (directory / "cluster.yaml").write_text(CLUSTER)
-    began = time.monotonic()
+
+
+@pytest.fixture(autouse=True)
+def _begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "START_SECONDS", 1.0)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_plugin_that_does_not_come_back_from_its_start_is_told_in_a_line(
+    fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    method, said = FAULTS[fault]
+    prepare(tmp_path, method)
+
+    code = main([*COMMANDS["simulate"], "--plugin-dir=plugins"])
+
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
+    if fault != "kills itself":
+        assert "plugins/mine.py:" in err
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command != "simulate"])
+def test_each_command_that_loads_plugins_says_so(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    method, said = FAULTS["loops"]
+    prepare(tmp_path, method)
+
+    assert main([*COMMANDS[command], "--plugin-dir=plugins"]) == 2
+
+    assert f"plugins/mine.py:{LINE}: a plugin {said}" in capsys.readouterr().err
+
+
+LASTING = """start(self, handle):
+        import concurrent.futures
+        threading.Thread(target=forever).start()
+        concurrent.futures.ThreadPoolExecutor().submit(forever)
+        atexit.register(forever)
+"""
+
+
+@pytest.mark.parametrize("command", ["simulate", "explain"])
+def test_nothing_that_a_plugin_leaves_behind_keeps_the_program_alive(command: str, tmp_path: Path) -> None:
+    prepare(tmp_path, LASTING)
+
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments, "--plugin-dir", str(directory / "plugins")],
-        cwd=directory,
+        [sys.executable, "-m", "scheduler", *COMMANDS[command], "--plugin-dir=plugins"],
         capture_output=True,
         text=True,
         timeout=SECONDS,
         check=False,
     )
-    return done.returncode, done.stdout, done.stderr, time.monotonic() - began
+
+    assert done.returncode == 0
+    assert "n" in done.stdout
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_plugin_that_does_not_come_back_from_its_start_is_told_in_a_line(fault: str, tmp_path: Path) -> None:
-    method, said = FAULTS[fault]
+def test_what_raises_at_the_start_is_told_as_ever(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    prepare(tmp_path, 'start(self, handle):\n        raise ValueError("no")')
 
-    code, out, err, _ = ran(tmp_path, method, COMMANDS["simulate"])
+    assert main([*COMMANDS["simulate"], "--plugin-dir=plugins"]) == 2
 
-    assert (code, out) == (2, "")
-    assert said in err
-    assert len(err.splitlines()) == 1
-    if fault != "kills itself":
-        assert f"{tmp_path}/plugins/mine.py:" in err
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_that_loads_plugins_says_so(command: str, tmp_path: Path) -> None:
-    method, said = FAULTS["loops"]
-
-    code, _, err, _ = ran(tmp_path, method, COMMANDS[command])
-
-    assert code == 2
-    assert f"{tmp_path}/plugins/mine.py:{LINE}: a plugin {said}" in err
-
-
-LASTING = {
-    "a thread": "start(self, handle):\n        threading.Thread(target=forever).start()",
-    "a pool of threads": (
-        "start(self, handle):\n        import concurrent.futures\n"
-        "        concurrent.futures.ThreadPoolExecutor().submit(forever)"
-    ),
-    "what runs at the end": "start(self, handle):\n        atexit.register(forever)",
-}
-
-
-@pytest.mark.parametrize("what", LASTING)
-@pytest.mark.parametrize("command", ["simulate", "explain"])
-def test_nothing_that_a_plugin_leaves_behind_keeps_the_program_alive(what: str, command: str, tmp_path: Path) -> None:
-    code, out, _, _ = ran(tmp_path, LASTING[what], COMMANDS[command])
-
-    assert code == 0
-    assert "n" in out
-
-
-def test_what_raises_at_the_start_is_told_as_ever(tmp_path: Path) -> None:
-    code, _, err, _ = ran(tmp_path, 'start(self, handle):\n        raise ValueError("no")', COMMANDS["simulate"])
-
-    assert code == 2
-    assert "profile 'loadmaster': plugin 'Mine' did not start: ValueError: no" in err
+    assert "profile 'loadmaster': plugin 'Mine' did not start: ValueError: no" in capsys.readouterr().err

@@ -1,7 +1,7 @@
 """Random disorder: whatever the watch loses, doubles, reorders or garbles corrupts nothing, and a comparison heals it.
 
 The truth is an API server in memory. Its news comes through the real intake into a whole engine, which goes on
-deciding meanwhile. `LOADMASTER_SEED=7 pytest` on this file runs another 10,000 steps; a failure is shrunk and printed
+deciding meanwhile. `LOADMASTER_SEED=7 pytest` on this file runs other steps; a failure is shrunk and printed
 as the steps that lead to it. Not covered: Permit, and what only the binder does when no answer comes.
 """
 
@@ -26,7 +26,7 @@ from tests.unit.cycle.disorder import NAMES, UNKNOWN_NODE, World
 from tests.unit.cycle.fakes import PROFILE
 
 SEED: Final = int(os.environ.get("LOADMASTER_SEED", "4"))
-STEPS: Final = 10_000
+STEPS: Final = 4_000
 STORIES_OF_A_ROUND, STEPS_OF_A_STORY = 25, 100
 """Some stories end early, so the number of rounds is not fixed."""
 

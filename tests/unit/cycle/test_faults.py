@@ -19,7 +19,7 @@ from tests.unit.cycle.faults import Raw, World
 
 Change = Callable[[World], None]
 
-STRIDE: Final = int(os.environ.get("LOADMASTER_FAULTS", "25"))
+STRIDE: Final = int(os.environ.get("LOADMASTER_FAULTS", "60"))
 SECOND_STRIDE: Final = 4 * STRIDE
 
 PROFILE: Final = "default-scheduler"

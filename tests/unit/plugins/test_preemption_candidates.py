@@ -202,7 +202,7 @@ def a_running_pod(name: str, drawn: tuple[int, int, int | None, int, str]) -> fw
     return fw.Pod(metadata=other.metadata, spec=other.spec, status=made.status)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     nodes=clusters,
     cpu=st.integers(0, 5),

@@ -199,7 +199,7 @@ def with_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(library, "time", Time)
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 2**16), script=scripts)
 @example(seed=1, script=[(9.0, ("freeze", 0)), (16.0, ("freeze", 1)), (3.0, ("thaw", 0)), (0.1, ("thaw", 1))])
 @example(seed=2, script=[(3.0, ("delay", 12.0)), (1.0, ("fault", "lost")), (16.0, ("kill", 0)), (0.0, ("start", 0))])
