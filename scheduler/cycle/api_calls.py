@@ -1,6 +1,7 @@
-"""Publishes what the API server answers to plugins: their state depends on it."""
+"""What plugins ask of the API server and of other servers, each call with a name by which its answer is recorded."""
 
-from collections.abc import Awaitable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -13,42 +14,53 @@ from scheduler.runtime.event_stream import EventStream
 T = TypeVar("T")
 
 
-class ApiCalls:
-    """Implements framework.handle.ApiWriter and Reader, by others that do the work."""
+class Calls(ABC):
+    """Implements framework.handle.ApiWriter and Reader."""
 
-    def __init__(self, writer: ApiWriter, reader: Reader, stream: EventStream) -> None:
-        self._writer, self._reader, self._stream = writer, reader, stream
+    @abstractmethod
+    async def answered(self, call: Call, send: Callable[[ApiWriter, Reader], Awaitable[T]]) -> T:
+        """Return the answer to a call, which `send` sends. Raises ApiError."""
+
+    @abstractmethod
+    def now(self) -> datetime: ...
 
     async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
-        return await self._published(creation(resource, content), self._writer.create(resource, content))
+        return await self.answered(_creation(resource, content), lambda writer, _: writer.create(resource, content))
 
     async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
         call = Call("delete", resource, namespace, name)
-        await self._published(call, self._writer.delete(resource, name, namespace, uid))
+        await self.answered(call, lambda writer, _: writer.delete(resource, name, namespace, uid))
 
     async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
         meta = content.get("metadata", {})
         call = Call("update", resource, meta.get("namespace", ""), meta.get("name", ""), subresource)
-        return await self._published(call, self._writer.update(resource, content, subresource))
+        return await self.answered(call, lambda writer, _: writer.update(resource, content, subresource))
 
     async def patch(
         self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
     ) -> Any:
         call = Call("patch", resource, namespace, name, subresource)
-        return await self._published(call, self._writer.patch(resource, name, namespace, patch, subresource))
+        return await self.answered(call, lambda writer, _: writer.patch(resource, name, namespace, patch, subresource))
 
     async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
-        return await self._published(Call("read", "", "", url), self._reader.read(url, seconds, access))
+        return await self.answered(Call("read", "", "", url), lambda _, reader: reader.read(url, seconds, access))
 
     async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
-        return await self._published(posting(url, body), self._reader.post(url, body, seconds, access))
+        return await self.answered(_posting(url, body), lambda _, reader: reader.post(url, body, seconds, access))
+
+
+class PublishedCalls(Calls):
+    """Calls that are sent. Their answers are published, since the state of plugins depends on them."""
+
+    def __init__(self, writer: ApiWriter, reader: Reader, stream: EventStream) -> None:
+        self._writer, self._reader, self._stream = writer, reader, stream
 
     def now(self) -> datetime:
         return self._reader.now()
 
-    async def _published(self, call: Call, work: Awaitable[T]) -> T:
+    async def answered(self, call: Call, send: Callable[[ApiWriter, Reader], Awaitable[T]]) -> T:
         try:
-            answer = await work
+            answer = await send(self._writer, self._reader)
         except ApiError as error:
             self._publish(call, error)
             raise
@@ -60,12 +72,12 @@ class ApiCalls:
             self._stream.publish(CallAnswered(call, answer))
 
 
-def posting(url: str, body: bytes) -> Call:
+def _posting(url: str, body: bytes) -> Call:
     """The call that posts `body`, of which no more than a digest is kept."""
     return Call("post", "", "", url, blake2b(body, digest_size=16).hexdigest())
 
 
-def creation(resource: str, content: Mapping[str, Any]) -> Call:
+def _creation(resource: str, content: Mapping[str, Any]) -> Call:
     """The call that creates `content`, by what does not change from one time to the next."""
     meta = content.get("metadata", {})
     return Call("create", resource, meta.get("namespace", ""), meta.get("generateName") or meta.get("name", ""))

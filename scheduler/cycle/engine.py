@@ -8,7 +8,7 @@ from scheduler.api import recent_caches
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
 from scheduler.cycle.algorithm import Algorithm
-from scheduler.cycle.api_calls import ApiCalls
+from scheduler.cycle.api_calls import PublishedCalls
 from scheduler.cycle.cycle_events import Reconfigured
 from scheduler.cycle.failure import FailureHandler
 from scheduler.cycle.handlers import ClusterEventHandlers
@@ -161,7 +161,7 @@ def build_engine(
     last_look = LastLook(cache, writers.binder, stream, metrics)
     objects = ObjectStore(stream)
     pods: dict[str, Pod] = {}
-    calls = ApiCalls(writers.api, writers.reader, stream)
+    calls = PublishedCalls(writers.api, writers.reader, stream)
     waiting_pods, pods_in_pre_bind, sharing = WaitingPods(), PodsInPreBind(), Sharing()
 
     def handle(profile_name: str) -> tuple[EngineHandle, ProfileObjects, ProfileShared]:

@@ -1,39 +1,41 @@
-"""What plugins ask of the API server in a replay: answered as the trace says, when it says so.
+"""Calls of plugins in a replay: each gets the recorded answer when the trace has it.
 
 call ──► WAITING ──its answer comes in the trace──► the plugin goes on
-answer ──► KEPT ──the plugin calls, a little later than then──► the plugin goes on
+answer ──► KEPT ──the plugin calls a little later than it did then──► the plugin goes on
 """
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from scheduler.cycle.api_calls import creation, posting
+from scheduler.cycle.api_calls import Calls
 from scheduler.cycle.cycle_events import Call
 from scheduler.framework.errors import ApiError
-from scheduler.framework.handle import NO_CREDENTIALS, Access
+from scheduler.framework.handle import ApiWriter, Reader
+
+T = TypeVar("T")
 
 MAX_KEPT: Final = 1_000
-"""Answers to one call that nobody waits for."""
+"""Answers to one call that have not been asked for."""
 
 TRYING: Final[ContextVar[bool]] = ContextVar("trying", default=False)
-"""Set while something else is decided than what was recorded: the answers are not for its calls."""
+"""Set while another decision than the recorded one is made: the recorded answers are not for its calls."""
 
 
-class ReplayedCalls:
-    """Implements framework.handle.ApiWriter and Reader."""
+class ReplayedCalls(Calls):
+    """All calls of a replay."""
 
     def __init__(self, wall: Callable[[], float]) -> None:
-        """`wall`: when what is replayed happened, in seconds since 1970."""
+        """`wall`: the time of the trace, in seconds since 1970."""
         self._wall = wall
         self._waiting: defaultdict[Call, deque[asyncio.Future[Any]]] = defaultdict(deque)
         self._kept: defaultdict[Call, deque[Any]] = defaultdict(deque)
 
     def answer(self, call: Call, answer: Any | ApiError) -> None:
-        """Give the answer to whoever waits for it, or keep it."""
+        """Give an answer to the call that waits for it, or keep it."""
         waiting = self._waiting.get(call)
         while waiting:
             future = waiting.popleft()
@@ -45,41 +47,16 @@ class ReplayedCalls:
         if len(kept) > MAX_KEPT:
             kept.popleft()
 
-    async def _answered(self, call: Call) -> Any:
+    async def answered(self, call: Call, send: Callable[[ApiWriter, Reader], Awaitable[T]]) -> T:
         if TRYING.get():
             raise ApiError(0, "nothing is asked while other decisions are tried")
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         kept = self._kept.get(call)
         if kept:
             _settle(future, kept.popleft())
         else:
             self._waiting[call].append(future)
         return await future
-
-    async def create(self, resource: str, content: Mapping[str, Any]) -> Any:
-        return await self._answered(creation(resource, content))
-
-    async def delete(self, resource: str, name: str, namespace: str, uid: str) -> None:
-        await self._answered(Call("delete", resource, namespace, name))
-
-    async def update(self, resource: str, content: Mapping[str, Any], subresource: str = "") -> Any:
-        meta = content.get("metadata", {})
-        return await self._answered(
-            Call("update", resource, meta.get("namespace", ""), meta.get("name", ""), subresource)
-        )
-
-    async def patch(
-        self, resource: str, name: str, namespace: str, patch: Mapping[str, Any], subresource: str = ""
-    ) -> Any:
-        return await self._answered(Call("patch", resource, namespace, name, subresource))
-
-    async def read(self, url: str, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
-        content: bytes = await self._answered(Call("read", "", "", url))
-        return content
-
-    async def post(self, url: str, body: bytes, seconds: float, access: Access = NO_CREDENTIALS) -> bytes:
-        content: bytes = await self._answered(posting(url, body))
-        return content
 
     def now(self) -> datetime:
         return datetime.fromtimestamp(self._wall(), UTC)

@@ -1,6 +1,6 @@
 """What plugins post is recorded with its answers, and answered from the trace in a replay: nothing is sent then."""
 
-from scheduler.cycle.api_calls import ApiCalls
+from scheduler.cycle.api_calls import PublishedCalls
 from scheduler.cycle.cycle_events import CallAnswered
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NO_CREDENTIALS, Access, NoReads, NoWrites
@@ -20,11 +20,11 @@ class Echo(NoReads):
         return body
 
 
-def recorded_calls() -> tuple[list[CallAnswered], ApiCalls]:
+def recorded_calls() -> tuple[list[CallAnswered], PublishedCalls]:
     answers: list[CallAnswered] = []
     stream = EventStream()
     stream.subscribe({CallAnswered: answers.append})
-    return answers, ApiCalls(NoWrites(), Echo(), stream)
+    return answers, PublishedCalls(NoWrites(), Echo(), stream)
 
 
 def test_each_post_gets_the_answer_that_it_got_whatever_their_order() -> None:
