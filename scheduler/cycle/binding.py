@@ -26,6 +26,7 @@ class BindingCycle:
     state: CycleState
     pod: Pod
     """The assumed pod: the queued one with its node."""
+    node_name: str
     is_held: bool = field(default=False, init=False)
     """Whether it waits for Permit plugins."""
     is_bound: bool = field(default=False, init=False)
@@ -33,10 +34,10 @@ class BindingCycle:
     def reserve(self) -> Status | None:
         """Run Reserve and Permit; return a refusal. Raises PluginError."""
         framework, state, pod = self.framework, self.state, self.pod
-        refusal = framework.run_reserve(state, pod, pod.node_name)
+        refusal = framework.run_reserve(state, pod, self.node_name)
         if refusal is not None:
             return refusal
-        holds, refusal = framework.run_permit(state, pod, pod.node_name)
+        holds, refusal = framework.run_permit(state, pod, self.node_name)
         if holds and refusal is None:
             framework.handle.waiting_pods.add(pod, holds)
             self.is_held = True
@@ -49,10 +50,9 @@ class BindingCycle:
 
     async def prepare(self) -> Status | None:
         """Run PreBind, which preemption may cancel; return a refusal. Raises SchedulerError."""
-        pod, handle = self.pod, self.framework.handle
-        pre_bind = self.framework.run_pre_bind(self.state, pod, pod.node_name)
-        return await handle.pods_in_pre_bind.run(pod.uid, pre_bind)
+        pre_bind = self.framework.run_pre_bind(self.state, self.pod, self.node_name)
+        return await self.framework.handle.pods_in_pre_bind.run(self.pod.uid, pre_bind)
 
     def unreserve(self) -> list[PluginError]:
         """Run Unreserve; return what went wrong."""
-        return self.framework.run_unreserve(self.state, self.pod, self.pod.node_name)
+        return self.framework.run_unreserve(self.state, self.pod, self.node_name)

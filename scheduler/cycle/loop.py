@@ -260,7 +260,7 @@ class SchedulingLoop:
         self._nominator.delete(pod.uid)
         if PodPlaced in self._stream.listeners:
             self._stream.publish(PodPlaced(framework.name, state, queued, placed, started))
-        attempt = _Attempt(framework, state, pod, queued, placed, started)
+        attempt = _Attempt(framework, state, pod, placed.node_name, queued, placed, started)
         try:
             refusal = attempt.reserve()
         except BaseException as error:  # noqa: BLE001 - only this pod is affected; nothing is awaited
@@ -327,10 +327,10 @@ class SchedulingLoop:
         if PodBound in self._stream.listeners:
             self._stream.publish(PodBound(pod))
         self._writers.status.forget(pod)
-        note = f"Successfully assigned {pod} to {attempt.placed.node_name}"
+        note = f"Successfully assigned {pod} to {attempt.node_name}"
         self._writers.events.event(pod, "Normal", "Scheduled", "Binding", note)
         self._count_bound(attempt)
-        for problem in await framework.run_post_bind(attempt.state, pod, attempt.placed.node_name):
+        for problem in await framework.run_post_bind(attempt.state, pod, attempt.node_name):
             _logger.error("PostBind failed; the pod is bound", extra={"pod": str(pod), "err": str(problem)})
             framework.faults.report(problem, pod)
         if attempt.state.pods_to_activate:
@@ -348,7 +348,7 @@ class SchedulingLoop:
 
     async def _bind(self, attempt: _Attempt) -> Unplaced | None:
         """Run the binding cycle until the API server has accepted the binding; return a refusal, if any."""
-        framework, state, pod, node = attempt.framework, attempt.state, attempt.pod, attempt.placed.node_name
+        framework, state, pod, node = attempt.framework, attempt.state, attempt.pod, attempt.node_name
         try:
             busy = framework.run_pre_bind_pre_flight(state, pod, node)
             if busy or attempt.is_held:

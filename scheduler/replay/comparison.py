@@ -65,13 +65,21 @@ class Comparison:
     def add(self, attempt: Attempt, replayed: Decision) -> None:
         """Compare an attempt; `replayed`: what the recorded configuration decides now."""
         self._progress.done += 1
+        token = TRYING.set(True)
+        try:
+            self._compare(attempt, replayed)
+        finally:
+            TRYING.reset(token)
+
+    def _compare(self, attempt: Attempt, replayed: Decision) -> None:
         framework, now = attempt.framework, replayed
         if self._other is not None:
             self.unfaithful += replayed != attempt.recorded
             if attempt.has_extenders:
                 self.not_compared += 1
                 return
-            framework, now = self._decided_by_other(attempt, self._other)
+            framework = self._other[framework.name]
+            now = self._player.decide(framework, attempt)[1]
         if self._keep is not None:
             self._keep(msgspec.json.encode(now))
         kind = kind_of(attempt.recorded, now)
@@ -81,20 +89,7 @@ class Comparison:
         if kind != SAME and len(self.differences) < MAX_DIFFERENCES:
             self.differences.append(self._difference(kind, attempt, framework, now))
 
-    def _decided_by_other(self, attempt: Attempt, other: Mapping[str, Framework]) -> tuple[Framework, Decision]:
-        framework = other[attempt.framework.name]
-        token = TRYING.set(True)
-        try:
-            return framework, self._player.decide(framework, attempt)[1]
-        finally:
-            TRYING.reset(token)
-
     def _difference(self, kind: str, attempt: Attempt, framework: Framework, now: Decision) -> Document:
-        token = TRYING.set(True)
-        try:
-            reason = why(self._player.engine.algorithm, framework, attempt, now)
-        finally:
-            TRYING.reset(token)
         return {
             "pod": str(attempt.pod),
             "attempt": attempt.number,
@@ -103,7 +98,7 @@ class Comparison:
             "kind": kind,
             "then": as_document(attempt.recorded),
             "now": as_document(now),
-            "why": reason,
+            "why": why(self._player.engine.algorithm, framework, attempt, now),
         }
 
 

@@ -55,7 +55,6 @@ class Counterfactual(Player):
         """Whether something has gone or changed since the waiting pods were tried."""
         self._retried_at = 0
         """When that was, in milliseconds of the trace's time."""
-        self._due: list[str] = []
         self._evicted: set[str] = set()
 
     async def run(self) -> None:
@@ -84,7 +83,7 @@ class Counterfactual(Player):
     async def _play(self, line: Line, compare: Compare) -> None:
         match line:
             case lines.Decide():
-                self._decide_later(line)
+                await self._first_try(line)
             case lines.Count() if line.uid in self._own:
                 self.engine.cache.confirm(self._pod_of(line).bound_to(self._own[line.uid]))
             case lines.Count() if line.uid in self._waiting or line.uid in self._evicted:
@@ -104,20 +103,17 @@ class Counterfactual(Player):
                 pass  # consequences of what was decided then
             case _:
                 await super()._play(line, compare)
-        for uid in self._due:
-            await self._try(uid)
-        if self._due and self._has_changed and self.clock.milliseconds >= self._retried_at + RETRY_MILLISECONDS:
-            await self._try_waiting()
-        self._due.clear()
 
-    def _decide_later(self, line: lines.Decide) -> None:
+    async def _first_try(self, line: lines.Decide) -> None:
         self._progress.done += 1
         uid = line.uid
-        if uid not in self._evicted and self.engine.cache.get(uid) is None:
-            attempt = self._attempt(line)
-            self._numbers[uid] = attempt.number - 1
-            self._waiting[uid] = attempt.framework, attempt.pod
-            self._due.append(uid)
+        if uid in self._evicted or self.engine.cache.get(uid) is not None:
+            return
+        self._numbers[uid] = line.attempt - 1
+        self._waiting[uid] = self._profile(line.profile), self._pod_of(line)
+        await self._try(uid)
+        if self._has_changed and self.clock.milliseconds >= self._retried_at + RETRY_MILLISECONDS:
+            await self._try_waiting()
 
     def _profile(self, name: str) -> Framework:
         frameworks = self.engine.frameworks
@@ -161,7 +157,7 @@ class Counterfactual(Player):
         placed = pod.bound_to(decision.node_name)
         engine.cache.assume(placed)
         engine.nominator.delete(pod.uid)
-        if _is_reserved(BindingCycle(framework, state, placed)):
+        if _is_reserved(BindingCycle(framework, state, placed, placed.node_name)):
             self._own[pod.uid] = decision.node_name
             del self._waiting[pod.uid]
         else:

@@ -186,11 +186,11 @@ class Player:
     def _decide(self, line: lines.Decide, compare: Compare) -> None:
         attempt = self._attempt(line)
         state, made = self.decide(attempt.framework, attempt)
-        self._placed = BindingCycle(attempt.framework, state, attempt.pod) if attempt.recorded.node else None
+        self._note_placement(attempt, state)
         compare(attempt, made)
 
     def _decided_with_extenders(self, line: lines.Decided, compare: Compare) -> None:
-        self._placed, recorded = None, line.decision
+        self._placed = None
         ended = self._end_asking(line.uid)
         if ended is None:
             self.not_decided += 1
@@ -200,9 +200,13 @@ class Player:
         else:
             state, made = ended.outcome.state, decision_of(ended.outcome.state, ended.outcome.decision)
         pod = ended.pod or self.engine.pods[line.uid]
-        if recorded.node:
-            self._placed = BindingCycle(ended.framework, state, pod)
-        compare(Attempt(ended.framework, pod, ended.number, ended.start, recorded, has_extenders=True), made)
+        attempt = Attempt(ended.framework, pod, ended.number, ended.start, line.decision, has_extenders=True)
+        self._note_placement(attempt, state)
+        compare(attempt, made)
+
+    def _note_placement(self, attempt: Attempt, state: CycleState) -> None:
+        node = attempt.recorded.node
+        self._placed = BindingCycle(attempt.framework, state, attempt.pod, node) if node else None
 
     def _end_asking(self, uid: str) -> ReplayedAttempt | None:
         attempt = self._asking.pop(uid, None)
@@ -234,8 +238,8 @@ class Player:
         if placed is None or placed.pod.uid != line.uid:
             self.engine.cache.assume(self.engine.pods[line.uid].bound_to(line.node_name))
             return
-        placed.pod = pod = placed.pod.bound_to(line.node_name)
-        self.engine.cache.assume(pod)
+        placed.pod, placed.node_name = placed.pod.bound_to(line.node_name), line.node_name
+        self.engine.cache.assume(placed.pod)
         self._bindings[line.uid] = placed
         with suppress(Exception):  # a refusal or a fault: its consequences are in the trace
             placed.reserve()
@@ -313,12 +317,12 @@ class Player:
 
 async def _prepare(binding: BindingCycle) -> None:
     with suppress(Exception):  # how it ended is in the trace
-        binding.framework.run_pre_bind_pre_flight(binding.state, binding.pod, binding.pod.node_name)
+        binding.framework.run_pre_bind_pre_flight(binding.state, binding.pod, binding.node_name)
         await binding.prepare()
 
 
 async def _post_bind(binding: BindingCycle) -> None:
-    await binding.framework.run_post_bind(binding.state, binding.pod, binding.pod.node_name)
+    await binding.framework.run_post_bind(binding.state, binding.pod, binding.node_name)
 
 
 def _decoder_of(resource: str) -> Callable[[msgspec.Raw], Any]:

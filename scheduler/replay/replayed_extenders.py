@@ -14,7 +14,7 @@ from scheduler.cycle.engine import Engine
 from scheduler.cycle.with_extenders.algorithm import Attempt, Decided, ExtendedAlgorithm
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.framework.cycle_state import CycleState
-from scheduler.framework.extenders import Victims
+from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
 from scheduler.process.metrics import Metrics
 from scheduler.process.tasks import Jobs
 from scheduler.replay.trace.extender_answers import (
@@ -23,8 +23,6 @@ from scheduler.replay.trace.extender_answers import (
     Filtered,
     Rated,
     WrittenAnswer,
-    error_of,
-    scores_of,
     verdict_of,
     victims_of,
 )
@@ -104,7 +102,7 @@ class _Conversation:
         return verdict_of(await self._next(Filtered), names)
 
     async def prioritize(self, names: Sequence[str]) -> Mapping[str, int]:
-        return scores_of(await self._next(Rated))
+        return {name: score for score, names in (await self._next(Rated)).scores for name in names}
 
     async def process_preemption(self, pod: Pod, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
         return victims_of(await self._next(Agreed), self._table)
@@ -112,7 +110,7 @@ class _Conversation:
     async def _next(self, kind: type[S]) -> S:
         answer = await self._answers.get()
         if isinstance(answer, Failed):
-            raise error_of(answer)
+            raise Overtaken(answer.message) if answer.is_overtaken else ExtenderError(answer.message)
         if not isinstance(answer, kind):
             raise OtherWay("it asks its extenders something else than they were asked")
         return answer

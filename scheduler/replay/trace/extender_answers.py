@@ -1,4 +1,4 @@
-"""What extenders say, as a line of a trace has it: in few bytes, though it may be about each of thousands of nodes."""
+"""Answers of extenders as a line of a trace has them: in few bytes, even about thousands of nodes."""
 
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -8,12 +8,12 @@ import msgspec
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.extender_events import PREEMPT, ExtenderAnswer
 from scheduler.extenders.preemption import PodsOnNodes
-from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
+from scheduler.framework.extenders import Overtaken, Victims
 from scheduler.framework.status import Code, unresolvable, unschedulable
 
 
 class Refusal(msgspec.Struct, array_like=True, frozen=True):
-    """The nodes that are refused for one reason."""
+    """The nodes that were refused for one reason."""
 
     message: str
     is_final: bool
@@ -22,7 +22,7 @@ class Refusal(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Filtered(msgspec.Struct, array_like=True, frozen=True, tag="filter"):
-    """Which of the nodes asked about are left, or, if those are fewer, which are not."""
+    """The nodes that passed, or, if those are fewer, the nodes that did not."""
 
     are_left: bool
     names: tuple[str, ...]
@@ -35,8 +35,8 @@ class Rated(msgspec.Struct, array_like=True, frozen=True, tag="prioritize"):
     scores: tuple[tuple[int, tuple[str, ...]], ...]
 
 
-class Room(msgspec.Struct, array_like=True, frozen=True):
-    """Who may be evicted on a node."""
+class VictimsOnNode(msgspec.Struct, array_like=True, frozen=True):
+    """Pods that may be evicted on a node."""
 
     node: str
     uids: tuple[str, ...]
@@ -44,9 +44,9 @@ class Room(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Agreed(msgspec.Struct, array_like=True, frozen=True, tag="preempt"):
-    """On which nodes room may be made."""
+    """The candidates for preemption that are left."""
 
-    rooms: tuple[Room, ...]
+    candidates: tuple[VictimsOnNode, ...]
 
 
 class Failed(msgspec.Struct, array_like=True, frozen=True, tag="error"):
@@ -66,8 +66,8 @@ def written_answer(verb: str, answer: ExtenderAnswer | Exception) -> WrittenAnsw
     if isinstance(answer, FilterVerdict):
         return _filtered(answer)
     if verb == PREEMPT:
-        rooms = cast("Mapping[str, Victims]", answer)
-        return Agreed(tuple(Room(name, tuple(pod.uid for pod in pods), count) for name, (pods, count) in rooms.items()))
+        candidates = cast("Mapping[str, Victims]", answer).items()
+        return Agreed(tuple(VictimsOnNode(name, tuple(pod.uid for pod in pods), n) for name, (pods, n) in candidates))
     by_score: dict[int, list[str]] = {}
     for name, score in cast("Mapping[str, int]", answer).items():
         by_score.setdefault(score, []).append(name)
@@ -87,7 +87,7 @@ def _filtered(verdict: FilterVerdict) -> Filtered:
 
 
 def verdict_of(answer: Filtered, asked: Sequence[str]) -> FilterVerdict:
-    """The answer to a question about these nodes."""
+    """Return the verdict about the nodes `asked`."""
     names = frozenset(answer.names)
     passed = [name for name in asked if (name in names) is answer.are_left]
     refusals = {
@@ -98,20 +98,10 @@ def verdict_of(answer: Filtered, asked: Sequence[str]) -> FilterVerdict:
     return FilterVerdict(asked, passed, refusals)
 
 
-def scores_of(answer: Rated) -> dict[str, int]:
-    """Node → what is added to its score."""
-    return {name: score for score, names in answer.scores for name in names}
-
-
 def victims_of(answer: Agreed, table: PodsOnNodes) -> dict[str, Victims]:
-    """Node → who may be evicted there, of those that are there."""
+    """Return node → pods that may be evicted there, as far as they are there."""
     found = {}
-    for room in answer.rooms:
-        there = {pod.uid: pod for pod in table.pods_on(room.node)} if table.row_of(room.node) is not None else {}
-        found[room.node] = Victims([there[uid] for uid in room.uids if uid in there], room.violations)
+    for node, uids, violations in map(msgspec.structs.astuple, answer.candidates):
+        there = {pod.uid: pod for pod in table.pods_on(node)} if table.row_of(node) is not None else {}
+        found[node] = Victims([there[uid] for uid in uids if uid in there], violations)
     return found
-
-
-def error_of(answer: Failed) -> ExtenderError | Overtaken:
-    """What was raised instead of an answer."""
-    return Overtaken(answer.message) if answer.is_overtaken else ExtenderError(answer.message)

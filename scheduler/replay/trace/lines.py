@@ -14,7 +14,7 @@ environment, no Secrets, no annotations of pods.
 """
 
 from collections.abc import Mapping
-from functools import partial
+from functools import cache, partial
 from hashlib import blake2b
 from typing import Annotated, Any, Final, TypeAlias
 from zlib import adler32
@@ -300,7 +300,7 @@ def encode(line: Line) -> bytes:
 
 def written(obj: Any) -> msgspec.Raw:
     """An object as a line has it: without the fields that were derived of it; a pod with its JSON, if that is kept."""
-    fields = _fields_of(type(obj))
+    fields = _fields_of(obj.__class__)
     content = obj if fields is None else {name: getattr(obj, attribute) for name, attribute in fields.items()}
     if isinstance(obj, Pod) and obj.raw_json:
         content["(raw)"] = obj.raw_json
@@ -315,17 +315,12 @@ def _encoded(value: Any) -> bytes:
         return _encoder.encode(encodable_within(plain_value))
 
 
+@cache
 def _fields_of(kind: type[Any]) -> Mapping[str, str] | None:
-    known = _fields.get(kind, _UNKNOWN)
-    if known is not _UNKNOWN:
-        return known
-    found = None
-    if issubclass(kind, msgspec.Struct):
-        fields = msgspec.structs.fields(kind)
-        if any(field.encode_name.startswith("(") for field in fields):
-            found = {field.encode_name: field.name for field in fields if not field.encode_name.startswith("(")}
-    _fields[kind] = found
-    return found
+    """Return name in JSON → attribute; None for types that are written as they are."""
+    fields = msgspec.structs.fields(kind) if issubclass(kind, msgspec.Struct) else ()
+    own = {field.encode_name: field.name for field in fields if not field.encode_name.startswith("(")}
+    return own if len(own) < len(fields) else None
 
 
 def _content(value: Any) -> Any:
@@ -333,9 +328,5 @@ def _content(value: Any) -> Any:
         return {"metadata": value.metadata, **value.content}
     return plain(value)
 
-
-_UNKNOWN: Final[Mapping[str, str]] = {}
-_fields: dict[type[Any], Mapping[str, str] | None] = {}
-"""Type → name in JSON → attribute; None for those that are written as they are."""
 
 _encoder: Final = msgspec.json.Encoder(enc_hook=_content)

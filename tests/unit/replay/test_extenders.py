@@ -10,11 +10,11 @@ import pytest
 from scheduler.extenders.chain import FilterVerdict
 from scheduler.extenders.extender import CallFailed
 from scheduler.extenders.extender_events import FILTER, PREEMPT, PRIORITIZE
-from scheduler.framework.extenders import ExtenderError, Overtaken, Victims
+from scheduler.framework.extenders import Victims
 from scheduler.framework.status import unresolvable, unschedulable
 from scheduler.replay.recorder import without_secrets
 from scheduler.replay.trace import lines
-from scheduler.replay.trace.extender_answers import Agreed, Room, error_of, scores_of, verdict_of, written_answer
+from scheduler.replay.trace.extender_answers import Agreed, VictimsOnNode, verdict_of, written_answer
 from tests import fakes
 from tests.fakes.extenders import FakeExtender, an_extender, asking
 from tests.unit.replay.stage import Stage, a_busy_hour, with_nodes
@@ -175,17 +175,10 @@ def test_what_is_left_of_nodes_takes_as_few_names_as_may_be(left: tuple[str, ...
 def test_a_long_reason_for_many_nodes_is_written_once() -> None:
     names = tuple(f"node-{number}" for number in range(5_000))
     refusals = {name: unschedulable("x" * 60_000) for name in names}
-    assert (
-        len(lines.encode(lines.ExtenderAnswer(0, "uid", written_answer(FILTER, FilterVerdict(names, (), refusals)))))
-        < 150_000
-    )
+    answer = written_answer(FILTER, FilterVerdict(names, (), refusals))
+    assert len(lines.encode(lines.ExtenderAnswer(0, "uid", answer))) < 150_000
 
 
-def test_scores_victims_and_errors_are_what_they_were() -> None:
-    scores = {"n1": 10, "n2": -3, "n3": 10}
-    assert scores_of(written_answer(PRIORITIZE, scores)) == scores  # type: ignore[arg-type]
-    assert written_answer(PREEMPT, {"n1": Victims([], 2)}) == Agreed((Room("n1", (), 2),))
+def test_victims_are_written_by_their_uids() -> None:
+    assert written_answer(PREEMPT, {"n1": Victims([], 2)}) == Agreed((VictimsOnNode("n1", (), 2),))
     assert written_answer(PREEMPT, {}) == Agreed(())
-    for error in (ExtenderError("it is away"), Overtaken("too late")):
-        found = error_of(written_answer(FILTER, error))  # type: ignore[arg-type]
-        assert (type(found), str(found)) == (type(error), str(error))

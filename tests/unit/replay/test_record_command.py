@@ -10,7 +10,7 @@ import signal
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -25,7 +25,7 @@ TRACE = [BEGINNING, member(("decide", 900, "a"), ("decide", 1_500, "b"))]
 
 
 class FakeScheduler:
-    """Tells its parts, and then fails if it is to."""
+    """Sends its parts, then fails if it is to."""
 
     def __init__(self, parts: Sequence[bytes], failure: Exception | None = None) -> None:
         self.parts, self.failure = parts, failure
@@ -43,26 +43,36 @@ class FakeScheduler:
             raise self.failure
 
 
+class Recorded(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+class Command:
+    """`loadmaster record` with a scheduler that is none."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], kubeconfig: Path
+    ) -> None:
+        self.file = folder / "a.trace"
+        self.patch, self._capsys, self._kubeconfig = monkeypatch.setattr, capsys, kubeconfig
+
+    def run(self, parts: Sequence[bytes], failure: Exception | None = None, scheduler: Any = None) -> Recorded:
+        self.patch(recording, "RunningScheduler", lambda *_: scheduler or FakeScheduler(parts, failure))
+        code = main(["record", f"--out={self.file}", f"--kubeconfig={self._kubeconfig}"])
+        return Recorded(code, *self._capsys.readouterr())
+
+
 @pytest.fixture
-def kubeconfig(tmp_path: Path) -> Path:
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     path = tmp_path / "kubeconfig"
     user = {"name": "u", "user": {"token": "t"}}
     cluster = {"name": "c", "cluster": {"server": "http://127.0.0.1:1"}}
     context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
     config = {"clusters": [cluster], "users": [user], "contexts": [context], "current-context": "x"}
     path.write_text(json.dumps(config))
-    return path
-
-
-def run(
-    monkeypatch: pytest.MonkeyPatch,
-    kubeconfig: Path,
-    out: Path,
-    parts: Sequence[bytes],
-    failure: Exception | None = None,
-) -> int:
-    monkeypatch.setattr(recording, "RunningScheduler", lambda *_: FakeScheduler(parts, failure))
-    return main(["record", f"--out={out}", f"--kubeconfig={kubeconfig}"])
+    return Command(tmp_path, monkeypatch, capsys, path)
 
 
 def lines_of(path: Path) -> list[Any]:
@@ -73,47 +83,41 @@ def lines_of(path: Path) -> list[Any]:
     return found[1:-1]
 
 
-def test_a_recording_that_ends_by_itself_is_written_as_it_came(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "a.trace"
+def test_a_recording_that_ends_by_itself_is_written_as_it_came(command: Command) -> None:
     parts = [*TRACE, member(("end", 2_000, "the time was up"))]
 
-    assert run(monkeypatch, kubeconfig, out, parts) == 0
+    recorded = command.run(parts)
 
-    assert out.read_bytes().startswith(b"".join(parts))
-    assert lines_of(out)[-1] == ["end", 2_000, "the time was up"]
-    assert out.stat().st_mode & 0o777 == 0o600, "it names what runs in the cluster"
-    assert capsys.readouterr().out == f"{out}: 2 decisions in 2.0 s; it ended because the time was up\n"
+    file = command.file
+    assert recorded == (0, f"{file}: 2 decisions in 2.0 s; it ended because the time was up\n", "")
+    assert file.read_bytes().startswith(b"".join(parts))
+    assert lines_of(file)[-1] == ["end", 2_000, "the time was up"]
+    assert file.stat().st_mode & 0o777 == 0o600, "it names what runs in the cluster"
 
 
-def test_what_came_is_in_the_file_at_once_so_that_nothing_can_take_it_back(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path
-) -> None:
-    out, seen = tmp_path / "a.trace", []
+def test_what_came_is_in_the_file_at_once_so_that_nothing_can_take_it_back(command: Command) -> None:
+    seen = []
 
     class Watched(FakeScheduler):
         async def _parts(self) -> AsyncIterator[bytes]:
             for part in self.parts:
                 yield part
-                seen.append(out.read_bytes())
+                seen.append(command.file.read_bytes())
 
-    monkeypatch.setattr(recording, "RunningScheduler", lambda *_: Watched(TRACE))
-    assert main(["record", f"--out={out}", f"--kubeconfig={kubeconfig}"]) == 0
+    assert command.run((), scheduler=Watched(TRACE)).code == 0
     assert seen == [TRACE[0], TRACE[0] + TRACE[1]]
 
 
-def test_a_connection_that_is_lost_leaves_what_came(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "a.trace"
+def test_a_connection_that_is_lost_leaves_what_came(command: Command) -> None:
     cut = [*TRACE, member(("decide", 1_600, "c"))[:15]]
 
-    assert run(monkeypatch, kubeconfig, out, cut, ClusterError("reset by peer")) == 0
+    recorded = command.run(cut, ClusterError("reset by peer"))
 
-    assert lines_of(out)[-1] == ["end", 1_500, "the connection to the scheduler was lost: reset by peer"]
-    assert [line[0] for line in lines_of(out)] == ["begin", "decide", "decide", "end"]
-    assert "2 decisions in 1.5 s" in capsys.readouterr().out
+    assert recorded.code == 0
+    assert "2 decisions in 1.5 s" in recorded.out
+    found = lines_of(command.file)
+    assert found[-1] == ["end", 1_500, "the connection to the scheduler was lost: reset by peer"]
+    assert [line[0] for line in found] == ["begin", "decide", "decide", "end"]
 
 
 @pytest.mark.parametrize(
@@ -130,110 +134,101 @@ def test_a_connection_that_is_lost_leaves_what_came(
     ],
 )
 def test_what_cannot_be_recorded_is_one_sentence(
-    parts: list[bytes],
-    failure: Exception | None,
-    sentence: str,
-    monkeypatch: pytest.MonkeyPatch,
-    kubeconfig: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    parts: list[bytes], failure: Exception | None, sentence: str, command: Command
 ) -> None:
-    out = tmp_path / "a.trace"
-    assert run(monkeypatch, kubeconfig, out, parts, failure) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert "Traceback" not in error
-    assert not out.exists() or out.read_bytes().startswith(BEGINNING)
+    recorded = command.run(parts, failure)
+
+    assert recorded.code == 2
+    assert sentence in recorded.err
+    assert "Traceback" not in recorded.err
+    assert not command.file.exists() or command.file.read_bytes().startswith(BEGINNING)
 
 
-def test_a_file_that_is_there_is_not_touched(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "a.trace"
-    out.write_text("precious")
-    assert run(monkeypatch, kubeconfig, out, TRACE) == 2
-    assert out.read_text() == "precious"
-    assert f"{out}: is there already" in capsys.readouterr().err
+def test_a_file_that_is_there_is_not_touched(command: Command) -> None:
+    command.file.write_text("precious")
+
+    recorded = command.run(TRACE)
+
+    assert recorded == (2, "", f"{command.file}: is there already\n")
+    assert command.file.read_text() == "precious"
 
 
-@pytest.mark.parametrize("out", ["missing/a.trace", "a\0b", "x" * 300])
-def test_a_place_that_cannot_be_written_is_one_sentence(
-    out: str, monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run(monkeypatch, kubeconfig, Path(out), TRACE) == 2
-    assert "cannot be written" in capsys.readouterr().err
+@pytest.mark.parametrize("name", ["missing/a.trace", "a\0b", "x" * 300])
+def test_a_place_that_cannot_be_written_is_one_sentence(name: str, command: Command) -> None:
+    command.file = command.file.with_name("folder") / name
+
+    recorded = command.run(TRACE)
+
+    assert recorded.code == 2
+    assert "cannot be written" in recorded.err
 
 
 class SmallDisk(io.FileIO):
-    """Has room for so many bytes."""
+    """Takes so many bytes."""
 
-    room = 0
+    size = 0
 
     def write(self, data: Any) -> int:
-        part = memoryview(data)[: self.room - self.tell()]
+        part = memoryview(data)[: self.size - self.tell()]
         if not part:
             raise OSError(errno.ENOSPC, "No space left on device")
         return super().write(part)
 
 
-def test_what_fits_on_a_full_disk_is_whole_and_the_rest_one_sentence(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "a.trace"
-    monkeypatch.setattr(recording, "created", lambda path: SmallDisk(path, "xb"))
-    monkeypatch.setattr(SmallDisk, "room", len(b"".join(TRACE)) + 10)
-    assert run(monkeypatch, kubeconfig, out, [*TRACE, member(("decide", 1_600, "c"))]) == 2
-    assert out.read_bytes() == b"".join(TRACE)
-    said = capsys.readouterr().err
-    assert f"{out}: cannot be written: No space left on device; what came before that is in it" in said
+def test_what_fits_on_a_full_disk_is_whole_and_the_rest_one_sentence(command: Command) -> None:
+    command.patch(recording, "created", lambda path: SmallDisk(path, "xb"))
+    command.patch(SmallDisk, "size", len(b"".join(TRACE)) + 10)
+
+    recorded = command.run([*TRACE, member(("decide", 1_600, "c"))])
+
+    assert recorded.code == 2
+    full = "cannot be written: No space left on device; what came before that is in it"
+    assert f"{command.file}: {full}" in recorded.err
+    assert command.file.read_bytes() == b"".join(TRACE)
 
 
-def test_nothing_is_left_of_a_recording_that_a_full_disk_kept_from_beginning(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "a.trace"
-    monkeypatch.setattr(recording, "created", lambda path: SmallDisk(path, "xb"))
-    monkeypatch.setattr(SmallDisk, "room", 10)
-    assert run(monkeypatch, kubeconfig, out, TRACE) == 2
-    assert not out.exists()
-    assert capsys.readouterr().err == f"{out}: cannot be written: No space left on device\n"
+def test_nothing_is_left_of_a_recording_that_a_full_disk_kept_from_beginning(command: Command) -> None:
+    command.patch(recording, "created", lambda path: SmallDisk(path, "xb"))
+    command.patch(SmallDisk, "size", 10)
+
+    recorded = command.run(TRACE)
+
+    assert recorded == (2, "", f"{command.file}: cannot be written: No space left on device\n")
+    assert not command.file.exists()
 
 
-def test_a_file_that_is_taken_away_meanwhile_is_no_traceback(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "a.trace"
-
+def test_a_file_that_is_taken_away_meanwhile_is_no_traceback(command: Command) -> None:
     def taken_away(path: Path) -> Any:
         file = created(path)
         path.unlink()
         return file
 
     created = recording.created
-    monkeypatch.setattr(recording, "created", taken_away)
-    assert run(monkeypatch, kubeconfig, out, [], ClusterError("asking is not allowed")) == 2
-    assert "asking is not allowed" in capsys.readouterr().err
+    command.patch(recording, "created", taken_away)
+
+    recorded = command.run([], ClusterError("asking is not allowed"))
+
+    assert recorded.code == 2
+    assert "asking is not allowed" in recorded.err
 
 
-def test_a_scheduler_that_ends_it_without_a_word_is_no_lost_connection(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "a.trace"
-    assert run(monkeypatch, kubeconfig, out, TRACE) == 0
-    assert lines_of(out)[-1] == ["end", 1_500, recording.ENDED_THERE]
-    assert recording.ENDED_THERE in capsys.readouterr().out
+def test_a_scheduler_that_ends_it_without_a_word_is_no_lost_connection(command: Command) -> None:
+    recorded = command.run(TRACE)
+
+    assert recorded.code == 0
+    assert recording.ENDED_THERE in recorded.out
+    assert lines_of(command.file)[-1] == ["end", 1_500, recording.ENDED_THERE]
 
 
-def test_what_the_scheduler_says_does_not_reach_the_terminal_as_it_is(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(monkeypatch, kubeconfig, tmp_path / "a.trace", [*TRACE, member(("end", 2_000, "\x1b[2Jgone"))]) == 0
-    assert "\x1b" not in capsys.readouterr().out
+def test_what_the_scheduler_says_does_not_reach_the_terminal_as_it_is(command: Command) -> None:
+    recorded = command.run([*TRACE, member(("end", 2_000, "\x1b[2Jgone"))])
+
+    assert recorded.code == 0
+    assert "\x1b" not in recorded.out
 
 
 class Hanging:
-    """A scheduler that never answers, while the user loses his patience."""
+    """A scheduler that never answers, until the user presses Ctrl-C."""
 
     @asynccontextmanager
     async def record(self, seconds: int) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -242,14 +237,9 @@ class Hanging:
         yield FakeScheduler([])._parts()
 
 
-def test_ctrl_c_ends_it_before_the_scheduler_has_answered(
-    monkeypatch: pytest.MonkeyPatch, kubeconfig: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "a.trace"
-    monkeypatch.setattr(recording, "RunningScheduler", lambda *_: Hanging())
-    assert main(["record", f"--out={out}", f"--kubeconfig={kubeconfig}"]) == 2
-    assert capsys.readouterr().err == f"{recording.TOO_EARLY}\n"
-    assert not out.exists()
+def test_ctrl_c_ends_it_before_the_scheduler_has_answered(command: Command) -> None:
+    assert command.run((), scheduler=Hanging()) == (2, "", f"{recording.TOO_EARLY}\n")
+    assert not command.file.exists()
 
 
 @pytest.mark.parametrize("seconds", ["0", "-5", "1.5", "ten", "86401", "9" * 5_000])
