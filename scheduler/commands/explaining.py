@@ -136,7 +136,7 @@ async def _decided_by_files(options: argparse.Namespace) -> Document:
     """Read files as `simulate` does, and explain a pod. Raises ConfigError."""
     from scheduler.config.load import load_config
     from scheduler.simulate.cluster import read_cluster
-    from scheduler.simulate.controllers.adoption import adopted
+    from scheduler.simulate.engine import adopted
 
     namespace, name = _pod(options, "default")
     plugins = registry(options)

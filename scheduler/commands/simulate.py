@@ -145,8 +145,7 @@ def _document(options: argparse.Namespace, plugins: "Registry", progress: Progre
     from scheduler.config.load import load_config
     from scheduler.framework.resources import read_raw_pods
     from scheduler.simulate.cluster import read_cluster
-    from scheduler.simulate.controllers.adoption import adopted
-    from scheduler.simulate.engine import simulate
+    from scheduler.simulate.engine import adopted, simulate
     from scheduler.simulate.what_if.answers import answered
     from scheduler.simulate.what_if.questions import questions_of
 

@@ -23,12 +23,12 @@ from scheduler.simulate.apiserver.server_pod import ServerPod, server_pod
 from scheduler.simulate.apiserver.validation import node_problems, pod_problems
 from scheduler.simulate.files.field_lines import Texts
 from scheduler.simulate.files.manifests import read_documents
-from scheduler.simulate.files.snapshots import Snapshots
+from scheduler.simulate.files.objects import WrittenObject, as_written, decoded, reworded, written_objects
 from scheduler.simulate.files.unknown_fields import unknown_fields
-from scheduler.simulate.files.written import WrittenObject, decoded, reworded, written_objects
 from scheduler.simulate.missing import Missing
-from scheduler.simulate.objects import OtherObject, OtherObjects
+from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from scheduler.simulate.written_pods import Source
+from scheduler.snapshots.header import header_of
 
 MAX_PROBLEMS: Final = 100
 """The number of problems that are printed; a last line counts the others."""
@@ -42,7 +42,7 @@ OBJECTS_PER_CHECK: Final = 1000
 """After so many objects it is looked how much memory is left."""
 
 MAX_NOTED: Final = 10
-"""Unknown fields that are noted where they are allowed, and objects of a running cluster that cannot be read."""
+"""Lines of a kind that are noted: unknown fields, and objects of a cluster or a snapshot that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def read_cluster(
     itself, and is noted.
     """
     problems: list[str] = []
-    texts, snapshots = Texts(), Snapshots()
+    texts, snapshots = Texts(), _Snapshots()
     documents = snapshots.seen(read_documents(paths, problems, texts, progress), problems)
     cluster = cluster_of(documents, problems, raw_pods=raw_pods, strict=strict, stored=stored, progress=progress)
     problems = [problem for problem in map(_cut, problems) if not problem.startswith(STORED)]
@@ -124,6 +124,33 @@ def _within_memory(objects: Iterable[WrittenObject]) -> Iterator[WrittenObject]:
         if not number % OBJECTS_PER_CHECK:
             check_memory()
         yield obj
+
+
+class _Snapshots:
+    """Snapshots among the files. What is wrong within one costs the object alone, as an API server accepted it."""
+
+    def __init__(self) -> None:
+        self._places: list[str] = []
+        self._notes: list[str] = []
+
+    def seen(self, documents: Iterable[Document], problems: list[str]) -> Iterator[Document]:
+        """Pass documents on, except snapshots that cannot be read, for which a problem is added to `problems`."""
+        for document in as_written(documents):
+            header = header_of(document.value)
+            if header is not None:
+                if header.problem:
+                    problems.append(f"{document.place}: {header.problem}")
+                    continue
+                self._places.append(f"{document.place}: items[")
+                self._notes += (f"{document.place}: {note}" for note in header.notes)
+            yield document
+
+    def separated(self, problems: list[str]) -> tuple[list[str], list[str]]:
+        """Return those problems that are errors, and notes."""
+        places = tuple(self._places)
+        noted = [problem for problem in problems if places and problem.startswith(places)]
+        wrong = [problem for problem in problems if not (places and problem.startswith(places))]
+        return wrong, [*self._notes, *_summed_up(noted, "problems within snapshots")]
 
 
 class _Reading:

@@ -13,6 +13,8 @@ from collections.abc import Coroutine, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Final, TypeVar
 
+from msgspec.structs import replace
+
 from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.config.types import Config
@@ -27,10 +29,11 @@ from scheduler.process.progress import SILENT, Progress
 from scheduler.process.tasks import Tasks, cancel_all
 from scheduler.process.virtual_time import NeverAtRest, VirtualTimeLoop
 from scheduler.runtime.registry import Registry
+from scheduler.simulate.apiserver.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.node_evaluator import NodeEvaluator
-from scheduler.simulate.objects import OtherObject, OtherObjects
 from scheduler.simulate.on_hold import PodsOnHold
+from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from scheduler.simulate.reads import SimulatedReader
 from scheduler.simulate.recording import RecordingWriters, Result
 from scheduler.state.simulated_api import SimulatedApi
@@ -42,6 +45,16 @@ MAX_TASKS: Final = 5
 
 BACKOFF_SECONDS: Final = 1.0
 """Between two looks at the pods whose backoff may be over."""
+
+
+def adopted(pods: Iterable[Pod], config: Config) -> Iterable[Pod]:
+    """Give the first profile the pods that ask for no scheduler in particular."""
+    names = [profile.scheduler_name for profile in config.profiles]
+    for pod in pods:
+        if pod.spec.scheduler_name == DEFAULT_SCHEDULER and DEFAULT_SCHEDULER not in names:
+            spec = replace(pod.spec, scheduler_name=names[0])
+            pod = replace(pod, spec=spec)
+        yield pod
 
 
 def simulate(

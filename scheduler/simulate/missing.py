@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from scheduler.api.pod import Pod
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject
 
 _EFFECTS: Final[Mapping[str, str]] = {
     "PriorityClass": "the priority in the pod counts, or 0",

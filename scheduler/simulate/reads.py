@@ -9,7 +9,7 @@ import msgspec
 from scheduler.framework.errors import ApiError
 from scheduler.framework.handle import NO_CREDENTIALS, Access
 from scheduler.framework.resources import ApiResource
-from scheduler.simulate.objects import OtherObjects
+from scheduler.simulate.other_objects import OtherObjects
 
 
 class SimulatedReader:

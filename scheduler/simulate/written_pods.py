@@ -9,7 +9,7 @@ from scheduler.api.decoding import Decoder
 from scheduler.api.pod import Pod
 from scheduler.explain.changes import WrittenPod
 from scheduler.simulate.controllers.workloads import part
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject
 
 Source = msgspec.Raw | OtherObject
 """A pod as JSON, or a workload."""

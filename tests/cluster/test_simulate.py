@@ -13,7 +13,7 @@ from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM
 from scheduler.framework.resources import KNOWN
 from scheduler.simulate.apiserver.server_pod import ServerPod
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
-from scheduler.simulate.files.written import decoded, raw_of
+from scheduler.simulate.files.objects import decoded, raw_of
 from tests.cluster.conftest import MakeNodes
 from tests.controlplane import Client, Cluster, wait_until
 from tests.controlplane.client import ApiError, Object

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.api.pod import decode_pod
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject
 from scheduler.simulate.what_if.budgets import LABEL, Budgets
 from tests.cluster.conftest import MakeNodes
 from tests.cluster.loadmaster import node_of

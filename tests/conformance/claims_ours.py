@@ -15,7 +15,7 @@ from scheduler.api.objects import Node
 from scheduler.api.pod import Pod
 from scheduler.framework.events import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_SLICE
 from scheduler.framework.resources import KNOWN
-from scheduler.simulate.objects import OtherObjects
+from scheduler.simulate.other_objects import OtherObjects
 from scheduler.state.node_table import NodeTable
 from scheduler.state.objects import ObjectStore
 from scheduler.testing import a_cluster, a_handle, started

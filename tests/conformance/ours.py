@@ -8,7 +8,7 @@ from scheduler.api.objects import node_from_dict
 from scheduler.api.pod import Pod, pod_from_dict
 from scheduler.config.load import config_from_dict
 from scheduler.simulate.engine import simulate
-from scheduler.simulate.objects import OtherObject, OtherObjects
+from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from tests.conformance.claims_ours import add_claims
 
 Json = dict[str, Any]

@@ -30,7 +30,7 @@ from scheduler.framework.errors import PluginError, SchedulerError
 from scheduler.framework.queued import QueuedPod
 from scheduler.process.metrics import Metrics
 from scheduler.runtime.event_stream import EventStream
-from scheduler.simulate.objects import OtherObject, OtherObjects
+from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from tests.conformance.generators.changes import Change, ChangingCluster
 from tests.conformance.generators.topic import Draw, Json
 from tests.fakes import FakeClock, FakeWorld

@@ -15,9 +15,9 @@ from scheduler.api.decoding import Unreadable, convert
 from scheduler.api.objects import ResourceList, Toleration, Wire
 from scheduler.api.pod import Pod
 from scheduler.api.quantity import parse_quantity
-from scheduler.simulate.apiserver.limit_ranges import Limits
-from scheduler.simulate.files.written import reworded, without_null
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.apiserver.limit_ranges import LimitRange
+from scheduler.simulate.files.objects import reworded, without_null
+from scheduler.simulate.other_objects import OtherObject
 
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -66,7 +66,7 @@ class Admission:
         self._classes: dict[str, _Priority] = {}
         self._default: str | None = None
         self._runtime_classes: dict[str, RuntimeClass] = {}
-        self._limits: dict[str, list[Limits]] = {}
+        self._limits: dict[str, list[LimitRange]] = {}
         for obj in others:
             try:
                 self._take(obj)
@@ -88,7 +88,7 @@ class Admission:
             case "RuntimeClass (node.k8s.io/v1)":
                 self._runtime_classes[_name_of(content)] = _runtime_class(content)
             case "LimitRange":
-                limits = Limits(_name_of(content), without_null(content))
+                limits = LimitRange(_name_of(content), without_null(content))
                 namespace = str(content["metadata"].get("namespace") or "default")
                 self._limits.setdefault(namespace, []).append(limits)
             case _:

@@ -23,9 +23,9 @@ from scheduler.simulate.controllers.claims import Claims, default_class, with_cl
 from scheduler.simulate.controllers.daemon_sets import LABEL as DAEMON_SET
 from scheduler.simulate.controllers.daemon_sets import daemon_pods
 from scheduler.simulate.controllers.workloads import CONTROLLERS, Allowance, Expansion, NewPod, Owned, expanded
-from scheduler.simulate.files.written import raw_of, reworded
+from scheduler.simulate.files.objects import raw_of, reworded
 from scheduler.simulate.missing import Missing
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject
 
 USED: Final = frozenset(
     {

@@ -29,7 +29,7 @@ class _Spec(msgspec.Struct):
     limits: tuple[LimitRangeItem, ...] | None = None
 
 
-class Limits:
+class LimitRange:
     """One LimitRange."""
 
     def __init__(self, name: str, content: Mapping[str, Any]) -> None:

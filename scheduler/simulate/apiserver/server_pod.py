@@ -13,7 +13,7 @@ from scheduler.api.objects import (
     Wire,
 )
 from scheduler.api.pod import Pod, keep_raw_pod
-from scheduler.simulate.files.written import decoded
+from scheduler.simulate.files.objects import decoded
 
 
 class MirrorMark(Wire, frozen=True):

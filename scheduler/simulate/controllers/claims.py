@@ -13,7 +13,7 @@ from scheduler.api.decoding import Unreadable, reread
 from scheduler.api.objects import PodResourceClaimStatus
 from scheduler.simulate.controllers.generated_names import claim_name
 from scheduler.simulate.controllers.workloads import part
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject
 
 _DEFAULT: Final = (
     "storageclass.kubernetes.io/is-default-class",

@@ -14,7 +14,7 @@ from scheduler.api.selectors import pod_selects
 from scheduler.api.tolerations import first_untolerated
 from scheduler.simulate.controllers.generated_names import hash_of, random_names
 from scheduler.simulate.controllers.workloads import Allowance, NewPod, Owned, Workload, part
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject
 
 LABEL: Final = "DaemonSet (apps/v1)"
 

@@ -17,7 +17,7 @@ from scheduler.api.generated_uids import uid_of
 from scheduler.api.pod import Pod
 from scheduler.framework.field_errors import required
 from scheduler.simulate.controllers.generated_names import MAX_PREFIX, hash_of, random_name, random_names
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject
 
 Content = Mapping[str, Any]
 

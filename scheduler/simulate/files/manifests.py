@@ -6,10 +6,15 @@ in YAML stand for, and structs are decoded from it directly.
 
 import codecs
 import os
+import re
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
 from typing import Final
 
+import msgspec
+
+from scheduler.api.decoding import QUICK_ERRORS, Decoder
+from scheduler.api.folding import fold
 from scheduler.config.documents import STDIN, Document, chunks_of, name_of, parse_documents, text_of
 from scheduler.files.memory import memory_of_process
 from scheduler.files.reading import TooLarge, collected
@@ -17,8 +22,7 @@ from scheduler.files.unpacking import MAGIC, BadGzip, CutOff, unpacked
 from scheduler.framework.errors import ConfigError
 from scheduler.process.progress import SILENT, Progress
 from scheduler.simulate.files.field_lines import Texts
-from scheduler.simulate.files.json_documents import json_documents
-from scheduler.simulate.files.written import as_written
+from scheduler.simulate.files.objects import as_written
 from scheduler.snapshots.file import MAX_BYTES
 
 SUFFIXES: Final = (".yaml", ".yml", ".json", ".yaml.gz", ".yml.gz", ".json.gz")
@@ -30,9 +34,16 @@ MAX_SHARE: Final = 2
 PIPE_SECONDS: Final = 600.0
 """For each part of what comes through a pipe: the API server may take minutes for a list."""
 
+MAX_HAND_WRITTEN: Final = 1 << 20
+"""Bytes up to which a file is read with care: a key may occur once, and it may be YAML in brackets. More is a dump."""
+
 _ZEROS: Final = bytes(4096)
 _WIDE: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """How texts in UTF-16 begin, and those in UTF-32."""
+
+_SPACE: Final = re.compile(rb"[ \t\r\n]*")
+_PLACE: Final = re.compile(r"(.*) \(byte (\d+)\)")
+_decode: Final = Decoder[msgspec.Raw](msgspec.Raw).quick
 
 
 def read_documents(
@@ -104,7 +115,7 @@ def _parsed(data: bytes, name: str, texts: Texts) -> Iterator[Document]:
     """The documents; the one way in which they are read is the only one that keeps large data."""
     texts.keep(name, data)
     if data[:64].lstrip()[:1] in (b"{", b"["):
-        return json_documents(data, name)
+        return _json_documents(data, name)
     return as_written(parse_documents(data.decode(), name))
 
 
@@ -141,3 +152,53 @@ def _without_zeros(parts: Iterable[bytes], name: str) -> Iterator[bytes]:
         if part.startswith(_ZEROS):
             raise ConfigError([f"{name}: not a text: there are only zeros in it"])
         yield part
+
+
+def _json_documents(data: bytes, source: str) -> Iterator[Document]:
+    """Yield the values in `data`. Raises ConfigError if it is neither JSON nor YAML."""
+    if len(data) <= MAX_HAND_WRITTEN:
+        yield from as_written(parse_documents(data.decode(), source))
+        return
+    try:
+        yield from list(_values(data, source))
+    except QUICK_ERRORS:
+        yield from list(_odd_values(data, source))
+
+
+def _odd_values(data: bytes, source: str) -> Iterator[Document]:
+    """Yield the same from data in which something is odd: nested deeply, half a character, or no JSON at all."""
+    try:
+        yield from list(_values(fold(data), source))
+    except QUICK_ERRORS as error:
+        raise ConfigError([_problem(data, source, error)]) from error
+
+
+def _values(data: bytes, source: str) -> Iterator[Document]:
+    line, at, view = 1, 0, memoryview(data)
+    while (start := _SPACE.match(data, at).end()) < len(data):  # type: ignore[union-attr]  # it always matches
+        line += data.count(b"\n", at, start)
+        rest = view[start:]
+        try:
+            value, at = _decode(msgspec.Raw(rest)), len(data)
+        except msgspec.DecodeError as error:
+            match = _PLACE.fullmatch(str(error))
+            if match is None or "trailing characters" not in match[1]:
+                raise _At(start, error) from error
+            at = start + int(match[2])
+            value = _decode(msgspec.Raw(view[start:at]))
+        yield Document(f"{source}:{line}", value)
+        line += data.count(b"\n", start, at)
+
+
+class _At(ValueError):
+    """The error of a value that starts there."""
+
+
+def _problem(data: bytes, source: str, error: Exception) -> str:
+    start, cause = error.args if isinstance(error, _At) else (0, error)
+    match = _PLACE.fullmatch(str(cause))
+    if match is None:
+        return f"{source}: no JSON that can be read to its end: {str(cause)[:1].lower()}{str(cause)[1:]}"
+    at = start + int(match[2])
+    line, column = data.count(b"\n", 0, at) + 1, at - data.rfind(b"\n", 0, at)
+    return f"{source}:{line}:{column}: {match[1]}"

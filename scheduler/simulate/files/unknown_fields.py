@@ -17,7 +17,7 @@ import msgspec
 from scheduler.api.decoding import QUICK_ERRORS, Decoder
 from scheduler.api.near_names import near_names
 from scheduler.files.generated import table
-from scheduler.simulate.files.written import WrittenObject
+from scheduler.simulate.files.objects import WrittenObject
 
 MAX_TOLD: Final = 20
 """Unknown fields that are reported of one object."""

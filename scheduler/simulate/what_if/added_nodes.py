@@ -4,16 +4,21 @@ The pods of DaemonSets that run on the model run on the new node before anything
 model wait for the new node, too.
 """
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
+from scheduler.api.objects import Node
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.cluster import SimulatedCluster
-from scheduler.simulate.objects import OtherObject, resource_of_label
-from scheduler.state.new_nodes import comes_with, new_names, node_like, own_labels, pod_for
-from scheduler.state.node_objects import is_of_node, renamed
+from scheduler.simulate.other_objects import OtherObject, resource_of_label
+from scheduler.state.new_nodes import comes_with, names_of, new_names, node_like, own_labels, pod_for
+from scheduler.state.node_objects import is_of_node, listed, part, renamed
 
+_VOLUME: Final = "PersistentVolume"
+_CAPACITY: Final = "CSIStorageCapacity (storage.k8s.io/v1)"
 MAX_PODS: Final = 1_000_000
 """Pods that come with all added nodes together: they take 1.4 GB."""
 
@@ -37,5 +42,35 @@ def with_nodes(cluster: SimulatedCluster, number: int, like: str) -> tuple[Simul
     return replace(cluster, nodes=nodes, pods=(*cluster.pods, *pods)), names
 
 
+def on_it_alone(node: Node, others: Iterable[OtherObject]) -> Counter[str]:
+    """Return the number of objects that are storage on this node only, by kind."""
+    names = names_of(node)
+    return Counter(obj.label.partition(" ")[0] for obj in others if _is_storage_on(obj, names))
+
+
 def _renamed(obj: OtherObject, like: str, name: str) -> OtherObject:
     return obj._replace(content=renamed(resource_of_label(obj.label), obj.content, like, name))
+
+
+def _is_storage_on(obj: OtherObject, names: tuple[str, str]) -> bool:
+    if obj.label == _CAPACITY:
+        labels = part(part(obj.content, "nodeTopology"), "matchLabels")
+        return any(value in names for value in labels.values())
+    if obj.label != _VOLUME:
+        return False
+    required = part(part(part(obj.content, "spec"), "nodeAffinity"), "required")
+    terms = listed(required.get("nodeSelectorTerms"))
+    return bool(terms) and all(any(_is_for(each, names) for each in _requirements(term)) for term in terms)
+
+
+def _requirements(term: Any) -> Iterator[Any]:
+    if isinstance(term, Mapping):
+        for name in ("matchExpressions", "matchFields"):
+            yield from listed(term.get(name))
+
+
+def _is_for(requirement: Any, names: tuple[str, str]) -> bool:
+    if not isinstance(requirement, Mapping) or requirement.get("operator") != "In":
+        return False
+    values = listed(requirement.get("values"))
+    return len(values) == 1 and values[0] in names

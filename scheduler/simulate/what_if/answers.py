@@ -23,13 +23,11 @@ from scheduler.runtime.registry import Registry
 from scheduler.simulate.apiserver.defaults import DEFAULT_SCHEDULER
 from scheduler.simulate.apiserver.validation import shown
 from scheduler.simulate.cluster import SimulatedCluster
-from scheduler.simulate.controllers.adoption import adopted
-from scheduler.simulate.engine import Simulation, simulation_of
+from scheduler.simulate.engine import Simulation, adopted, simulation_of
 from scheduler.simulate.on_hold import described
-from scheduler.simulate.what_if.added_nodes import with_nodes
+from scheduler.simulate.what_if.added_nodes import on_it_alone, with_nodes
 from scheduler.simulate.what_if.budgets import Budgets
 from scheduler.simulate.what_if.evictions import Evictions, cordoned
-from scheduler.simulate.what_if.node_objects import on_it_alone
 from scheduler.simulate.what_if.questions import MAX_COPIES, Questions, node_problems
 from scheduler.simulate.what_if.templates import Copy, Template, copies_of, own_pods, template_of
 from scheduler.simulate.what_if.utilisation import utilisation

@@ -16,8 +16,8 @@ from scheduler.api.owners import controller_of
 from scheduler.api.pod import Pod
 from scheduler.framework.field_errors import invalid
 from scheduler.simulate.apiserver.validation import shown
-from scheduler.simulate.files.written import reworded, without_null
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.files.objects import reworded, without_null
+from scheduler.simulate.other_objects import OtherObject
 
 LABEL: Final = "PodDisruptionBudget (policy/v1)"
 

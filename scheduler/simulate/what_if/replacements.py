@@ -16,7 +16,7 @@ from scheduler.api.objects import OwnerReference, PodResourceClaimStatus
 from scheduler.api.pod import Pod
 from scheduler.framework.events import PERSISTENT_VOLUME_CLAIM, RESOURCE_CLAIM
 from scheduler.simulate.controllers.generated_names import claim_name, random_names
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject
 
 _OF_BINDING: Final = ("pv.kubernetes.io/", "volume.kubernetes.io/")
 

@@ -20,7 +20,7 @@ from scheduler.simulate.apiserver.server_pod import ServerPod
 from scheduler.simulate.apiserver.validation import shown
 from scheduler.simulate.cluster import SimulatedCluster
 from scheduler.simulate.controllers.workloads import CONTROLLERS, Workload, more_of, part, replica_set_of
-from scheduler.simulate.objects import OtherObject
+from scheduler.simulate.other_objects import OtherObject
 from scheduler.simulate.what_if.questions import did_you_mean
 from scheduler.simulate.what_if.replacements import claims_like, own_claims, renamed
 from scheduler.simulate.written_pods import Source

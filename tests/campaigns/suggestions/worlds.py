@@ -15,8 +15,7 @@ from scheduler.cycle.engine import Engine
 from scheduler.framework.cycle_state import CycleState
 from scheduler.framework.errors import PluginError
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
-from scheduler.simulate.controllers.adoption import adopted
-from scheduler.simulate.engine import engine_of
+from scheduler.simulate.engine import adopted, engine_of
 from scheduler.simulate.what_if.added_nodes import with_nodes
 from tests.campaigns.suggestions.clusters import NAMESPACE, Json
 

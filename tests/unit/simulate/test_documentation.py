@@ -9,7 +9,7 @@ from scheduler.cycle.engine import build_engine
 from scheduler.cycle.writers import Writers
 from scheduler.process.metrics import Metrics
 from scheduler.simulate.apiserver.creation import USED
-from scheduler.simulate.objects import guessed_plural
+from scheduler.simulate.other_objects import guessed_plural
 from scheduler.simulate.recording import RecordingWriters
 from scheduler.state.simulated_api import SimulatedApi
 

@@ -10,7 +10,7 @@ import pytest
 
 from scheduler.__main__ import main
 from scheduler.framework.errors import ApiError
-from scheduler.simulate.objects import OtherObject, OtherObjects
+from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from scheduler.simulate.reads import SimulatedReader
 
 CONFIG: Any = {

@@ -9,7 +9,7 @@ from scheduler.api.volumes import AnnotatedMeta, PersistentVolume
 from scheduler.config.load import config_from_dict
 from scheduler.framework.errors import ApiError
 from scheduler.simulate.engine import simulate
-from scheduler.simulate.objects import OtherObject, OtherObjects
+from scheduler.simulate.other_objects import OtherObject, OtherObjects
 from scheduler.state.objects import ObjectStore
 from scheduler.state.simulated_api import SimulatedApi, merged
 from scheduler.testing import a_node, pod_from_dict

@@ -10,7 +10,7 @@ import yaml
 
 from scheduler.framework.errors import ConfigError
 from scheduler.simulate.cluster import read_cluster
-from scheduler.simulate.files import json_documents
+from scheduler.simulate.files import manifests
 
 NODES = [{"kind": "Node", "apiVersion": "v1", "metadata": {"name": f"n{i}", "labels": {"a": "b"}}} for i in range(3)]
 LIST = {"apiVersion": "v1", "items": NODES, "kind": "List", "metadata": {"resourceVersion": ""}}
@@ -104,7 +104,7 @@ def test_what_is_no_such_file_is_said_in_one_line(tmp_path: Path, data: bytes, p
 def test_a_dump_that_is_no_json_is_not_read_as_yaml_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Any, problem: str
 ) -> None:
-    monkeypatch.setattr(json_documents, "MAX_HAND_WRITTEN", 10)
+    monkeypatch.setattr(manifests, "MAX_HAND_WRITTEN", 10)
     path = tmp_path / "f"
     path.write_text(change(json.dumps({"items": NODES, "kind": "List"}, indent=4)))
 

@@ -6,7 +6,7 @@ import plugins
 from scheduler.config.documents import Document
 from scheduler.config.load import config_from_dict
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
-from scheduler.simulate.controllers.adoption import adopted
+from scheduler.simulate.engine import adopted
 from scheduler.simulate.what_if.answers import answered
 from scheduler.simulate.what_if.questions import Questions
 

@@ -22,7 +22,7 @@ from scheduler.framework.resources import (
     ApiResource,
     struct_of,
 )
-from scheduler.simulate.files.written import reworded
+from scheduler.simulate.files.objects import reworded
 
 _IN_DEFAULT: Final = frozenset(
     {

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scheduler.framework.errors import ConfigError
+from scheduler.simulate import cluster as clusters
 from scheduler.simulate.cluster import read_cluster
-from scheduler.simulate.files import snapshots
 
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -76,7 +76,7 @@ def test_what_is_wrong_in_other_files_is_an_error_still(tmp_path: Path) -> None:
 
 
 def test_many_odd_objects_are_summed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MAX_NOTED", 1)
+    monkeypatch.setattr(clusters, "MAX_NOTED", 1)
     odd = [{**ODD, "metadata": {**ODD["metadata"], "name": f"odd-{i}", "uid": f"odd-{i}"}} for i in range(3)]
     path = a_snapshot(tmp_path / "s", POD, *odd)
 

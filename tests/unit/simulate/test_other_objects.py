@@ -13,7 +13,7 @@ from scheduler.framework.resources import KNOWN, parse_resource
 from scheduler.plugin_loading.registry import PluginRegistry
 from scheduler.simulate.cluster import SimulatedCluster, cluster_of
 from scheduler.simulate.engine import simulate
-from scheduler.simulate.objects import OtherObject, OtherObjects, guessed_plural
+from scheduler.simulate.other_objects import OtherObject, OtherObjects, guessed_plural
 
 REGISTRY = PluginRegistry(IN_TREE, {"TeamBudget": TeamBudget})
 CONFIG = config_from_dict(
